@@ -45,7 +45,7 @@ proptest! {
         for block in scheduler.blocks() {
             prop_assert!(block.height() <= side.max(1) && block.width() <= side.max(1));
             prop_assert!(work(coverage, block) > 0, "{block} has nothing to compute");
-            // A block of which entries are skipped has the matrix's diagonal as its own.
+            // A block with skipped entries has the matrix's diagonal as its own.
             prop_assert!(block.is_diagonal() || work(coverage, block) == block.entries());
             entries(block).for_each(|(row, column)| times[row * cols + column] += 1);
         }
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn sides_keep_to_their_rule(max in 0..20_000usize, splits in 1..40usize, floor in 0..100usize, rows in 0..200usize, cols in 0..200usize) {
         let side = SideRule { max_output_elements: max, splits_hint: splits, min_block_side: floor }.block_side(rows, cols);
-        // The largest side of which this many blocks fit.
+        // The largest side with which this many blocks fit.
         let fits = |blocks: usize| (0..).take_while(|side| side * side * blocks <= max).last().unwrap();
         let expected = fits(splits).max(floor).min(fits(2)).min(rows.max(cols)).max(1);
         prop_assert_eq!(side, expected);
@@ -127,7 +127,7 @@ impl Output {
         }
     }
 
-    /// Whether a block computes the entry.
+    /// True if a block computes the entry.
     fn computes(self, row: usize, column: usize) -> bool {
         self.coverage == Coverage::Full || row > column || self.diagonal && row == column
     }
@@ -270,7 +270,7 @@ fn a_bad_entry_in_words() {
     assert_eq!(error.unwrap_err().to_string(), text);
 }
 
-/// Sizes at which lines are cut into tasks, and matrices into several pieces of tiles.
+/// Sizes large enough that lines are cut into tasks, and matrices into several pieces of tiles.
 #[test]
 fn large_blocks() {
     for case in OUTPUTS {
@@ -385,7 +385,7 @@ fn numbers(engine: &Engine, before: impl Fn(&Block) + Sync) -> Result<Report, En
     Ok(report)
 }
 
-/// What was prepared is used.
+/// Prepared storage is used.
 #[test]
 fn prepared_once() -> Result<(), EngineError> {
     struct Counted(AtomicUsize);

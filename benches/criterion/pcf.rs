@@ -1,8 +1,8 @@
 //! Pairwise matrices of piecewise constant functions on the CPU, and on the GPU where there is one: `cargo bench
 //! --bench criterion -- pcf`.
 //!
-//! Wall times, from functions in host memory to a new matrix in host memory; throughput in merge steps, of which each
-//! consumes a breakpoint.
+//! Wall times, from functions in host memory to a new matrix in host memory. Throughput is in merge
+//! steps; each consumes a breakpoint.
 
 use crate::common::{gpu, with_font};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};

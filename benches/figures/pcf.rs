@@ -1,10 +1,10 @@
 //! The figures of docs/performance.md on pairwise matrices: `cargo bench --bench figures -- pcf`.
 //!
-//! Without arguments it measures a table of cases, warm, each as the median of seven runs from host data to a new host
-//! matrix: end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more
-//! run). `--gpus 1,2,4` measures the large case on so many GPUs; `--trace FOLDER` computes the first case once more and
-//! writes its trace there, for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg); `--quick` takes small
-//! cases; `--shapes` takes sets with long functions in place of the table's. `BLOCK_SIDE=N` in the environment settles the side of the blocks.
+//! Without arguments it measures a table of cases, warm, each as the median of seven runs from host
+//! data to a new host matrix. The compute time is the union of the compute spans in a trace of one
+//! more run. `--gpus 1,2,4` measures the large case on 1, 2 and 4 GPUs. `--trace FOLDER` writes the
+//! first case's trace for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg).
+//! `--quick` takes small cases, and `--shapes` sets with long functions.
 //!
 //! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each
 //! line `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save
@@ -23,7 +23,7 @@ use plotters::{
 };
 use warpsmith::{
     device::{Backend, Device},
-    engine::{Control, Engine, NpyFile, Report, Settings, Trace, advise_huge_pages, zeroed_vec},
+    engine::{Control, Engine, NpyFile, Report, Trace, advise_huge_pages, zeroed_vec},
     pcf::{Layout, Measure, Pairwise, PcfReal, PcfSet, io, random},
 };
 
@@ -33,12 +33,10 @@ const RUNS: usize = 7;
 
 fn engine(gpus: usize) -> Result<Engine> {
     let first = Device::best()?;
-    let engine = match first.backend() {
+    Ok(match first.backend() {
         Backend::Cpu => Engine::new([first])?,
         Backend::Cuda => Engine::new((0..gpus as u32).map(Device::cuda).collect::<std::result::Result<Vec<_>, _>>()?)?,
-    };
-    let block_side = std::env::var("BLOCK_SIDE").ok().map(|side| side.parse()).transpose()?;
-    Ok(engine.with_settings(Settings { block_side, ..Settings::default() }))
+    })
 }
 
 /// Computes a matrix into new memory; gives the time in ms, too.
@@ -55,8 +53,8 @@ fn once<T: PcfReal>(
     Ok((out, 1e3 * start.elapsed().as_secs_f64(), report))
 }
 
-/// The time in ms in which at least one block is computed or downloaded, by the lane's first letters; the longest over
-/// the GPUs.
+/// Time during which at least one block is computed or downloaded, in ms: the longest over the
+/// GPUs. `lane` has the lane's first letters.
 fn busy(trace: &Trace, lane: &str) -> f64 {
     let spans = trace.spans();
     let of = |process| {
@@ -204,12 +202,6 @@ fn trace(folder: &Path, quick: bool) -> Result<()> {
     let trace = Trace::new();
     once(&engine, &matrix, Layout::Condensed, Some(&trace))?;
     trace.write(&folder.join("pcf_pipeline.json"))?;
-    let long: PcfSet<f32> = random::uniform(if quick { 200 } else { 5_000 }, 1_000, 1)?;
-    let long = Pairwise::pdist(&long, 1.0)?;
-    once(&engine, &long, Layout::Condensed, None)?;
-    let of_long = Trace::new();
-    once(&engine, &long, Layout::Condensed, Some(&of_long))?;
-    of_long.write(&folder.join("pcf_pipeline_long.json"))?;
     draw(&trace, &folder.join("pcf_pipeline.svg"), &engine.devices()[0].to_string())
 }
 

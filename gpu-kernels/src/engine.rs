@@ -4,7 +4,7 @@ pub mod rows;
 
 use cuda_std::{KernelParam, prelude::*};
 
-/// Where the entries of a block go in a matrix's memory.
+/// Places of a block's entries in a matrix's memory.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Place {
     /// The block's first row and column.

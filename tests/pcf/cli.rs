@@ -671,7 +671,7 @@ mod signals {
     impl Folder {
         fn sizes(&self) -> Vec<u64> {
             let entries = fs::read_dir(&self.directory).unwrap();
-            // One that has just gone has none.
+            // A file that has just been removed has no size.
             entries.map(|entry| entry.unwrap().metadata().map_or(0, |metadata| metadata.len())).collect()
         }
     }
@@ -734,7 +734,7 @@ mod signals {
             command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
             command.current_dir(&folder.directory).output().unwrap()
         };
-        // That the limit is one is seen from what needs more than it.
+        // A command that needs more memory shows that the limit works.
         let output = limited("random --count 2e5 --points 100 --output large.npz");
         let stderr = text(&output.stderr);
         if output.status.code() != Some(2) || !stderr.contains("not enough memory") {

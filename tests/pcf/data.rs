@@ -930,7 +930,7 @@ fn arrays_without_elements() {
 fn archives_that_unpack_to_far_more() {
     let files = Folder::of("pcf");
     let path = files.path("a.npz");
-    // Zeros, of which archives make a thousandth.
+    // Zeros, which archives compress to a thousandth.
     let mut npz = NpzWriter::new_with_options(fs::File::create(&path).unwrap(), packed());
     npz.add_array("offsets", &Array1::<i64>::zeros(10 << 20)).unwrap();
     npz.add_array("points", &Array2::<f64>::zeros((1, 2))).unwrap();

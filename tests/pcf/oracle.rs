@@ -1,4 +1,5 @@
-//! What matrices and integrals must be: another program's answers, and a brute force; and functions to try them on.
+//! Oracles for matrices and integrals: another program's answers, and a brute force; and functions
+//! to try them on.
 
 use std::{collections::BTreeSet, fs::File, path::Path};
 
@@ -65,7 +66,7 @@ pub fn bound(f: PcfRef<'_, f64>, g: PcfRef<'_, f64>, measure: Measure, (exact, m
     }
 }
 
-/// Where breakpoints lie.
+/// Distribution of breakpoints.
 #[derive(Clone, Copy, Debug)]
 enum Times {
     /// Anywhere from 0 to 1.

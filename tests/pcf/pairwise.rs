@@ -1,6 +1,6 @@
 //! Matrices over pairs of piecewise constant functions, against another program's answers and a brute force.
 //!
-//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU if there is one.
 
 use std::sync::{
     Mutex,

@@ -1,4 +1,4 @@
-//! What is kept of matrices that are not stored, against all distances, which are whole numbers here and thus exact.
+//! Reductions of matrices against all distances, which are whole numbers here and thus exact.
 
 use ndarray::{Array1, Array2, ArrayD};
 use ndarray_npy::NpzReader;
@@ -162,7 +162,7 @@ fn commands_write_what_is_kept() {
             let row = (offsets[i] as usize..offsets[i + 1] as usize).map(|k| (data[k], kept[k] as usize));
             assert!(row.eq(others(&all, i, one_set).into_iter().filter(|found| found.0 < 2.5)), "{command}, row {i}");
         }
-        // What SciPy recognises the format by: a string of bytes without dimensions.
+        // SciPy recognises the format by a string of bytes without dimensions.
         let bytes = std::fs::read(folder.path("sparse.npz")).unwrap();
         assert!(bytes.windows(5).any(|text| text == b"'|S3'") && bytes.windows(4).any(|text| text == b"\ncsr"));
 

@@ -83,7 +83,7 @@ fn what_is_in_place_is_not_computed_again() {
     assert!(!folder.path("d.npy.partial").exists());
 }
 
-/// A file that has no block is nobody's loss: none is left before its table is there.
+/// A file without a table of blocks is removed.
 #[test]
 fn a_file_without_a_block_goes() {
     let folder = Folder::of("pcf");
@@ -129,13 +129,14 @@ fn parts_of_other_matrices_stay_as_they_are() {
     let error = matrix.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], little).unwrap_err().to_string();
     let sentence = "d.npy.partial: has blocks of side 8, and with the memory that there is they would be of side ";
     assert!(error.contains(sentence), "{error}");
-    // Whoever doesn't ask for it gets no part of a matrix, and leaves it as it is.
+    // A run that doesn't ask to resume fails, and leaves the file as it is.
     let alone = Parts { resume: false, ranks: ranks::threads::communicators(1).pop() };
     let begun = matrix.begin_file(Destination::prepare(&path).unwrap(), Layout::Condensed, alone).unwrap();
     let error = matrix.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], settings(None)).unwrap_err().to_string();
     assert!(error.contains("d.npy.partial: may have a part of a matrix; go on from it with --resume, or remove it"), "{error}");
     assert!(fs::read(&partial).unwrap() == before);
-    // What has no table yet was killed before the first block, and a table that is not whole is of something else.
+    // A file without a table was killed before its first block, and an incomplete table belongs to
+    // something else.
     fs::write(&partial, &before[..before.len() - 1]).unwrap();
     assert!(open(&path, &set, None).unwrap_err().to_string().contains("has a part of another matrix"));
     fs::write(&partial, &before[..100]).unwrap();

@@ -1,12 +1,13 @@
-//! What is kept of a matrix's rows: their smallest entries, those below a bound, their sums.
+//! Reductions of a matrix's rows: their smallest entries, the entries below a bound, or their sums.
 //!
-//! An entry (row, column) of a block counts for its row and, in the lower triangle of a symmetric matrix, for the row
-//! that it is mirrored to. So a block has two kinds of *lines*: its rows, and its columns where these are rows of the
-//! other half. A warp takes a row ([`smallest()`]). A block of threads takes 32 columns ([`smallest_mirrored()`]): it
-//! reads tiles by rows, and transposes in shared memory only those in which an entry may count.
+//! An entry (row, column) of a block counts for its row and, in the lower triangle of a symmetric
+//! matrix, for the row that it is mirrored to. So a block has two kinds of *lines*: its rows, and
+//! its columns where these are rows of the other half. A warp takes a row ([`smallest()`]). A block
+//! of threads takes 32 columns ([`smallest_mirrored()`]): it reads tiles by rows, and transposes a
+//! tile in shared memory only if one of its entries may count.
 //!
-//! Nearly all entries are looked at once, and compared with one number: what doesn't change what is kept of a line is
-//! found out by lanes on their own, and a warp comes together for the rest.
+//! Nearly all entries are read once, and compared with one number. Each lane skips entries that
+//! can't change a line's result; the warp handles the rest together.
 
 use cuda_std::{
     KernelParam,
@@ -49,13 +50,13 @@ pub struct Part {
 
 /// All entries count.
 pub const ALL: u32 = 0;
-/// Those below the diagonal do.
+/// Entries below the diagonal count.
 pub const STRICT: u32 = 1;
-/// Those on and below the diagonal do.
+/// Entries on and below the diagonal count.
 pub const WITH_DIAGONAL: u32 = 2;
 
 impl Part {
-    /// How many entries of a row of the block count, from its first column on.
+    /// Number of entries of a row of the block that count, from its first column on.
     #[inline(always)]
     pub fn row_end(self, line: u32) -> u32 {
         if self.coverage == ALL {
@@ -129,20 +130,20 @@ macro_rules! entry {
 entry!(f32, u32);
 entry!(f64, u64);
 
-/// What an entry exceeds that can't change what is kept of a row.
+/// Bound on entries: one above it can't change a row's result.
 #[derive(Clone, Copy)]
 struct Limit<T> {
-    /// Greater numbers don't; where it is NaN, any may.
+    /// Greater numbers don't; if it is NaN, any may.
     number: T,
     /// Of equal ones, those in later columns don't.
     column: u32,
 }
 
 impl<T: Entry> Limit<T> {
-    /// What no entry exceeds.
+    /// The bound that no entry exceeds.
     const NONE: Self = Limit { number: T::LAST, column: u32::MAX };
 
-    /// Whether an entry, of several in columns from `first` on, may change what is kept.
+    /// True if an entry, one of several in columns from `first` on, may change the result.
     #[inline(always)]
     fn allows(self, entry: T, first: u32) -> bool {
         let beyond = if first < self.column { entry > self.number } else { entry >= self.number };
@@ -151,12 +152,12 @@ impl<T: Entry> Limit<T> {
     }
 }
 
-/// What is kept of all rows, and how a warp adds to that of one row.
+/// Results of all rows, to which a warp adds those of one row.
 trait Rows<T: Entry>: Copy {
-    /// What a warp has of a row while it adds to it.
+    /// A warp's state of a row while it adds to it.
     type Row: Copy;
 
-    /// What an entry exceeds if it can't change what is kept of a row.
+    /// The bound above which an entry can't change a row's result.
     ///
     /// # Safety
     /// There is such a row, and no other thread writes to it meanwhile.
@@ -296,8 +297,8 @@ unsafe fn mirrored<T: Entry>(entries: *const T, part: Part, rows: impl Rows<T>) 
     }
 }
 
-/// The smallest entries of each row in ascending order, with their columns; of equal ones those in the first columns.
-/// What hasn't been found yet has the greatest key and column that there are.
+/// The smallest entries of each row in ascending order, with their columns; of equal ones those in
+/// the first columns. Entries that haven't been found yet have the greatest key and column.
 struct Lists<T: Entry> {
     keys: *mut T::Key,
     columns: *mut u32,
@@ -313,7 +314,7 @@ impl<T: Entry> Clone for Lists<T> {
 
 impl<T: Entry> Copy for Lists<T> {}
 
-/// In lists of at most so many elements one lane finds an entry's place, as soon as a warp would.
+/// Longest list in which one lane finds an entry's place as soon as a warp would.
 const ALONE: u32 = 16;
 
 /// A row's list: its place, and its last element.
@@ -457,8 +458,9 @@ impl<T: Entry> Rows<T> for Lists<T> {
 /// Keeps the smallest entries of a block's rows, with their columns. A warp for each row, in blocks of [`THREADS`].
 ///
 /// # Safety
-/// `entries` are the block's, of which those that count have been written. For each row of the matrix there are `count`
-/// keys and columns, at least one; at first all are the greatest there are. Nothing else uses them meanwhile.
+/// `entries` are the block's, and those that count have been written. For each row of the matrix
+/// there are `count` keys and columns, at least one; at first all are the greatest there are.
+/// Nothing else uses them meanwhile.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 pub unsafe fn smallest<T: Entry>(entries: *const T, part: Part, count: u32, keys: *mut KeyOf<T>, columns: *mut u32) {
     // SAFETY: this kernel's contract is that of `straight`.
@@ -469,14 +471,14 @@ pub unsafe fn smallest<T: Entry>(entries: *const T, part: Part, count: u32, keys
 /// each 32 columns.
 ///
 /// # Safety
-/// As for [`smallest()`], where the matrix has as many rows as columns.
+/// As for [`smallest()`], and the matrix is square.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 pub unsafe fn smallest_mirrored<T: Entry>(entries: *const T, part: Part, count: u32, keys: *mut KeyOf<T>, columns: *mut u32) {
     // SAFETY: this kernel's contract is that of `mirrored`.
     unsafe { mirrored(entries, part, Lists::<T> { keys, columns, count }) }
 }
 
-/// What entries there were that are not finite, in bits.
+/// Kinds of entries that are not finite, in bits.
 pub const INFINITE: u32 = 1;
 /// See [`INFINITE`].
 pub const NEGATIVE_INFINITE: u32 = 2;
@@ -492,7 +494,8 @@ struct Sums {
     scale: f64,
 }
 
-/// What a lane has of a row's sum: of a few entries of 50 bits, which fit, also those of all lanes.
+/// A lane's part of a row's sum. A few entries of 50 bits per lane fit, also those of all lanes
+/// together.
 #[derive(Clone, Copy)]
 struct Units {
     row: u32,
@@ -550,8 +553,8 @@ impl<T: Entry> Rows<T> for Sums {
 /// blocks of [`THREADS`].
 ///
 /// # Safety
-/// `entries` are the block's, of which those that count have been written. Each row of the matrix has an element of the
-/// other arrays, which nothing else uses meanwhile.
+/// `entries` are the block's, and those that count have been written. Each row of the matrix has an
+/// element of the other arrays, which nothing else uses meanwhile.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 pub unsafe fn sums<T: Entry>(entries: *const T, part: Part, scale: f64, low: *mut u64, high: *mut i64, kinds: *mut u32) {
     // SAFETY: this kernel's contract is that of `straight`.
@@ -561,7 +564,7 @@ pub unsafe fn sums<T: Entry>(entries: *const T, part: Part, scale: f64, low: *mu
 /// Adds the entries of a block's columns as [`sums()`] does those of rows. A block of [`THREADS`] for each 32 columns.
 ///
 /// # Safety
-/// As for [`sums()`], where the matrix has as many rows as columns.
+/// As for [`sums()`], and the matrix is square.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 pub unsafe fn sums_mirrored<T: Entry>(entries: *const T, part: Part, scale: f64, low: *mut u64, high: *mut i64, kinds: *mut u32) {
     // SAFETY: this kernel's contract is that of `mirrored`.
@@ -574,8 +577,8 @@ pub unsafe fn sums_mirrored<T: Entry>(entries: *const T, part: Part, scale: f64,
 /// `found` counts them; those beyond `capacity` are counted alone.
 ///
 /// # Safety
-/// `entries` are the block's, of which those that count have been written. `places` and `values` have `capacity`
-/// elements; nothing else uses them and `found` meanwhile.
+/// `entries` are the block's, and those that count have been written. `places` and `values` have
+/// `capacity` elements; nothing else uses them and `found` meanwhile.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn below<T: Entry>(

@@ -1,9 +1,10 @@
-//! Threads that merge from where the functions lie, for CPUs.
+//! Threads that merge straight from the functions' memory, for CPUs.
 //!
-//! A processor runs one merge as a chain of dependent steps, each as long as a load, a comparison and an addition take,
-//! and mispredicts every other branch of a merge that branches. So a thread here merges [`CHAINS`] functions of the
-//! first band with one of the second, side by side and without branches. On a GPU this is the plain kernel that reads
-//! global memory, and the measure of what shared memory gains in [`tiled`](super::tiled).
+//! A processor runs one merge as a chain of dependent steps, each as long as a load, a comparison
+//! and an addition take, and mispredicts every other branch of a merge that branches. So a thread
+//! here merges [`CHAINS`] functions of the first band with one of the second, side by side and
+//! without branches. On a GPU this is the plain kernel that reads global memory: the baseline for
+//! the gain by shared memory in [`tiled`](super::tiled).
 
 use super::{
     Functions, Placement, Scalar,
@@ -71,8 +72,8 @@ pub unsafe fn integrals<O: Operation>(
     if second_position as usize >= second.order.len() {
         return;
     }
-    // SAFETY: both positions are in the orders, whose lengths are multiples of 32. A chain takes as many steps as its
-    // functions have breakpoints after the first.
+    // SAFETY: both positions are in the orders, whose lengths are multiples of 32. A chain takes
+    // one step per breakpoint of its functions, not counting their first ones.
     unsafe {
         let (second_function, second_segments, second_length) = second.at(second_position);
         if second_length == 0 {

@@ -17,7 +17,7 @@ pub struct Merge<T: Scalar> {
     sum: T,
 }
 
-/// Where a function's segments are.
+/// A function's segments in memory.
 pub trait Source<T: Scalar>: Copy {
     /// From a segment's position to the next one's.
     const NEXT: u32;
@@ -85,7 +85,7 @@ impl<T: Scalar> Merge<T> {
         }
     }
 
-    /// What it has come to.
+    /// The sum so far.
     #[inline(always)]
     pub fn sum(&self) -> T {
         self.sum

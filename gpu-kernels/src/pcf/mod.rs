@@ -10,7 +10,7 @@
 //! There are two kernels for each [operation](op):
 //! - [`tiled`], for GPUs: a block of threads takes 32 functions, one per lane, times one for each warp, and merges them
 //!   from shared memory; merges of long functions in pieces;
-//! - [`direct`], for CPUs: a thread merges a pair from where the functions lie.
+//! - [`direct`], for CPUs: a thread merges a pair straight from the functions' memory.
 
 pub mod direct;
 pub mod merge;

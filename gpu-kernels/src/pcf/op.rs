@@ -1,4 +1,4 @@
-//! What is integrated.
+//! The integrands.
 
 use super::Scalar;
 use core::marker::PhantomData;
@@ -9,7 +9,7 @@ pub trait Operation: Copy {
     /// The type of times, values and the integral.
     type Scalar: Scalar;
 
-    /// The operation, for this exponent where it has one.
+    /// The operation, for this exponent if it has one.
     fn new(p: Self::Scalar) -> Self;
 
     /// The sum with the contribution of `width` units of time on which the functions are `f` and `g`.
@@ -45,7 +45,7 @@ pub struct Lp<T> {
 #[derive(Debug, Clone, Copy)]
 pub struct Inner<T>(PhantomData<T>);
 
-/// A distance, infinite where the functions differ for ever.
+/// A distance, infinite if the functions differ for ever.
 #[inline(always)]
 fn distance<T: Scalar>(finite: T, f: T, g: T) -> T {
     if f == g { finite } else { T::infinity() }
@@ -100,7 +100,7 @@ impl<T: Scalar> Operation for Lp<T> {
 
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        // Also where the power overflows, nothing is nothing.
+        // A width of zero contributes nothing even if the power overflows.
         if width == T::zero() { sum } else { sum + width * T::power(math::abs(f - g), self.p) }
     }
 

@@ -1,4 +1,4 @@
-//! How functions lie in memory.
+//! Functions in memory, and the pairs of them that are computed.
 
 use core::ops::{Add, Mul, Sub};
 use cuda_std::{
@@ -77,7 +77,7 @@ scalar! {
     f64, F64x2, math::powf;
 }
 
-/// Which pairs of a block are computed, and where their results go, in bits.
+/// Selects the pairs of a block that are computed, and the places of their results, in bits.
 ///
 /// In a block on the diagonal both sets are the same functions in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,43 +91,43 @@ impl Triangle {
     /// Each unordered pair once, and each function with itself.
     pub const WITH_DIAGONAL: Triangle = Triangle(1 | 2);
 
-    /// The same, and the result of a pair goes where the first set's function is the one of greater place; else the one
-    /// of lesser place.
+    /// The same, but the first set's function is the one of greater place in a pair's result;
+    /// otherwise the one of lesser place.
     pub const fn first_is_greater(self, greater: bool) -> Triangle {
         if greater { Triangle(self.0 | 4) } else { self }
     }
 
-    /// The same, where a kernel has the two sets in each other's place.
+    /// The same for a kernel that has the two sets swapped.
     pub const fn swapped(self) -> Triangle {
         Triangle(self.0 | 8)
     }
 
-    /// Whether pairs are unordered.
+    /// True if pairs are unordered.
     pub const fn is_half(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// What is of the first set, and of the second, from what a kernel has for the two.
+    /// The first set's item and the second's, from the kernel's two, which may be swapped.
     #[inline(always)]
     const fn in_order(self, first: u32, second: u32) -> (u32, u32) {
         if self.0 & 8 != 0 { (second, first) } else { (first, second) }
     }
 
-    /// Whether the pair at these positions is computed.
+    /// True if the pair at these positions is computed.
     #[inline(always)]
     pub const fn wants(self, first: u32, second: u32) -> bool {
         let (first, second) = self.in_order(first, second);
         self.0 & 1 == 0 || first < second || (self.0 & 2 != 0 && first == second)
     }
 
-    /// Whether some pair of these positions may be computed.
+    /// True if some pair of these positions may be computed.
     #[inline(always)]
     pub const fn wants_any(self, first: u32, firsts: u32, second: u32, seconds: u32) -> bool {
         // The pair whose positions lie the right way, if any of them does.
         if self.0 & 8 != 0 { self.wants(first + firsts - 1, second) } else { self.wants(first, second + seconds - 1) }
     }
 
-    /// The places in the order in which the result's strides take them.
+    /// The places in the order of the result's strides.
     #[inline(always)]
     pub const fn places(self, first: u32, second: u32) -> (u32, u32) {
         let (first, second) = self.in_order(first, second);
@@ -136,8 +136,8 @@ impl Triangle {
     }
 }
 
-/// Which pairs are computed, and where their results go: that of places i and j to `i * first_stride + j *
-/// second_stride`.
+/// Selects the pairs that are computed, and the places of their results: places i and j have their
+/// result at `i * first_stride + j * second_stride`.
 #[derive(Debug, Clone, Copy, KernelParam)]
 pub struct Placement {
     /// The bits of a [`Triangle`].
@@ -149,7 +149,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Whether the pair at these positions is computed.
+    /// True if the pair at these positions is computed.
     #[inline(always)]
     pub const fn wants(self, first: u32, second: u32) -> bool {
         Triangle(self.triangle).wants(first, second)
@@ -169,22 +169,23 @@ impl Placement {
     }
 }
 
-/// Which pairs of parts of two bands are computed, by where the parts start and by the functions' lengths.
+/// Selects pairs of parts of two bands, by the starts of the parts and the lengths of the
+/// functions.
 #[derive(Debug, Clone, Copy, KernelParam)]
 pub struct Pairs {
     /// The position of the first part in its band's order.
     pub first_start: u32,
-    /// That of the second.
+    /// The position of the second part in its band's order.
     pub second_start: u32,
-    /// The fewest segments that a function of the first part has.
+    /// Least number of segments of the first part's functions.
     pub first_least: u32,
-    /// The most that it has.
+    /// Greatest number of segments of the first part's functions.
     pub first_most: u32,
-    /// The fewest that one of the second has.
+    /// Least number of segments of the second part's functions.
     pub second_least: u32,
-    /// The most that one of the second has.
+    /// Greatest number of segments of the second part's functions.
     pub second_most: u32,
-    /// The positions of the second part that there are, from its start on.
+    /// Number of positions of the second part, from its start on.
     pub seconds: u32,
 }
 
@@ -202,7 +203,7 @@ impl Pairs {
         }
     }
 
-    /// Whether there are two functions of these lengths, and pairs of them are computed.
+    /// True if both functions exist, and pairs of functions of these lengths are computed.
     #[inline(always)]
     pub fn wants(self, first: u32, second: u32) -> bool {
         let within = |length, least, most| length >= least && length <= most;
@@ -216,7 +217,7 @@ impl Pairs {
     }
 }
 
-/// In [`Functions::order`], where there is no function.
+/// Marks a position of [`Functions::order`] without a function.
 pub const NO_FUNCTION: u32 = u32::MAX;
 
 /// A band of functions, as the kernels get it.
@@ -224,15 +225,15 @@ pub const NO_FUNCTION: u32 = u32::MAX;
 pub struct Functions<'a, T: Scalar> {
     /// All segments, of this band and others.
     pub segments: *const T::Segment,
-    /// Where each function's segments start, and, in one element more, where the last one's end.
+    /// Starts of the functions' segments, and in a last element the end of the last function's.
     pub offsets: &'a [u64],
     /// The functions by falling length, and then [`NO_FUNCTION`] up to a multiple of [`LANES`].
     pub order: &'a [u32],
 }
 
 impl<T: Scalar> Functions<'_, T> {
-    /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is
-    /// none.
+    /// The function at a position of the order: its number, its first segment, and its number of
+    /// segments, which is 0 if the position has no function.
     ///
     /// # Safety
     /// The position is below the order's length, and the band is as the fields say.

@@ -9,10 +9,11 @@
 //! breakpoints are, and diverge only by the difference of their functions' lengths, which the order by length keeps
 //! small.
 //!
-//! Functions longer than the *window* of segments that shared memory holds of each are taken in phases: each pair
-//! merges as far as the windows let it, then the windows move on to the first segment that any pair still needs. How
-//! far a pair is in a function depends on the time that it has come to alone, so the pair that is furthest behind in
-//! time is at the start of both its windows: every phase makes progress.
+//! Functions longer than the *window* of segments that shared memory holds of each are taken in
+//! phases: each pair merges as far as the windows let it, then the windows move on to the first
+//! segment that any pair still needs. A pair's position in a function depends only on the time that
+//! it has reached. The pair that is furthest behind in time is thus at the start of both its
+//! windows: every phase makes progress.
 //!
 //! A merge of long functions is cut into pieces of time ([`pieces()`]), which different blocks take, so that few long
 //! functions fill a GPU, and lanes don't come far apart in the functions that they share. The cuts are those of a whole
@@ -48,7 +49,7 @@ impl<T: Scalar, const STRIDE: u32> Source<T> for Shared<STRIDE> {
 /// Segments of one function that neighbouring lanes load together: a sector of 32 bytes in single precision.
 const RUN: u32 = 4;
 
-/// The fewest steps that lanes take together.
+/// Least number of steps that lanes take together.
 const ROUND: u32 = 16;
 
 /// A search for the number of a function's breakpoints up to a time.
@@ -87,7 +88,7 @@ impl<T: Scalar> Search<T> {
     }
 }
 
-/// What a merge takes of a function: its segments from `start` to before `end`.
+/// The part of a function that a merge takes: its segments from `start` to before `end`.
 #[derive(Clone, Copy)]
 struct Span {
     start: u32,
@@ -102,8 +103,8 @@ impl Span {
     }
 }
 
-/// Where two functions, of which there are so many segments, are at `from`, and after their breakpoints up to `to`; and
-/// the last breakpoint of either up to `from`.
+/// The spans of two functions, given by their segments and numbers of segments, from time `from` to `to`; and the last
+/// breakpoint of either up to `from`.
 ///
 /// # Safety
 /// The segments are there.
@@ -128,8 +129,171 @@ unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::S
     }
 }
 
+/// A thread's view of the windows in shared memory.
+struct Windows<T: Scalar> {
+    lane: u32,
+    warp: u32,
+    warps: u32,
+    /// Offsets in bytes of the windows of the thread's function of the first band, and of the second.
+    first_base: u32,
+    second_base: u32,
+    /// Segments that shared memory holds of each function of the first band, and of the second.
+    sizes: [u32; 2],
+    /// First segment in the window of the thread's function of the first band, and of the second.
+    first_start: u32,
+    second_start: u32,
+    /// The function that this thread loads for all, and the lane whose function of the first band it is: every 8th lane
+    /// has the next segment of the same one.
+    loaded: *const T::Segment,
+    loaded_lane: u32,
+    /// First segment in the loaded function's window, and the end of the part to load.
+    loaded_start: u32,
+    loaded_end: u32,
+    /// The thread's function of the second band, which its warp loads, and the end of the part to
+    /// load.
+    second: *const T::Segment,
+    second_end: u32,
+    /// Shared memory in which threads agree on the next `first_start` of each lane.
+    starts: SharedArray<u32, 32>,
+}
+
+impl<T: Scalar> Windows<T> {
+    const SIZE: u32 = size_of::<T::Segment>() as u32;
+    /// From a segment to the next one of the same function of the first band, in bytes.
+    const FIRST_STRIDE: u32 = LANES * Self::SIZE;
+
+    /// Loads the windows, together with the block's other threads. A window that nobody needs any more starts behind its
+    /// function.
+    ///
+    /// # Safety
+    /// The functions' segments are there up to the ends, and shared memory has room for the windows.
+    #[inline(always)]
+    unsafe fn load(&self) {
+        let shared = dynamic_shared::<T::Segment>();
+        let [first_window, second_window] = self.sizes;
+        // SAFETY: this function's contract.
+        unsafe {
+            let end = self.loaded_end.min(self.loaded_start.saturating_add(first_window));
+            let mut k = self.loaded_start.saturating_add((self.warp / 4) * RUN + self.lane / 8);
+            while k < end {
+                let at = (k - self.loaded_start) * LANES + self.loaded_lane;
+                shared.add(at as usize).write(*self.loaded.add(k as usize));
+                k += self.warps / 4 * RUN;
+            }
+            let end = self.second_end.min(self.second_start.saturating_add(second_window));
+            let mut k = self.second_start.saturating_add(self.lane);
+            while k < end {
+                let at = LANES * first_window + self.warp * second_window + k - self.second_start;
+                shared.add(at as usize).write(*self.second.add(k as usize));
+                k += LANES;
+            }
+        }
+    }
+
+    /// The segments that a merge has come to, of the first band's function and of the second's.
+    #[inline(always)]
+    fn segments(&self, merge: &Merge<T>) -> (u32, u32) {
+        let i = self.first_start + (merge.first - self.first_base) / Self::FIRST_STRIDE;
+        let j = self.second_start + (merge.second - self.second_base) / Self::SIZE;
+        (i, j)
+    }
+
+    /// Number of steps that a merge of these spans, which has `left` to go, certainly takes within the windows, whichever
+    /// function gives the breakpoints.
+    #[inline(always)]
+    fn ahead(&self, merge: &Merge<T>, left: u32, f: Span, g: Span) -> u32 {
+        let (i, j) = self.segments(merge);
+        let [first_window, second_window] = self.sizes;
+        let mut ahead = left;
+        if self.first_start + first_window < f.end {
+            ahead = ahead.min(self.first_start + first_window - 1 - i);
+        }
+        if self.second_start + second_window < g.end {
+            ahead = ahead.min(self.second_start + second_window - 1 - j);
+        }
+        ahead
+    }
+
+    /// Moves the windows, together with the block's other threads, to the first segment of each function that is still
+    /// needed: by this thread's merge if it has steps to go.
+    ///
+    /// # Safety
+    /// All threads of the block call it, and none reads the windows meanwhile.
+    #[inline(always)]
+    unsafe fn advance(&mut self, merge: &mut Option<Merge<T>>, left: u32) {
+        // SAFETY: one warp writes the starts before a barrier, and all read them after the next.
+        unsafe {
+            if self.warp == 0 {
+                self.starts.write(self.lane as usize, u32::MAX);
+            }
+            thread::sync_threads();
+            let (mut i, mut j) = (u32::MAX, u32::MAX);
+            if left > 0
+                && let Some(merge) = merge
+            {
+                (i, j) = self.segments(merge);
+                atomic::block::fetch_min(self.starts.at(self.lane as usize), i);
+            }
+            self.second_start = warp::reduce_min(warp::FULL_MASK, j);
+            thread::sync_threads();
+            self.first_start = self.starts.read(self.lane as usize);
+            self.loaded_start = self.starts.read(self.loaded_lane as usize);
+            if left > 0
+                && let Some(merge) = merge
+            {
+                merge.first = self.first_base + (i - self.first_start) * Self::FIRST_STRIDE;
+                merge.second = self.second_base + (j - self.second_start) * Self::SIZE;
+            }
+        }
+    }
+}
+
+/// Takes the merges of a warp as far as the windows let them. Returns the number of steps that are left of this thread's.
+///
+/// In a round, no lane can leave its windows, whichever function gives the breakpoints. Usually
+/// each gives half of them, so that further rounds follow. All lanes take the same number of steps,
+/// but for those with too few left.
+///
+/// # Safety
+/// All lanes of the warp call it, and the windows hold their segments.
+#[inline(always)]
+unsafe fn rounds<O: Operation>(
+    windows: &Windows<O::Scalar>,
+    merge: &mut Option<Merge<O::Scalar>>,
+    [f, g]: [Span; 2],
+    mut left: u32,
+    op: O,
+) -> u32 {
+    loop {
+        let mut ahead = 0;
+        if left > 0
+            && let Some(merge) = &merge
+        {
+            ahead = windows.ahead(merge, left, f, g);
+        }
+        // In whole turns of the unrolled loop.
+        let common = warp::reduce_min(warp::FULL_MASK, if ahead >= ROUND { ahead / 4 * 4 } else { u32::MAX });
+        let last = common == u32::MAX;
+        let steps = if last {
+            ahead
+        } else if ahead >= ROUND {
+            common
+        } else {
+            0
+        };
+        if let Some(merge) = merge {
+            // SAFETY: so many steps are within the windows.
+            unsafe { merge.steps(steps, Shared::<LANES>, Shared::<1>, op) };
+        }
+        left -= steps;
+        if last {
+            return left;
+        }
+    }
+}
+
 /// Merges a tile of pairs: those of functions in the part of the first band from position 32 x on and in the second
-/// from `warps` y on, for the block (x, y). Gives the merge of the thread's pair, where it is wanted, and the pair's
+/// from `warps` y on, for the block (x, y). Returns the merge of the thread's pair, if it is wanted, and the pair's
 /// positions in the two parts.
 ///
 /// With `PIECES` it goes from the cut z to the next one.
@@ -140,7 +304,7 @@ unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::S
 unsafe fn tile<O: Operation, const PIECES: bool>(
     first: Functions<'_, ScalarOf<O>>,
     second: Functions<'_, ScalarOf<O>>,
-    windows: [u32; 2],
+    sizes: [u32; 2],
     cuts: &[ScalarOf<O>],
     pairs: Pairs,
     op: O,
@@ -150,136 +314,67 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
     let thread = thread::thread_idx_x();
     let (warp, warps) = (thread / LANES, thread::block_dim_x() / LANES);
     let first_position = thread::block_idx_x() * LANES + lane;
-    let tile_position = thread::block_idx_y() * warps;
-    let second_position = tile_position + warp;
+    let second_position = thread::block_idx_y() * warps + warp;
     let (first_at, second_at) = (pairs.first_start + first_position, pairs.second_start + second_position);
     if !placement.wants_any(first_at - lane, LANES, second_at - warp, warps) {
         // The whole block leaves.
         return (None, first_position, second_position);
     }
-    let [first_window, second_window] = windows;
-    // The first segment that the window has of each of the first part's functions.
     let starts = shared_array![u32; 32];
-    let size = size_of::<<O::Scalar as Scalar>::Segment>() as u32;
-    let shared = dynamic_shared::<<O::Scalar as Scalar>::Segment>();
     // SAFETY: the grid has no positions beyond the orders. Segments are read up to each function's length. Shared
-    // memory has room for `window` segments of each function of the tile; what a thread reads of it, it or others have
+    // memory has room for `sizes` segments of each function of the tile; what a thread reads of it, it or others have
     // written before the last barrier.
     unsafe {
         let (_, first_segments, first_length) = first.at(first_position);
         let (_, second_segments, second_length) = second.at(second_position);
         let wanted = pairs.wants(first_length, second_length) && placement.wants(first_at, second_at);
-        let (f, g, time) = if PIECES {
+        let ([f, g], time) = if PIECES {
             let piece = thread::block_idx_z() as usize;
             let (from, to) = (*cuts.get_unchecked(piece), *cuts.get_unchecked(piece + 1));
-            let ([f, g], time) = spans((first_segments, first_length), (second_segments, second_length), from, to);
-            (f, g, time)
+            spans((first_segments, first_length), (second_segments, second_length), from, to)
         } else {
-            let whole = |length| Span { start: 0, end: length };
-            (whole(first_length), whole(second_length), O::Scalar::zero())
+            ([first_length, second_length].map(|length| Span { start: 0, end: length }), O::Scalar::zero())
         };
-        // Where in shared memory the functions' windows are, in bytes.
-        let first_base = lane * size;
-        let second_base = (LANES * first_window + warp * second_window) * size;
         let mut left = if wanted { f.steps() + g.steps() } else { 0 };
-        // The functions that this thread loads for all: every 8th lane has the next segment of the same one.
+        let size = Windows::<O::Scalar>::SIZE;
         let loaded_lane = (warp * 8 + lane % 8) % LANES;
-        let (_, loaded_segments, loaded_length) = first.at(first_position - lane + loaded_lane);
-        let loaded = if PIECES {
+        let (_, loaded, loaded_length) = first.at(first_position - lane + loaded_lane);
+        let span = if PIECES {
             // Every warp has all of them.
             let [start, end] = [f.start, f.end].map(|k| warp::shuffle_idx(warp::FULL_MASK, k, loaded_lane));
             Span { start, end: if loaded_length == 0 { start } else { end } }
         } else {
             Span { start: 0, end: loaded_length }
         };
-        let second_end = if second_length == 0 { 0 } else { g.end };
-        let (mut first_start, mut second_start) = (f.start, g.start);
-        let mut loaded_start = loaded.start;
+        let mut windows = Windows {
+            lane,
+            warp,
+            warps,
+            first_base: lane * size,
+            second_base: (LANES * sizes[0] + warp * sizes[1]) * size,
+            sizes,
+            first_start: f.start,
+            second_start: g.start,
+            loaded,
+            loaded_lane,
+            loaded_start: span.start,
+            loaded_end: span.end,
+            second: second_segments,
+            second_end: if second_length == 0 { 0 } else { g.end },
+            starts,
+        };
         let mut merge: Option<Merge<O::Scalar>> = None;
         loop {
-            // Load the windows. A window that nobody needs any more starts behind its function.
-            let end = loaded.end.min(loaded_start.saturating_add(first_window));
-            let mut k = loaded_start.saturating_add((warp / 4) * RUN + lane / 8);
-            while k < end {
-                shared.add(((k - loaded_start) * LANES + loaded_lane) as usize).write(*loaded_segments.add(k as usize));
-                k += warps / 4 * RUN;
-            }
-            let end = second_end.min(second_start.saturating_add(second_window));
-            let mut k = second_start.saturating_add(lane);
-            while k < end {
-                let at = LANES * first_window + warp * second_window + k - second_start;
-                shared.add(at as usize).write(*second_segments.add(k as usize));
-                k += LANES;
-            }
+            windows.load();
             thread::sync_threads();
-
-            let sources = (Shared::<LANES>, Shared::<1>);
             if wanted && merge.is_none() {
-                merge = Some(Merge::new(first_base, second_base, sources.0, sources.1, time));
+                merge = Some(Merge::new(windows.first_base, windows.second_base, Shared::<LANES>, Shared::<1>, time));
             }
-            // A round takes as many steps as no lane can leave its windows in, whichever of its functions gives the
-            // breakpoints; usually they give half each, so that further rounds follow. All lanes take as many, but for
-            // those with too few left.
-            loop {
-                let mut ahead = 0;
-                if left > 0
-                    && let Some(merge) = &merge
-                {
-                    let i = first_start + (merge.first - first_base) / (LANES * size);
-                    let j = second_start + (merge.second - second_base) / size;
-                    ahead = left;
-                    if first_start + first_window < f.end {
-                        ahead = ahead.min(first_start + first_window - 1 - i);
-                    }
-                    if second_start + second_window < g.end {
-                        ahead = ahead.min(second_start + second_window - 1 - j);
-                    }
-                }
-                // In whole turns of the unrolled loop.
-                let common = warp::reduce_min(warp::FULL_MASK, if ahead >= ROUND { ahead / 4 * 4 } else { u32::MAX });
-                let last = common == u32::MAX;
-                let steps = if last {
-                    ahead
-                } else if ahead >= ROUND {
-                    common
-                } else {
-                    0
-                };
-                if let Some(merge) = &mut merge {
-                    merge.steps(steps, sources.0, sources.1, op);
-                }
-                left -= steps;
-                if last {
-                    break;
-                }
-            }
+            left = rounds(&windows, &mut merge, [f, g], left, op);
             if !thread::sync_threads_or(left > 0) {
                 break;
             }
-
-            // The windows move to the first segment of each function that is still needed.
-            if warp == 0 {
-                starts.write(lane as usize, u32::MAX);
-            }
-            thread::sync_threads();
-            let (mut i, mut j) = (u32::MAX, u32::MAX);
-            if left > 0
-                && let Some(merge) = &merge
-            {
-                i = first_start + (merge.first - first_base) / (LANES * size);
-                j = second_start + (merge.second - second_base) / size;
-                atomic::block::fetch_min(starts.at(lane as usize), i);
-            }
-            second_start = warp::reduce_min(warp::FULL_MASK, j);
-            thread::sync_threads();
-            first_start = starts.read(lane as usize);
-            loaded_start = starts.read(loaded_lane as usize);
-            if left > 0
-                && let Some(merge) = &mut merge
-            {
-                merge.first = first_base + (i - first_start) * LANES * size;
-                merge.second = second_base + (j - second_start) * size;
-            }
+            windows.advance(&mut merge, left);
         }
         (merge, first_position, second_position)
     }
@@ -325,9 +420,9 @@ pub unsafe fn integrals<O: Operation>(
     }
 }
 
-/// The sums over pieces of time of pairs of functions, of which the second are long. A grid of (positions of the first
-/// part / 32, `seconds` of `pairs` / warps, pieces), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory for
-/// the windows, which are at least 2.
+/// The sums over pieces of time of pairs of functions whose second ones are long. A grid of
+/// (positions of the first part / 32, `seconds` of `pairs` / warps, pieces), blocks of 4, 8 or 16
+/// warps, [`shared_bytes`] of shared memory for the windows, which are at least 2.
 ///
 /// # Safety
 /// Both parts are as [`Functions`] says, for positions from those of `pairs` on; functions at positions of the second
@@ -393,7 +488,8 @@ pub unsafe fn combine<O: Operation>(
         return;
     }
     let (first_position, second_position) = ((index % firsts) as u32, (index / firsts) as u32);
-    // SAFETY: the positions are those of the orders. What is wanted has been computed, and its functions have segments.
+    // SAFETY: the positions are those of the orders. The wanted sums have been computed, and their
+    // functions have segments.
     unsafe {
         let (first_function, first_segments, first_length) = first.at(first_position);
         let (second_function, second_segments, second_length) = second.at(second_position);

@@ -50,7 +50,7 @@ impl<'s> Clock<'s> {
         Ok(clock)
     }
 
-    /// What was enqueued since the last mark was step `name`.
+    /// Ends step `name`: everything that was enqueued since the last mark.
     pub fn end(&mut self, name: &'static str, bytes: u64) -> Result<(), DeviceError> {
         let event = if self.timed { Some(self.stream.record()?) } else { None };
         self.marks.push((name, bytes, event));

@@ -1,9 +1,9 @@
-//! Rectangles of a matrix, and which of their entries are computed.
+//! Rectangles of a matrix, and the entries of them that are computed.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Which entries of a matrix are computed.
+/// Selects the entries of a matrix that are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coverage {
     /// The pairs row >= column (or only row > column) of a square matrix.
@@ -13,14 +13,14 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// How many of the block's entries are computed. Those on the diagonal count.
+    /// Number of the block's entries that are computed. Entries on the diagonal count.
     pub fn work(self, block: &Block) -> usize {
         match self {
             Coverage::Full => block.entries(),
             Coverage::LowerTriangle => {
                 let Block { rows, cols } = block;
-                // Of the rows before `end`: 1, 2, 3... entries from the first column's diagonal entry on, then whole
-                // rows.
+                // Entries in rows before `end`: 1, 2, 3... from the first column's diagonal entry
+                // on, then whole rows.
                 let above = |end: usize| {
                     let ragged = end.clamp(cols.start, cols.end) - cols.start;
                     ragged * (ragged + 1) / 2 + end.saturating_sub(cols.end) * cols.len()
@@ -56,12 +56,12 @@ impl Block {
         self.height() * self.width()
     }
 
-    /// Whether the rows are the columns, so that the matrix's diagonal is the block's.
+    /// True if the rows are the columns, so that the matrix's diagonal is the block's.
     pub fn is_diagonal(&self) -> bool {
         self.rows == self.cols
     }
 
-    /// Whether an entry lies in both.
+    /// True if the blocks share an entry.
     pub fn overlaps(&self, other: &Block) -> bool {
         let common = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start) < a.end.min(b.end);
         common(&self.rows, &other.rows) && common(&self.cols, &other.cols)

@@ -1,8 +1,9 @@
-//! What is kept of the rows of a matrix that isn't stored: their smallest entries, those below a bound, their sums.
+//! Reductions of the rows of a matrix that isn't stored: their smallest entries, the entries below
+//! a bound, or their sums.
 //!
-//! Blocks are reduced on the device that computed them (`gpu_kernels::engine::rows`), and never leave it. What there is
-//! of the rows on each device is brought together at the end, in a way in which neither the blocks nor the devices
-//! matter.
+//! Blocks are reduced on the device that computed them (`gpu_kernels::engine::rows`), and never
+//! leave it. The devices' results are joined at the end. The outcome depends neither on the blocks
+//! nor on the devices.
 
 use std::ops::Range;
 use std::sync::{
@@ -50,24 +51,24 @@ impl<T> DeviceEntry for T where
 /// A matrix's rows can have so many numbers.
 const MOST_ROWS: usize = i32::MAX as usize;
 
-/// A block whose entries are in its device's memory.
+/// A block with its entries, which are in its device's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEntries<'a, T: Entry> {
     /// The block, and which of its entries count. Unless all do, they count for the rows that they are mirrored to as
     /// well, but for those on the diagonal.
     pub part: Part,
-    /// Its entries by rows. Those that don't count may be anything.
+    /// Its entries by rows. Entries that don't count may have any value.
     pub entries: View<'a, T>,
     /// One of a few numbers, which no block has that may be reduced meanwhile.
     pub slot: usize,
 }
 
-/// What is kept of a matrix's rows. It must not depend on the order in which blocks come, nor on how they are divided
-/// among devices.
+/// A reduction of a matrix's rows. Its result must not depend on the order of the blocks, nor on
+/// their division among devices.
 pub trait RowReducer<T: Entry>: Sync {
-    /// What a device has of all rows.
+    /// A device's partial results for all rows.
     type State: Send;
-    /// What is kept in the end.
+    /// The final result.
     type Kept;
 
     /// The beginning, for so many rows.
@@ -112,8 +113,8 @@ pub struct ByRows<T: Entry, R: RowReducer<T>> {
 }
 
 impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
-    /// Of a symmetric matrix of `n` x `n`, by an engine that has these devices. Without `diagonal`, no entry is of a
-    /// row and of the column of the same number.
+    /// Reduces a symmetric matrix of `n` x `n` that an engine with these devices computes. Without
+    /// `diagonal`, diagonal entries don't count.
     ///
     /// # Errors
     /// [`TooLarge`](EngineError::TooLarge), and what [`RowReducer::begin`] reports.
@@ -121,7 +122,7 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
         Self::new(devices, (n, n), if diagonal { WITH_DIAGONAL } else { STRICT }, reducer)
     }
 
-    /// Of a matrix of `rows` x `cols`.
+    /// Reduces a matrix of `rows` x `cols`.
     ///
     /// # Errors
     /// As [`symmetric`](Self::symmetric).
@@ -139,7 +140,7 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
         Ok(ByRows { reducer, shape, coverage, devices: devices.to_vec(), states })
     }
 
-    /// What is kept of the rows, when all blocks have been computed.
+    /// The result, when all blocks have been computed.
     ///
     /// # Errors
     /// What [`RowReducer::finish`] reports.
@@ -234,10 +235,11 @@ fn affordable(requested: usize) -> Result<(), EngineError> {
 /// Keeps the smallest entries of each row, in ascending order; of equal ones those in the first columns. NaN comes
 /// last.
 ///
-/// What is kept are the entries and their columns, `count` for each row; where a row has fewer, NaN and `u32::MAX`.
+/// The result has `count` entries and their columns for each row, padded with NaN and `u32::MAX` if
+/// a row has fewer.
 #[derive(Clone, Copy, Debug)]
 pub struct Smallest {
-    /// How many.
+    /// Number of entries to keep per row.
     pub count: usize,
 }
 
@@ -272,9 +274,10 @@ impl<T: DeviceEntry> RowReducer<T> for Smallest {
             return Ok(());
         }
         let (keys, columns) = (&mut lists.keys, &mut lists.columns);
-        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or
-        // an earlier stream. There are `count` keys and columns for each of the matrix's rows, of which it has as many
-        // as columns where blocks are mirrored. The state is borrowed mutably, and its uses are in the stream's order.
+        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been
+        // computed on this or an earlier stream. There are `count` keys and columns for each of the
+        // matrix's rows. A matrix whose blocks are mirrored is square. The state is borrowed
+        // mutably, and its uses are in the stream's order.
         unsafe {
             launch!(stream, rows::smallest::<T><<<warps(part.height), THREADS>>>(&entries, part, count, &mut *keys, &mut *columns))?;
             if part.coverage != ALL {
@@ -319,12 +322,12 @@ pub struct Below<T> {
     bound: T,
     /// Entries that a device reports at a time.
     capacity: usize,
-    /// The bytes of what has been found, and the most that they may be.
+    /// Bytes of the entries found so far, and their limit.
     kept: AtomicUsize,
     most: usize,
 }
 
-/// What has been found on a device.
+/// The entries found on a device.
 #[derive(Debug)]
 pub struct FoundBelow<T: Entry> {
     stream: Stream,
@@ -333,7 +336,7 @@ pub struct FoundBelow<T: Entry> {
     found: Vec<(u32, u32, T)>,
 }
 
-/// What a block comes to.
+/// The entries that a block reports.
 #[derive(Debug)]
 struct BelowReport<T: Entry> {
     count: Buffer<u64>,
@@ -342,7 +345,7 @@ struct BelowReport<T: Entry> {
 }
 
 impl<T: DeviceEntry> Below<T> {
-    /// Those less than `bound`. An error where they take more than half of the host's memory that is free now.
+    /// Keeps entries less than `bound`. It is an error if they take more than half of the host's free memory.
     pub fn new(bound: T) -> Self {
         Below { bound, capacity: 1 << 20, kept: AtomicUsize::new(0), most: memory().free / 2 }
     }
@@ -375,7 +378,7 @@ impl<T: Entry> BelowReport<T> {
         Ok(BelowReport { count: device.alloc(1)?, places: device.empty(), values: device.empty() })
     }
 
-    /// How many entries have been found, also where there is no room for all.
+    /// Number of entries found, including those for which there is no room.
     fn count(&self, stream: &Stream) -> Result<usize, EngineError> {
         let mut count = [0];
         stream.download(&self.count, &mut count)?;
@@ -431,7 +434,7 @@ impl<T: DeviceEntry> RowReducer<T> for Below<T> {
         if count <= capacity {
             state.take(slot, count, part)?;
         } else {
-            // As many rows at a time as there is room for, whatever is found.
+            // So few rows at a time that there is room for all of their entries.
             let lines = (capacity / part.width as usize).max(1);
             for start in (0..part.height).step_by(lines) {
                 let end = part.height.min(start.saturating_add(lines as u32));
@@ -457,7 +460,7 @@ impl<T: DeviceEntry> RowReducer<T> for Below<T> {
 /// Sums each row's entries in fixed point, so that the order of the terms has no influence.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
-    /// By what entries are multiplied before they are rounded to whole numbers: a power of two.
+    /// Factor of entries before they are rounded to whole numbers: a power of two.
     scale: f64,
 }
 
@@ -477,8 +480,8 @@ impl Sums {
     /// The least bound whose scale is a number.
     const LEAST: f64 = 1.0 / (1u128 << 100) as f64;
 
-    /// For entries whose magnitude is at most `bound` where they are finite. Each is rounded by at most 2^-50 of the
-    /// bound, or of 2^-100 where that is larger.
+    /// For entries whose magnitude is at most `bound` if they are finite. Each is rounded by at most 2^-50 of the
+    /// bound, or of 2^-100 if that is larger.
     pub fn up_to(bound: f64) -> Self {
         // A power of two that is at least the bound: no entry exceeds 2^50 units.
         let exponent = bound.clamp(Self::LEAST, f64::MAX).log2().ceil() as i32;
@@ -510,9 +513,10 @@ impl<T: DeviceEntry> RowReducer<T> for Sums {
         let BlockEntries { part, entries, .. } = block;
         let FixedPoint { low, high, kinds } = sums;
         let (rows, columns) = (warps(part.height), strips(part.width));
-        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or
-        // an earlier stream. Each array has an element for each of the matrix's rows, of which it has as many as
-        // columns where blocks are mirrored. The state is borrowed mutably, and its uses are in the stream's order.
+        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been
+        // computed on this or an earlier stream. Each array has an element for each of the matrix's
+        // rows. A matrix whose blocks are mirrored is square. The state is borrowed mutably, and
+        // its uses are in the stream's order.
         unsafe {
             launch!(stream, rows::sums::<T><<<rows, THREADS>>>(&entries, part, self.scale, &mut *low, &mut *high, &mut *kinds))?;
             if part.coverage != ALL {
@@ -631,7 +635,7 @@ mod tests {
         }
     }
 
-    /// What is kept of a matrix of one row.
+    /// The result for a matrix of one row.
     fn of_row<T: DeviceEntry, R: RowReducer<T>>(reducer: R, entries: &[T]) -> R::Kept {
         let writer = ByRows::full(&devices(1), 1, entries.len(), reducer).unwrap();
         writer.scatter(&Block { rows: 0..1, cols: 0..entries.len() }, entries).unwrap();

@@ -35,8 +35,8 @@ impl<T: Entry> fmt::Debug for DeviceMatrix<'_, T> {
 }
 
 impl<'a, T: Entry + place::Instance> DeviceMatrix<'a, T> {
-    /// A symmetric matrix of `n` x `n`, of which blocks compute the lower triangle. Diagonal entries that no block
-    /// computes become zero.
+    /// A symmetric matrix of `n` x `n`, whose blocks compute the lower triangle. Diagonal entries
+    /// that no block computes become zero.
     ///
     /// # Errors
     /// [`OutputLength`](EngineError::OutputLength) if the memory isn't as large as the layout says.
@@ -44,7 +44,7 @@ impl<'a, T: Entry + place::Instance> DeviceMatrix<'a, T> {
         Self::new(layout, Coverage::LowerTriangle, (n, n), out)
     }
 
-    /// A dense matrix of `rows` x `cols`, of which blocks compute all entries.
+    /// A dense matrix of `rows` x `cols`, whose blocks compute all entries.
     ///
     /// # Errors
     /// As [`symmetric`](Self::symmetric).

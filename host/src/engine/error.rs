@@ -1,4 +1,4 @@
-//! What can go wrong between blocks and output.
+//! Errors of the block engine.
 
 use super::Block;
 use crate::common::Cancelled;
@@ -7,24 +7,25 @@ use crate::io::files::FileError;
 use crate::ranks::RanksError;
 use crate::threads::ThreadsError;
 
-/// So many devices, in words.
+/// A number of devices, in words.
 fn counted(devices: usize) -> String {
     if devices == 1 { "a device".to_owned() } else { format!("{devices} devices") }
 }
 
-/// Why a matrix could not be computed or written. Entries are named by row and column, from 0.
+/// The reason why a matrix could not be computed or written. Entries are named by row and column,
+/// from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
     /// There are no devices to compute on.
     #[error("an engine needs at least one device")]
     NoDevices,
-    /// What is to stay in the memory of some devices was asked of an engine with others.
+    /// The output is in the memory of other devices than the engine's.
     #[error("what stays in the memory of {} is computed there, not by {}", counted(*homes), counted(*devices))]
     OtherDevices {
-        /// How many devices' memory it is to be in.
+        /// Number of devices whose memory the output is in.
         homes: usize,
-        /// How many devices the engine has.
+        /// Number of the engine's devices.
         devices: usize,
     },
     /// A GPU's worker can't be started.
@@ -45,13 +46,13 @@ pub enum EngineError {
     /// The host's memory doesn't suffice.
     #[error("out of memory: {} asked for", Bytes(*requested))]
     OutOfMemory {
-        /// The size asked for, in bytes (`usize::MAX` where it is even larger).
+        /// The size asked for, in bytes (`usize::MAX` if it is even larger).
         requested: usize,
     },
     /// The smallest possible block needs more than the budget.
     #[error("a memory budget of {} is too small: at least {} are needed", Bytes(*budget), Bytes(*needed))]
     BudgetTooSmall {
-        /// What the smallest block takes, in bytes.
+        /// Memory for the smallest block, in bytes.
         needed: usize,
         /// The budget, in bytes.
         budget: usize,
@@ -72,10 +73,10 @@ pub enum EngineError {
         /// The number of columns.
         columns: usize,
     },
-    /// The output has not the length of what is to be written there.
+    /// The output doesn't have the length of the matrix.
     #[error("the output has {found} elements, but a {layout} matrix of {rows} x {columns} has {expected}")]
     OutputLength {
-        /// How the matrix is laid out: `condensed`, `packed`, `symmetric` or `dense`.
+        /// Layout of the matrix: `condensed`, `packed`, `symmetric` or `dense`.
         layout: &'static str,
         /// The number of rows.
         rows: usize,

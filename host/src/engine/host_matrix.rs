@@ -14,8 +14,8 @@ use super::{Block, Coverage, EngineError, Entry, Layout, Order, Writer, op::chec
 /// rows are whole cache lines.
 const TILE: usize = 32;
 
-/// The side of a piece of work in entries: a block has enough of them for all threads, and one is not much work for the
-/// scheduler.
+/// Side of a task in entries: small enough that a block has tasks for all threads, and large enough
+/// that the scheduler's work doesn't show.
 const PIECE: usize = 8 * TILE;
 
 /// A slice whose disjoint parts are written by several threads at the same time.
@@ -29,8 +29,8 @@ struct Cells<'a, T> {
 // SAFETY: it is a `&mut [T]`, which may go to another thread if `T` may.
 unsafe impl<T: Send> Send for Cells<'_, T> {}
 
-// SAFETY: all that a shared one gives is `&mut [T]`, never to the same element twice at a time, as `slice_mut` demands.
-// So an element is in one thread's hands at a time, for which `T: Send` suffices.
+// SAFETY: all that a shared one gives is `&mut [T]`, never to the same element twice at a time, as
+// `slice_mut` demands. One thread at a time has an element, so `T: Send` suffices.
 unsafe impl<T: Send> Sync for Cells<'_, T> {}
 
 impl<'a, T> Cells<'a, T> {
@@ -56,7 +56,7 @@ impl<'a, T> Cells<'a, T> {
 pub struct HostMatrix<'a, T> {
     layout: Layout,
     coverage: Coverage,
-    /// Whether blocks compute the diagonal of a symmetric matrix.
+    /// True if blocks compute the diagonal of a symmetric matrix.
     diagonal: bool,
     shape: (usize, usize),
     cells: Cells<'a, T>,
@@ -65,9 +65,9 @@ pub struct HostMatrix<'a, T> {
 }
 
 impl<'a, T: Entry> HostMatrix<'a, T> {
-    /// A symmetric matrix of `n` x `n`, of which blocks compute the lower triangle. A dense layout gets each entry
-    /// twice, as (row, column) and as (column, row). With `diagonal`, blocks compute the diagonal; otherwise they leave
-    /// it zero. A condensed layout has none.
+    /// A symmetric matrix of `n` x `n`, whose blocks compute the lower triangle. A dense layout
+    /// gets each entry twice, as (row, column) and as (column, row). With `diagonal`, blocks
+    /// compute the diagonal; otherwise they leave it zero. A condensed layout has no diagonal.
     ///
     /// # Errors
     /// [`OutputLength`](EngineError::OutputLength) if `output` isn't as long as the layout says.
@@ -76,7 +76,7 @@ impl<'a, T: Entry> HostMatrix<'a, T> {
         Self::new(layout, Coverage::LowerTriangle, diagonal, (n, n), output)
     }
 
-    /// A dense matrix of `rows` x `cols`, of which blocks compute all entries.
+    /// A dense matrix of `rows` x `cols`, whose blocks compute all entries.
     ///
     /// # Errors
     /// As [`symmetric`](Self::symmetric).
@@ -174,11 +174,11 @@ impl<'a, T: Entry> HostMatrix<'a, T> {
                 }
             }
             for (c, column) in cols.enumerate() {
-                // Those below the diagonal, of which the mirror images are above it.
+                // Entries below the diagonal: their mirror images are above it.
                 let start = (column + 1).clamp(rows.start, rows.end);
                 if start < rows.end {
-                    // SAFETY: entries above the diagonal, each of which is the image of one pair; no pair is twice in
-                    // this block, and no other block with any of them is open.
+                    // SAFETY: entries above the diagonal, each the image of one pair; no pair is
+                    // twice in this block, and no other block with any of them is open.
                     let place = unsafe { cells.slice_mut(column * n + start..column * n + rows.end) };
                     place.copy_from_slice(&tile[c][start - rows.start..][..place.len()]);
                 }
@@ -259,7 +259,7 @@ fn band(range: &Range<usize>, side: usize, i: usize) -> Range<usize> {
     start..(start + side).min(range.end)
 }
 
-/// How many bytes are worth a task of their own.
+/// Size of a piece that is worth a task of its own, in bytes.
 const TASK_BYTES: usize = 256 << 10;
 
 /// A block's lines with their numbers, of `len` entries each.
@@ -268,7 +268,7 @@ fn lines<T: Entry>(entries: &[T], len: usize) -> impl IndexedParallelIterator<It
     entries.par_chunks_exact(len).enumerate().with_min_len(least)
 }
 
-/// Copies a line, in parallel where it is long.
+/// Copies a line, in parallel if it is long.
 fn copy<T: Entry>(to: &mut [T], from: &[T]) {
     let piece = TASK_BYTES / size_of::<T>().max(1);
     if from.len() <= 4 * piece {

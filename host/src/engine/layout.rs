@@ -62,8 +62,8 @@ impl Layout {
         Err(EngineError::OutputLength { layout, rows: shape.0, columns: shape.1, expected, found })
     }
 
-    /// The order in which blocks must lie to be copied line by line. The columns of a lower triangle are contiguous in
-    /// a condensed matrix.
+    /// The block order that lets blocks be copied line by line. The columns of a lower triangle are
+    /// contiguous in a condensed matrix.
     pub(super) fn order(self) -> Order {
         if self == Layout::Condensed { Order::ColumnMajor } else { Order::RowMajor }
     }

@@ -1,7 +1,7 @@
 //! Pairwise matrices by blocks: an operation for every pair (row, column) in, a matrix or what is kept of its rows out,
 //! on one or several devices.
 //!
-//! The engine knows nothing of what the rows and columns stand for.
+//! The engine doesn't know what rows and columns stand for.
 //!
 //! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles their size by the available
 //!   memory.

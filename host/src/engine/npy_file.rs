@@ -17,8 +17,8 @@ use crate::io::files::{Destination, FileError, Temporary};
 /// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled
 /// in any order.
 ///
-/// It is written under another name in the same directory, and gets its own once it is [finished](NpyFile::finish).
-/// Where that doesn't happen, what was under the name before is still there.
+/// It is written under another name in the same directory, and gets its own once it is
+/// [finished](NpyFile::finish). Until then, an older file of that name stays as it is.
 ///
 /// ```
 /// use warpsmith::engine::NpyFile;
@@ -45,20 +45,21 @@ pub struct NpyFile<T> {
 }
 
 impl<T: Pod + WritableElement> NpyFile<T> {
-    /// Makes a file of zeros, in C order. It takes all of its room on the disk at once, so that a full disk is an error
-    /// here and not a fault of the process later.
+    /// Makes a file of zeros, in C order. It takes all of its room on the disk at once, so that a
+    /// full disk is an error here instead of a fault of the process later.
     ///
     /// # Errors
-    /// [`File`](EngineError::File), for the reasons that [`Destination::prepare`] has and where there is too little
-    /// room.
+    /// [`File`](EngineError::File), for the reasons that [`Destination::prepare`] has, and if the
+    /// disk has too little room.
     pub fn create(path: &Path, shape: &[usize]) -> Result<Self, EngineError> {
         Self::create_at(Destination::prepare(path)?, shape, None)
     }
 
     /// As [`create`](NpyFile::create), for a destination that was prepared before.
     ///
-    /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
-    /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
+    /// With a `field`, elements are structures of one field of this name, which takes no space:
+    /// NumPy reads the numbers as `load(path)[field]`, and a reader that expects plain numbers
+    /// fails.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
         Self::begin_at(destination, shape, field)?.wait()
     }
@@ -83,7 +84,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         if !start.starts_with(&found) {
             return Err(FileError::new(file.path(), "has a part of another matrix; remove it to begin anew").into());
         }
-        // What ends before its table has no block.
+        // A file that ends before its table has no block.
         let room = if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
             file.goes();
             file.file().set_len(0).map_err(io_error)?;
@@ -132,7 +133,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         bytemuck::cast_slice_mut(&mut self.map[self.data..])
     }
 
-    /// The name under which it is until it is [finished](NpyFile::finish).
+    /// The file's temporary name, until it is [finished](NpyFile::finish).
     pub fn temporary_path(&self) -> &Path {
         self.file.path()
     }
@@ -152,7 +153,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// [`File`](EngineError::File), and the file is gone.
     pub fn finish(self) -> Result<(), EngineError> {
         self.map.flush().map_err(|error| self.destination.error(error))?;
-        // Without a table of blocks behind it.
+        // Cuts off the table of blocks.
         self.file.file().set_len(self.map.len() as u64).map_err(|error| self.destination.error(error))?;
         drop(self.map);
         self.destination.persist(self.file)?;
@@ -169,13 +170,14 @@ pub(super) struct Begun<T> {
 }
 
 impl<T> Begun<T> {
-    /// Waits until all of the room is there.
+    /// Waits until all of the room is taken.
     pub fn wait(self) -> Result<NpyFile<T>, EngineError> {
         self.room.wait()?;
         Ok(self.file)
     }
 
-    /// The table of blocks of the matrix of this `identity`. It is to be written when all of the room is there.
+    /// The table of blocks of the matrix of this `identity`. It is to be written when all of the
+    /// room is taken.
     pub fn checkpoint(&self, identity: u64) -> Result<Checkpoint, EngineError> {
         open_checkpoint(&self.file.file, self.file.map.len(), identity)
     }
@@ -187,7 +189,7 @@ fn open_checkpoint(file: &Temporary, size: usize, identity: u64) -> Result<Check
     Checkpoint::open(clone, file.path(), size as u64, identity)
 }
 
-/// What an array's file starts with, and the size of all of it.
+/// An array's header in a file, and the size of the whole file.
 fn header<T: WritableElement>(
     destination: &Destination,
     shape: &[usize],
@@ -224,7 +226,7 @@ fn begin(destination: &Destination, mut file: &File, start: &[u8], size: usize) 
     Room::take(destination, file, start.len()..size)
 }
 
-/// What is free on the file's disk, in bytes. None where the system doesn't say.
+/// Free space on the file's disk, in bytes. `None` if the system doesn't say.
 fn free_space(file: &File) -> Option<usize> {
     #[cfg(target_os = "linux")]
     {
@@ -238,12 +240,13 @@ fn free_space(file: &File) -> Option<usize> {
     }
 }
 
-/// A vector of zeros. Where it is large, the system makes its pages when they are first written.
+/// A vector of zeros. The system makes a large vector's pages when they are first written.
 ///
 /// # Errors
-/// [`OutOfMemory`](EngineError::OutOfMemory), also of what the system would promise, and then end the process for.
+/// [`OutOfMemory`](EngineError::OutOfMemory), also if the system would promise the memory and later
+/// end the process for using it.
 pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
-    /// What is worth looking at the system's tables for, in bytes.
+    /// Smallest size for which the system's tables are consulted, in bytes.
     const LARGE: usize = 1 << 28;
     let requested = len.saturating_mul(size_of::<T>());
     if requested >= LARGE && requested > memory().free {
@@ -252,8 +255,9 @@ pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| EngineError::OutOfMemory { requested })
 }
 
-/// Asks the system for huge pages under a large slice, before it is first written: fewer page faults, and fewer misses
-/// in the table of translations. It is no more than advice, and does nothing where there are no such pages.
+/// Asks the system for huge pages under a large slice, before it is first written: they cause fewer
+/// page faults and fewer TLB misses. It is advice only, and does nothing on systems without huge
+/// pages.
 pub fn advise_huge_pages<T>(values: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
@@ -265,7 +269,8 @@ pub fn advise_huge_pages<T>(values: &mut [T]) {
         // Whole pages only: the others are shared with somebody else.
         let bytes = size_of_val(values).saturating_sub(before) / page * page;
         if bytes >= 2 * HUGE {
-            // SAFETY: the pages lie within the slice, and this advice changes nothing of what they hold.
+            // SAFETY: the pages lie within the slice, and this advice doesn't change their
+            // contents.
             let advised = unsafe { madvise(first.add(before).cast(), bytes, Advice::LinuxHugepage) };
             tracing::debug!(bytes, ?advised, "huge pages");
         }

@@ -1,4 +1,4 @@
-//! What an engine takes and gives: an operation, an output, settings and a control in; a report out.
+//! The engine's interface: an operation, an output, settings and a control in; a report out.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -9,24 +9,24 @@ use bytemuck::Pod;
 use super::{Block, BlockScheduler, Cancel, Coverage, EngineError, Order, Queue, Trace};
 use crate::device::{Device, Stream, View, ViewMut};
 
-/// What a matrix is made of.
+/// An entry of a matrix.
 pub trait Entry: Pod + PartialEq + Display + Send + Sync {}
 
 impl<T: Pod + PartialEq + Display + Send + Sync> Entry for T {}
 
-/// Where a block's entries go in the memory of its device.
+/// Memory of a device for a block's entries.
 #[derive(Debug)]
 pub struct Target<'a, T: Entry> {
-    /// As many as the block has. Those that aren't asked for are zero.
+    /// One element per entry of the block. Entries that aren't wanted are zero.
     pub entries: ViewMut<'a, T>,
-    /// How they lie.
+    /// Order of the entries.
     pub order: Order,
-    /// Which of them are asked for. The others have to stay zero.
+    /// The entries that are wanted. The others have to stay zero.
     pub coverage: Coverage,
 }
 
 impl<T: Entry> Target<'_, T> {
-    /// By how much the place of an entry grows with its row, and with its column.
+    /// The strides of an entry's index, by row and by column.
     pub fn strides(&self, block: &Block) -> (usize, usize) {
         match self.order {
             Order::RowMajor => (block.width(), 1),
@@ -35,7 +35,7 @@ impl<T: Entry> Target<'_, T> {
     }
 }
 
-/// Computes blocks of a matrix on a device: the policy that `BlockOp` is in the document (*BlockOp policy*).
+/// Computes blocks of a matrix on a device: the document's *BlockOp policy*.
 ///
 /// One value serves all GPUs; what each of them keeps is its storage.
 pub trait BlockOp: Sync {
@@ -47,14 +47,15 @@ pub trait BlockOp: Sync {
     /// The memory of a GPU that the functions of these rows and columns take, in bytes.
     fn data_bytes(&self, rows: &Range<usize>, cols: &Range<usize>) -> usize;
 
-    /// Makes ready a device: allocates its arrays, as large as the largest block needs them and not above `budget`
-    /// bytes. What this returns is there when it returns: blocks may be computed on any stream.
+    /// Prepares a device: allocates its arrays, as large as the largest block needs them and at
+    /// most `budget` bytes. All uploads are done when it returns, so blocks may be computed on any
+    /// stream.
     ///
-    /// `kept` is what an earlier computation with an operation of this type left on the device, whose memory can be
-    /// used again; where it isn't, it is best dropped first, so that the device needn't hold both.
+    /// `kept` is the storage that an earlier computation with an operation of this type left on the
+    /// device. Reuse its memory, or drop it first, so that the device needn't hold both.
     ///
     /// # Errors
-    /// [`EngineError::Device`] where there is too little memory, for example.
+    /// [`EngineError::Device`] if there is too little memory, for example.
     fn storage(
         &self,
         device: &Device,
@@ -63,8 +64,8 @@ pub trait BlockOp: Sync {
         kept: Option<Self::Storage>,
     ) -> Result<Self::Storage, EngineError>;
 
-    /// Whether [`run`](Self::run) leaves this storage as it is, so that two blocks may be computed at a time, on two
-    /// streams.
+    /// True if [`run`](Self::run) doesn't change this storage, so that two blocks may be computed
+    /// at a time, on two streams.
     fn is_resident(&self, storage: &Self::Storage) -> bool {
         _ = storage;
         false
@@ -85,10 +86,10 @@ pub trait BlockOp: Sync {
 
 /// Puts blocks into an output, from many threads at once.
 pub trait Writer<T>: Sync {
-    /// How the entries of the blocks must lie.
+    /// Order that the entries of blocks must have.
     fn order(&self) -> Order;
 
-    /// Which entries it takes from the blocks.
+    /// The entries that it takes from the blocks.
     fn coverage(&self) -> Coverage;
 
     /// The matrix's numbers of rows and columns.
@@ -100,8 +101,9 @@ pub trait Writer<T>: Sync {
     ///
     /// # Errors
     /// - [`NotZero`](EngineError::NotZero) with the first such entry, row by row, that isn't zero. NaN is not; -0.0 is.
-    /// - [`BlockOutside`](EngineError::BlockOutside), [`BlockLength`](EngineError::BlockLength) and, where another
-    ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
+    /// - [`BlockOutside`](EngineError::BlockOutside), [`BlockLength`](EngineError::BlockLength)
+    ///   and, if another thread is writing some of the same entries,
+    ///   [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
 
     /// The devices whose memory the output is in: those of the engine, in its order. Then blocks are
@@ -110,8 +112,8 @@ pub trait Writer<T>: Sync {
         &[]
     }
 
-    /// Enqueues the way of a block's entries from one place in a device's memory to theirs in the output. The device is
-    /// that of number `gpu`. Blocks of one `slot` are placed one after the other.
+    /// Enqueues the copy of a block's entries to their places in the output, within the memory of
+    /// device number `gpu`. Blocks of one `slot` are placed one after the other.
     ///
     /// # Errors
     /// What the device reports.
@@ -148,18 +150,17 @@ pub(super) fn check_block(block: &Block, (rows, columns): (usize, usize), found:
     Ok(())
 }
 
-/// How an [`Engine`](super::Engine) divides its work. The default leaves it to the engine.
+/// Limits on the division of an [`Engine`](super::Engine)'s work. By default the engine decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What an engine may use of each GPU's memory, in bytes: half of it for blocks, half for the functions. By default
-    /// 80 % of what is free.
+    /// Memory that the engine may use of each GPU, in bytes: half for blocks, half for the
+    /// functions. By default 80 % of the free memory.
     pub memory_budget: Option<usize>,
-    /// The side of the blocks, whatever follows from the other settings; smaller ones are used where the budget does
-    /// not allow it.
+    /// Side of the blocks, in entries. If the budget doesn't allow it, blocks are smaller.
     pub block_side: Option<usize>,
 }
 
-/// What a computation tells, and listens to, while it goes on.
+/// Connections to a computation while it runs.
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
     /// Called with the number of entries that are in place, and of all that will be.
@@ -181,15 +182,15 @@ impl fmt::Debug for Control<'_> {
     }
 }
 
-/// What a computation took.
+/// Work and time of a computation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {
     /// The side of the blocks, in entries.
     pub side: usize,
-    /// How many blocks there were.
+    /// Number of blocks.
     pub blocks: usize,
-    /// How many blocks each GPU computed.
+    /// Number of blocks that each GPU computed.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub blocks_by_gpu: Vec<usize>,
     /// Bytes that came from GPUs.
@@ -198,7 +199,7 @@ pub struct Report {
     /// From the first allocation to the last entry, without `compile_time`.
     #[cfg_attr(feature = "serde", serde(rename = "total_ms", serialize_with = "in_ms"))]
     pub time: Duration,
-    /// How long the first use of a kernel waited for the driver to compile it.
+    /// Time that first uses of kernels waited for the driver to compile them.
     #[cfg_attr(feature = "serde", serde(rename = "compile_ms", serialize_with = "in_ms"))]
     pub compile_time: Duration,
 }

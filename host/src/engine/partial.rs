@@ -1,10 +1,10 @@
 //! A matrix in a `.npy` file that is computed in parts: afresh, from where an earlier computation ended, or by several
 //! ranks together.
 //!
-//! [`PartialMatrix::begin`] makes or finds the file, [`BegunMatrix::side`] settles the side of its blocks, and
-//! [`BegunMatrix::open`] returns the matrix as soon as its room on the disk is there. Its [parts](PartialMatrix::parts)
-//! go to [`Engine::run`](super::Engine::run), then ranks [join](PartialMatrix::join), and the first one
-//! [finishes](PartialMatrix::finish) the file.
+//! [`PartialMatrix::begin`] makes or finds the file, [`BegunMatrix::side`] settles the side of its
+//! blocks, and [`BegunMatrix::open`] returns the matrix as soon as its room on the disk is taken.
+//! Its [parts](PartialMatrix::parts) go to [`Engine::run`](super::Engine::run), then ranks
+//! [join](PartialMatrix::join), and the first one [finishes](PartialMatrix::finish) the file.
 //!
 //! Under [`Parts::ranks`], `side`, `open` and `join` are collective. A rank on which a call fails has to
 //! [abort](Communicator::abort) the others.
@@ -24,7 +24,8 @@ use crate::{
     ranks::Communicator,
 };
 
-/// The parts in which a matrix is computed. By default it is one part, computed afresh by this process.
+/// Division of a matrix into parts, by time or by ranks. By default it is one part, computed afresh
+/// by this process.
 #[derive(Clone, Default)]
 pub struct Parts {
     /// Go on from the [partial](Destination::partial) file that an earlier computation has left, and leave one if this
@@ -38,12 +39,12 @@ impl Parts {
     /// Go on from a partial file, or leave one.
     pub const RESUME: Self = Parts { resume: true, ranks: None };
 
-    /// Whether this process makes the file and gives it its name.
+    /// True if this process makes the file and gives it its name.
     pub fn is_first(&self) -> bool {
         self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0)
     }
 
-    /// Whether the file has a table of its blocks.
+    /// True if the file has a table of its blocks.
     fn has_table(&self) -> bool {
         self.resume || self.ranks.is_some()
     }
@@ -187,8 +188,8 @@ impl<T: Pod + WritableElement> BegunMatrix<T> {
         Ok(Some(side.try_into().map_or(least, |bytes| u64::from_le_bytes(bytes) as usize)))
     }
 
-    /// The matrix, to be computed in these blocks, when all of its room is there. The other ranks open the file as soon
-    /// as the first one has written the table of its blocks.
+    /// Waits for the room, and returns the matrix, to be computed in these blocks. The other ranks
+    /// open the file as soon as the first one has written the table of its blocks.
     ///
     /// # Errors
     /// If there is too little room, or the blocks in the file have another side.

@@ -34,29 +34,30 @@ const MAX_BLOCK_BYTES: usize = 64 << 20;
 /// Buffers are kept from one computation to the next. One engine does one thing at a time; threads that share it wait
 /// for each other.
 ///
-/// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue. For each block it
-/// enqueues the operation on a compute stream and the download behind it on another; while they run it waits for the
-/// last block but one, and puts that in place. Where the functions are on the GPU as a whole, two compute streams take
-/// turns, so that a block fills the multiprocessors that the one before it leaves idle at its end.
+/// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue.
+/// For each block it enqueues the operation on a compute stream and the download behind it on
+/// another; while they run it waits for the last block but one, and puts that in place. If all
+/// functions fit on the GPU, two compute streams take turns, so that a block fills the
+/// multiprocessors that its predecessor leaves idle at its end.
 #[derive(Debug)]
 pub struct Engine {
     devices: Vec<Device>,
     settings: Settings,
-    /// How much of each GPU's memory may be used: what there was at first, since kept buffers are used again.
+    /// Usable memory of each GPU, as first measured: kept buffers are used again.
     budget: OnceLock<usize>,
     kept: Mutex<Kept>,
 }
 
-/// What computations have left, by the GPU's number and the type of its [`Seat`].
+/// Buffers that computations have left, by the GPU's number and the type of its [`Seat`].
 type Kept = HashMap<(usize, TypeId), Box<dyn Any + Send>>;
 
 impl Engine {
     /// An engine on these devices, with the default settings.
     ///
-    /// The CPU may be there several times, as in tests of what several GPUs would do.
+    /// The CPU may be listed several times, to test the work of several GPUs.
     ///
     /// # Errors
-    /// [`EngineError::NoDevices`] where there are none.
+    /// [`EngineError::NoDevices`] if the list is empty.
     pub fn new(devices: impl IntoIterator<Item = Device>) -> Result<Self, EngineError> {
         let devices: Vec<_> = devices.into_iter().collect();
         if devices.is_empty() {
@@ -77,16 +78,17 @@ impl Engine {
 
     /// Computes a matrix: every block that the writer's coverage asks for, each once.
     ///
-    /// Which blocks there are has no influence on any entry, as long as the operation computes each by itself.
+    /// The division into blocks has no influence on any entry, as long as the operation computes
+    /// each by itself.
     ///
     /// Parts of the work are `rayon`'s. Tasks of `rayon` must not share an engine: they may wait for each other for
     /// ever.
     ///
     /// # Errors
-    /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`];
-    /// [`EngineError::OtherDevices`] where the output is to be in other devices' memory, such as that of a
-    /// [`DeviceMatrix`](super::DeviceMatrix) with several GPUs; what the operation, the writer or a device reports. The
-    /// output then is incomplete.
+    /// [`EngineError::BudgetTooSmall`] if not even single rows and columns fit;
+    /// [`EngineError::Cancelled`]; [`EngineError::OtherDevices`] if the output is in the memory of
+    /// other devices; errors of the operation, the writer or a device. The output then is
+    /// incomplete.
     pub fn run<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, control: Control<'_>) -> Result<Report, EngineError> {
         let homes = writer.devices();
         if !homes.is_empty() && homes.len() != self.devices.len() {
@@ -120,7 +122,7 @@ impl Engine {
             }
         }
         if failure.is_some() {
-            // What is under way writes to memory that the caller has again.
+            // Copies under way would write to memory that the caller has again.
             homes.iter().for_each(|home| _ = home.synchronize());
         }
         // GPUs whose kernels are compiled at the same time wait for each other.
@@ -130,9 +132,8 @@ impl Engine {
         failure.map_or(Ok(report), Err)
     }
 
-    /// Does what [`run`](Self::run) would do before its first block of a matrix that goes to the host's memory: loads
-    /// kernels, allocates, and uploads functions. So that may go on beside something else. It has no influence on what
-    /// `run` computes.
+    /// Does what [`run`](Self::run) would do before its first block of a matrix in the host's
+    /// memory: loads kernels, allocates, and uploads functions. It has no influence on the results.
     ///
     /// # Errors
     /// [`EngineError::BudgetTooSmall`], and what the operation or a device reports.
@@ -152,8 +153,8 @@ impl Engine {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `work` for each GPU that has something to do, on a thread of its own but for the first, with what an
-    /// earlier computation has left there.
+    /// Calls `work` for each GPU that has something to do, with the buffers of an earlier
+    /// computation. All but the first have threads of their own.
     fn on_each<S: Send + 'static, R: Send>(
         &self,
         scheduler: &BlockScheduler,
@@ -189,7 +190,7 @@ impl Engine {
         self.schedule_within(op, shape, coverage, self.budget()?)
     }
 
-    /// How much of each GPU's memory may be used, in bytes: as much as of the one that has least.
+    /// Usable memory of each GPU, in bytes: that of the GPU with the least.
     fn budget(&self) -> Result<usize, EngineError> {
         if let Some(&budget) = self.settings.memory_budget.as_ref().or(self.budget.get()) {
             return Ok(budget);
@@ -201,8 +202,8 @@ impl Engine {
         Ok(*self.budget.get_or_init(|| least))
     }
 
-    /// The blocks: of the side that the document's rule gives, and smaller ones where there would be too few, they
-    /// would be too large, or their functions would not fit.
+    /// The blocks, of the side that the document's rule gives. They are smaller if there would be
+    /// too few, they would be too large, or their functions would not fit.
     fn schedule_within<O: BlockOp>(
         &self,
         op: &O,

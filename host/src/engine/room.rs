@@ -1,4 +1,4 @@
-//! The room of a file on its disk or in memory, which a thread takes beside other work.
+//! Allocation of a file's room, on its disk or in memory, by a thread beside other work.
 
 use std::{
     fs::File,
@@ -10,14 +10,15 @@ use std::{
 use super::EngineError;
 use crate::{io::files::Destination, threads};
 
-/// How many bytes are taken at a time.
+/// Bytes that are taken at a time.
 const STEP: usize = 64 << 20;
 
-/// The room of a file, which a thread takes: the result of each step, until there are no more. The default is that of a
-/// file of which nothing is missing.
+/// The room of a file, which a thread takes: the result of each step, until the last. The default
+/// is for a file that has all of its room.
 ///
-/// The mapped file is written only when all of its room is there. Where there is none, writing would end the process by a
-/// signal; and in memory (tmpfs), copying into some of the file's pages while others are found makes both slow.
+/// The mapped file is written only when all of its room is taken. On a full disk, writing would end
+/// the process by a signal. In memory (tmpfs), writing to pages while others are allocated makes
+/// both slow.
 #[derive(Debug)]
 pub(super) struct Room(Receiver<Result<(), EngineError>>);
 
@@ -28,8 +29,8 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes a part of a file up to its end: at once where it is small, else on a thread, which ends soon after this is
-    /// dropped. The file has its size from the start.
+    /// Takes a part of a file up to its end: at once if it is small, otherwise on a thread, which
+    /// ends soon after this is dropped. The file has its size from the start.
     pub(super) fn take(destination: &Destination, file: &File, part: Range<usize>) -> Result<Self, EngineError> {
         let io_error = |error| EngineError::from(destination.error(error));
         let (steps, taken) = mpsc::channel();

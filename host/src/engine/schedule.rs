@@ -1,4 +1,4 @@
-//! Which blocks a matrix is computed in, and in which order.
+//! Division of a matrix into blocks, and their order.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -16,8 +16,8 @@ pub fn subdivide(side: usize, n: usize) -> Vec<Range<usize>> {
     (0..n).step_by(side).map(|start| start..start.saturating_add(side).min(n)).collect()
 }
 
-/// How many output elements a device's free memory allows for: 80 % of it, one half for output, the other for the
-/// functions.
+/// Number of output elements that a device's free memory allows: 80 % of it is used, one half for
+/// output, the other for the functions.
 pub fn max_output_elements(free_bytes: usize, element_bytes: usize) -> usize {
     let bytes = free_bytes as u128 * 2 / 5;
     (bytes / element_bytes.max(1) as u128) as usize
@@ -33,13 +33,14 @@ pub fn min_block_side(multiprocessors: u32) -> usize {
     (u64::from(multiprocessors) * 1024).isqrt() as usize
 }
 
-/// How large blocks are made.
+/// Rule for the size of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideRule {
-    /// How many output elements may be in a device's memory, in all buffers together. See [`max_output_elements`].
+    /// Number of output elements that a device's memory may hold, in all buffers together. See
+    /// [`max_output_elements`].
     pub max_output_elements: usize,
-    /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 per GPU is a good
-    /// value.
+    /// Number of blocks that the budget is split into. More blocks share work better and overlap
+    /// sooner; 32 per GPU is a good value.
     pub splits_hint: usize,
     /// Blocks no smaller than this; 0 for none. It yields to the budget. See [`min_block_side`].
     pub min_block_side: usize,
@@ -49,9 +50,8 @@ impl SideRule {
     /// The side of the blocks of a matrix of `rows` x `cols`: `floor(sqrt(max_output_elements / splits_hint))`, at
     /// least `min_block_side`, at most the matrix's longer side.
     ///
-    /// Two blocks fit the budget at any rate, since one is computed while another is downloaded; with a hint of 1 a
-    /// block thus gets half of the budget. The side is never less than 1, though, even where the budget is less than
-    /// two elements.
+    /// Two blocks always fit the budget, because one is computed while another is downloaded. The
+    /// side is at least 1, even if the budget is less than two elements.
     pub fn block_side(&self, rows: usize, cols: usize) -> usize {
         let wanted = (self.max_output_elements / self.splits_hint.max(1)).isqrt().max(self.min_block_side);
         let affordable = (self.max_output_elements / 2).isqrt();
@@ -81,19 +81,20 @@ pub struct BlockScheduler {
 }
 
 impl BlockScheduler {
-    /// Cuts a matrix of `rows` x `cols` into blocks of at most `side` x `side`, of which those that lie wholly above
-    /// the diagonal of a [`LowerTriangle`](Coverage::LowerTriangle) are left out. Blocks with equal work are in
-    /// row-major order. A `side` of 0 counts as 1.
+    /// Cuts a matrix of `rows` x `cols` into blocks of at most `side` x `side`. Blocks wholly above
+    /// the diagonal of a [`LowerTriangle`](Coverage::LowerTriangle) are left out. Blocks with equal
+    /// work are in row-major order. A `side` of 0 counts as 1.
     ///
     /// # Errors
-    /// [`NotSquare`](EngineError::NotSquare) for a triangle with `rows != cols`, [`TooLarge`](EngineError::TooLarge)
-    /// and [`OutOfMemory`](EngineError::OutOfMemory) where the blocks are too many to list.
+    /// [`NotSquare`](EngineError::NotSquare) for a triangle with `rows != cols`;
+    /// [`TooLarge`](EngineError::TooLarge) and [`OutOfMemory`](EngineError::OutOfMemory) if there
+    /// are too many blocks to list.
     pub fn new(coverage: Coverage, rows: usize, cols: usize, side: usize) -> Result<Self, EngineError> {
         if coverage == Coverage::LowerTriangle && rows != cols {
             return Err(EngineError::NotSquare { rows, columns: cols });
         }
         let side = side.max(1);
-        // Where n * n fits a word, n * (n + 1) does: nothing below overflows.
+        // If n * n fits a word, so does n * (n + 1): nothing below overflows.
         rows.checked_mul(cols).ok_or(EngineError::TooLarge { rows, columns: cols })?;
         let (row_bands, col_bands) = (rows.div_ceil(side), cols.div_ceil(side));
         let count = match coverage {
@@ -112,7 +113,7 @@ impl BlockScheduler {
         Ok(BlockScheduler { coverage, rows, cols, side, blocks })
     }
 
-    /// Which entries are computed.
+    /// The entries that are computed.
     pub fn coverage(&self) -> Coverage {
         self.coverage
     }
@@ -132,17 +133,17 @@ impl BlockScheduler {
         self.side
     }
 
-    /// The blocks, in the order in which they should be computed.
+    /// The blocks, in the order of their computation.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// How many entries the largest block has, computed or not: the size of a block's buffer.
+    /// Number of entries of the largest block, computed or not: the size of a block's buffer.
     pub fn max_entries(&self) -> usize {
         self.blocks.iter().map(Block::entries).max().unwrap_or(0)
     }
 
-    /// How many entries are computed in all. The diagonal counts.
+    /// Number of entries that are computed in all. The diagonal counts.
     pub fn work(&self) -> usize {
         match self.coverage {
             Coverage::Full => self.rows * self.cols,

@@ -1,4 +1,4 @@
-//! When what was done, in Chrome's trace-event format, which Perfetto opens.
+//! A timeline of the work, in Chrome's trace-event format, which Perfetto opens.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,16 +18,16 @@ use crate::io::files::Destination;
 pub struct Span {
     /// The device's index.
     pub process: usize,
-    /// What did it, such as `compute`, `download` or `host`. The spans of one lane and process follow one another or
-    /// lie within one another.
+    /// The part of the device or host that did it, such as `compute`, `download` or `host`. The
+    /// spans of one lane and process follow one another or lie within one another.
     pub lane: Cow<'static, str>,
-    /// What was done.
+    /// Name of the work.
     pub name: Cow<'static, str>,
-    /// When it began, in microseconds since the trace was made.
+    /// Start, in microseconds since the trace was made.
     pub start: f64,
-    /// How long it took, in microseconds.
+    /// Duration, in microseconds.
     pub duration: f64,
-    /// What else is to be known, by name.
+    /// Further information, by name.
     pub args: Map<String, Value>,
 }
 
@@ -78,7 +78,7 @@ impl Trace {
         instant.saturating_duration_since(self.origin).as_secs_f64() * 1e6
     }
 
-    /// What the process is called in the picture. Without this it is `device` and its index.
+    /// Names the process in the picture. By default it is called `device` and its index.
     pub fn name_process(&self, process: usize, name: impl Into<String>) {
         self.recorded().processes.insert(process, name.into());
     }
@@ -91,7 +91,7 @@ impl Trace {
         self.recorded().spans.push(span);
     }
 
-    /// Adds a span for what `work` takes on the host.
+    /// Runs `work` on the host, and adds a span for it.
     pub fn time<R>(
         &self,
         process: usize,
@@ -106,7 +106,7 @@ impl Trace {
         result
     }
 
-    /// The spans so far, in the order in which they were added.
+    /// The spans so far, in order of addition.
     pub fn spans(&self) -> Vec<Span> {
         self.recorded().spans.clone()
     }
@@ -140,10 +140,11 @@ impl Trace {
     fn write_json(&self, writer: impl Write) -> io::Result<()> {
         let recorded = self.recorded();
         let mut spans: Vec<_> = recorded.spans.iter().collect();
-        // Those that begin together from the longest to the shortest: one that lies within another comes after it.
+        // Spans that begin together are ordered from the longest to the shortest: a span within
+        // another one comes after it.
         spans.sort_by(|a, b| a.start.total_cmp(&b.start).then(b.duration.total_cmp(&a.duration)));
 
-        // Lanes are shown in the order in which they are first used. Numbers start at 1, since 0 is the system's idle
+        // Lanes are shown in order of first use. Numbers start at 1, since 0 is the system's idle
         // task to Perfetto, and no two processes share one.
         let mut lanes = Vec::new();
         for span in &spans {

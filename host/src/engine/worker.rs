@@ -44,7 +44,7 @@ struct InFlight<T: Entry> {
     events: Option<[Event; 4]>,
 }
 
-/// What the workers of a computation share.
+/// State that the workers of a computation share.
 pub struct Shared<'a, O: BlockOp> {
     op: &'a O,
     scheduler: &'a BlockScheduler,
@@ -134,10 +134,10 @@ impl<T: Entry> Lanes<T> {
     }
 }
 
-/// What a computation leaves on a GPU for the next one.
+/// Buffers and storage that a computation leaves on a GPU for the next one.
 pub type Seat<O> = (Lanes<<O as BlockOp>::Value>, <O as BlockOp>::Storage);
 
-/// What a worker leaves, how many blocks it had, and how many bytes it downloaded.
+/// A worker's seat, its number of blocks, and the bytes that it downloaded.
 pub type Outcome = (Box<dyn Any + Send>, usize, usize);
 
 /// Makes ready a GPU with what an earlier computation left there.

@@ -9,15 +9,16 @@ use crate::engine::{EngineError, dense_len, zeroed_vec};
 const TOGETHER: usize = 16;
 
 impl<T: PcfReal> PcfSet<T> {
-    /// For each pair (i, j) the function that at every time has the value `value(f, g)` of the values that this set's
-    /// function i and `other`'s function j have then, without breakpoints at which it doesn't change.
+    /// Combines this set's function i with `other`'s function j, for each pair (i, j), by applying
+    /// `value` to their values at every time. Breakpoints at which the result doesn't change are
+    /// left out.
     ///
     /// # Errors
-    /// Where such a value is not finite, or above [`PcfReal::MAX_VALUE`]. Functions are called by the indices of their
-    /// pairs.
+    /// If such a value is not finite, or above [`PcfReal::MAX_VALUE`]. Functions are named by the
+    /// indices of their pairs.
     ///
     /// # Panics
-    /// Where there is no such function.
+    /// If an index is out of range.
     ///
     /// ```
     /// use warpsmith::pcf::{Pcf, PcfSet};

@@ -12,14 +12,14 @@ use rayon::prelude::*;
 use super::{PcfReal, PcfSet, launches::Side, set::Identity};
 use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, ViewMut};
 
-/// How many points a task of packing takes.
+/// Number of points that a packing task takes.
 const TASK: usize = 1 << 14;
 
-/// How many points are uploaded at a time.
+/// Number of points that are uploaded at a time.
 const PIECE: usize = 1 << 20;
 
-/// The most pieces that wait for their upload. While a device is idle it takes one or two, and page-locked memory for
-/// more would take longer than the upload.
+/// Greatest number of pieces that wait for their upload. An idle device needs one or two, and
+/// allocating page-locked memory for more would take longer than the upload.
 const MOST_STAGES: usize = 16;
 
 /// Positions for so many functions in an order.
@@ -42,31 +42,32 @@ pub struct Bands<T: PcfReal> {
     segments: Buffer<T::Segment>,
     offsets: Buffer<u64>,
     order: Buffer<u32>,
-    /// Which functions there are, and of which set.
+    /// The functions that are loaded, and their set.
     functions: Range<usize>,
     set: Option<Identity>,
-    /// How many functions a band has.
+    /// Number of functions per band.
     side: usize,
     /// The longest function of each band.
     longest: Vec<usize>,
-    /// What the arrays are uploaded from: the second while the first is under way.
+    /// Host memory to upload from: the second is filled while the first is being uploaded.
     staging: [Staging<T>; 2],
     turn: usize,
 }
 
 /// Page-locked memory for one upload.
 struct Staging<T: PcfReal> {
-    /// One for each [`PIECE`] that isn't there yet, and others that are free again, in the order of their uploads.
+    /// One for each [`PIECE`] that is still to be uploaded, and free ones, in the order of their
+    /// uploads.
     segments: VecDeque<Stage<T::Segment>>,
     offsets: Stage<u64>,
     order: Stage<u32>,
 }
 
-/// An array of it, and the upload that had it last.
+/// An array of staging memory, and its last upload.
 struct Stage<T: Pod>(Option<Pending<PinnedBuffer<T>>>);
 
 impl<T: Pod> Stage<T> {
-    /// Has as many elements filled as `target` has, and uploads them.
+    /// Fills memory of the size of `target` by `fill`, and uploads it.
     fn upload(&mut self, stream: &Stream, target: ViewMut<'_, T>, fill: impl FnOnce(&mut [T])) -> Result<(), DeviceError> {
         let len = target.len();
         let mut buffer = match self.0.take().map(Pending::wait).transpose()? {
@@ -80,7 +81,8 @@ impl<T: Pod> Stage<T> {
 }
 
 impl<T: PcfReal> Staging<T> {
-    /// Memory for a piece: used again where an upload is done, or must be waited for.
+    /// Memory for a piece: that of an upload that is done, or that must be waited for, is used
+    /// again.
     fn stage(&mut self) -> Result<Stage<T::Segment>, DeviceError> {
         let free = match self.segments.front() {
             Some(Stage(Some(upload))) => self.segments.len() >= MOST_STAGES || upload.is_done()?,
@@ -89,7 +91,7 @@ impl<T: PcfReal> Staging<T> {
         Ok(if free { self.segments.pop_front() } else { None }.unwrap_or(Stage(None)))
     }
 
-    /// Whether its last upload is done.
+    /// True if the last upload is done.
     fn is_idle(&self) -> Result<bool, DeviceError> {
         // The last to be enqueued, on one stream.
         self.order.0.as_ref().map_or(Ok(true), Pending::is_done)
@@ -132,7 +134,7 @@ impl<T: PcfReal> Bands<T> {
     }
 
     /// Makes the functions of this range the ones that are here, in bands of `side`. Enqueues the uploads; does nothing
-    /// where they are here.
+    /// if they are here.
     pub fn load(&mut self, stream: &Stream, set: &PcfSet<T>, functions: Range<usize>, side: usize) -> Result<(), DeviceError> {
         let here = self.set.is_some_and(|here| here.is(set.identity()));
         if here && functions == self.functions && side == self.side {

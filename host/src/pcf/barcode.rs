@@ -1,8 +1,8 @@
 //! From persistence barcodes to functions: Betti curves, stable ranks and accumulated persistence.
 //!
-//! A barcode is a collection of bars, each from a birth to a death; it is the persistent homology of one degree of a
-//! filtered space. A bar without end has the death infinity. Of bars whose death is their birth nothing is seen in any
-//! of these functions.
+//! A barcode is a collection of bars, each from a birth to a death; it is the persistent homology
+//! of one degree of a filtered space. A bar without end has the death infinity. A bar whose death
+//! is its birth shows in none of these functions.
 //!
 //! - The [Betti curve](Barcode::betti_curve) at t is the number of bars alive at t: the Betti number of the space at
 //!   that time. See Umeda, "Time series classification via topological data analysis" (Transactions of the Japanese
@@ -35,11 +35,11 @@ use super::{Pcf, PcfError, PcfReal, PcfSet};
 pub struct Bar {
     /// When it is born; finite.
     pub birth: f64,
-    /// When it dies; infinite where it never does.
+    /// When it dies; infinite if it never does.
     pub death: f64,
 }
 
-/// Which way a filtration of a space grows.
+/// Direction in which a filtration of a space grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filtration {
     /// With the time t: by all that is at most t. Bars are [birth, death), and one without end has the death infinity.
@@ -67,7 +67,7 @@ impl Barcode {
     /// The barcode of these bars, of a sublevel filtration.
     ///
     /// # Errors
-    /// Where a birth is infinite or NaN, a death is NaN, or one comes before its birth. The first such bar is named.
+    /// If a birth is infinite or NaN, a death is NaN, or one comes before its birth. The first such bar is named.
     pub fn new(bars: impl IntoIterator<Item = impl Into<Bar>>) -> Result<Self, PcfError> {
         Barcode::of(Filtration::Sublevel, bars)
     }
@@ -75,7 +75,7 @@ impl Barcode {
     /// The barcode of these bars, of such a filtration.
     ///
     /// # Errors
-    /// As [`new`](Self::new); of a superlevel filtration, where a death is above its birth.
+    /// As [`new`](Self::new); for a superlevel filtration, if a death is above its birth.
     pub fn of(filtration: Filtration, bars: impl IntoIterator<Item = impl Into<Bar>>) -> Result<Self, PcfError> {
         let bars: Vec<Bar> = bars.into_iter().map(Into::into).collect();
         for (bar, &Bar { birth, death }) in bars.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Barcode {
         Ok(Barcode { filtration, bars })
     }
 
-    /// Each bar as an interval: where it starts, what that is called, and where it ends.
+    /// Each bar as an interval: its start and its end, each with its name.
     fn intervals(&self) -> impl Iterator<Item = ((f64, &'static str), (f64, &'static str))> {
         self.bars.iter().map(|&Bar { birth, death }| match self.filtration {
             Filtration::Sublevel => ((birth, "birth"), (death, "death")),
@@ -103,7 +103,7 @@ impl Barcode {
         })
     }
 
-    /// What a bar's length is called.
+    /// Name of a bar's length.
     fn length(&self) -> &'static str {
         match self.filtration {
             Filtration::Sublevel => "death - birth",
@@ -125,12 +125,12 @@ impl Barcode {
     /// birth. Births and deaths are rounded to `T` first.
     ///
     /// # Errors
-    /// Where a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above
+    /// If a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above
     /// [`PcfReal::MAX_VALUE`].
     pub fn betti_curve<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes = Vec::with_capacity(2 * self.bars.len());
         for (bar, (start, end)) in self.intervals().enumerate() {
-            // What has been there all the time is there at 0.
+            // A bar without start is alive at 0.
             let start = if start.0 == f64::NEG_INFINITY { (0.0, start.1) } else { start };
             check_start(bar, start)?;
             check_start(bar, end)?;
@@ -146,7 +146,7 @@ impl Barcode {
     /// `T` first.
     ///
     /// # Errors
-    /// Where a bar is longer than [`PcfReal::MAX_VALUE`] and not infinite.
+    /// If a bar is longer than [`PcfReal::MAX_VALUE`] and not infinite.
     pub fn stable_rank<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes = Vec::with_capacity(2 * self.bars.len());
         let length = self.length();
@@ -163,7 +163,7 @@ impl Barcode {
     /// end have no middle, and count for nothing. Middles are rounded to `T` first; lengths are summed in `f64`.
     ///
     /// # Errors
-    /// Where a bar's middle is below 0, where the function starts, or a middle or the sum is above
+    /// If a bar's middle is below 0, where the function starts, or a middle or the sum is above
     /// [`PcfReal::MAX_VALUE`].
     pub fn accumulated_persistence<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes = Vec::with_capacity(self.bars.len());

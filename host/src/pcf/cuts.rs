@@ -1,7 +1,7 @@
-//! Where merges of long functions are cut into pieces, so that different blocks of threads take them.
+//! Cuts of the merges of long functions into pieces, which different blocks of threads take.
 //!
-//! Whether a pair's merge is cut, and where, follows from the sets alone. So a sum has the same terms in the same order
-//! whatever the blocks of the matrix, the memory and the GPUs.
+//! The cuts of a pair's merge depend on the sets only. A sum thus has the same terms in the same
+//! order for any blocks, memory and GPUs.
 
 use std::ops::Range;
 
@@ -9,23 +9,24 @@ use rayon::prelude::*;
 
 use super::{PcfReal, PcfSet};
 
-/// Merges of functions of at most so many breakpoints are never cut.
+/// Greatest number of breakpoints of functions whose merges are never cut.
 const NEVER: usize = 4096;
 
-/// Where the merges of all pairs of functions take as long as so many of the longest, none is cut: there are enough to
-/// keep GPUs busy. An H200 has 2.7e5 lanes, of which half may be under way. (Each pair counts twice here.)
+/// No merge is cut if all of them together take as long as this number of the longest ones: they
+/// keep GPUs busy without that. An H200 has 2.7e5 lanes, and half of them may be under way. (Each
+/// pair counts twice here.)
 const ENOUGH: u128 = 1 << 19;
 
-/// About how many breakpoints of the longest function a piece has.
+/// Approximate number of breakpoints of the longest function per piece.
 const PIECE: usize = 1024;
 
 /// The most pieces. A grid can't have twice as many.
 const MOST_PIECES: usize = 1 << 15;
 
-/// Of so many breakpoints of a long function, one may be a cut.
+/// One in this number of breakpoints of a long function may be a cut.
 const SAMPLE: usize = 256;
 
-/// Where merges are cut that have a function of more than so many breakpoints.
+/// The times of the cuts, and the least length of functions whose merges are cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cuts<T> {
     longest: u32,
@@ -33,7 +34,8 @@ pub struct Cuts<T> {
 }
 
 impl<T: PcfReal> Cuts<T> {
-    /// Those for matrices between these two sets, which may be the same; none where there is nothing to gain.
+    /// The cuts for matrices between these two sets, which may be the same. `None` if there is
+    /// nothing to gain.
     pub fn of([rows, cols]: [&PcfSet<T>; 2]) -> Option<Self> {
         let longest = |set: &PcfSet<T>| set.offsets().windows(2).map(|pair| pair[1] - pair[0]).max();
         let most = longest(rows)?.max(longest(cols)?);
@@ -47,7 +49,7 @@ impl<T: PcfReal> Cuts<T> {
             let samples = |i: usize| set.get(i).points().iter().skip(SAMPLE / 2).step_by(SAMPLE).map(|point| point.t);
             long.into_par_iter().flat_map_iter(samples).collect::<Vec<T>>()
         };
-        // Those of one set twice would have the same quantiles.
+        // Sampling one set twice would give the same quantiles.
         let one = rows.identity().is(cols.identity());
         let mut samples = if one { samples(rows) } else { [samples(rows), samples(cols)].concat() };
         samples.par_sort_unstable_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
@@ -64,7 +66,7 @@ impl<T: PcfReal> Cuts<T> {
         &self.times
     }
 
-    /// Into how many pieces.
+    /// Number of pieces.
     pub fn pieces(&self) -> usize {
         self.times.len() - 1
     }
@@ -74,7 +76,7 @@ impl<T: PcfReal> Cuts<T> {
         self.longest
     }
 
-    /// How many of these functions are long.
+    /// Number of these functions that are long.
     pub fn long(&self, set: &PcfSet<T>, functions: &Range<usize>) -> usize {
         let offsets = &set.offsets()[functions.start..=functions.end];
         offsets.windows(2).filter(|pair| pair[1] - pair[0] > self.longest as usize).count()

@@ -1,4 +1,4 @@
-//! What can be wrong with functions, and with the files that they come from.
+//! Errors of functions, and of the files that they come from.
 
 use std::{fmt, path::Path};
 
@@ -22,8 +22,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// Why functions could not be made, read or used. Functions and their breakpoints are named by their indices, from 0;
-/// where several offend, by the first.
+/// The reason why functions could not be made, read or used. Functions and their breakpoints are
+/// named by their indices, from 0. If several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcfError {
@@ -38,7 +38,7 @@ pub enum PcfError {
     Start {
         /// The function.
         function: usize,
-        /// Where it starts.
+        /// Time of its first breakpoint.
         t: f64,
     },
     /// A breakpoint is not after the one before it.
@@ -63,7 +63,7 @@ pub enum PcfError {
         function: usize,
         /// The breakpoint.
         breakpoint: usize,
-        /// Which of its numbers.
+        /// The offending number of the breakpoint.
         field: Field,
         /// The number.
         value: f64,
@@ -77,7 +77,7 @@ pub enum PcfError {
         function: usize,
         /// The breakpoint.
         breakpoint: usize,
-        /// Which of its numbers.
+        /// The offending number of the breakpoint.
         field: Field,
         /// The number.
         value: f64,
@@ -109,9 +109,9 @@ pub enum PcfError {
     Offsets {
         /// The index of the offset.
         index: usize,
-        /// What it is.
+        /// Its value.
         found: i128,
-        /// What it must be.
+        /// The requirement, as a clause.
         wanted: String,
     },
     /// There are no offsets at all.
@@ -128,7 +128,7 @@ pub enum PcfError {
     /// The mean of no functions, or their standard deviation.
     #[error("a set of no functions has no {what}")]
     NoFunctions {
-        /// What it doesn't have.
+        /// The missing function.
         what: &'static str,
     },
     /// An exponent that gives no norm.
@@ -137,10 +137,10 @@ pub enum PcfError {
         /// The exponent.
         p: f64,
     },
-    /// A random function is to have breakpoints without number, or none.
+    /// A random function can't have this number of breakpoints.
     #[error("{points} breakpoints per function can't be drawn: at least 1 and at most {max} in {name}")]
     RandomLength {
-        /// How many.
+        /// Number of breakpoints that were asked for.
         points: usize,
         /// The most.
         max: usize,
@@ -160,7 +160,7 @@ pub enum PcfError {
     Bar {
         /// The bar's index in its barcode.
         bar: usize,
-        /// What is wrong with it, as a clause.
+        /// The problem, as a clause.
         problem: String,
     },
     /// One of many barcodes is at fault.
@@ -168,7 +168,7 @@ pub enum PcfError {
     InBarcode {
         /// The barcode.
         barcode: usize,
-        /// What is wrong with it.
+        /// The barcode's problem.
         error: Box<PcfError>,
     },
     /// A file can't be read or written, or holds something else.
@@ -182,7 +182,7 @@ impl PcfError {
         FileError::new(path, reason).into()
     }
 
-    /// The function at fault and its breakpoint, where it is a breakpoint's fault.
+    /// The function and the breakpoint at fault, if a breakpoint is.
     pub fn breakpoint(&self) -> Option<(usize, usize)> {
         match *self {
             PcfError::Start { function, .. } => Some((function, 0)),
@@ -203,7 +203,7 @@ pub(super) fn list(shape: &[usize]) -> String {
     }
 }
 
-/// How many elements a shape holds, in words.
+/// Number of elements of a shape, in words.
 fn product(shape: &[usize]) -> String {
     let product = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
     product.map_or_else(|| "more than can be counted".to_owned(), |product| product.to_string())

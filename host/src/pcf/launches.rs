@@ -1,4 +1,4 @@
-//! Which kernel computes an integral, and how it is launched.
+//! Choice and launch of the kernels that compute integrals.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub struct Side<'a, T: Scalar> {
     pub functions: FunctionsArgs<View<'a, T::Segment>, View<'a, u64>, View<'a, u32>>,
     /// The number of segments of the longest function.
     pub longest: usize,
-    /// How many functions, the first in the order, are long.
+    /// Number of long functions, which are the first in the order.
     pub long: usize,
 }
 
@@ -33,12 +33,13 @@ impl<'a, T: Scalar> Side<'a, T> {
         self.part(0..self.long.next_multiple_of(LANES as usize), self.longest)
     }
 
-    /// Whether there are others.
+    /// True if some functions are not long.
     pub fn has_rest(&self) -> bool {
         self.functions.offsets.len() - 1 > self.long
     }
 
-    /// The others, of at most so many segments, from a whole number of tiles on; and that position.
+    /// The functions that are not long, of at most `longest` segments, from a whole number of tiles
+    /// on; and that position.
     pub fn rest(&self, longest: u32) -> Result<(u32, Side<'a, T>), DeviceError> {
         let start = self.long / LANES as usize * LANES as usize;
         let rest = self.part(start..self.functions.order.len(), self.longest.min(longest as usize))?;
@@ -46,19 +47,19 @@ impl<'a, T: Scalar> Side<'a, T> {
     }
 }
 
-/// How merges of long functions are cut.
+/// Cuts of the merges of long functions.
 #[derive(Debug)]
 pub struct Cut<'a, T: Scalar> {
     /// Functions with more segments are long.
     pub longest: u32,
     /// From 0 to infinity: one more than there are pieces.
     pub cuts: View<'a, T>,
-    /// Where sums over pieces go, and how many there may be at a time.
+    /// Memory for the sums over pieces, and their greatest number at a time.
     pub partials: &'a mut Buffer<T>,
     pub most_partials: usize,
 }
 
-/// The fewest sums of each piece that are computed at a time: those of a block.
+/// Least number of sums of each piece that are computed at a time: those of a block.
 pub const LEAST_PARTIALS: usize = LANES as usize * MOST_WARPS as usize;
 
 /// The most warps of a block.
@@ -70,11 +71,11 @@ const COMBINE_THREADS: u32 = 256;
 /// Threads of a block of the kernels in `direct`.
 const DIRECT_THREADS: u32 = 128;
 
-/// How the kernels in `tiled` are launched.
+/// Launch configuration of the kernels in `tiled`.
 #[derive(Clone, Copy, Debug)]
 struct Tile {
     grid: (u32, u32),
-    /// Of a block.
+    /// Warps per block.
     warps: u32,
     /// Segments of each function in shared memory.
     window: u32,
@@ -108,12 +109,12 @@ impl Tile {
 
 /// The windows of the kernel for pieces, in blocks of so many warps.
 fn windows<T: Scalar>(device: &Device, warps: u32, first: usize, second: usize) -> [u32; 2] {
-    // As many warps per multiprocessor, whatever the blocks.
+    // The number of warps per multiprocessor is the same for all blocks.
     let blocks = 32 / warps as usize;
     let available = (device.info().max_shared_per_block / blocks - 1024) / size_of::<T::Segment>();
     let (lanes, warps) = (LANES as usize, warps as usize);
     let even = available / (lanes + warps);
-    // What short functions leave of their half is the others'.
+    // The second window gets the room that short functions leave.
     let first_window = first.min(even);
     let second_window = second.min((available - lanes * first_window) / warps);
     [first_window, second_window].map(|window| window.max(2) as u32)
@@ -221,7 +222,7 @@ pub fn launch_pieces<T: PcfReal>(
     Ok(())
 }
 
-/// Launches them for one operation, where there is room for all partial sums.
+/// Launches them for one operation, with room for all partial sums.
 #[expect(clippy::too_many_arguments, reason = "those of two kernels")]
 fn launch_part<O: Operation>(
     p: O::Scalar,
@@ -255,7 +256,7 @@ fn launch_part<O: Operation>(
     }
 }
 
-/// Launches it for one operation, of `tiled` where there is a tile.
+/// Launches it for one operation, of `tiled` if there is a tile.
 fn launch_one<O: Operation>(
     p: O::Scalar,
     stream: &Stream,

@@ -1,9 +1,10 @@
-//! Piecewise constant functions (PCFs) of time: sets of them, their integrals, and where they come from.
+//! Piecewise constant functions (PCFs) of time: sets of them, their integrals, and their sources.
 //!
-//! A function has steps that are continuous from the right: the value `v_k` on [`t_k`, `t_(k+1)`). Its first breakpoint
-//! is at t = 0, and its last value holds to infinity. Times and values are [`PcfReal`]: `f32` or `f64`. [`Pcf`] is one
-//! function, [`PcfSet`] any number of them, and both are valid however they were made: breakpoints ascend strictly, and
-//! all numbers are finite. What isn't so is a [`PcfError`] that names the function and the breakpoint.
+//! A function has steps that are continuous from the right: the value `v_k` on [`t_k`, `t_(k+1)`).
+//! Its first breakpoint is at t = 0, and its last value holds to infinity. Times and values are
+//! [`PcfReal`]: `f32` or `f64`. [`Pcf`] is one function, [`PcfSet`] any number of them, and both
+//! are valid however they were made: breakpoints ascend strictly, and all numbers are finite.
+//! Anything else is a [`PcfError`] that names the function and the breakpoint.
 //!
 //! ```
 //! use warpsmith::pcf::{Pcf, PcfSet, lp_distance};
@@ -36,6 +37,7 @@ mod repair;
 #[cfg(feature = "rules")]
 mod scalar;
 mod set;
+mod summary;
 
 pub use crate::engine::Layout;
 pub use error::{Field, PcfError};

@@ -15,7 +15,7 @@ use crate::{
     engine::{Block, BlockOp, BlockScheduler, Coverage, EngineError, Order, Target},
 };
 
-/// Which kernel computes: `gpu_kernels::pcf::tiled` or `gpu_kernels::pcf::direct`.
+/// The kernel to use: `gpu_kernels::pcf::tiled` or `gpu_kernels::pcf::direct`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PcfKernel {
     /// Tiles on a GPU, direct on the CPU.
@@ -23,12 +23,12 @@ pub enum PcfKernel {
     Auto,
     /// Merges from shared memory.
     Tiled,
-    /// Merges from where the functions lie.
+    /// Merges straight from the functions' memory.
     Direct,
 }
 
 impl PcfKernel {
-    /// Whether the kernel on this device is that of `tiled`.
+    /// True if this device uses the kernel of `tiled`.
     fn is_tiled(self, device: &Device) -> bool {
         match self {
             PcfKernel::Auto => device.backend() == Backend::Cuda,
@@ -41,17 +41,17 @@ impl PcfKernel {
 /// The integral over each pair of a function of `rows` and one of `cols`.
 pub struct PcfOp<'a, T: PcfReal> {
     pub rows: &'a PcfSet<T>,
-    /// `None` where they are the same functions.
+    /// `None` if they are the same functions.
     pub cols: Option<&'a PcfSet<T>>,
     pub measure: Measure,
     pub kernel: PcfKernel,
-    /// Whether entries (i, i) are computed, where only a triangle is.
+    /// True if entries (i, i) of a triangle are computed.
     pub diagonal: bool,
-    /// Where merges of long functions are cut, if there are any.
+    /// Cuts of the merges of long functions.
     pub cuts: Option<Cuts<T>>,
 }
 
-/// The functions on a device: all of them where they fit, else those of one block.
+/// The functions on a device: all of them if they fit, otherwise those of one block.
 pub struct Storage<T: PcfReal> {
     rows: Bands<T>,
     cols: Bands<T>,
@@ -72,7 +72,7 @@ impl<T: PcfReal> PcfOp<'_, T> {
         self.cols.unwrap_or(self.rows)
     }
 
-    /// The fewest sums over pieces that there is room for.
+    /// Least number of sums over pieces for which there has to be room.
     fn least_partials(&self) -> usize {
         self.cuts.as_ref().map_or(0, |cuts| cuts.pieces() * LEAST_PARTIALS)
     }
@@ -216,7 +216,7 @@ pub fn enqueue<T: PcfReal>(
         let (start, rest) = second.rest(longest)?;
         pieces(&of_rest, start, [&rest, first], entries, swapped)?;
     }
-    // Of a triangle, these were among the last.
+    // In a triangle, these pairs were among the last ones.
     if second.long > 0 && first.has_rest() && !triangle.is_half() {
         let (start, rest) = first.rest(longest)?;
         pieces(&of_rest, start, [&rest, second], entries, placement)?;

@@ -16,14 +16,14 @@ use crate::engine::{
 };
 use crate::io::files::Destination;
 
-/// Merge steps of a block for each of the CPU's workers, some hundredths of a second's work.
+/// Merge steps of a block per worker of the CPU: some hundredths of a second's work.
 const STEPS_PER_WORKER: f64 = 1e7;
-/// How many merge steps one with a power in it counts as.
+/// Number of plain merge steps that cost as much as one with a power.
 const POWER: f64 = 64.0;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 
-/// What an entry of the matrix is.
+/// The measure of two functions: an entry of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
     /// The distance (∫|f - g|^p)^(1/p), for p ≥ 1.
@@ -33,13 +33,13 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Whether each step of a merge takes a power: that of exponents other than 1 and 2.
+    /// True if each step of a merge takes a power, which exponents other than 1 and 2 do.
     pub(super) fn has_power(self) -> bool {
         matches!(self, Measure::Lp(p) if p != 1.0 && p != 2.0)
     }
 }
 
-/// Why a matrix could not be computed.
+/// The reason why a matrix could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairwiseError {
@@ -60,24 +60,26 @@ pub enum PairwiseError {
     /// More nearest functions were asked for than there are.
     #[error("the {count} nearest functions of each were asked for, of {others}")]
     Nearest {
-        /// How many were asked for.
+        /// Number of functions asked for.
         count: usize,
-        /// How many a function can have.
+        /// Number of other functions.
         others: usize,
     },
 }
 
 /// A matrix to compute: the measure of every pair of functions.
 ///
-/// Sums are made in the functions' precision, in order of time, with one term for each interval between two
-/// breakpoints; entries don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit. On
-/// GPUs, those of functions of more than 4,096 breakpoints, where there are few pairs of these, are made over pieces of
-/// time and then added in their order. The pieces follow from the sets' breakpoints, so that such entries may differ in
-/// the last digits from those of other sets with the same functions, unless these are made [parts](Self::part_of). With
-/// u the unit roundoff and m and n the functions' numbers of breakpoints, a distance for p = 1 or 2 is within a
-/// relative (m + n + 2)·u of the exact one, for another p within (m + n + 16 p + 16)·u as long as its p-th power is
-/// neither tiny nor huge; an inner product is within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions
-/// differ for ever, and so are inner products where neither ends at zero.
+/// Sums are made in the functions' precision, in order of time, with one term for each interval
+/// between two breakpoints; entries don't depend on the order of the pair, on the blocks or on the
+/// number of GPUs, bit for bit. On GPUs, sums over functions of more than 4,096 breakpoints are
+/// made over pieces of time if there are few such pairs, and then added in their order. The pieces
+/// follow from the sets' breakpoints. So such entries may differ in the last digits from those of
+/// other sets with the same functions, unless these are made [parts](Self::part_of). Let u be the
+/// unit roundoff, and m and n the functions' numbers of breakpoints. A distance for p = 1 or 2 is
+/// within a relative (m + n + 2)·u of the exact one. For another p the bound is (m + n + 16 p +
+/// 16)·u, as long as the p-th power is neither tiny nor huge. An inner product is within (m + n +
+/// 2)·u·∫|f·g|. Distances are infinite if the functions differ for ever, and inner products if
+/// neither function ends at zero.
 ///
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
@@ -147,7 +149,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         Pairwise { kernel, ..self }
     }
 
-    /// Whether the matrix is of one set.
+    /// True if the matrix is of one set.
     pub fn is_symmetric(&self) -> bool {
         self.cols.is_none()
     }
@@ -160,7 +162,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// The shape of the result: of a dense matrix the two sets' shapes joined, of a condensed or packed one its length.
     ///
     /// # Errors
-    /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] where no memory
+    /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] if no memory
     /// could hold it.
     pub fn shape(&self, layout: Layout) -> Result<Vec<usize>, PairwiseError> {
         self.check(layout)?;
@@ -184,7 +186,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// A number that tells this matrix from those of other functions, measures or exponents, with the same version of
     /// the standard library.
     pub fn fingerprint(&self) -> u64 {
-        /// How many points one thread takes at a time.
+        /// Number of points that one thread takes at a time.
         const PIECE: usize = 1 << 16;
         let of_points = |points: &[Point<T>]| {
             let mut hasher = DefaultHasher::new();
@@ -209,9 +211,10 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         hasher.finish()
     }
 
-    /// On the CPU, the side of blocks that are done soon: it is at the end of a block that the computation is
-    /// cancelled, and that progress is told. Elsewhere, and where that is no restriction, the engine's choice. For
-    /// [`Settings::block_side`](crate::engine::Settings::block_side).
+    /// The side of blocks that the CPU computes soon, for
+    /// [`Settings::block_side`](crate::engine::Settings::block_side): a computation reports
+    /// progress, and can be cancelled, at the end of a block. `None` on GPUs, and if the engine's
+    /// choice is as small.
     pub fn block_side(&self, device: &Device) -> Option<usize> {
         let (rows, columns) = self.size();
         if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {
@@ -224,8 +227,8 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         (side < SIDES.1).then_some(side.max(SIDES.0))
     }
 
-    /// A pair, by row and column, whose entry is infinite because of the functions' last values: two that differ for
-    /// ever; of inner products, two of which neither ends on 0.
+    /// A pair, by row and column, whose entry is infinite because of the functions' last values.
+    /// They differ or, for inner products, neither is 0.
     pub fn endless_pair(&self) -> Option<(usize, usize)> {
         let cols = self.cols.unwrap_or(self.rows);
         let first = |set: &PcfSet<T>, other_than: T| set.iter().position(|function| function.tail() != other_than);
@@ -234,7 +237,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         }
         match self.measure {
             Measure::Inner => first(self.rows, T::ZERO).zip(first(cols, T::ZERO)),
-            // Where all columns end as the first row does, another row differs from all of them.
+            // If all columns end as the first row does, another row differs from all of them.
             Measure::Lp(_) => {
                 let tail = self.rows.get(0).tail();
                 first(cols, tail).map(|col| (0, col)).or_else(|| first(self.rows, tail).map(|row| (row, 0)))
@@ -242,13 +245,13 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         }
     }
 
-    /// Whether all entries are finite for sure: no pair has a reason to be infinite, and no number is so large that its
-    /// power is.
+    /// True if all entries are certainly finite: no pair has a reason to be infinite, and no number
+    /// is so large that its power is.
     pub fn is_finite(&self) -> bool {
         T::from_f64(self.most()).is_finite() && self.endless_pair().is_none()
     }
 
-    /// What no integral exceeds that is finite: of distances, their p-th powers.
+    /// A bound on all finite integrals; for distances, on their p-th powers.
     fn most(&self) -> f64 {
         let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
         let cols = self.cols.unwrap_or(self.rows);
@@ -257,11 +260,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Measure::Lp(p) => (of_rows + of_cols).powf(p),
             Measure::Inner => of_rows * of_cols,
         };
-        // Four times as much, for what sums are off by.
+        // The factor 4 allows for rounding of the sums.
         4.0 * most * self.rows.max_time().to_f64().max(cols.max_time().to_f64()).max(1.0)
     }
 
-    /// What the magnitude of no entry exceeds that is finite.
+    /// A bound on the magnitude of all finite entries.
     pub(super) fn largest_entry(&self) -> f64 {
         match self.measure {
             Measure::Lp(p) => self.most().powf(1.0 / p),
@@ -301,7 +304,8 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         Ok(engine.run(&op, &matrix?, control)?)
     }
 
-    /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. All is there when this returns.
+    /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. The matrix
+    /// is complete when this returns.
     ///
     /// # Errors
     /// As [`compute_into`](Self::compute_into), and [`EngineError::OtherDevices`].
@@ -339,8 +343,8 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         Ok(PartialMatrix::begin(destination, &self.shape(layout)?, layout.field(), parts)?)
     }
 
-    /// Opens the file when its room is there, and makes ready an engine that computes what it lacks by
-    /// [`compute_file`](Self::compute_file).
+    /// Opens the file when its room is taken, and prepares an engine that computes the missing
+    /// entries by [`compute_file`](Self::compute_file).
     ///
     /// # Errors
     /// What [`BegunMatrix::side`], [`BegunMatrix::open`] and [`Engine::prepare`] report.
@@ -377,7 +381,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         self.compute_into(engine, layout, out, Control { queue, ..control })
     }
 
-    /// The blocks in which an engine would compute the matrix.
+    /// The blocks that an engine would compute the matrix by.
     ///
     /// # Errors
     /// As [`Engine::schedule`].
@@ -395,7 +399,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal, cuts: self.cuts() }
     }
 
-    /// Where merges of long functions are cut.
+    /// Cuts of the merges of long functions.
     fn cuts(&self) -> Option<Cuts<T>> {
         Cuts::of(self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]))
     }

@@ -15,7 +15,7 @@ use super::{PcfError, PcfReal, PcfSet, Point};
 /// (0, 1), no two of them equal; the values are drawn uniformly from [0, 1), and the last is 0.
 ///
 /// # Errors
-/// Where `points` is 0, or so large that the type has hardly as many numbers below 1 (above 2^22 in `f32`), or where
+/// If `points` is 0, or so large that the type has hardly as many numbers below 1 (above 2^22 in `f32`), or if
 /// there is not enough memory.
 pub fn uniform<T: PcfReal>(count: usize, points: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
     check::<T>(points)?;
@@ -45,7 +45,7 @@ fn lengths(count: usize, max: usize, length: impl FnMut() -> usize) -> Result<Ve
 }
 
 fn check<T: PcfReal>(points: usize) -> Result<(), PcfError> {
-    // Of the 2^24 numbers of 24 bits a quarter is found soon; in f64 there are more than anyone can keep.
+    // A quarter of the 2^24 numbers of 24 bits is found soon; f64 has more than any memory holds.
     let max = if T::UNIT_ROUNDOFF > 1e-9 { 1 << 22 } else { u32::MAX as usize };
     if (1..=max).contains(&points) { Ok(()) } else { Err(PcfError::RandomLength { points, max, name: T::NAME }) }
 }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn crowded_times_differ() {
-        // So many of 2^24 numbers that some thousand are drawn twice.
+        // Enough of the 2^24 numbers that some thousand are drawn twice.
         let set = uniform::<f32>(1, 200_000, 3).unwrap();
         assert!(set.get(0).points().windows(2).all(|pair| pair[0].t < pair[1].t));
     }

@@ -36,7 +36,7 @@ pub trait PcfReal:
     fn sqrt(self) -> Self;
     /// `self` to the power of `exponent`.
     fn powf(self, exponent: Self) -> Self;
-    /// Whether it is neither infinite nor NaN.
+    /// True if it is neither infinite nor NaN.
     fn is_finite(self) -> bool;
 }
 

@@ -1,4 +1,5 @@
-//! What is kept of matrices that are not stored: each function's nearest ones, those nearer than a bound, sums of rows.
+//! Reductions of matrices that are not stored: each function's nearest ones, the distances below a
+//! bound, the sums of rows.
 
 use std::io::{self, Seek, Write};
 
@@ -11,7 +12,7 @@ use crate::{
 /// Each function's nearest functions, in ascending order of their distances; equally near ones by their numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nearest<T> {
-    /// How many each function has.
+    /// Number of nearest functions per function.
     pub count: usize,
     /// The numbers of the nearest functions, `count` for each function.
     pub indices: Vec<i64>,
@@ -78,7 +79,7 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// [`PairwiseError::Nearest`] where there are fewer other functions, and what [`Engine::run`] reports.
+    /// [`PairwiseError::Nearest`] if there are fewer other functions, and what [`Engine::run`] reports.
     pub fn nearest(&self, engine: &Engine, count: usize, control: Control<'_>) -> Result<(Nearest<T>, Report), PairwiseError> {
         let (rows, cols) = self.size();
         let others = if self.is_symmetric() { rows.saturating_sub(1) } else { cols };
@@ -93,7 +94,7 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// The entries that are less than `bound`; of a set's distances without those of functions from themselves.
     ///
     /// # Errors
-    /// What [`Engine::run`] reports; [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) where the entries take
+    /// What [`Engine::run`] reports; [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) if the entries take
     /// more than half of the memory that is free.
     pub fn below(&self, engine: &Engine, bound: T, control: Control<'_>) -> Result<(Sparse<T>, Report), PairwiseError> {
         let (found, report) = self.reduce(engine, Below::new(bound), control)?;

@@ -7,7 +7,7 @@ use super::{
     set::{check_number, check_offsets},
 };
 
-/// What [`PcfSet::repaired`] did: numbers of functions, of which one may count several times.
+/// Repairs by [`PcfSet::repaired`]: numbers of functions. A function may count several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Repairs {
@@ -17,7 +17,7 @@ pub struct Repairs {
     pub sorted: usize,
     /// Functions that were shifted so as to start at 0.
     pub shifted: usize,
-    /// Functions of which breakpoints at the same time were merged.
+    /// Functions whose breakpoints at the same time were merged.
     pub merged: usize,
 }
 
@@ -28,8 +28,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// they are.
     ///
     /// # Errors
-    /// Where the offsets are no division of the points, or a number is not finite or too large: for that there is no
-    /// repair.
+    /// If the offsets don't divide the points, or a number is not finite or too large: these can't be repaired.
     pub fn repaired(offsets: Vec<usize>, points: Vec<Point<T>>) -> Result<(Self, Repairs), PcfError> {
         check_offsets(&offsets, points.len(), true)?;
         let mut repairs = Repairs::default();

@@ -13,7 +13,7 @@ use super::{PcfError, PcfReal, PcfRef};
 /// Large powers of small differences may come to 0, and those of large ones to infinity, in the functions' type.
 ///
 /// # Errors
-/// Where p is below 1, infinite or NaN.
+/// If p is below 1, infinite or NaN.
 ///
 /// ```
 /// use warpsmith::pcf::{Pcf, lp_distance};
@@ -44,13 +44,13 @@ pub fn lp_distance<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into
 /// The L_p norm of a function: its [distance](lp_distance) from zero.
 ///
 /// # Errors
-/// Where p is below 1, infinite or NaN.
+/// If p is below 1, infinite or NaN.
 pub fn lp_norm<'a, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, PcfError> {
     lp_distance(f, &super::Pcf::zero(), p)
 }
 
-/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0,
-/// it is infinite, with the sign of the product of their last values.
+/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. If
+/// neither ends on 0, it is infinite, with the sign of the product of their last values.
 pub fn l2_inner<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>) -> T {
     let (f, g) = (f.into(), g.into());
     if f.tail() != T::ZERO && g.tail() != T::ZERO {
@@ -60,7 +60,7 @@ pub fn l2_inner<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<Pc
     integrate(f, g, |a, b| a * b)
 }
 
-/// The integral of a function from `start` to `end`, which may be infinite; 0 where it is not after `start`.
+/// The integral of a function from `start` to `end`, which may be infinite; 0 if it is not after `start`.
 pub fn integral<'a, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, start: T, end: T) -> T {
     let f = f.into();
     intervals(f, f).fold(T::ZERO, |mut sum, interval| {
@@ -95,7 +95,7 @@ pub(super) struct Interval<T> {
     pub start: T,
     /// Infinite for the last one.
     pub end: T,
-    /// Those of the two functions.
+    /// The values of the two functions.
     pub values: [T; 2],
 }
 

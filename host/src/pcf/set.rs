@@ -64,7 +64,8 @@ pub struct PcfSet<T> {
     identity: Identity,
 }
 
-/// What a set has in common with its clones alone: they never change, so that a device that has the one has the other.
+/// Identity that a set shares with its clones only: sets never change, so a device that has one of
+/// them has the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity(u64);
 
@@ -98,12 +99,18 @@ impl<T: PcfReal> Pcf<T> {
     /// The function of these breakpoints.
     ///
     /// # Errors
-    /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite
-    /// or above [`PcfReal::MAX_VALUE`]. Errors call the function by the index 0.
+    /// If the list is empty, the first breakpoint is not at 0, they are not in strictly ascending
+    /// order, or a number is not finite or above [`PcfReal::MAX_VALUE`]. Errors call the function
+    /// by the index 0.
     pub fn new(points: impl IntoIterator<Item = impl Into<Point<T>>>) -> Result<Self, PcfError> {
         let mut points: Vec<Point<T>> = points.into_iter().map(Into::into).collect();
         validate(0, &mut points)?;
         Ok(Pcf { points })
+    }
+
+    /// The function of these breakpoints, which are valid.
+    pub(super) fn of_valid(points: Vec<Point<T>>) -> Self {
+        Pcf { points }
     }
 
     /// The function that has one value for ever.
@@ -178,7 +185,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// there are functions, from 0 to the number of points.
     ///
     /// # Errors
-    /// Where the offsets don't divide the points so, or a function is invalid (see [`Pcf::new`]).
+    /// If the offsets don't divide the points, or a function is invalid (see [`Pcf::new`]).
     pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
         check_offsets(&offsets, points.len(), false)?;
         let mut rest = &mut points[..];
@@ -208,10 +215,10 @@ impl<T: PcfReal> PcfSet<T> {
     /// The same functions as an array of this shape, in C order.
     ///
     /// # Errors
-    /// Where it holds more or fewer functions.
+    /// If it holds more or fewer functions.
     pub fn with_shape(mut self, shape: &[usize]) -> Result<Self, PcfError> {
         let product = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
-        // A zero anywhere makes it none, though the others' product be too large.
+        // With an extent of zero the product is zero, even if the others' product is too large.
         let product = if shape.contains(&0) { Some(0) } else { product };
         if product != Some(self.len()) {
             return Err(PcfError::Shape { shape: shape.to_vec(), functions: self.len() });
@@ -223,10 +230,10 @@ impl<T: PcfReal> PcfSet<T> {
     /// The functions with these indices, in one dimension.
     ///
     /// # Errors
-    /// Where there is not enough memory.
+    /// If there is not enough memory.
     ///
     /// # Panics
-    /// Where there is no such function.
+    /// If an index is out of range.
     pub fn take(&self, indices: &[usize]) -> Result<Self, PcfError> {
         let total = indices.iter().fold(0, |total: usize, &index| total.saturating_add(self.get(index).points.len()));
         let mut points = Vec::new();
@@ -245,7 +252,7 @@ impl<T: PcfReal> PcfSet<T> {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// True if the set has no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -253,7 +260,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// Function `index`.
     ///
     /// # Panics
-    /// Where there are not so many.
+    /// If `index` is out of range.
     pub fn get(&self, index: usize) -> PcfRef<'_, T> {
         PcfRef { points: &self.points[self.offsets[index]..self.offsets[index + 1]] }
     }
@@ -263,7 +270,8 @@ impl<T: PcfReal> PcfSet<T> {
         self.offsets.windows(2).map(|range| PcfRef { points: &self.points[range[0]..range[1]] })
     }
 
-    /// Where each function's breakpoints start in [`points`](Self::points); one more than there are functions.
+    /// Starts of the functions' breakpoints in [`points`](Self::points), and the end of the last
+    /// function's.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
@@ -283,82 +291,15 @@ impl<T: PcfReal> PcfSet<T> {
         self.offsets.windows(2).map(|range| range[1] - range[0])
     }
 
-    /// The time of the last breakpoint of any function; 0 where there are none.
+    /// The time of the last breakpoint of any function; 0 for an empty set.
     pub fn max_time(&self) -> T {
         self.iter().map(PcfRef::max_time).fold(T::ZERO, |max, t| if t > max { t } else { max })
-    }
-
-    /// The pointwise mean of all functions, without breakpoints at which it doesn't change.
-    ///
-    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the
-    /// functions' values at its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time
-    /// at which all are zero gives exactly 0. Takes O(N log N) time for N breakpoints in all.
-    ///
-    /// # Errors
-    /// Where there are no functions.
-    pub fn mean(&self) -> Result<Pcf<T>, PcfError> {
-        let count = self.len() as f64;
-        self.summary(0.0, |v| v, |a, b| a + b, |sum| sum / count).ok_or(PcfError::NoFunctions { what: "mean" })
-    }
-
-    /// The pointwise standard deviation of all functions: the root of the mean of their squared distances from the
-    /// mean, without breakpoints at which it doesn't change.
-    ///
-    /// As with [`mean`](Self::mean), each value depends on the functions' values at its time alone. The deviations of
-    /// halves are put together in the way of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a
-    /// Pairwise Algorithm for Computing Sample Variances*, 1979), which loses nothing where the mean is large; a time
-    /// at which all functions are the same gives exactly 0.
-    ///
-    /// # Errors
-    /// Where there are no functions.
-    pub fn std(&self) -> Result<Pcf<T>, PcfError> {
-        let (count, most) = (self.len() as f64, T::MAX_VALUE.to_f64());
-        let value = |moments: Moments| (moments.spread / count.sqrt()).min(most);
-        self.summary(Moments::default(), Moments::of, Moments::joined, value)
-            .ok_or(PcfError::NoFunctions { what: "standard deviation" })
-    }
-
-    /// The function that at every time has the `value` of all functions' values then, each of which is a `leaf`, and
-    /// which are joined pairwise. None where there are no functions.
-    fn summary<N: Copy>(
-        &self,
-        empty: N,
-        leaf: impl Fn(f64) -> N,
-        join: impl Fn(N, N) -> N,
-        value: impl Fn(N) -> f64,
-    ) -> Option<Pcf<T>> {
-        if self.is_empty() {
-            return None;
-        }
-        struct Event<T> {
-            t: T,
-            function: usize,
-            v: T,
-        }
-        let event = |function, point: &Point<T>| Event { t: point.t, function, v: point.v };
-        let mut events: Vec<Event<T>> =
-            self.iter().enumerate().flat_map(|(function, f)| f.points.iter().map(move |point| event(function, point))).collect();
-        // Times are no NaNs, so that they can be compared.
-        events.par_sort_unstable_by(|a, b| a.t.partial_cmp(&b.t).unwrap_or(std::cmp::Ordering::Equal));
-
-        let mut tree = Tree::new(self.len(), empty, join);
-        let mut points: Vec<Point<T>> = Vec::new();
-        for together in events.chunk_by(|a, b| a.t == b.t) {
-            for event in together {
-                tree.set(event.function, leaf(event.v.to_f64()));
-            }
-            let v = T::from_f64(value(tree.all()));
-            if points.last().is_none_or(|last| last.v != v) {
-                points.push(Point::new(together[0].t, v));
-            }
-        }
-        Some(Pcf { points })
     }
 
     /// The same functions in another type.
     ///
     /// # Errors
-    /// Where a number is too large for it, or two breakpoints of a function would become one.
+    /// If a number is too large for it, or two breakpoints of a function would become one.
     pub fn cast<U: PcfReal>(&self) -> Result<PcfSet<U>, PcfError> {
         let convert = |point: &Point<T>| Point::new(U::from_f64(point.t.to_f64()), U::from_f64(point.v.to_f64()));
         let points: Vec<Point<U>> = self.points.par_iter().map(convert).collect();
@@ -377,7 +318,7 @@ impl<T: PcfReal> PcfSet<T> {
 }
 
 impl<T: PcfReal> PcfSet<T> {
-    /// As [`cast`](Self::cast), without a copy where the type stays the same.
+    /// As [`cast`](Self::cast), without a copy if the type stays the same.
     ///
     /// # Errors
     /// As [`cast`](Self::cast).
@@ -396,7 +337,8 @@ impl<T: PcfReal> FromIterator<Pcf<T>> for PcfSet<T> {
     }
 }
 
-/// Whether the offsets divide this many points among functions, of which some may have none.
+/// Checks that the offsets divide this number of points among functions. With `empty`, functions
+/// may have no points.
 pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Result<(), PcfError> {
     let wrong = |index: usize, wanted: String| Err(PcfError::Offsets { index, found: offsets[index] as i128, wanted });
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
@@ -422,7 +364,7 @@ pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Re
     Ok(())
 }
 
-/// How many functions one thread looks at at least: those of some thousand points.
+/// Least number of functions that one thread checks: those of some thousand points.
 fn together(offsets: &[usize]) -> usize {
     const POINTS: usize = 1 << 13;
     let (functions, points) = (offsets.len() - 1, offsets[offsets.len() - 1]);
@@ -463,14 +405,14 @@ pub(super) fn check_number<T: PcfReal>(function: usize, breakpoint: usize, field
     if !number.is_finite() {
         return Err(PcfError::NotFinite { function, breakpoint, field, value });
     }
-    // What is before 0 is out of order, not too large.
+    // A time before 0 is out of order, not too large.
     if number.abs() > T::MAX_VALUE && (field == Field::Value || value > 0.0) {
         return Err(PcfError::TooLarge { function, breakpoint, field, value, name: T::NAME, max });
     }
     Ok(())
 }
 
-/// What is wrong with a valid function's breakpoints `to`, which were converted from `from`.
+/// The first problem of a valid function's breakpoints `to`, which were converted from `from`.
 fn cast_problem<T: PcfReal, U: PcfReal>(function: usize, from: &[Point<T>], to: &[Point<U>]) -> Option<PcfError> {
     let (name, max) = (U::NAME, U::MAX_VALUE.to_f64());
     for (breakpoint, (old, new)) in from.iter().zip(to).enumerate() {
@@ -485,61 +427,4 @@ fn cast_problem<T: PcfReal, U: PcfReal>(function: usize, from: &[Point<T>], to: 
         }
     }
     None
-}
-
-/// Things, and what they come to when neighbours are joined; one can be changed in O(log n). A complete binary tree
-/// whose nodes hold what their children come to.
-struct Tree<N, J> {
-    /// Node 1 is the root, nodes 2 i and 2 i + 1 are below node i, the leaves are the last half.
-    nodes: Vec<N>,
-    join: J,
-}
-
-impl<N: Copy, J: Fn(N, N) -> N> Tree<N, J> {
-    /// `n` things that are `empty`: joining with one changes nothing.
-    fn new(n: usize, empty: N, join: J) -> Self {
-        Tree { nodes: vec![empty; 2 * n.next_power_of_two()], join }
-    }
-
-    fn set(&mut self, index: usize, value: N) {
-        let mut node = self.nodes.len() / 2 + index;
-        self.nodes[node] = value;
-        while node > 1 {
-            node /= 2;
-            self.nodes[node] = (self.join)(self.nodes[2 * node], self.nodes[2 * node + 1]);
-        }
-    }
-
-    fn all(&self) -> N {
-        self.nodes[1]
-    }
-}
-
-/// The moments of some numbers.
-#[derive(Clone, Copy, Default)]
-struct Moments {
-    count: f64,
-    mean: f64,
-    /// The root of the sum of squared distances from the mean: the sum itself might be too large for the type, or too
-    /// small.
-    spread: f64,
-}
-
-impl Moments {
-    fn of(number: f64) -> Self {
-        Moments { count: 1.0, mean: number, spread: 0.0 }
-    }
-
-    fn joined(self, other: Self) -> Self {
-        if other.count == 0.0 {
-            return self;
-        }
-        let (count, apart) = (self.count + other.count, other.mean - self.mean);
-        let share = other.count / count;
-        Moments {
-            count,
-            mean: self.mean + apart * share,
-            spread: self.spread.hypot(other.spread).hypot(apart * (self.count * share).sqrt()),
-        }
-    }
 }

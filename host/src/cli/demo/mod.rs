@@ -6,6 +6,8 @@ mod pcf;
 mod rules;
 mod tree;
 
+use std::time::Instant;
+
 use warpsmith::device::{self, Backend, Device, Stream};
 
 use super::{Global, failure::Failure, format, progress::Progress, terminal};
@@ -13,8 +15,14 @@ use super::{Global, failure::Failure, format, progress::Progress, terminal};
 /// Demonstrates one system.
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
-/// The systems in the table's order.
-const SECTIONS: &[Section] = &[list_rank::section, tree::section, pcf::section, overlap::section, rules::section];
+/// The systems, in the table's order.
+const SECTIONS: &[(&str, Section)] = &[
+    ("list-rank", list_rank::section),
+    ("tree", tree::section),
+    ("pcf", pcf::section),
+    ("overlap", overlap::section),
+    ("rules", rules::section),
+];
 
 /// What all sections run on.
 struct Setting {
@@ -23,11 +31,11 @@ struct Setting {
     progress: Progress,
 }
 
-/// Runs on a GPU, after a warm-up; the shortest counts.
+/// Number of runs on a GPU after a warm-up.
 const RUNS: u32 = 5;
 
 impl Setting {
-    /// The time of the best run, in ms, of which each gives its own: on a GPU of some after a warm-up, on the CPU of two.
+    /// The shortest of the times in ms that the runs return: on a GPU of [`RUNS`] after a warm-up, on the CPU of two.
     fn best(&self, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
         let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
         let mut best = run()?;
@@ -38,20 +46,24 @@ impl Setting {
     }
 }
 
-/// A row of the table: one thing that a system did.
+/// A row of the table: one computation of a system.
 struct Row {
-    /// The system.
-    system: &'static str,
-    /// What was done.
+    /// What was computed.
     what: String,
-    /// On how much.
+    /// Size of the input.
     size: String,
-    /// In what time, in ms.
+    /// Number of units of work, and what they are called.
+    work: (usize, &'static str),
+    /// Time in ms.
     ms: f64,
-    /// How fast that is.
-    rate: String,
-    /// What it was checked against, or what is wrong.
+    /// Result of the comparison with the host.
     checked: Checked,
+}
+
+/// Runs on the host, and returns the time in ms, too.
+fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
+    let start = Instant::now();
+    run().map(|result| (result, 1e3 * start.elapsed().as_secs_f64()))
 }
 
 enum Checked {
@@ -87,9 +99,8 @@ pub fn run(global: &Global) -> Result<(), Failure> {
 
     let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [3]).keys(2);
     let mut wrong = None;
-    for section in SECTIONS {
-        for row in section(&setting)? {
-            let Row { system, what, size, ms, rate, checked } = row;
+    for (system, section) in SECTIONS {
+        for Row { what, size, work: (count, unit), ms, checked } in section(&setting)? {
             let checked = match checked {
                 Checked::Reference => "the reference",
                 Checked::Right => "equal",
@@ -100,7 +111,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
                     "WRONG"
                 }
             };
-            table.add_row([system, &what, &size, &*format::time(ms), &rate, checked]);
+            table.add_row([*system, &what, &size, &*format::time(ms), &format::rate(count, ms, unit), checked]);
         }
     }
     terminal::print(table)?;

@@ -1,26 +1,22 @@
 //! The demonstration of overlaps.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 use warpsmith::{
     device::Backend,
     overlap::{Evaluation, Overlap, Packings, Shape, Wanted, convex_intersection, random},
 };
 
-use super::{Checked, Row, Setting};
+use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
 /// Trees of each packing.
 const TREES: usize = 120;
-/// This many packings are computed on the host, too, spread over all, and as many poses moved a little.
+/// Number of packings, spread over all, that are computed on the host, too.
 const SAMPLE: usize = 16;
-/// How far, up and down, for derivatives.
+/// Half the distance between the poses whose difference approximates a derivative.
 const STEP: f64 = 1e-6;
-/// What differences may be off by: about the step times a second derivative.
+/// Tolerance for such differences: about the step times a second derivative.
 const DIFFERENCE: f64 = 1e-4;
-/// Runs on a GPU, after a warm-up; the shortest counts.
-const RUNS: u32 = 5;
 
 /// Overlaps in many random packings of trees at once.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
@@ -31,32 +27,24 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let tree = Shape::tree();
     let pairs = |packings: usize| packings * TREES * (TREES - 1) / 2;
     let _spinner = progress.spinner(100 * pairs(n), format!("overlaps on {device}"));
-    let row = |what: &str, packings: usize, ms: f64, checked| Row {
-        system: "overlap",
-        what: what.to_owned(),
-        size: format!("{} x {TREES} trees", format::grouped(packings)),
-        ms,
-        rate: format::rate(pairs(packings), ms, "pairs"),
-        checked,
+    let row = |what: &str, packings: usize, ms, checked| {
+        let size = format!("{} x {TREES} trees", format::grouped(packings));
+        Row { what: what.to_owned(), size, work: (pairs(packings), "pairs"), ms, checked }
     };
 
     let sample: Vec<usize> = (0..SAMPLE).map(|index| index * n / SAMPLE).collect();
-    let start = Instant::now();
-    let expected: Vec<f64> = sample.par_iter().map(|&packing| total(&tree, packings.get(packing))).collect();
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let total = |&packing: &usize| total(&tree, packings.get(packing));
+    let (expected, ms) = timed(|| Ok::<_, Failure>(sample.par_iter().map(total).collect::<Vec<f64>>()))?;
     let mut rows = vec![row("piece by piece on the host, all cores", SAMPLE, ms, Checked::Reference)];
 
     let mut overlap = Overlap::<f64>::new(device, std::slice::from_ref(&tree))?;
     for (what, wanted) in [("areas, f64", Wanted::TOTALS), ("areas and derivatives, f64", Wanted::GRADIENT)] {
-        let runs = if on_gpu { 1 + RUNS } else { 1 };
-        let mut ms = f64::INFINITY;
-        let mut result = None;
-        for _ in 0..runs {
-            let start = Instant::now();
-            result = Some(overlap.evaluate(&packings, wanted)?);
-            ms = ms.min(1e3 * start.elapsed().as_secs_f64());
-        }
-        let checked = result.map_or(Checked::Near, |result| check(&tree, &packings, &result, &sample, &expected));
+        let mut checked = Checked::Near;
+        let ms = setting.best(|| {
+            let (found, ms) = timed(|| overlap.evaluate(&packings, wanted))?;
+            checked = check(&tree, &packings, &found, &sample, &expected);
+            Ok(ms)
+        })?;
         rows.push(row(what, n, ms, checked));
     }
     Ok(rows)

@@ -1,7 +1,5 @@
 //! The demonstration of matrices of piecewise constant functions.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 use warpsmith::{
     device::Backend,
@@ -9,13 +7,11 @@ use warpsmith::{
     pcf::{Layout, Pairwise, PcfSet, l2_inner, lp_distance, random},
 };
 
-use super::{Checked, Row, Setting};
+use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
 /// Breakpoints of each function.
 const POINTS: usize = 100;
-/// Runs on a GPU, after a warm-up; the shortest counts.
-const RUNS: u32 = 3;
 /// How many pairs are computed on the host, too, spread over all.
 const SAMPLE: usize = 100_000;
 
@@ -27,18 +23,19 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let _spinner = progress.spinner(n * n * POINTS, format!("distances on {device}"));
     let engine = Engine::new([device.clone()])?;
     let size = format!("{} functions x {POINTS}", format::grouped(n));
-    let row = |what: &str, size: String, steps: u128, ms, checked| {
-        let rate = format::rate(steps as usize, ms, "steps");
-        Row { system: "pcf", what: what.to_owned(), size, ms, rate, checked }
+    let row = |what: &str, size: String, steps: u128, ms, checked| Row {
+        what: what.to_owned(),
+        size,
+        work: (steps as usize, "steps"),
+        ms,
+        checked,
     };
 
     // What each pair is checked against is computed in double precision from the same functions.
     let exact: PcfSet<f64> = set.cast()?;
     let pairs: Vec<_> = sample(n).collect();
-    let start = Instant::now();
-    let distances: Vec<_> =
-        pairs.par_iter().map(|&(i, j)| lp_distance(exact.get(i), exact.get(j), 1.0)).collect::<Result<_, _>>()?;
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let distance = |&(i, j): &(usize, usize)| lp_distance(exact.get(i), exact.get(j), 1.0);
+    let (distances, ms) = timed(|| pairs.par_iter().map(distance).collect::<Result<Vec<_>, _>>())?;
     let pairs_size = format!("{} pairs", format::grouped(pairs.len()));
     let steps = (pairs.len() * 2 * (POINTS - 1)) as u128;
     let mut rows = vec![row("pair by pair on the host, all cores", pairs_size, steps, ms, Checked::Reference)];
@@ -51,11 +48,8 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         let layout = if what.contains("dense") { Layout::Dense } else { Layout::Condensed };
         let mut out = zeroed_vec(pairwise.shape(layout)?.iter().product())?;
         advise_huge_pages(&mut out);
-        let runs = if device.backend() == Backend::Cuda { 1 + RUNS } else { 1 };
-        let mut ms = f64::INFINITY;
-        for _ in 0..runs {
-            ms = ms.min(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64());
-        }
+        let ms = setting
+            .best(|| Ok(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64()))?;
         let place = |(i, j): (usize, usize)| match layout {
             Layout::Dense => i * n + j,
             Layout::Condensed => n * i - i * (i + 1) / 2 + j - i - 1,

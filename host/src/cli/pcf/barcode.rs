@@ -33,7 +33,7 @@ pub struct BarcodeArgs {
     /// The barcodes: .csv, .npz or .npy
     #[arg(value_name = "BARS")]
     bars: PathBuf,
-    /// The bars of this dimension alone; needed where the file has several
+    /// Only the bars of this dimension; needed if the file has several
     #[arg(long, value_name = "D")]
     dimension: Option<u32>,
     /// The bars are of a superlevel filtration: deaths are below births
@@ -50,7 +50,7 @@ pub struct BarcodeArgs {
     json: bool,
 }
 
-/// What is made of a barcode.
+/// The function to make of each barcode.
 #[derive(Clone, Copy, Debug)]
 pub enum Curve {
     Betti,

@@ -1,4 +1,4 @@
-//! Sets of functions from and to files, and what is said of them.
+//! Sets of functions from and to files, and summaries of them.
 
 use std::{fs, path::Path};
 
@@ -64,7 +64,7 @@ pub fn load_repaired(path: &Path, dtype: Option<Dtype>, progress: Progress) -> R
 }
 
 fn reading(path: &Path, progress: Progress, load: impl FnOnce() -> Result<PcfData, PcfError>) -> Result<PcfData, Failure> {
-    // About as many numbers as there may be.
+    // An estimate of the number of numbers.
     let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
     let work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
     let data = load().map_err(|error| match error {
@@ -76,12 +76,12 @@ fn reading(path: &Path, progress: Progress, load: impl FnOnce() -> Result<PcfDat
     Ok(data)
 }
 
-/// An error that doesn't name the file which it comes from.
+/// Adds the file's name to an error that lacks it.
 pub fn in_file(path: &Path) -> impl Fn(PcfError) -> Failure {
     move |error| Failure::error(format_args!("{}: {error}", path.display()))
 }
 
-/// What there is to say of a set.
+/// Size and extent of a set.
 #[derive(Serialize)]
 pub struct Summary {
     file: String,
@@ -100,7 +100,7 @@ pub struct Summary {
 #[derive(Serialize)]
 struct Breakpoints {
     total: usize,
-    /// None where there are no functions.
+    /// `None` for an empty set.
     min: Option<usize>,
     mean: Option<f64>,
     max: Option<usize>,

@@ -32,8 +32,8 @@ pub struct Arguments {
     command: Command,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
-// too.
+// Their one-line descriptions in `--help`. Doc comments would replace the longer texts of the
+// arguments, too.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Draw random functions")]

@@ -23,7 +23,7 @@ const MOST: usize = count::MAX as usize;
         warpsmith pcf random --count 3 --points 4 --output small.csv"
 )]
 pub struct RandomArgs {
-    /// How many functions: 10000, 10_000, 1e4 or 10k
+    /// Number of functions: 10000, 10_000, 1e4 or 10k
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
     count: usize,
     /// Breakpoints of each function; with --uneven at most

@@ -29,14 +29,14 @@ use crate::cli::{failure::Failure, output::Files, terminal};
         warpsmith rules emit textbook --program spmv --language dot\n  \
         warpsmith rules emit 'Pack@0;CER-after-Pack;CES-b4-Send;Send' --program mine.json --language dot"
 )]
-pub struct Arguments {
+pub struct EmitArgs {
     /// A schedule, or runs
     #[arg(value_name = "SCHEDULE|RUNS.CSV")]
     schedule: String,
     /// The program: spmv, halo, or a file with the operations of your own
     #[arg(long, value_name = "PROGRAM", value_parser = super::program::parser())]
     program: Option<Program>,
-    /// What to write
+    /// Language of the code
     #[arg(long, value_enum, default_value_t = Language::Cuda, conflicts_with = "against")]
     language: Language,
     /// Say what differs from this schedule
@@ -48,7 +48,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &EmitArgs) -> Result<(), Failure> {
     let named = arguments.program.as_ref().map(Program::dag).transpose()?;
     let (dag, schedule) = find(&arguments.schedule, named)?;
     if let Some(against) = &arguments.against {

@@ -40,17 +40,17 @@ const PAPER: [(usize, f64); 4] = [(50, 0.75), (100, 0.83), (200, 0.96), (400, 0.
         warpsmith rules study full.csv --iterations 25,50,100,200,400,800 --plot accuracy.svg\n  \
         warpsmith rules study full.csv --search mcts --seeds 100 --json"
 )]
-pub struct Arguments {
+pub struct StudyArgs {
     /// Runs of all schedules
     #[arg(value_name = "FULL.CSV")]
     runs: PathBuf,
     /// Numbers of iterations
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations))]
     iterations: Vec<usize>,
-    /// How many seeds, from 0
+    /// Number of seeds, from 0
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
-    /// Which searches
+    /// Search strategies
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [SearchMethod::Surrogate, SearchMethod::Mcts, SearchMethod::Random])]
     search: Vec<SearchMethod>,
     /// Runs of a second measurement of the same schedules: how near searches get to the fastest is judged by it
@@ -77,7 +77,7 @@ struct Object<'a> {
     runs: usize,
     classes: usize,
     seeds: u64,
-    /// How near counts as found.
+    /// Relative distance that counts as found.
     near: f64,
     searches: &'a [Repeated],
     paper: &'a [(usize, f64)],
@@ -85,7 +85,7 @@ struct Object<'a> {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
     let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;

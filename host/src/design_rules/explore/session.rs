@@ -20,7 +20,7 @@ pub(super) struct Session {
     journal: Journal,
     /// The measurements that the journal begins with.
     before: Runs,
-    /// Their schedules, in the order in which they were first measured.
+    /// Their schedules, in the order of first measurement.
     order: Vec<String>,
     /// Number of schedules of `order` that this exploration has come to again.
     again: usize,

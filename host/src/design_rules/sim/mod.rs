@@ -6,11 +6,12 @@
 //!
 //! - **Hosts.** All ranks start at time 0 and do the same steps in order. A call keeps the host's thread busy for as
 //!   long as [`HostCosts`] says.
-//! - **Streams** are queues. What is enqueued starts when all before it is done, and [`Gpu::start_latency`] after the
-//!   call, so that a kernel that was enqueued in time costs [`Gpu::gap`] only. Kernels of several streams share the
-//!   GPU: each has a share that it can use, and where they add up to more than 1, all are slowed down by that factor.
-//!   Copies in the same direction go one by one. Between a kernel and a copy it takes [`Gpu::turn`] more. What stands
-//!   second behind a copy to the device that was enqueued while the GPU was not idle has to wait for
+//! - **Streams** are queues. An entry starts when all before it are done, and at least
+//!   [`Gpu::start_latency`] after the call. So a kernel that was enqueued in time costs only
+//!   [`Gpu::gap`]. Kernels of several streams share the GPU: each uses a share of it, and if the
+//!   shares add up to more than 1, all are slowed down by that factor. Copies in the same direction
+//!   go one by one. Changing between kernels and copies costs [`Gpu::turn`] more. If a copy to the
+//!   device is enqueued while the GPU is busy, the second entry behind it waits for
 //!   [`Gpu::copy_stall`] more.
 //! - **Events.** A record stands for everything that was enqueued in its stream before it. Waiting for an event that
 //!   nobody has recorded is no wait, as in CUDA.
@@ -50,91 +51,13 @@ mod order;
 mod outcome;
 mod platform;
 mod queue;
+mod simulator;
 pub mod spmv;
 mod state;
 mod workload;
 
-use super::{Dag, RulesError, Step};
-use engine::Engine;
-use load::Load;
-use noise::Noise;
-use order::{Call, Order};
-use state::{Blocked, State};
-
 pub use machine::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress, Rendezvous};
 pub use outcome::{Outcome, Violation};
 pub use platform::SimPlatform;
+pub use simulator::Simulator;
 pub use workload::{MessageSize, Task, Workload};
-
-/// Simulates schedules of one workload on one machine. Runs use its memory again.
-#[derive(Clone, Debug)]
-pub struct Simulator {
-    machine: Machine,
-    load: Load,
-    order: Order,
-    noise: Noise,
-    state: State,
-}
-
-impl Simulator {
-    /// Makes the workload ready.
-    ///
-    /// # Errors
-    /// [`RulesError::Setup`]: as [`Machine::validate`]; for no ranks, or too many; for an operation that does what
-    /// belongs to the other kind, a duration or share that can't be, a message to a rank that there isn't, messages
-    /// that nobody receives or sends, or that have other sizes at their other ends.
-    pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
-        let load = Load::new(workload, &machine)?;
-        Ok(Simulator { machine, load, order: Order::default(), noise: Noise::default(), state: State::default() })
-    }
-
-    /// The program.
-    pub fn dag(&self) -> &Dag {
-        &self.load.dag
-    }
-
-    /// How many ranks there are.
-    pub fn ranks(&self) -> usize {
-        self.load.ranks
-    }
-
-    /// The machine.
-    pub fn machine(&self) -> &Machine {
-        &self.machine
-    }
-
-    /// Simulates these steps once. They need not be a [`Schedule`](super::Schedule): with synchronisation left out, the
-    /// outcome tells what goes wrong. The seed is for the machine's noise; the same seed gives the same outcome.
-    ///
-    /// # Errors
-    /// [`RulesError::Schedule`] where an operation stands twice, or a record is behind one that no stream has yet;
-    /// [`RulesError::Rank`] where a rank waits for ever: it says which, and in which step.
-    pub fn run(&mut self, steps: &[Step], seed: u64) -> Result<Outcome<'_>, RulesError> {
-        let Simulator { machine, load, order, noise, state } = self;
-        order.fill(load, steps)?;
-        noise.fill(machine.noise, seed, load.ranks, steps.len());
-        Engine { machine, load, order, noise, state }.run();
-        for (rank, host) in self.state.hosts.iter().enumerate() {
-            if let Some(step) = steps.get(host.step) {
-                let what = match host.blocked {
-                    Blocked::Sends(_) => "messages that it sent, and that nobody receives",
-                    Blocked::Receives(_) => "messages that nobody sends",
-                    _ => "what never comes",
-                };
-                let reason = format!("in `{}` it waits for ever, for {what}", step.name(&self.load.dag));
-                return Err(RulesError::Rank { rank, reason });
-            }
-        }
-        Ok(Outcome { simulator: self })
-    }
-
-    /// The steps of the last run that have an operation, by what the host's thread does.
-    fn calls(&self) -> &[Call] {
-        &self.order.calls
-    }
-
-    /// The operations of alternatives that the last run did not take.
-    fn absent(&self) -> u64 {
-        self.order.absent
-    }
-}

@@ -1,4 +1,4 @@
-//! Lists in `.npy` files, of which each rank reads and writes its block.
+//! Lists in `.npy` files: each rank reads and writes its own block.
 
 use std::{
     fs::OpenOptions,

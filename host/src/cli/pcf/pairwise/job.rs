@@ -1,4 +1,4 @@
-//! Files of functions in, a matrix or what is kept of it in a file out.
+//! Computes a matrix: files of functions in, a file of the matrix or of a part of it out.
 
 use std::{
     borrow::Cow,
@@ -39,7 +39,7 @@ use crate::cli::{
     timeline::Timeline,
 };
 
-/// What is kept of a matrix.
+/// The part of a matrix that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kept {
     All(Layout),
@@ -88,10 +88,10 @@ pub struct Job<'a> {
     pub options: &'a MatrixArgs,
 }
 
-/// What the job is done with.
+/// Devices, files and clocks of a job.
 pub struct Tools<'scope> {
     pub devices: Opening<'scope>,
-    /// Whether the matrix is resumed, and the processes that compute it together.
+    /// Division of the matrix by resumed runs and by ranks.
     pub parts: Parts,
     pub output: Destination,
     pub trace: Option<(Trace, Destination)>,
@@ -227,7 +227,7 @@ impl<'a> Job<'a> {
         Settings { memory_budget: self.options.memory_budget, ..Settings::default() }
     }
 
-    /// Computes what is to be computed of `entries`, with progress, and with what ends it early.
+    /// Runs `compute` with a progress bar of `entries`, and lets an interrupt end it early.
     fn with_control<R>(
         &self,
         steps: u128,
@@ -296,7 +296,7 @@ impl<'a> Job<'a> {
         Ok(Some(Outcome { shape: pairwise.shape(layout)?, kind: T::KIND, infinite, entries, devices, found, report, written }))
     }
 
-    /// Computes what is kept of a matrix, and writes it.
+    /// Computes a reduction of a matrix, and writes it.
     fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, tools: &Tools<'_>) -> Result<Outcome, Failure> {
         let engine = pairwise.engine(tools.devices.devices()?, self.settings())?;
         tools.timeline.end("getting ready");

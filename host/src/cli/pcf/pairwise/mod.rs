@@ -15,7 +15,7 @@ use crate::cli::{Global, count, failure::Failure, processes::MOST_GPUS, size};
 
 /// The most nearest functions that can be asked for.
 const MOST_NEAREST: usize = 1 << 20;
-/// What is said of all three at the end of their help.
+/// Notes at the end of each command's help.
 const NOTES: &str = "\
     --rows and --columns are for jobs of a batch system that compute a part each; entries are those of the whole matrix, bit for bit.\n\n\
     Under mpirun (in builds with the feature mpi) the ranks compute one matrix together, each on a GPU of its host, in a file system that \
@@ -53,7 +53,7 @@ pub struct PdistArgs {
     /// The exponent, a number of at least 1; 1 and 2 are fastest
     #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
-    /// How the entries lie in the file
+    /// Layout of the entries in the file
     #[arg(long, value_enum, default_value_t = Layout::Condensed)]
     layout: Layout,
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub struct L2KernelArgs {
     /// The functions: .npz, .npy or .csv
     #[arg(value_name = "A")]
     set: PathBuf,
-    /// How the entries lie in the file
+    /// Layout of the entries in the file
     #[arg(long, value_enum, default_value_t = Layout::Dense)]
     layout: Layout,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub struct CdistArgs {
     /// Inner products instead of distances
     #[arg(long, conflicts_with = "p")]
     inner: bool,
-    /// How the entries lie in the file; a matrix that isn't symmetric has no other layout than dense
+    /// Layout of the entries in the file; a matrix between two sets is always dense
     #[arg(long, value_enum, default_value_t = Layout::Dense)]
     layout: Layout,
     #[command(flatten)]
@@ -125,28 +125,29 @@ pub struct MatrixArgs {
     /// Type of times, values and entries [default: the file's, f64 from text; of two files the wider]
     #[arg(long, value_enum)]
     pub dtype: Option<Dtype>,
-    /// Compute these rows alone, such as 0..1000 (without the 1000th); the matrix is dense
+    /// Compute only these rows, such as 0..1000 (without the 1000th); the matrix is dense
     #[arg(id = "range of rows", long = "rows", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
     pub rows: Option<Range<usize>>,
-    /// Compute these columns alone; the matrix is dense
+    /// Compute only these columns; the matrix is dense
     #[arg(id = "range of columns", long = "columns", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
     pub columns: Option<Range<usize>>,
-    /// Keep the K nearest functions of each alone, in an .npz of `indices` and `distances`
+    /// Keep only the K nearest functions of each, in an .npz of `indices` and `distances`
     #[arg(long, value_name = "K", value_parser = count::up_to(MOST_NEAREST), allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
     pub nearest: Option<usize>,
-    /// Keep the distances less than R alone, in an .npz that scipy.sparse.load_npz reads
+    /// Keep only the distances less than R, in an .npz that scipy.sparse.load_npz reads
     #[arg(long, value_name = "R", value_parser = bound, allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
     pub below: Option<f64>,
-    /// Keep the sum of each row's entries alone, in f64
+    /// Keep only the sum of each row's entries, in f64
     #[arg(long, conflicts_with = "layout", group = "kept")]
     pub row_sums: bool,
-    /// Go on from what an earlier run left in OUT.NPY.partial, if it did; leave it there if this one ends early
+    /// Go on from an earlier run's OUT.NPY.partial, if it exists; leave one if this run ends early
     #[arg(long, conflicts_with = "kept")]
     pub resume: bool,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
     pub gpus: Option<usize>,
-    /// How much of each GPU's memory may be used: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
+    /// Limit on the memory used of each GPU: 500M, 2GiB or a number of bytes [default: 80 % of the
+    /// free memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub memory_budget: Option<usize>,
     /// Write a timeline of the work, in Chrome's trace-event format (ui.perfetto.dev opens it)
@@ -161,7 +162,7 @@ pub struct MatrixArgs {
 }
 
 impl MatrixArgs {
-    /// Whether only some rows or columns are computed.
+    /// True if only some rows or columns are computed.
     pub fn is_part(&self) -> bool {
         self.rows.is_some() || self.columns.is_some()
     }

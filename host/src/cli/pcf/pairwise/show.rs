@@ -12,7 +12,7 @@ use warpsmith::{
 use super::job::{Job, Outcome, Tools};
 use crate::cli::{failure::Failure, format, terminal, timeline::Part};
 
-/// What is printed: one JSON object, or a row for each number.
+/// The printed report: one JSON object, or a row for each number.
 #[derive(Serialize)]
 pub struct Shown<'a> {
     system: &'static str,

@@ -32,7 +32,7 @@ const MARK: i32 = 5;
 const INFINITE: RGBColor = RGBColor(214, 39, 40);
 const NAN: RGBColor = RGBColor(150, 150, 150);
 
-/// What is drawn.
+/// The heat map, with its title.
 pub struct Picture<'a> {
     pub title: &'a str,
     pub rows: usize,
@@ -142,7 +142,7 @@ impl Drawing for Picture<'_> {
 }
 
 impl Scale {
-    /// From the least mean to the largest; some range where there is none.
+    /// The range from the least mean to the largest, or any range if no part has a finite mean.
     fn of(heat: &Heat) -> Self {
         let means = heat.cells.iter().filter_map(|cell| if let Cell::Mean(mean) = cell { Some(*mean) } else { None });
         let (min, max) = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), mean| (min.min(mean), max.max(mean)));
@@ -178,7 +178,7 @@ fn viridis(share: f64) -> RGBColor {
     ViridisRGB.get_color(share.clamp(0.0, 1.0) as f32)
 }
 
-/// How many labels fit an axis, without halves between whole numbers.
+/// Number of labels that fit an axis, without halves between whole numbers.
 fn ticks(n: usize, pixels: u32, distance: u32) -> usize {
     ((pixels / distance) as usize).clamp(1, 9).min(n + 1)
 }

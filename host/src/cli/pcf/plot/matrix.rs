@@ -17,7 +17,7 @@ use warpsmith::{
 
 use crate::cli::failure::Failure;
 
-/// How much is read at a time, in bytes.
+/// Size of a read, in bytes.
 const CHUNK: usize = 1 << 20;
 
 /// A matrix in a `.npy` file.
@@ -29,21 +29,21 @@ pub struct Matrix {
     pub rows: usize,
     pub columns: usize,
     swapped: bool,
-    /// Where the entries start in the file.
+    /// Offset of the entries in the file.
     start: u64,
     storage: Storage,
 }
 
-/// How the entries lie in the file.
+/// Order of the entries in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Storage {
     /// All of them, a row after the other.
     Rows,
     /// All of them, a column after the other.
     Columns,
-    /// Of each row those right of the diagonal.
+    /// The entries of each row right of the diagonal.
     Condensed,
-    /// Of each row those up to the diagonal.
+    /// The entries of each row up to the diagonal.
     Packed,
 }
 
@@ -57,7 +57,7 @@ pub struct Heat {
     pub entries: Stats,
 }
 
-/// What a part's entries come to.
+/// Mean of a part's entries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
     /// The mean.
@@ -71,7 +71,7 @@ pub enum Cell {
 /// Counts and extremes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
-    /// Of the finite entries.
+    /// Least and greatest finite entry.
     pub min: f64,
     pub max: f64,
     pub infinite: u64,
@@ -115,7 +115,7 @@ impl Stats {
 }
 
 impl Matrix {
-    /// Reads the file's header. `layout` is that of a 1-D array, where the file doesn't tell it.
+    /// Reads the file's header. `layout` is that of a 1-D array, if the file doesn't tell it.
     pub fn open(path: &Path, layout: Option<Layout>) -> Result<Self, Failure> {
         let fail = |text: &dyn std::fmt::Display| Failure::error(format_args!("{}: {text}", path.display()));
         let mut reader = Reader::open(path).map_err(|text| fail(&text))?;
@@ -154,7 +154,7 @@ impl Matrix {
         Ok(Matrix { path: path.to_owned(), source, kind, rows, columns, swapped, start, storage })
     }
 
-    /// How many entries the file holds.
+    /// Number of entries in the file.
     pub fn entries(&self) -> usize {
         match self.storage {
             Storage::Rows | Storage::Columns => self.rows * self.columns,
@@ -259,7 +259,7 @@ impl Matrix {
         Ok(band)
     }
 
-    /// Which entries of a line the file holds.
+    /// The entries of a line that the file holds.
     fn range(&self, line: usize) -> Range<usize> {
         match self.storage {
             Storage::Rows => 0..self.columns,
@@ -269,7 +269,7 @@ impl Matrix {
         }
     }
 
-    /// How many entries the file holds of the lines before this one.
+    /// Number of entries in the file before this line.
     fn position(&self, line: usize) -> usize {
         match self.storage {
             Storage::Rows => line * self.columns,
@@ -285,12 +285,12 @@ impl Matrix {
 struct Band {
     sums: Vec<f64>,
     counts: Vec<u64>,
-    /// Of the entries on the diagonal, where they are stored once.
+    /// Sum of the entries on the diagonal, if they are stored once.
     diagonal: f64,
     stats: Stats,
 }
 
-/// The lines of a band, where there are so many of both.
+/// The lines of one of `bands` bands.
 fn band_range(band: usize, bands: usize, lines: usize) -> Range<usize> {
     let start = |band: usize| (band as u128 * lines as u128 / bands as u128) as usize;
     start(band)..start(band + 1)
@@ -301,7 +301,7 @@ fn band_ends(bands: usize, lines: usize) -> Vec<usize> {
     (0..bands).map(|band| band_range(band, bands, lines).end).collect()
 }
 
-/// The n of which there are n (n + 1) / 2.
+/// The n for which n (n + 1) / 2 is `count`.
 fn triangle(count: usize) -> Option<usize> {
     let near = ((2.0 * count as f64 + 0.25).sqrt() - 0.5).round() as usize;
     let is = |n: &usize| *n as u128 * (*n as u128 + 1) / 2 == count as u128;

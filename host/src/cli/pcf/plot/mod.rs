@@ -33,7 +33,7 @@ pub struct PlotArgs {
     /// The picture: .png or .svg
     #[arg(value_name = "OUT.PNG")]
     output: PathBuf,
-    /// How a 1-D array of plain numbers holds a symmetric matrix [default: condensed]
+    /// Layout of a symmetric matrix in a 1-D array of plain numbers [default: condensed]
     #[arg(long, value_enum)]
     layout: Option<Layout>,
     /// Text above the picture [default: the matrix's name and size]
@@ -51,7 +51,7 @@ struct Object<'a> {
     rows: usize,
     columns: usize,
     dtype: &'a str,
-    /// Of the finite entries; `None` where there are none.
+    /// Least and greatest finite entry; `None` if no entry is finite.
     min: Option<f64>,
     max: Option<f64>,
     infinite: u64,
