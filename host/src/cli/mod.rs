@@ -119,7 +119,7 @@ enum Command {
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
-    Overlap(overlap::Arguments),
+    Overlap(overlap::OverlapArgs),
     #[command(about = "Experiments with streams, graphs, threads, reductions and memory on this machine")]
     Concurrency(concurrency::Arguments),
     #[command(about = "Schedules of CUDA+MPI programs: search them, and learn what makes them fast")]
