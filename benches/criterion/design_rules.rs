@@ -13,8 +13,11 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::design_rules::{
-    BitColumns, Class, FeatureSet, LabelOptions, Labels, Platform as _, Traversal, TraversalTable, Tree, TreeOptions,
-    tree::{Limits, search},
+    BitColumns, Class, FeatureSet, LabelOptions, Labels, Platform as _, Traversal, TraversalTable, TreeOptions,
+    learn::{
+        DecisionTree,
+        tree::{Limits, Size},
+    },
 };
 use warpsmith::design_rules::{
     programs::spmv,
@@ -80,11 +83,12 @@ fn learning(criterion: &mut Criterion) {
     let options = TreeOptions::default();
     for leaves in [8, 30] {
         group.bench_function(format!("tree of {leaves} leaves, 200 features"), |bencher| {
-            bencher.iter(|| Tree::train(black_box(&columns), &classes, options, Limits::leaves(leaves)).expect("samples"));
+            bencher
+                .iter(|| DecisionTree::train(black_box(&columns), &classes, options, Limits::leaves(leaves)).expect("samples"));
         });
     }
     group.bench_function("Algorithm 1, 200 features", |bencher| {
-        bencher.iter(|| search(black_box(&columns), &classes, options).expect("samples"));
+        bencher.iter(|| Size::Paper.train(black_box(&columns), &classes, options).expect("samples"));
     });
     group.finish();
 }

@@ -9,10 +9,10 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Run, Schedule, Traversal, TraversalTable, TreeOptions, report,
-        schedule,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Run, Schedule, Traversal, TraversalTable, TreeOptions,
+        learn::tree::{Criterion, Size},
+        report, schedule,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
-        tree::{Criterion, Size},
     },
     io::files::Destination,
 };

@@ -6,7 +6,8 @@
 //! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
 //!   the CPU, with ranks as threads or processes; [`external`] through somebody else's program; [`sim`] on a simulated
 //!   machine; [`Replay`] from a file of [`Runs`]. A [`Measurer`] measures each as often as its noise takes.
-//! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
+//! - [`Model`] learns from times: classes ([`labels`](learn::labels)), features ([`FeatureSet`]), a [`tree`](learn::tree), and
+//!   [`rules`](learn::rules) as
 //!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
 //! - [`emit`] writes a schedule as code.
 //! - [`programs`] has some to begin with.
@@ -39,38 +40,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod accuracy;
-mod columns;
 mod error;
 pub mod explore;
-mod features;
 mod json;
-pub mod labels;
+pub mod learn;
 pub mod measure;
-mod model;
 pub mod program;
-mod replay;
 pub mod report;
-pub mod rules;
 pub mod schedule;
 pub mod sim;
 mod statistics;
-mod table;
-pub mod tree;
 
-pub use accuracy::Accuracy;
-pub use columns::BitColumns;
 pub use error::RulesError;
-pub use explore::{Answer, Survey, search, study};
-pub use features::{Feature, FeatureSet, Rule};
-pub use labels::{Class, LabelOptions, Labels};
+pub use explore::{Answer, Survey, offline, search, study};
+pub use learn::{
+    Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Replay, Rule,
+    Rules, Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
+};
 pub use measure::{
     About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
 };
-pub use model::{LearnOptions, Model};
 pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
-pub use replay::{Replay, program_of};
-pub use rules::{Rules, Ruleset};
 pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};
-pub use table::TraversalTable;
-pub use tree::{Tree, TreeOptions};

@@ -44,7 +44,8 @@ pub struct Arguments {
     command: Command,
 }
 
-// `about` is the line in the list of commands. Doc comments would also replace the longer texts of the arguments.
+// `about` is the line in the list of commands. Doc comments would also replace the longer texts of
+// the arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Compute the areas of overlap, and outside a square; score and check a submission")]

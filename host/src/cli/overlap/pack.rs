@@ -71,17 +71,19 @@ pub struct PackArgs {
     /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
-    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its number of copies
-    /// [default: tree]
+    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its
+    /// number of copies [default: tree]
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
-    /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or in WKT
+    /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or
+    /// in WKT
     #[arg(long, value_name = "CONTAINER", default_value = "square", value_parser = utf8())]
     container: String,
     /// Allowed angles of copies, in degrees: `any`, multiples of 90 or 180, or `none`
     #[arg(long, value_enum, default_value_t = Turns::Any)]
     turns: Turns,
-    /// Go on from the smaller one of the output's packing and the file that a search left beside it, if they exist
+    /// Go on from the smaller one of the output's packing and the file that a search left beside
+    /// it, if they exist
     #[arg(long)]
     resume: bool,
     /// Go on from the packings of this submission, too

@@ -37,10 +37,12 @@ use crate::cli::{Global, failure::Failure, format, terminal};
 pub struct TotalArgs {
     #[command(flatten)]
     options: EvaluateArgs,
-    /// Also compute the area outside a square of this side around the origin, with sides along the axes
+    /// Also compute the area outside a square of this side around the origin, with sides along the
+    /// axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
-    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 if they break one [default: for submissions]
+    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 if they break one
+    /// [default: for submissions]
     #[arg(long, conflicts_with_all = ["lattice", "against"])]
     check: bool,
     /// Don't check a submission

@@ -27,7 +27,7 @@ use crate::cli::{failure::Failure, format, terminal};
         warpsmith rules count spmv --list | head       the first ten schedules on 2 streams\n  \
         warpsmith rules count spmv --json              one JSON object; numbers are text, since they may be long"
 )]
-pub struct Arguments {
+pub struct CountArgs {
     #[command(flatten)]
     choice: Choice,
     /// The most streams that a schedule may use
@@ -82,7 +82,7 @@ impl Count {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
     let dag = arguments.choice.dag()?;
     if arguments.list {
         return list(&dag, arguments.streams);

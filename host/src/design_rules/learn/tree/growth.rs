@@ -1,9 +1,9 @@
 //! Grows a tree split by split.
 
-use super::super::RulesError;
-use super::super::columns::{BitColumns, count_ones};
-use super::super::labels::Class;
-use super::{ClassWeight, Criterion, Node, Split, Tree, TreeOptions};
+use super::decision::{ClassWeight, Criterion, DecisionTree, Limits, Node, Split, TreeOptions};
+use crate::design_rules::error::RulesError;
+use crate::design_rules::learn::columns::{BitColumns, count_ones};
+use crate::design_rules::learn::labels::Class;
 
 /// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for
 /// entropy.
@@ -86,6 +86,23 @@ impl Weights {
     }
 }
 
+impl DecisionTree {
+    /// Trains a tree: `columns` has the samples' features, `classes` their classes.
+    ///
+    /// It grows best first: of all nodes the one whose best split lowers the weighted impurity of the whole most is
+    /// split next. A node is a leaf when it is pure, when no feature tells its samples apart, or when the limits are
+    /// reached; a split that lowers nothing is made all the same, as in scikit-learn. Splits and nodes that gain the
+    /// same within 1e-12 are taken in order: the first feature, the earliest node. So there is nothing random.
+    ///
+    /// # Errors
+    /// [`RulesError::Learning`] without samples, and unless there is a class for each.
+    pub fn train(columns: &BitColumns, classes: &[Class], options: TreeOptions, limits: Limits) -> Result<Self, RulesError> {
+        let mut growth = Growth::new(columns, classes, options, limits.max_depth)?;
+        while growth.leaves() < limits.max_leaf_nodes && growth.split_best() {}
+        Ok(growth.into_tree())
+    }
+}
+
 impl<'a> Growth<'a> {
     /// A tree of one node.
     pub(super) fn new(
@@ -132,18 +149,18 @@ impl<'a> Growth<'a> {
         &self.nodes
     }
 
-    pub(super) fn into_tree(self) -> Tree {
-        Tree { nodes: self.nodes }
+    pub(super) fn into_tree(self) -> DecisionTree {
+        DecisionTree { nodes: self.nodes }
     }
 
     /// The tree as it was when it had this many leaves, at most as many as now.
-    pub(super) fn tree_of(&self, leaves: usize) -> Tree {
+    pub(super) fn tree_of(&self, leaves: usize) -> DecisionTree {
         let mut nodes = self.nodes[..2 * leaves - 1].to_vec();
         let len = nodes.len();
         for node in &mut nodes {
             node.split = node.split.filter(|split| split.children[0] < len);
         }
-        Tree { nodes }
+        DecisionTree { nodes }
     }
 
     /// Splits the node that gains most; false if none can be split.

@@ -198,16 +198,6 @@ impl FeatureSet {
         self.features.is_empty()
     }
 
-    /// The features' values for all traversals of a table, also for another than they were learned from.
-    pub fn columns(&self, table: &TraversalTable) -> BitColumns {
-        let mut columns = BitColumns::new(table.len());
-        for feature in &self.features {
-            let looked_up = LookedUp::of(feature, table);
-            columns.push(|row| looked_up.holds(row));
-        }
-        columns
-    }
-
     /// What it says that a feature has this value. Where both steps always occurred in what was learned from, "u not
     /// before v" is "v before u"; of two alternatives, "not as one" is "as the other".
     ///

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Traversal;
+use crate::design_rules::schedule::Traversal;
 
 /// Where a step that does not occur is.
 const ABSENT: u32 = u32::MAX;

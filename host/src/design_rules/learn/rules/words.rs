@@ -1,7 +1,7 @@
 //! Rules as an engineer would say them.
 
-use super::super::features::{Feature, Rule};
-use super::super::program::{Dag, Kind};
+use crate::design_rules::learn::features::{Feature, Rule};
+use crate::design_rules::program::{Dag, Kind};
 
 /// What a rule asks for, as a sentence: `launch y_L before the host waits for Pack`. Without the program it can't say
 /// which operations are the GPU's, nor what is waited for where a step's name doesn't tell.

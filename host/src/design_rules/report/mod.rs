@@ -1,15 +1,15 @@
 //! The runs of a program, their classes, the rules and the best schedule as one page of HTML.
 //!
-//! The page stands by itself: nothing is loaded. `report.html` has its styles and the script that draws it; what goes
+//! The page stands by itself: nothing is loaded. `page.html` has its styles and the script that draws it; what goes
 //! in here is the data, as JSON.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::labels::{Block, Convolution, Evidence, Labels};
-use super::rules::{Advice, Point, imperative};
-use super::{Answer, Dag, Model, Run, Runs, Timeline, program_of};
+use crate::design_rules::learn::labels::{Block, Convolution, Evidence, Labels};
+use crate::design_rules::learn::rules::{Advice, Recommendation, imperative};
+use crate::design_rules::{Answer, Dag, Model, Run, Runs, Timeline, program_of};
 
 /// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
 const POINTS: usize = 1000;
@@ -23,7 +23,7 @@ const RANKS: usize = 8;
 /// Sections: headline figures, what makes schedules fast, the fastest and the slowest schedule as steps and in time,
 /// sorted times (the paper's Figure 1), rules by class, the tree (Figure 6), how classes came about (Figure 4),
 /// how the tree was chosen (Figure 5), how to read it all. Lines are thinned, so that large spaces don't make a large
-/// page. Schedules are drawn in time where [`About`](super::About) has timelines.
+/// page. Schedules are drawn in time where [`About`](crate::design_rules::About) has timelines.
 pub fn page(runs: &Runs, model: &Model) -> String {
     let about = &runs.about;
     let data = json!({
@@ -52,7 +52,7 @@ pub fn page(runs: &Runs, model: &Model) -> String {
     });
     // No text in it can end the element that it is in, or begin another.
     let data = data.to_string().replace('<', "\\u003c");
-    include_str!("report.html").replacen("{{data}}", &data, 1)
+    include_str!("page.html").replacen("{{data}}", &data, 1)
 }
 
 /// A schedule: its steps, and when they were under way on the rank that is done last and some others.
@@ -114,7 +114,7 @@ fn labels(labels: &Labels) -> Value {
 
 /// What makes schedules fast, in sentences.
 fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
-    let point = |point: &Point| {
+    let point = |point: &Recommendation| {
         let rules: Vec<String> = point.rules.iter().map(|rule| imperative(rule, dag)).collect();
         json!({ "rules": rules, "gain": point.gain, "members": point.members, "others": point.others })
     };

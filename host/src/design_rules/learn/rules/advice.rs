@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::super::features::{LookedUp, Rule};
-use super::super::labels::{Class, Labels};
-use super::super::table::TraversalTable;
-use super::{Rules, Ruleset};
+use super::ruleset::{Rules, Ruleset};
+use crate::design_rules::learn::features::{LookedUp, Rule};
+use crate::design_rules::learn::labels::{Class, Labels};
+use crate::design_rules::learn::table::TraversalTable;
 
 /// The most sets of rules that are told as alternatives.
 const ALTERNATIVES: usize = 3;
@@ -14,16 +14,16 @@ const SUPPORT: (f64, usize) = (0.05, 3);
 /// A rule is left out where without it this much fewer of the runs that follow are of the class, as a share.
 const NEEDLESS: f64 = 0.005;
 
-/// Measured schedules: rows of a table with their times.
+/// MeasuredRows schedules: rows of a table with their times.
 #[derive(Clone, Copy, Debug)]
-pub struct Measured<'a> {
+pub struct MeasuredRows<'a> {
     table: &'a TraversalTable,
     rows: &'a [usize],
     /// In seconds, in the order of the rows.
     times: &'a [f64],
 }
 
-impl<'a> Measured<'a> {
+impl<'a> MeasuredRows<'a> {
     /// These rows of a table took these times in seconds.
     ///
     /// # Panics
@@ -31,7 +31,7 @@ impl<'a> Measured<'a> {
     pub fn new(table: &'a TraversalTable, rows: &'a [usize], times: &'a [f64]) -> Self {
         assert_eq!(rows.len(), times.len());
         assert!(rows.iter().all(|&row| row < table.len()), "there are {} schedules", table.len());
-        Measured { table, rows, times }
+        MeasuredRows { table, rows, times }
     }
 
     /// Whether each heeds all of these rules.
@@ -113,7 +113,7 @@ fn student(freedom: f64) -> f64 {
 /// One thing to do: rules that belong together, and what they are worth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Point {
+pub struct Recommendation {
     /// The rules.
     pub rules: Vec<Rule>,
     /// What they gain. Of a shared point, among runs that heed those before it; of an alternative, beside runs that heed
@@ -135,16 +135,16 @@ pub struct Advice {
     /// The class.
     pub class: Class,
     /// What to do, each beside what comes before it.
-    pub shared: Vec<Point>,
+    pub shared: Vec<Recommendation>,
     /// And one of these besides; there may be none.
-    pub alternatives: Vec<Point>,
+    pub alternatives: Vec<Recommendation>,
     /// All of it: what it gains beside all other runs, and how many of the class and of others heed it.
-    pub all: Point,
+    pub all: Recommendation,
 }
 
 impl Advice {
     /// What the rules for the fastest class come down to; none where there is one class, or no rules lead to it.
-    pub fn of(rules: &Rules, labels: &Labels, measured: &Measured) -> Option<Self> {
+    pub fn of(rules: &Rules, labels: &Labels, measured: &MeasuredRows) -> Option<Self> {
         let class = Class::from_index(0);
         if labels.count() < 2 {
             return None;
@@ -172,14 +172,14 @@ impl Advice {
     }
 
     /// The same advice, by other runs of the program; which of them are of the class says `labels`, which are theirs.
-    pub fn again(&self, labels: &Labels, measured: &Measured) -> Self {
+    pub fn again(&self, labels: &Labels, measured: &MeasuredRows) -> Self {
         let members: Vec<bool> = labels.classes().iter().map(|&class| class == self.class).collect();
         let shared: Vec<Rule> = self.shared.iter().flat_map(|point| point.rules.clone()).collect();
         let alternatives: Vec<Vec<Rule>> = self.alternatives.iter().map(|point| point.rules.clone()).collect();
         Self::measured(self.class, &shared, &alternatives, &members, measured)
     }
 
-    fn measured(class: Class, shared: &[Rule], alternatives: &[Vec<Rule>], members: &[bool], measured: &Measured) -> Self {
+    fn measured(class: Class, shared: &[Rule], alternatives: &[Vec<Rule>], members: &[bool], measured: &MeasuredRows) -> Self {
         let n = members.len();
         // Of the runs that are `among`, those that are `heeding`.
         let point = |rules: Vec<Rule>, heeding: &[bool], beside: &[bool]| {
@@ -190,7 +190,7 @@ impl Advice {
                 [all.clone().filter(|&run| heeding[run]).count(), all.count()]
             };
             let gain = Gain::of(&times(heeding), &times(beside));
-            Point { rules, gain, members: count(true), others: count(false) }
+            Recommendation { rules, gain, members: count(true), others: count(false) }
         };
         let and =
             |a: &[bool], b: &[bool], value: bool| -> Vec<bool> { a.iter().zip(b).map(|(a, b)| *a && *b == value).collect() };
@@ -205,7 +205,7 @@ impl Advice {
         let each: Vec<Vec<bool>> = alternatives.iter().map(|rules| and(&among, &measured.heed(rules), true)).collect();
         let any: Vec<bool> = (0..n).map(|run| each.iter().any(|heeding| heeding[run])).collect();
         let none = and(&among, &any, false);
-        let alternatives: Vec<Point> =
+        let alternatives: Vec<Recommendation> =
             alternatives.iter().zip(&each).map(|(rules, heeding)| point(rules.clone(), heeding, &none)).collect();
         let all = if alternatives.is_empty() { among } else { any };
         let others: Vec<bool> = all.iter().map(|heeds| !heeds).collect();
@@ -213,13 +213,13 @@ impl Advice {
     }
 
     /// Its points, shared ones first.
-    pub fn points(&self) -> impl Iterator<Item = &Point> {
+    pub fn points(&self) -> impl Iterator<Item = &Recommendation> {
         self.shared.iter().chain(&self.alternatives)
     }
 }
 
 /// The rules without those that tell next to nothing beside the others, from the last on.
-fn simplified(rules: &[Rule], members: &[bool], measured: &Measured) -> Vec<Rule> {
+fn simplified(rules: &[Rule], members: &[bool], measured: &MeasuredRows) -> Vec<Rule> {
     let purity = |rules: &[Rule]| {
         let heed = measured.heed(rules);
         let heeding = heed.iter().filter(|&&heeds| heeds).count();

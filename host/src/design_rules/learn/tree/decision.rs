@@ -1,29 +1,18 @@
-//! Decision trees over binary features (the paper's section IV-C), grown as scikit-learn's `DecisionTreeClassifier`
-//! grows them.
-
-mod growth;
-mod search;
-mod validate;
+//! The decision tree and the options that it is grown with.
 
 use serde::Serialize;
 
-use super::RulesError;
-use super::columns::BitColumns;
-use super::labels::Class;
-
-use growth::Growth;
-
-pub use search::{Search, Trial, search};
-pub use validate::validate;
+use crate::design_rules::learn::labels::Class;
 
 /// What is to be small in the leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Criterion {
-    /// The chance that two samples of a node differ in class.
+    /// Probability that two samples of a node differ in class
     #[default]
     Gini,
-    /// The classes' entropy in a node, in bits.
+    /// Entropy of the classes in a node, in bits
     Entropy,
 }
 
@@ -45,37 +34,6 @@ pub struct TreeOptions {
     pub criterion: Criterion,
     /// How much samples count.
     pub class_weight: ClassWeight,
-}
-
-/// How large the tree of a model gets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Size {
-    /// As large as cross-validation says that the samples carry: [`validate`].
-    #[default]
-    Validated,
-    /// As large as lowers the training error: the paper's Algorithm 1, [`search`].
-    Paper,
-    /// With this many leaves, if the samples differ enough for so many.
-    Leaves(usize),
-}
-
-impl Size {
-    /// Trains a tree of this size.
-    ///
-    /// # Errors
-    /// As [`Tree::train`].
-    pub fn train(self, columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<Search, RulesError> {
-        match self {
-            Size::Validated => validate(columns, classes, options),
-            Size::Paper => search(columns, classes, options),
-            Size::Leaves(leaves) => {
-                let tree = Tree::train(columns, classes, options, Limits::leaves(leaves))?;
-                let trial = Trial { max_leaf_nodes: leaves, error: tree.training_error(), depth: tree.depth(), better: true };
-                Ok(Search { tree, max_leaf_nodes: leaves, trials: vec![trial], validated: false })
-            }
-        }
-    }
 }
 
 /// How large a tree may get.
@@ -136,26 +94,11 @@ impl Node {
 
 /// A decision tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tree {
-    nodes: Vec<Node>,
+pub struct DecisionTree {
+    pub(super) nodes: Vec<Node>,
 }
 
-impl Tree {
-    /// Trains a tree: `columns` has the samples' features, `classes` their classes.
-    ///
-    /// It grows best first: of all nodes the one whose best split lowers the weighted impurity of the whole most is
-    /// split next. A node is a leaf when it is pure, when no feature tells its samples apart, or when the limits are
-    /// reached; a split that lowers nothing is made all the same, as in scikit-learn. Splits and nodes that gain the
-    /// same within 1e-12 are taken in order: the first feature, the earliest node. So there is nothing random.
-    ///
-    /// # Errors
-    /// [`RulesError::Learning`] without samples, and unless there is a class for each.
-    pub fn train(columns: &BitColumns, classes: &[Class], options: TreeOptions, limits: Limits) -> Result<Self, RulesError> {
-        let mut growth = Growth::new(columns, classes, options, limits.max_depth)?;
-        while growth.leaves() < limits.max_leaf_nodes && growth.split_best() {}
-        Ok(growth.into_tree())
-    }
-
+impl DecisionTree {
     /// Its nodes in the order in which they came about; the root is the first, and children follow each other.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -189,14 +132,6 @@ impl Tree {
     /// The class of a sample by its features.
     pub fn predict(&self, has: impl FnMut(usize) -> bool) -> Class {
         self.nodes[self.leaf(has)].class
-    }
-
-    /// The class of each row.
-    ///
-    /// # Panics
-    /// If a column that the tree asks for is missing.
-    pub fn predict_all(&self, columns: &BitColumns) -> Vec<Class> {
-        (0..columns.rows()).map(|row| self.predict(|feature| columns.get(row, feature))).collect()
     }
 
     /// Each leaf in the order of the nodes, with the features and values that lead from the root to it.

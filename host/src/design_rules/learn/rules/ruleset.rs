@@ -1,22 +1,12 @@
-//! Rulesets of the performance classes (the paper's section IV-D).
-
-mod advice;
-mod arrangement;
-mod compare;
-mod words;
+//! The rules of each class, read off a decision tree.
 
 use serde::Serialize;
 
-use super::columns::{BitColumns, count_ones};
-use super::features::{FeatureSet, Rule};
-use super::labels::Class;
-use super::table::TraversalTable;
-use super::tree::Tree;
-
-pub use advice::{Advice, Gain, Measured, Point};
-pub use arrangement::{Arrangement, Cell};
-pub use compare::{Comparison, Fit, Mark, Space, Verdict};
-pub use words::imperative;
+use crate::design_rules::learn::columns::{BitColumns, count_ones};
+use crate::design_rules::learn::features::{FeatureSet, Rule};
+use crate::design_rules::learn::labels::Class;
+use crate::design_rules::learn::table::TraversalTable;
+use crate::design_rules::learn::tree::DecisionTree;
 
 /// Rules that together put a schedule into a class: a path through the tree from its root to a leaf.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +21,7 @@ pub struct Ruleset {
     pub counts: Vec<usize>,
     /// The share of them that is of the class.
     pub purity: f64,
-    /// The leaf, as an index of [`Tree::nodes`].
+    /// The leaf, as an index of [`DecisionTree::nodes`].
     pub leaf: usize,
 }
 
@@ -42,14 +32,8 @@ impl Ruleset {
         self.counts.contains(&self.samples)
     }
 
-    /// The traversals of a table that heed all the rules, ascending.
-    pub fn heeded_by(&self, table: &TraversalTable) -> Vec<usize> {
-        let heeded = self.bits(table);
-        (0..table.len()).filter(|row| heeded[row / 64] >> (row % 64) & 1 == 1).collect()
-    }
-
-    /// The same, packed as a column of [`BitColumns`].
-    fn bits(&self, table: &TraversalTable) -> Vec<u64> {
+    /// Traversals of a table that follow all the rules, packed as a column of [`BitColumns`].
+    pub(super) fn bits(&self, table: &TraversalTable) -> Vec<u64> {
         let mut all = BitColumns::new(table.len());
         all.push(|_| true);
         self.rules.iter().fold(all.column(0).to_vec(), |heeded, rule| and(&heeded, &rule.bits(table)))
@@ -60,7 +44,7 @@ fn and(a: &[u64], b: &[u64]) -> Vec<u64> {
     a.iter().zip(b).map(|(a, b)| a & b).collect()
 }
 
-fn and_not(a: &[u64], b: &[u64]) -> Vec<u64> {
+pub(super) fn and_not(a: &[u64], b: &[u64]) -> Vec<u64> {
     a.iter().zip(b).map(|(a, b)| a & !b).collect()
 }
 
@@ -76,7 +60,7 @@ impl Rules {
     ///
     /// # Panics
     /// If the tree was trained with more features than there are.
-    pub fn of(tree: &Tree, features: &FeatureSet) -> Self {
+    pub fn of(tree: &DecisionTree, features: &FeatureSet) -> Self {
         let ruleset = |(leaf, path): (usize, Vec<(usize, bool)>)| {
             let node = &tree.nodes()[leaf];
             let rules: Vec<Rule> = path.into_iter().map(|(feature, value)| features.rule(feature, value)).collect();
@@ -102,12 +86,6 @@ impl Rules {
     pub fn of_class(&self, class: Class) -> impl Iterator<Item = &Ruleset> {
         self.rulesets.iter().filter(move |ruleset| ruleset.class == class)
     }
-
-    /// The rulesets that training samples of a class heed: those of the leaves that contain it, also where they predict
-    /// another.
-    pub fn containing(&self, class: Class) -> impl Iterator<Item = &Ruleset> {
-        self.rulesets.iter().filter(move |ruleset| ruleset.counts.get(class.index()).is_some_and(|&count| count > 0))
-    }
 }
 
 impl FromIterator<Ruleset> for Rules {
@@ -119,6 +97,6 @@ impl FromIterator<Ruleset> for Rules {
 }
 
 /// How many bits two columns have in common.
-fn in_common(a: &[u64], b: &[u64]) -> usize {
+pub(super) fn in_common(a: &[u64], b: &[u64]) -> usize {
     count_ones(&and(a, b))
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::RulesError;
 use super::features::{FeatureSet, LookedUp};
 use super::labels::{Class, LabelOptions, Labels};
-use super::rules::{Advice, Measured, Rules};
+use super::rules::{Advice, MeasuredRows, Rules};
 use super::table::TraversalTable;
-use super::tree::{ClassWeight, Criterion, Search, Size, TreeOptions};
+use super::tree::{ClassWeight, Criterion, Size, TreeOptions, TreeSearch};
+use crate::design_rules::error::RulesError;
 
 /// How to learn. By default as much as the data carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -38,7 +38,7 @@ pub struct Model {
     /// What tells them apart.
     pub features: FeatureSet,
     /// The tree, and how it was found.
-    pub search: Search,
+    pub search: TreeSearch,
     /// The rules.
     pub rules: Rules,
     /// What sets the fastest class apart, in short; none where nothing does.
@@ -62,7 +62,7 @@ impl Model {
         let (features, columns) = FeatureSet::learn(table, rows);
         let search = options.size.train(&columns, labels.classes(), options.tree)?;
         let rules = Rules::of(&search.tree, &features);
-        let advice = Advice::of(&rules, &labels, &Measured::new(table, rows, &own));
+        let advice = Advice::of(&rules, &labels, &MeasuredRows::new(table, rows, &own));
         Ok(Model { labels, features, search, rules, advice })
     }
 

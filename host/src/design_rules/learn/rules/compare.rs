@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::super::RulesError;
-use super::super::columns::{count_ones, pack};
-use super::super::features::Rule;
-use super::super::labels::Class;
-use super::super::table::TraversalTable;
-use super::{Rules, Ruleset, and_not, in_common};
+use super::ruleset::{Rules, Ruleset, and_not, in_common};
+use crate::design_rules::error::RulesError;
+use crate::design_rules::learn::columns::{count_ones, pack};
+use crate::design_rules::learn::features::Rule;
+use crate::design_rules::learn::labels::Class;
+use crate::design_rules::learn::table::TraversalTable;
 
 /// All schedules of a program, and their classes.
 #[derive(Clone, Debug)]
@@ -154,5 +154,40 @@ impl Ruleset {
             Verdict::Consistent
         };
         Comparison { verdict, canonical: Some(index), marks, missing, fit: None }
+    }
+}
+
+/// The rulesets of one class: a column for each model, and in it a cell for each ruleset, those that
+/// most training samples follow first (the paper's Tables VI to VIII).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Arrangement {
+    /// The class.
+    pub class: Class,
+    /// Title of each column.
+    pub titles: Vec<String>,
+    /// Cells of each column, from the top.
+    pub columns: Vec<Vec<Cell>>,
+}
+
+/// A ruleset and its verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Cell {
+    /// The ruleset.
+    pub ruleset: Ruleset,
+    /// The ruleset compared with the canonical ones.
+    pub comparison: Comparison,
+}
+
+impl Arrangement {
+    /// Arranges the rulesets of a class. Each column has a title and the rules of all classes.
+    pub fn new(class: Class, columns: &[(&str, &Rules)], canonical: &Rules, space: &Space) -> Arrangement {
+        let cell = |ruleset: &Ruleset| Cell { ruleset: ruleset.clone(), comparison: ruleset.compare(canonical, Some(space)) };
+        Arrangement {
+            class,
+            titles: columns.iter().map(|(title, _)| (*title).to_owned()).collect(),
+            columns: columns.iter().map(|(_, rules)| rules.of_class(class).map(cell).collect()).collect(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, program};
+use crate::design_rules::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, program};
 
 /// Times looked up among runs. The program is that of the runs.
 ///
@@ -20,7 +20,7 @@ impl<'a> Replay<'a> {
     /// The runs, which are of this program.
     ///
     /// # Errors
-    /// [`RulesError::Schedule`] where a run is no schedule of the program on as many streams as [`About`](super::About)
+    /// [`RulesError::Schedule`] where a run is no schedule of the program on as many streams as [`About`](crate::design_rules::About)
     /// says, or was made by another version of it: it says which.
     pub fn new(dag: &'a Dag, runs: &'a Runs) -> Result<Self, RulesError> {
         let mut rows = HashMap::with_capacity(runs.runs.len());
@@ -88,7 +88,7 @@ impl Platform for Replay<'_> {
 
     fn timeline(&mut self, schedule: &Schedule) -> Result<Timeline, RulesError> {
         let text = schedule.text(self.dag);
-        let is = |run: Option<&super::Run>| run.is_some_and(|run| run.traversal.to_string() == text);
+        let is = |run: Option<&crate::design_rules::Run>| run.is_some_and(|run| run.traversal.to_string() == text);
         let about = &self.runs.about;
         let traced = [(self.runs.fastest(), &about.fastest), (self.runs.slowest(), &about.slowest)];
         let found = traced.into_iter().find(|(run, timeline)| is(*run) && timeline.is_some());
@@ -134,9 +134,9 @@ fn labelled(builder: DagBuilder, label: &str, kind: Kind) -> DagBuilder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Schedules;
-    use super::super::{Run, programs};
     use super::*;
+    use crate::design_rules::schedule::Schedules;
+    use crate::design_rules::{Run, programs};
 
     #[test]
     fn programs_from_their_signatures() {
