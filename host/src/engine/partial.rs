@@ -18,7 +18,7 @@ use std::{
 use bytemuck::Pod;
 use ndarray_npy::WritableElement;
 
-use super::{BlockScheduler, EngineError, NpyFile, Queue, Report, checkpoint::Checkpoint, npy_file::Begun};
+use super::{BlockScheduler, Checkpoint, EngineError, NpyFile, Report, room::Room};
 use crate::{
     files::{Destination, FileError},
     ranks::Communicator,
@@ -64,7 +64,7 @@ pub struct BegunMatrix<T> {
     field: Option<&'static str>,
     parts: Parts,
     /// `None` on all ranks but the first.
-    begun: Option<Begun<T>>,
+    begun: Option<(Room, NpyFile<T>)>,
     identity: u64,
     checkpoint: Option<Checkpoint>,
 }
@@ -100,8 +100,8 @@ impl<T: Pod + WritableElement> PartialMatrix<T> {
 
     /// The matrix's elements, and the queue of blocks that are still to be computed, for
     /// [`Control::queue`](super::Control::queue).
-    pub fn parts(&mut self) -> (&mut [T], Option<&dyn Queue>) {
-        (self.file.as_mut_slice(), self.checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue))
+    pub fn parts(&mut self) -> (&mut [T], Option<&Checkpoint>) {
+        (self.file.as_mut_slice(), self.checkpoint.as_ref())
     }
 
     /// The matrix's elements.
@@ -173,8 +173,8 @@ impl<T: Pod + WritableElement> BegunMatrix<T> {
         (what(), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
         self.identity = hasher.finish();
         let mut found = None;
-        if let Some(begun) = &self.begun {
-            let checkpoint = begun.checkpoint(self.identity)?;
+        if let Some((_, file)) = &self.begun {
+            let checkpoint = file.checkpoint(self.identity)?;
             found = checkpoint.block_side();
             self.checkpoint = Some(checkpoint);
         }
@@ -196,8 +196,8 @@ impl<T: Pod + WritableElement> BegunMatrix<T> {
     pub fn open(self, scheduler: &BlockScheduler) -> Result<PartialMatrix<T>, EngineError> {
         let BegunMatrix { destination, shape, field, parts, begun, identity, mut checkpoint } = self;
         let file = match begun {
-            Some(begun) => {
-                let file = begun.wait()?;
+            Some((room, file)) => {
+                room.wait()?;
                 if let Some(checkpoint) = &mut checkpoint {
                     checkpoint.prepare(scheduler)?;
                 }
