@@ -40,7 +40,7 @@ use warpsmith::{
     graph::{self, EdgeList},
     launch,
     list_rank::{
-        ListRanker, Options, Scan, Strategy, Weight,
+        ListRanker, Options, Strategy, Weight,
         distributed::{self, DistributedRanker},
         generate, rank_sequentially,
     },
@@ -109,7 +109,7 @@ fn lists() -> Result {
     let (expected, on_device) = (rank_sequentially(&next, None)?, device.upload(&next)?);
     for strategy in [Strategy::Split, Strategy::Packed, Strategy::Binned] {
         let (mut ranks, mut order) = (device.alloc(next.len())?, device.alloc(next.len())?);
-        let mut ranker = ListRanker::new(device, Options { strategy, scan: Scan::Device, ..Options::default() });
+        let mut ranker = ListRanker::new(device, Options { strategy, ..Options::default() });
         ranker.rank(&stream, &on_device, None, &mut ranks)?;
         assert_eq!(stream.download_vec(&ranks)?, expected, "{strategy:?}");
         ranker.order(&stream, &ranks, &mut order)?;

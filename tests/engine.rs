@@ -14,7 +14,7 @@ use proptest::sample::{Index, select};
 use rayon::prelude::*;
 use warpsmith::device::{Device, Stream};
 use warpsmith::engine::*;
-use warpsmith::files::Destination;
+use warpsmith::io::files::Destination;
 
 fn coverages() -> impl Strategy<Value = (Coverage, usize, usize)> {
     let full = (0..70usize, 0..70usize).prop_map(|(rows, cols)| (Coverage::Full, rows, cols));

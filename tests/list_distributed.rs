@@ -18,7 +18,7 @@ use warpsmith::{
     ranks::{Communicator, threads},
 };
 
-/// What `work` gives on each rank; ranks take turns with the devices.
+/// Returns the results of `work` on all ranks, which take turns with the devices.
 fn on_ranks<R: Send>(
     size: usize,
     work: impl Fn(&Device, Arc<dyn Communicator>) -> Result<R, DistributedError> + Sync,
@@ -29,7 +29,7 @@ fn on_ranks<R: Send>(
     threads::run(&devices, work)
 }
 
-/// What a rank has of a list of `n` elements, and its ranker.
+/// Returns a rank's block of a list, and its ranker.
 fn part(
     device: &Device,
     ranks: Arc<dyn Communicator>,
@@ -108,7 +108,7 @@ fn several_levels() {
             assert!(ranks == expected, "{name}, {size} ranks");
             let levels = report.nodes.len();
             assert!(if remainder == 0 { levels >= 6 } else { levels <= 3 }, "{report:?}");
-            // Of a list that seldom leaves a rank, few messages are sent.
+            // A list that seldom leaves a rank needs few messages.
             assert!(name != "sequential" || report.rounds <= 2 * size * levels, "{report:?}");
             assert_eq!(report.steps.iter().map(|step| step.name).collect::<Vec<_>>(), ["measure", "remainder", "number"]);
         }
@@ -135,7 +135,7 @@ fn generated_lists() {
     }
 }
 
-/// Of each element in turn, the head and the last one too, wherever its neighbours are.
+/// Each element's rank in turn is wrong, including the head's and the last one's.
 #[test]
 fn wrong_ranks_are_found() {
     let next = wide(generate::random(40, 8));

@@ -123,8 +123,8 @@ const LITTLE: Option<usize> = Some(3200);
 fn binned_with_little_shared_memory() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; then windows
-    // of two and four parts, and larger ones.
+    // Around the size that has 128 windows of 2 KiB, the most that a block of 32 threads bins; then
+    // windows of two and four parts, and larger ones.
     for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_072, 131_073, 262_145] {
         let next = generate::random(n, 77);
         let expected = expected(&next);
@@ -287,14 +287,14 @@ fn bad_forests_are_named() {
         assert_eq!(forest(&[1, -1, 3, 2]), Err(ListError::Cycle { element: 2 }));
         assert_eq!(forest(&[1, 0]), Err(ListError::Cycle { element: 0 }));
         assert_eq!(forest(&[2, 2, -1]), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
-        // As many elements as lead to an end, and as many ends, but one on a cycle.
+        // The numbers of elements and of ends agree, but one element is on a cycle.
         assert_eq!(forest(&[2, 2, -1, 3]), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
         assert_eq!(forest(&[1, 7, -1]), Err(ListError::NextOutOfRange { element: 1, next: 7, n: 3 }));
         assert_eq!(forest(&[1, -2, -1]), Err(ListError::NextOutOfRange { element: 1, next: -2, n: 3 }));
     }
 }
 
-/// What it is, `next`, the head given, and the error.
+/// Description, `next`, the given head, and the error.
 type BadList = (&'static str, Vec<i32>, Option<i32>, ListError);
 
 /// A list of 20,000 elements with one flaw after another.

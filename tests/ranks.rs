@@ -79,7 +79,7 @@ fn idle_ranks_sleep() {
 
     let busy = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call writes the time that this thread has run to `time`, which is there.
+        // SAFETY: the call writes the time that this thread has run to `time`.
         let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
         assert_eq!(result, 0);
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -106,8 +106,8 @@ fn idle_ranks_sleep() {
     });
 }
 
-/// Two links at a time. Each rank waits for what it sent on one before it receives on the other, so that whoever waits
-/// must see to what others wait for.
+/// Two links at a time. Each rank waits for its sends on one link before it receives on the other,
+/// so that waiting ranks must copy the messages that others wait for.
 #[test]
 fn messages_move_while_ranks_wait() {
     const SIZE: usize = 4;
@@ -191,7 +191,7 @@ fn messages_in_devices_memory() {
             stream.upload(&mut send, &values).unwrap();
             stream.fill(&mut receive, u32::MAX).unwrap();
             stream.synchronize().unwrap();
-            // Some wait for what they sent first, and some post late.
+            // Some wait for their sends first, and some post late.
             if (rank + round) % 2 == 0 {
                 link.post_receives().unwrap();
                 link.post_sends().unwrap();
@@ -263,7 +263,7 @@ fn one_fails_and_none_waits() {
     assert_eq!(stops(|| panic!("on purpose")), Err(RanksError::Aborted { rank: 1, reason }));
 }
 
-/// What was done before a rank gave up is done for those that come later.
+/// A barrier that opened before a rank gave up has opened for those that come later.
 #[test]
 fn a_barrier_that_opened_is_no_error() {
     for _ in 0..200 {

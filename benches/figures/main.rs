@@ -5,7 +5,6 @@ use std::error::Error;
 
 use warpsmith::concurrency::Spread;
 
-mod design_rules;
 mod graph;
 mod list_rank;
 mod overlap;
@@ -19,14 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let system = arguments.next().unwrap_or_default();
     let arguments = arguments.collect();
     match &*system {
-        "design_rules" => design_rules::main(arguments),
         "graph" => graph::main(arguments),
         "list_rank" => list_rank::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, spmv and trees".into()),
+        _ => Err("which figures? There are graph, list_rank, overlap, pcf, spmv and trees".into()),
     }
 }
 

@@ -129,7 +129,7 @@ fn case<T: SpmvReal>(device: &Device, case: &str, quick: bool) -> Result {
     line(case, T::NAME, &work, &on_device.kernel().to_string(), matrix.floor_bytes(), times)
 }
 
-/// What else a rank does with the paper's matrix: packing and adding.
+/// Times the other work of a rank with the paper's matrix: packing and adding.
 fn vectors<T: SpmvReal>(device: &Device, quick: bool) -> Result {
     let less = if quick { 100 } else { 1 };
     let part = Part::new(&Band::new(150_000 / less, 1_500_000 / less, 1).matrix::<T>()?, 4, 1)?;
@@ -161,7 +161,7 @@ fn table(names: &[String], quick: bool) -> Result {
     vectors::<f64>(&device, quick)
 }
 
-/// What benches/peers/spmv.py asks for, one per line.
+/// A request of benches/peers/spmv.py, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     case: String,

@@ -47,7 +47,7 @@ fn hash(key: u64, seed: u64) -> u64 {
     key ^ key >> 31
 }
 
-/// Measures trees in which the parent of each vertex but the first is `parent` of it.
+/// Measures the tree in which `parent` maps each vertex but the first to its parent.
 fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize + Sync) -> Result<()> {
     println!("\n{name}");
     let stream = device.stream()?;
@@ -136,8 +136,8 @@ fn time<E: From<warpsmith::device::DeviceError> + Error + 'static>(
     Ok(())
 }
 
-/// Whether preorder numbers, sizes and depths are those of the parents: numbers are different, and each subtree's lie
-/// within its parent's and are as many as its size.
+/// Checks preorder numbers, sizes and depths against the parents: preorder numbers differ, and each
+/// subtree's are a range within its parent's.
 fn check(stream: &Stream, n: usize, rooting: &Rooting, parents: &Buffer<i32>) -> Result<()> {
     let get = |buffer: &Buffer<i32>| stream.download_vec(buffer);
     let (parent, preorder, size, depth) = (get(parents)?, get(rooting.preorder())?, get(rooting.size())?, get(rooting.depth())?);

@@ -10,9 +10,9 @@
 //!
 //! No thread ever waits for another: a compare-and-swap that fails was overtaken by one that succeeded.
 //!
-//! Parents are loaded through the L1 cache, which may hold what they were a while ago: still a vertex of the same set,
-//! since sets are never divided. (Else nearly all threads would ask the L2 cache for the few roots of large sets.) What a
-//! compare-and-swap that fails has found is up to date.
+//! Parents are loaded through the L1 cache, which may hold an older parent. That is still a vertex
+//! of the same set, because sets are never divided. (Else nearly all threads would ask the L2 cache
+//! for the few roots of large sets.) What a compare-and-swap that fails has found is up to date.
 //!
 //! Sources: J. Jaiganesh and M. Burtscher, *A High-Performance Connected Components Implementation for GPUs*, HPDC
 //! 2018, for hooking and path halving; M. Sutton, T. Ben-Nun and A. Barak, *Optimizing Parallel Graph Connectivity
@@ -24,7 +24,7 @@ use cuda_std::prelude::*;
 /// In place of an edge: none.
 pub const NONE: u32 = u32::MAX;
 
-/// What uniting finds out about the edges.
+/// Findings about the edges while sets are united.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Status {
@@ -111,12 +111,12 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
 /// Edges that are next to each other in a sample: what a sector of memory holds.
 const RUN: usize = 4;
 
-/// Which edges to unite by: runs of four, one of every so many.
+/// A sample of the edges: runs of four, one in every `step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct Sample {
-    /// How many edges.
+    /// Number of edges.
     pub count: u32,
-    /// How many runs there are for each that is taken.
+    /// Number of runs per run that is taken.
     pub step: u32,
 }
 
@@ -147,8 +147,8 @@ impl Sample {
     }
 }
 
-/// Unites the ends of edges. Of each root that is hooked, `hooks` gets the edge. Counts edges from a vertex to itself,
-/// and finds the first edge that isn't between vertices. Any grid.
+/// Unites the ends of edges. `hooks` gets the edge of each root that is hooked. Counts edges from a
+/// vertex to itself, and finds the first edge that isn't between vertices. Any grid.
 ///
 /// # Safety
 /// `parents` and `hooks` have `n` elements, those of [`start()`] and of earlier edges. `status` is valid for atomic
@@ -163,7 +163,7 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, n: u32, parents: *mut i32, h
         } else if u == v {
             loops += 1;
         } else {
-            // SAFETY: both are below `n`, as all parents are, none of which is larger than its vertex (this kernel's
+            // SAFETY: both are below `n`: no parent is larger than its vertex (this kernel's
             // contract). A vertex is hooked once, so that no other thread writes its edge.
             unsafe {
                 if let Some(root) = unite(parents, u, v) {
@@ -236,7 +236,7 @@ pub unsafe fn count_repeats(edges: &[I32x2], table: *mut u64, mask: u64, repeats
     }
 }
 
-/// Whether each vertex is below another. Any grid.
+/// Marks the vertices that are below another one. Any grid.
 #[kernel(max_threads = 256)]
 pub fn mark_hooked(labels: &[i32], mut hooked: DisjointSlice<i32>) {
     for (vertex, hooked) in hooked.grid_stride_mut() {

@@ -1,4 +1,4 @@
-//! What a device can do at best, for the benches to measure against: random gathers, random scatters, copies.
+//! A device's best for benches to compare with: random gathers and random scatters.
 
 use cuda_std::prelude::*;
 

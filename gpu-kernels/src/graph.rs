@@ -1,14 +1,14 @@
 //! Bridges and biconnected components of a graph, on a spanning forest that has been rooted.
 //!
-//! Vertices have their *positions* in preorder, by which a subtree is a range: from its vertex's position up to its
-//! *end*. For each subtree its *reach* is the least and the greatest position that its vertices and the edges from them
-//! outside of the forest ([`reach()`]) come to. That is a minimum over a range for each vertex ([`blocks()`],
-//! [`level()`], [`judge()`]). Then
+//! Vertices have *positions* in preorder. A subtree is a range of positions: from its vertex's
+//! position up to its *end*. For each subtree its *reach* is the least and the greatest position
+//! that its vertices and the edges from them outside of the forest ([`reach()`]) come to. That is a
+//! minimum over a range for each vertex ([`blocks()`], [`level()`], [`judge()`]). Then
 //!
 //! - the edge from a vertex to its parent is a *bridge* where the reach of its subtree stays within the subtree;
-//! - it is a *fence* where it stays within the parent's subtree. The other edges of the forest, and the edges between
-//!   vertices of which neither is above the other, connect what is in one biconnected component: all of its vertices but
-//!   the topmost, its *head*, below which all edges are fences.
+//! - it is a *fence* where it stays within the parent's subtree. The other edges of the forest, and
+//!   the edges between vertices without one above the other, connect vertices of one biconnected
+//!   component: all of its vertices but the topmost, its *head*, below which all edges are fences.
 //!
 //! Sources: R. E. Tarjan and U. Vishkin, *An Efficient Parallel Biconnectivity Algorithm*, SIAM J. Comput. 14(4), 1985;
 //! L. Dong, Y. Gu, Y. Sun and Y. Wang, *Provably Fast and Space-Efficient Parallel Biconnectivity*, PPoPP 2023, for
@@ -34,7 +34,7 @@ pub const FENCE: u8 = 2;
 /// Positions of a block of the table of minima: a warp's.
 pub const BLOCK: usize = 32;
 
-/// What is counted.
+/// Counts of a graph.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Counts {
@@ -84,14 +84,14 @@ pub unsafe fn rows(row_ptr: &[i32], columns: &[i32], mut edges: DisjointSlice<I3
     }
 }
 
-/// What is known of a rooted forest's vertices, by their own numbers.
+/// Properties of a rooted forest's vertices, by their own numbers.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Rooted<'a> {
     /// Parents; negative for roots.
     pub parents: &'a [i32],
     /// Positions in preorder.
     pub positions: &'a [i32],
-    /// How many vertices the subtrees have.
+    /// Number of vertices of each subtree.
     pub sizes: &'a [i32],
 }
 
@@ -103,7 +103,7 @@ pub struct Rooted<'a> {
 #[kernel(max_threads = 256)]
 pub unsafe fn order(rooted: Rooted<'_>, order: *mut i32, spans: *mut U32x2, mut reaches: DisjointSlice<U32x2>) {
     for (vertex, reach) in reaches.grid_stride_mut() {
-        // As many positions as vertices.
+        // One position per vertex.
         *reach = U32x2::splat(vertex as u32);
         let (parent, position) = (rooted.parents[vertex], rooted.positions[vertex] as u32);
         let above = if parent < 0 { NONE } else { rooted.positions[parent as usize] as u32 };
@@ -137,8 +137,8 @@ pub unsafe fn mark(indices: &[u32], bits: *mut u32) {
 #[cfg_attr(not(cuda_device), track_caller)]
 unsafe fn reach_each_other(reaches: *mut U32x2, a: u32, b: u32) {
     let (low, high) = (a.min(b), a.max(b));
-    // What the L1 cache has of a reach may be of before, when it was less: then the atomic changes nothing.
-    // SAFETY: there are reaches for both (this function's contract).
+    // The L1 cache may hold an older, smaller reach: then the atomic changes nothing. SAFETY: there
+    // are reaches for both (this function's contract).
     unsafe {
         let (lows, highs) = (&raw mut (*reaches.add(high as usize)).x, &raw mut (*reaches.add(low as usize)).y);
         if low < mem::load_relaxed(lows) {
@@ -154,7 +154,8 @@ unsafe fn reach_each_other(reaches: *mut U32x2, a: u32, b: u32) {
 /// or, where edges between the same two vertices are one, by `parents`; either may be empty. Any grid.
 ///
 /// # Safety
-/// Edges are between vertices, for each of which there is a position and, valid for atomic access, a reach.
+/// Edges are between vertices, and each vertex has a position and a reach that is valid for atomic
+/// access.
 #[kernel(max_threads = 256)]
 pub unsafe fn reach(edges: &[I32x2], forest: &[u32], parents: &[i32], positions: &[i32], reaches: *mut U32x2) {
     for edge in thread::grid_stride(edges.len()) {
@@ -162,14 +163,15 @@ pub unsafe fn reach(edges: &[I32x2], forest: &[u32], parents: &[i32], positions:
         let in_forest = (!forest.is_empty() && forest[edge / 32] >> (edge % 32) & 1 != 0)
             || (!parents.is_empty() && (parents[u as usize] == v || parents[v as usize] == u));
         if u != v && !in_forest {
-            // SAFETY: positions of vertices, for which there are reaches (this kernel's contract).
+            // SAFETY: positions are of vertices, which have reaches (this kernel's contract).
             unsafe { reach_each_other(reaches, positions[u as usize] as u32, positions[v as usize] as u32) };
         }
     }
 }
 
-/// For biconnected components: unites the ends of edges of which neither is above the other, and brings the reach of one
-/// end to the other for those that have united sets, and for all other edges. Any grid.
+/// For biconnected components: unites the ends of edges without one end above the other, and brings
+/// the reach of one end to the other for those that have united sets, and for all other edges. Any
+/// grid.
 ///
 /// An edge whose ends others of its kind connect may be left out of reaches: where it leads out of a subtree, so does one
 /// of these, and their ends are in one set.
@@ -216,8 +218,8 @@ pub unsafe fn blocks(reaches: &[U32x2], mut before: DisjointSlice<U32x2>, table:
     }
 }
 
-/// The next level of the table, of `count` blocks each: what two ranges of the one below, `width` blocks long, have
-/// together. Where there is no second one, the element is not used. Any grid.
+/// The next level of the table, of `count` blocks each: what two ranges of the one below, `width`
+/// blocks long, have together. Without a second one, the element is not used. Any grid.
 #[kernel(max_threads = 256)]
 pub fn level(below: &[U32x2], width: u32, mut above: DisjointSlice<U32x2>) {
     for (block, reach) in above.grid_stride_mut() {
@@ -229,9 +231,9 @@ pub fn level(below: &[U32x2], width: u32, mut above: DisjointSlice<U32x2>) {
 /// Reaches of ranges of positions.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Reaches<'a> {
-    /// That of each position.
+    /// The reach of each position.
     pub own: &'a [U32x2],
-    /// Those of [`blocks()`].
+    /// The minima and maxima of [`blocks()`].
     pub before: &'a [U32x2],
     /// All levels, one after another.
     pub table: &'a [U32x2],
@@ -306,7 +308,8 @@ pub unsafe fn judge(reaches: Reaches<'_>, spans: &[U32x2], order: &[i32], bits: 
     }
 }
 
-/// Unites vertices with their parents, but for those that have one of the bits in `mask`. Any grid.
+/// Unites vertices with their parents, except for vertices that have one of the bits in `mask`. Any
+/// grid.
 ///
 /// # Safety
 /// `sets` has as many elements as there are vertices, those of [`components::start()`](crate::components::start());
@@ -321,7 +324,7 @@ pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) 
     }
 }
 
-/// Whether each edge is a bridge: between two sets, which are what is left without bridges. Any grid.
+/// Marks the bridges: edges between two of the sets that are left without bridges. Any grid.
 #[kernel(max_threads = 256)]
 pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
     for (edge, bridge) in bridges.grid_stride_mut() {
@@ -374,7 +377,7 @@ pub unsafe fn count_heads(parents: &[i32], sets: &[i32], heads: &[i32], headed: 
     for vertex in thread::grid_stride(parents.len()) {
         if parents[vertex] >= 0 && sets[vertex] == vertex as i32 {
             components += 1;
-            // SAFETY: the head is a vertex, for which there is a count (this kernel's contract).
+            // SAFETY: the head is a vertex and has a count (this kernel's contract).
             unsafe { atomic::device::fetch_add(headed.add(heads[vertex] as usize), 1) };
         }
     }
@@ -384,8 +387,8 @@ pub unsafe fn count_heads(parents: &[i32], sets: &[i32], heads: &[i32], headed: 
     }
 }
 
-/// Whether each vertex is an articulation point: the head of a component and in another one, which a root isn't by
-/// itself. Any grid.
+/// Marks the articulation points: heads of one component that are in another one, which a root is
+/// not by itself. Any grid.
 ///
 /// # Safety
 /// `counts` is valid for atomic access.

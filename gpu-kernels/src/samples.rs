@@ -31,8 +31,8 @@ pub fn broadcast(value: &u64, mut out: DisjointSlice<u64>) {
     }
 }
 
-/// `after[i]` is the mirror image of twice `values`, of which there is one for each thread. All blocks wait for each
-/// other in between.
+/// `after[i]` is the mirror image of twice `values`, with one value per thread. All blocks wait for
+/// each other in between.
 ///
 /// # Safety
 /// One-dimensional grid and block; as many elements of both as threads.
@@ -85,8 +85,8 @@ pub unsafe fn block_sum(input: &[u32], sums: *mut u32) {
 pub unsafe fn reverse_blocks(values: *mut u32) {
     let staged = dynamic_shared::<u32>();
     let (me, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    // SAFETY: both indices are below the number of threads, for each of which there is an element here and there. A
-    // barrier stands between the writes of `staged` and the reads of others' elements.
+    // SAFETY: both indices are below the number of threads, and both arrays have an element per
+    // thread. A barrier stands between the writes of `staged` and the reads of others' elements.
     unsafe {
         let own = values.add(thread::block_idx_x() as usize * threads + me);
         *staged.add(me) = *own;

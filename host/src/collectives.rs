@@ -23,8 +23,8 @@
 //! # Ok::<(), DeviceError>(())
 //! ```
 //!
-//! Integers wrap. Sums of floats are grouped by the number of items alone: they are the same bits at each call, on
-//! every GPU and on the CPU.
+//! Integers wrap. Sums of floats are grouped by the number of items alone, so that they are
+//! bit-for-bit reproducible, on every GPU and on the CPU.
 
 mod sort;
 
@@ -35,7 +35,7 @@ use crate::launch;
 use bytemuck::Pod;
 use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan_kernels, tile};
 
-/// What [`exclusive_scan`] needs beside its buffers, and the total that it leaves.
+/// Workspace of [`exclusive_scan`], with the total that it leaves.
 ///
 /// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that
 /// share a workspace run one after another, also on different streams.
@@ -44,7 +44,7 @@ pub struct ScanWorkspace<T: Value = u32> {
     total: Buffer<T>,
     ticket: Buffer<u32>,
     state: Buffer<u64>,
-    /// That of the last scan over the state words as they are; 0 where these have to be cleared.
+    /// Epoch of the last scan over the present state words; 0 if they have to be cleared.
     epoch: u32,
 }
 
@@ -52,7 +52,7 @@ impl<T: Value> ScanWorkspace<T> {
     /// A workspace for scans on streams of `device`.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(ScanWorkspace { total: device.alloc_zeroed(1)?, ticket: device.alloc_zeroed(1)?, state: device.empty(), epoch: 0 })
     }
@@ -73,7 +73,8 @@ impl<T: Value> ScanWorkspace<T> {
         &self.total
     }
 
-    /// Makes the state ready for a scan of `n` items: long enough, and without words of the scan's epoch.
+    /// Prepares the state for a scan of `n` items: long enough, and without words of the scan's
+    /// epoch.
     fn prepare(&mut self, stream: &Stream, n: usize) -> Result<(), DeviceError> {
         // Done again it would take its own words for those of this run.
         stream.at_once("a scan")?;
@@ -83,7 +84,7 @@ impl<T: Value> ScanWorkspace<T> {
             self.state.ensure(words.next_power_of_two())?;
         }
         if self.epoch == 0 || self.epoch == look_back::MAX_EPOCH {
-            // The whole memory, of which a longer scan may use more.
+            // All of the memory: a longer scan may use more of it.
             self.epoch = 0;
             self.state.ensure(self.state.capacity())?;
             stream.fill_zero(&mut self.state)?;
@@ -100,8 +101,9 @@ impl<T: Value> ScanWorkspace<T> {
 /// One pass with decoupled look-back: each item is read and written once.
 ///
 /// # Errors
-/// [`DeviceError::LengthMismatch`] where `output` isn't as long as `input`, [`DeviceError::ArgumentElsewhere`] where
-/// something is on another device than the stream, and what earlier work on the device came to.
+/// [`DeviceError::LengthMismatch`] if `output` isn't as long as `input`,
+/// [`DeviceError::ArgumentElsewhere`] if something is on another device than the stream, and errors
+/// of earlier work on the device.
 pub fn exclusive_scan<'a, 'b, T: Value>(
     stream: &Stream,
     input: impl Into<View<'a, T>>,
@@ -131,20 +133,21 @@ pub fn exclusive_scan_in_place<'a, T: Value>(
 fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorkspace<T>) -> Result<(), DeviceError> {
     let n = data.len();
     workspace.prepare(stream, n)?;
-    // SAFETY: input and output are as long as each other; the workspace has state words for as many items, prepared, of
-    // which no other scan makes use before this one is done; that one left the ticket at 0.
+    // SAFETY: input and output are equally long. The workspace has prepared state words for that
+    // many items, which no other scan uses before this one is done; the last scan left the ticket
+    // at 0.
     let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) };
     if done.is_err() {
-        // Who knows how far it came.
+        // Its progress is unknown.
         workspace.epoch = 0;
     }
     done
 }
 
-/// What [`reduce`] makes of the items.
+/// Operators of [`reduce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// Their sum; zero where there are none.
+    /// Their sum; zero without items.
     Sum,
     /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a
     /// number, and `-0.0` is less than `0.0`.
@@ -154,8 +157,8 @@ pub enum Operator {
     Max,
 }
 
-/// What [`reduce`] needs beside its input, and the result that it leaves. Reductions that share a workspace run one
-/// after another, also on different streams.
+/// Workspace of [`reduce`], with the result that it leaves. Reductions that share a workspace run
+/// one after another, also on different streams.
 #[derive(Debug)]
 pub struct ReduceWorkspace<T: Value = u32> {
     result: Buffer<T>,
@@ -169,7 +172,7 @@ impl<T: Value> ReduceWorkspace<T> {
     /// A workspace for reductions on streams of `device`, of any number of items.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(ReduceWorkspace {
             result: device.alloc_zeroed(1)?,
@@ -191,8 +194,8 @@ impl<T: Value> ReduceWorkspace<T> {
 /// One pass: each item is read once.
 ///
 /// # Errors
-/// [`DeviceError::ArgumentElsewhere`] where something is on another device than the stream, and what earlier work on
-/// the device came to.
+/// [`DeviceError::ArgumentElsewhere`] if something is on another device than the stream, and errors
+/// of earlier work on the device.
 pub fn reduce<'a, T: Value>(
     stream: &Stream,
     input: impl Into<View<'a, T>>,
@@ -212,7 +215,8 @@ pub fn reduce<'a, T: Value>(
     done
 }
 
-/// A grid's blocks. A number that no grid has stays one, so that the launch says so.
+/// Converts a number of blocks. A number that no grid has stays invalid, so that the launch reports
+/// it.
 fn blocks(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

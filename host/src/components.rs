@@ -30,7 +30,8 @@ pub const MOST: usize = i32::MAX as usize - 1;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 
-/// Edges for each vertex by which sets are united before all others. Most edges are within a set then.
+/// Size of the sample of edges that unite sets before all others, per vertex. Most edges are within
+/// a set afterwards.
 const FIRST: usize = 2;
 
 /// Why there are no components.
@@ -43,9 +44,9 @@ pub enum EdgeError {
     /// More than 32 bits can number.
     #[error("{count} {what} are too many: at most 2^31 - 2 can be numbered")]
     TooMany {
-        /// Of what: vertices or edges.
+        /// The things counted: vertices or edges.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
     /// An end is no vertex: the first such edge.
@@ -62,7 +63,7 @@ pub enum EdgeError {
     },
 }
 
-/// What was found of a graph.
+/// Counts of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The number of components.
@@ -77,7 +78,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Components {
     hooks: Buffer<u32>,
-    /// Where each vertex's edge goes in a forest.
+    /// Index in the forest of each vertex's edge.
     places: Buffer<i32>,
     status: Buffer<Status>,
     scan: ScanWorkspace<i32>,
@@ -87,7 +88,7 @@ impl Components {
     /// For graphs on `device`.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         let scan = ScanWorkspace::new(device)?;
         Ok(Components { hooks: device.empty(), places: device.empty(), status: device.alloc(1)?, scan })
@@ -110,7 +111,7 @@ impl Components {
         let Components { hooks, status, .. } = self;
         in_parts(stream, m, labels, |sample, labels| {
             let grid = grid(stream, sample.count as usize);
-            // SAFETY: labels and hooks have `n` elements, of which the labels have been started.
+            // SAFETY: labels and hooks have `n` elements, and the labels have been started.
             unsafe {
                 launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, sample, n as u32, labels, &mut *hooks, &mut *status))
             }
@@ -129,8 +130,9 @@ impl Components {
         Ok(Found { count: n - hooked[0] as usize, loops: loops as usize })
     }
 
-    /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as there are vertices
-    /// less components, and `indices` their numbers in `edges`. Which forest it is may differ from call to call.
+    /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as
+    /// there are vertices less components, and `indices` their numbers in `edges`. The forest may
+    /// differ from call to call.
     ///
     /// # Errors
     /// As [`label`](Self::label).
@@ -156,11 +158,11 @@ impl Components {
     }
 }
 
-/// How many edges are between the same two vertices as others, in whatever direction: all but one of them. Loops don't
-/// count. Takes 16 to 32 bytes for each edge while it works.
+/// Returns the number of edges that repeat others, in either direction: all but one of the edges
+/// between the same two vertices. Loops don't count. Takes 16 to 32 bytes per edge while it works.
 ///
 /// # Errors
-/// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+/// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
 pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceError> {
     let device = stream.device();
     let places = (2 * edges.len()).max(1).next_power_of_two();

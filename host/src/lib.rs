@@ -12,8 +12,8 @@
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when
 //!   they compile ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
-//! - [`files`]: files that are written whole or not at all.
-//! - [`npy`]: reads NumPy's arrays. [`npz`]: writes archives of them.
+//! - [`io`]: reads and writes files: NumPy arrays, and output that is written whole or not at all.
+//! - [`common`]: cancellation, step times, the text of errors.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
 //! - [`trees`]: rooted trees: parents, depths, subtrees, traversals, sums, lowest common ancestors.
@@ -70,6 +70,7 @@
 //! ```
 
 pub mod collectives;
+pub mod common;
 #[cfg(feature = "trees")]
 pub mod components;
 #[cfg(feature = "concurrency")]
@@ -78,30 +79,20 @@ pub mod concurrency;
 pub mod design_rules;
 #[cfg(feature = "engine")]
 pub mod engine;
-#[cfg(any(feature = "files", feature = "ranks"))]
-mod errors;
-#[cfg(feature = "files")]
-pub mod files;
 #[cfg(feature = "graph")]
 pub mod graph;
+#[cfg(feature = "files")]
+// Each system uses a part of it.
+#[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+pub mod io;
 #[cfg(feature = "list-rank")]
 pub mod list_rank;
-#[cfg(feature = "files")]
-pub mod npy;
-#[cfg(feature = "files")]
-pub mod npz;
 #[cfg(feature = "overlap")]
 pub mod overlap;
 #[cfg(feature = "pcf")]
 pub mod pcf;
 #[cfg(feature = "ranks")]
 pub mod ranks;
-#[cfg(feature = "files")]
-// Each system uses a part of it.
-#[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
-pub mod read;
-#[cfg(feature = "files")]
-pub mod real;
 #[cfg(feature = "spmv")]
 pub mod spmv;
 #[cfg(feature = "trees")]

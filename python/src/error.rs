@@ -8,11 +8,12 @@ use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
 };
 use warpsmith::{
+    common::chain,
     concurrency::ConcurrencyError,
     design_rules::RulesError,
     device::DeviceError,
     engine::EngineError,
-    files::{FileError, chain},
+    io::files::FileError,
     list_rank::ListError,
     overlap::{OverlapError, pack::PackError},
     pcf::{PairwiseError, PcfError},

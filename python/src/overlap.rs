@@ -29,12 +29,12 @@ use crate::{
 /// outline : (n, 2) array_like
 ///     The polygon's vertices in either direction: x and y. The last one may repeat the first.
 /// name : str
-///     What it is called in messages.
+///     The name in messages.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     Where there are fewer than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is
+///     If there are fewer than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is
 ///     smaller than 1e-6, the outline meets itself, or there is next to no area.
 ///
 /// Examples
@@ -91,12 +91,12 @@ impl Shape {
     /// pieces : sequence of (n, 2) array_like
     ///     The vertices of each.
     /// name : str
-    ///     What it is called in messages.
+    ///     The name in messages.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     Where there are none, one is not convex or no polygon, or two overlap.
+    ///     If there are no pieces, one is not a convex polygon, or two overlap.
     ///
     /// Examples
     /// --------
@@ -119,15 +119,15 @@ impl Shape {
     /// Raises
     /// ------
     /// OSError
-    ///     Where it can't be read.
+    ///     If the file can't be read.
     /// ValueError
-    ///     Where it holds something else.
+    ///     If it holds no shape.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         work::brief(py, || Ok(Shape(overlap::io::read_shape(&path.to_string_lossy())?)))
     }
 
-    /// What it is called.
+    /// The shape's name.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
@@ -139,7 +139,7 @@ impl Shape {
         self.0.area()
     }
 
-    /// The polygon that it was made of, or its pieces: arrays of shape (n, 2).
+    /// The outline or the pieces that it was made of: arrays of shape (n, 2).
     #[getter]
     fn outlines<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         polygons(py, self.0.outlines())
@@ -171,12 +171,12 @@ enum Inner {
 
 struct Evaluator<T: OverlapReal> {
     overlap: overlap::Overlap<T>,
-    /// What poses on a device were last evaluated in.
+    /// The scene of the last evaluation on a device.
     scene: Option<Scene<T>>,
 }
 
 trait Real: OverlapReal + Item {
-    /// The evaluator, if it is of this precision.
+    /// The evaluator, if it has this precision.
     fn of(inner: &Inner) -> Option<&Arc<Mutex<Evaluator<Self>>>>;
 }
 
@@ -202,7 +202,7 @@ macro_rules! each {
     };
 }
 
-/// Does work of so many poses with an evaluator.
+/// Does work on this number of poses with an evaluator.
 fn with<T: OverlapReal, R: Send + 'static>(
     py: Python<'_>,
     evaluator: &Arc<Mutex<Evaluator<T>>>,
@@ -213,44 +213,49 @@ fn with<T: OverlapReal, R: Send + 'static>(
     work::owned(py, 64 * poses, move || work(&mut evaluator.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Totals, areas and derivatives by pose.
+/// Totals, areas and derivatives by pose, and the same of what is outside.
 type Arrays<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Outside<'py>>);
 /// Totals, their derivatives by the scale, areas and derivatives by pose.
 type Outside<'py> = [Bound<'py, PyAny>; 4];
 /// Packings, first poses, second poses, two shifts for each pair, areas.
 type Pairs<'py> = ([Bound<'py, PyArray1<i64>>; 3], Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>);
 
-/// Of `packings` packings of the poses, with an axis of packings or without, totals have this shape, and what there is of
-/// each pose that one.
-fn shapes_of(poses: &[usize]) -> (Vec<usize>, Vec<usize>) {
-    let by_pose = poses[..poses.len() - 1].to_vec();
-    (by_pose[..by_pose.len() - 1].to_vec(), by_pose)
+/// Results as flat arrays `A`, on the host or on a device.
+struct Found<A> {
+    totals: A,
+    per_pose: Option<A>,
+    gradient: Option<A>,
+    outside: Option<[A; 4]>,
 }
 
-fn arrays<'py, T: OverlapReal + Element>(
-    py: Python<'py>,
-    evaluation: Evaluation<T>,
-    wanted: Wanted,
-    poses: &[usize],
-) -> PyResult<Arrays<'py>> {
-    let (by_packing, by_pose) = shapes_of(poses);
-    let array = |values: Vec<T>, shape: &[usize]| values.into_pyarray(py).call_method1("reshape", (shape.to_vec(),));
-    let triples = |values: Vec<[T; 3]>| array(bytemuck::allocation::cast_vec(values), poses);
-    let Evaluation { totals, per_pose, gradient, outside, .. } = evaluation;
-    let outside = outside.map(|outside| -> PyResult<_> {
-        Ok([
-            array(outside.totals, &by_packing)?,
-            array(outside.by_scale, &by_packing)?,
-            array(outside.per_pose, &by_pose)?,
-            triples(outside.gradient)?,
-        ])
-    });
-    Ok((
-        array(totals, &by_packing)?,
-        wanted.per_pose.then(|| array(per_pose, &by_pose)).transpose()?,
-        wanted.gradient.then(|| triples(gradient)).transpose()?,
-        outside.transpose()?,
-    ))
+impl<A> Found<A> {
+    /// Makes Python's arrays, each of its shape. `poses` is the shape of the poses: (n, 3) or (packings, n, 3).
+    fn arrays<'py>(self, poses: &[usize], array: impl Fn(A, &[usize]) -> PyResult<Bound<'py, PyAny>>) -> PyResult<Arrays<'py>> {
+        let by_pose = &poses[..poses.len() - 1];
+        let by_packing = &by_pose[..by_pose.len() - 1];
+        let outside = |[totals, by_scale, per_pose, gradient]: [A; 4]| -> PyResult<_> {
+            Ok([array(totals, by_packing)?, array(by_scale, by_packing)?, array(per_pose, by_pose)?, array(gradient, poses)?])
+        };
+        Ok((
+            array(self.totals, by_packing)?,
+            self.per_pose.map(|areas| array(areas, by_pose)).transpose()?,
+            self.gradient.map(|gradient| array(gradient, poses)).transpose()?,
+            self.outside.map(outside).transpose()?,
+        ))
+    }
+}
+
+impl<T: OverlapReal> Found<Vec<T>> {
+    fn of(evaluation: Evaluation<T>, wanted: Wanted) -> Self {
+        let flat = |triples: Vec<[T; 3]>| bytemuck::allocation::cast_vec(triples);
+        let Evaluation { totals, per_pose, gradient, outside, .. } = evaluation;
+        Found {
+            totals,
+            per_pose: wanted.per_pose.then_some(per_pose),
+            gradient: wanted.gradient.then(|| flat(gradient)),
+            outside: outside.map(|outside| [outside.totals, outside.by_scale, outside.per_pose, flat(outside.gradient)]),
+        }
+    }
 }
 
 /// Packing i has the poses `offsets[i]..offsets[i + 1]`.
@@ -271,15 +276,7 @@ pub fn rows(poses: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
     poses.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect()
 }
 
-/// What is computed of poses on a device: copies of what its scene has, which later evaluations leave alone.
-struct OnDevice<T: OverlapReal> {
-    totals: Buffer<T>,
-    per_pose: Option<Buffer<T>>,
-    gradient: Option<Buffer<T>>,
-    outside: Option<[Buffer<T>; 4]>,
-}
-
-/// The same packings with poses at these places; at the origin where one can't be evaluated.
+/// The same packings with poses at these places. Coordinates that can't be evaluated become 0.
 fn placed<T: Real>(layout: &Packings, numbers: &[T]) -> Result<Packings, OverlapError> {
     let number = |number: &T| Some(number.to_f64()).filter(|number| number.abs() <= T::MAX_POSITION).unwrap_or_default();
     let poses = numbers.chunks_exact(3).map(|pose| [0, 1, 2].map(|k| number(&pose[k]))).collect();
@@ -291,7 +288,8 @@ fn placed<T: Real>(layout: &Packings, numbers: &[T]) -> Result<Packings, Overlap
 }
 
 impl<T: Real> Evaluator<T> {
-    /// Evaluates poses on its device. Derivatives go to `gradient`, where that is given.
+    /// Evaluates poses on their device. Derivatives go to `gradient` if it is given. The results are copies, which later
+    /// evaluations leave alone.
     fn evaluate(
         &mut self,
         poses: &DeviceArray,
@@ -299,7 +297,7 @@ impl<T: Real> Evaluator<T> {
         scales: Option<&[f64]>,
         wanted: Wanted,
         gradient: Option<&DeviceArray>,
-    ) -> Result<OnDevice<T>, Failure> {
+    ) -> Result<Found<Buffer<T>>, Failure> {
         let (Evaluator { overlap, scene }, into) = (self, gradient.is_some());
         let stream = overlap.stream();
         if scales.is_some() && !overlap.has_boundary() {
@@ -309,7 +307,7 @@ impl<T: Real> Evaluator<T> {
         let (poses, mut gradient) = (poses.read(), gradient.map(DeviceArray::write));
         let scene = match (scene.take().filter(fits), <T as Item>::of(&poses)) {
             (Some(fitting), _) => scene.insert(fitting),
-            // How poses are searched depends on where they are.
+            // The search depends on the positions.
             (None, Some(poses)) => scene.insert(overlap.load(&placed(layout, &stream.download_vec(poses)?)?)?),
             (None, None) => scene.insert(overlap.load(layout)?),
         };
@@ -331,11 +329,11 @@ impl<T: Real> Evaluator<T> {
             }
             Ok::<_, Failure>(())
         };
-        // After an error, too: what is under way may use another library's memory.
+        // Even after an error: enqueued work may use another library's memory.
         let (evaluated, done) = (evaluated(), stream.synchronize());
         evaluated?;
         done?;
-        let result = OnDevice {
+        let result = Found {
             totals: copy(scene.totals())?,
             per_pose: wanted.per_pose.then(|| copy(scene.per_pose())).transpose()?,
             gradient: (wanted.gradient && !into).then(|| copy(scene.gradient())).transpose()?,
@@ -402,7 +400,7 @@ impl Overlap {
         })
     }
 
-    /// `shape` is that of the poses, before they became rows.
+    /// Evaluates rows of poses, which had this shape.
     #[expect(clippy::too_many_arguments, reason = "they are Python's")]
     fn evaluate<'py>(
         &self,
@@ -423,11 +421,12 @@ impl Overlap {
                     None => evaluator.overlap.evaluate(&packings, wanted),
                 }?)
             })?;
-            arrays(py, evaluation, wanted, &shape)
+            let array = |values: Vec<_>, shape: &[usize]| values.into_pyarray(py).call_method1("reshape", (shape.to_vec(),));
+            Found::of(evaluation, wanted).arrays(&shape, array)
         })
     }
 
-    /// The same of poses on a device. `gradient` may be an array for the derivatives.
+    /// Evaluates poses on a device. Derivatives go to `into` if it is given.
     #[expect(clippy::too_many_arguments, reason = "they are Python's")]
     fn evaluate_on_device<'py>(
         &self,
@@ -472,24 +471,9 @@ impl Overlap {
             let found = with(py, evaluator, layout.poses().len(), move |evaluator| {
                 evaluator.evaluate(&input, &layout, scales.as_deref(), wanted, into.as_ref())
             })?;
-            let (by_packing, by_pose) = shapes_of(poses.dims());
-            let array = |buffer: Buffer<T>, shape: &[usize]| -> PyResult<_> {
+            found.arrays(poses.dims(), |buffer: Buffer<T>, shape: &[usize]| {
                 Ok(Bound::new(py, DeviceArray::new(&this.device, buffer, shape.to_vec()))?.into_any())
-            };
-            let outside = found.outside.map(|[totals, by_scale, per_pose, gradient]| -> PyResult<_> {
-                Ok([
-                    array(totals, &by_packing)?,
-                    array(by_scale, &by_packing)?,
-                    array(per_pose, &by_pose)?,
-                    array(gradient, poses.dims())?,
-                ])
-            });
-            Ok((
-                array(found.totals, &by_packing)?,
-                found.per_pose.map(|areas| array(areas, &by_pose)).transpose()?,
-                found.gradient.map(|gradient| array(gradient, poses.dims())).transpose()?,
-                outside.transpose()?,
-            ))
+            })
         }
         let into = into.map(|into| into.get().clone());
         let len = offsets.as_array().last().map_or(0, |&last| last as usize);

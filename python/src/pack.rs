@@ -19,7 +19,7 @@ const LONGEST: f64 = 1e9;
 /// side.
 type Arrays<'py> = (Bound<'py, PyArray1<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray1<f64>>);
 
-/// The budget is `seconds`, which are positive, or `steps` if there are none.
+/// The budget is `seconds`, a positive number, or otherwise `steps`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn pack<'py>(

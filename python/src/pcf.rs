@@ -13,7 +13,7 @@ use pyo3::{
 use rayon::prelude::*;
 use warpsmith::{
     engine::{Control, Engine, EngineError, Settings},
-    npy::Kind,
+    io::npy::Kind,
     pcf::{
         Layout, Measure, Pairwise, PairwiseError, Pcf, PcfError, PcfReal, Point,
         barcode::{Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},

@@ -14,7 +14,7 @@ use warpsmith::{
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
         tree::{Criterion, Size},
     },
-    files::Destination,
+    io::files::Destination,
 };
 
 use crate::{error::Failure, work};

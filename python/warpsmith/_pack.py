@@ -20,25 +20,25 @@ Array = npt.NDArray[np.float64]
 
 
 class Packed(NamedTuple):
-    """What `pack` returns. In a notebook it shows itself as a picture."""
+    """The result of `pack`. In a notebook it shows itself as a picture."""
 
     poses: Array
     """x, y and theta of each copy: (count, 3). No two copies overlap, and the square around all is about the origin."""
     side: float
     """The side of that square."""
     density: float
-    """The share of the square that the copies cover."""
+    """Fraction of the square that the copies cover."""
     starts: int
-    """How many packings were worked on."""
+    """Number of candidates that were improved."""
     steps: int
-    """How many steps each of them took."""
+    """Number of steps that each candidate took."""
     seconds: float
-    """How long all of it took."""
+    """Duration of the search, in seconds."""
     history: Array
-    """How the best packing became smaller: rows of steps, seconds and side. The last one is the result; sides before it
-    are estimates, since copies still overlap while the search goes on."""
+    """Improvements of the best packing: rows of steps, seconds and side. The last one is the result. Sides before it are
+    estimates, because copies overlap during the search."""
     shape: Shape
-    """What there are copies of."""
+    """The packed shape."""
 
     def polygons(self) -> list[Array]:
         """The outlines of all copies where they lie, as arrays of shape (n, 2)."""
@@ -54,19 +54,19 @@ class Packed(NamedTuple):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; by default the current axes.
+            The axes; by default the current ones.
         **style
-            What `matplotlib.collections.PolyCollection` takes, for the copies.
+            Arguments of `matplotlib.collections.PolyCollection`, for the copies.
 
         Returns
         -------
         matplotlib.axes.Axes
-            Where they were drawn.
+            The axes.
 
         Raises
         ------
         ImportError
-            Where there is no matplotlib.
+            If matplotlib is not installed.
         """
         try:
             from matplotlib import pyplot
@@ -111,29 +111,29 @@ def pack(
 ) -> Packed:
     """Packs copies of a shape into as small a square as it can.
 
-    Many packings are squeezed and shaken at once; the best is made one in which no two copies overlap.
+    Many candidates are improved at once. The best one is settled until no two copies overlap.
 
     Parameters
     ----------
     shape : Shape
-        What to pack.
+        The shape.
     count : int
-        How many copies.
+        Number of copies.
     steps : int
-        How many steps each packing takes. The same seed gives the same bits on the same kind of device.
+        Number of steps of each candidate. The same seed gives the same bits on the same kind of device.
     seconds : float, optional
-        For how long to search, about, in place of steps. What comes of it changes from run to run.
+        Approximate duration of the search, instead of steps. The result changes from run to run.
     starts : int, optional
-        How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
+        Number of candidates that are improved at once. By default 8 to 256 on a GPU, the fewer the more copies; 4 on
+        the CPU, with `seconds` up to one per thread.
     initial : (count, 3) array_like, optional
-        Poses to go on from, of which no two overlap: nothing larger comes of it. By default copies are thrown into
-        squares at random.
+        A packing without overlaps to go on from: the result is never larger. By default the search starts anew.
     seed : int
-        Where random numbers start, from 0 to 2^64 - 1.
+        Seed of all random numbers, from 0 to 2^64 - 1.
     device : Device or str, optional
-        What to compute on; by default the best device there is.
+        The device; by default the best one.
     progress : bool or callable
-        Whether to show how far the search is; or what to call with how much is done, and of how much: steps, or
+        Whether to show a progress bar, or a function of two numbers: the steps that are done and all steps, or
         milliseconds.
 
     Returns
@@ -143,9 +143,9 @@ def pack(
     Raises
     ------
     ValueError
-        Where a number is out of range, or copies overlap in the beginning.
+        If a number is out of range, or `initial` has overlaps.
     MemoryError
-        Where the memory of the device or the host doesn't suffice.
+        If the memory of the device or the host doesn't suffice.
 
     Examples
     --------

@@ -38,7 +38,7 @@ _SQUARE = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 
 
 class Outside(NamedTuple):
-    """What is outside a boundary."""
+    """Areas outside a boundary."""
 
     totals: Any
     """For each packing the area of all its poses outside."""
@@ -51,20 +51,20 @@ class Outside(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What `Overlap.evaluate` returns. Without an axis of packings, totals are numbers."""
+    """The result of `Overlap.evaluate`. Without an axis of packings, totals are numbers."""
 
     totals: Any
     """For each packing the sum of the areas that two poses have in common, each pair counted once."""
     per_pose: Any
-    """For each pose the area that it has in common with all others; None where it wasn't asked for."""
+    """For each pose the area that it has in common with all others; None unless it was requested."""
     gradient: Any
-    """The totals' derivatives by x, y and theta of each pose; None where they weren't asked for."""
+    """The totals' derivatives by x, y and theta of each pose; None unless they were requested."""
     outside: Outside | None
-    """What is outside the boundary, where scales were given."""
+    """Areas outside the boundary, if scales were given."""
 
 
 class Pairs(NamedTuple):
-    """What `Overlap.pairs` returns: an element, or a row, for each pair of poses that overlap."""
+    """The result of `Overlap.pairs`: an element, or a row, for each pair of poses that overlap."""
 
     packing: npt.NDArray[np.int64]
     """The poses' packing."""
@@ -73,7 +73,7 @@ class Pairs(NamedTuple):
     second: npt.NDArray[np.int64]
     """The second pose's index in the packing."""
     shift: npt.NDArray[np.int32]
-    """How many of each lattice vector the second one's image is moved by: (0, 0) without a lattice."""
+    """Shift of the second one's image, in multiples of the lattice vectors: (0, 0) without a lattice."""
     area: Array
     """The area that they have in common."""
 
@@ -87,23 +87,23 @@ class Overlap:
     Parameters
     ----------
     shapes : sequence of Shape
-        What there are copies of.
+        The shapes.
     dtype : {"float64", "float32"}
         The precision.
     boundary : "square" or (n, 2) array_like, optional
-        A convex polygon around the origin, by its vertices at scale 1. The square's scale is its side. What is outside
-        is measured where `evaluate` gets scales.
+        A convex polygon around the origin, by its vertices at scale 1. The square's scale is its side. `evaluate`
+        measures areas outside if it gets scales.
     lattice : (2, 2) array_like, optional
         Two vectors, by which everything repeats; not together with a boundary.
     deterministic : bool
-        Whether results are to be the same bits at every run.
+        Whether results are bit-for-bit reproducible.
     device : Device or str, optional
-        What to compute on; by default the best device there is.
+        The device; by default the best one.
 
     Raises
     ------
     ValueError
-        Where the boundary or the lattice is no good.
+        If the boundary or the lattice is invalid.
 
     Examples
     --------
@@ -182,9 +182,9 @@ class Overlap:
         Raises
         ------
         ValueError
-            Where a number is not finite or too large, or shapes or scales don't fit.
+            If a number is not finite or too large, or shapes or scales don't fit.
         MemoryError
-            Where the memory of the device or the host doesn't suffice.
+            If the memory of the device or the host doesn't suffice.
 
         Examples
         --------
@@ -246,7 +246,7 @@ class Overlap:
 
 
 def _packings(poses: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.int64], Array]:
-    """The poses as float64, where each packing starts among them, and their rows."""
+    """The poses as an array, the index of each packing's first pose, and the poses' rows as float64."""
     array = np.asarray(poses)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"poses are an array of {array.dtype}, but they must be real numbers")
@@ -254,7 +254,7 @@ def _packings(poses: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.int64], Array
 
 
 def _offsets(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Where each packing starts among the poses."""
+    """The index of each packing's first pose."""
     if len(shape) not in (2, 3) or shape[-1] != 3:
         raise ValueError(f"poses have the shape {shape}, but it must be (poses, 3) or (packings, poses, 3)")
     return np.arange((1 if len(shape) == 2 else shape[0]) + 1, dtype=np.int64) * shape[-2]

@@ -7,7 +7,7 @@ use std::{
 
 use tempfile::tempdir;
 
-use crate::general::{bad_in, good_in};
+use crate::general::good_in;
 
 /// All files below `folder`, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -54,23 +54,4 @@ fn crates_from_a_repository() {
     let manifest = fs::read_to_string(folder.path().join("a/kernels/Cargo.toml")).unwrap();
     let line = r#"cuda_std = { package = "warpsmith-cuda-std", git = "https://example.com/x.git", rev = "v1" }"#;
     assert!(manifest.contains(line), "{manifest}");
-}
-
-#[test]
-fn what_it_refuses() {
-    let folder = tempdir().unwrap();
-    fs::create_dir(folder.path().join("there")).unwrap();
-    for (arguments, part) in [
-        (&["new", "there"][..], "there: it is there already"),
-        (&["new", "3d"], "3d can't be a package's name: the folder's name begins with a letter"),
-        (&["new", "größe"], "größe can't be a package's name"),
-        (&["new", ".."], ".. can't be a package's name"),
-        (&["new", "cuda-std"], "something else of this name"),
-        (&["new", "x", "--path", "."], ". is no checkout of warpsmith"),
-        (&["new", "x", "--rev", "main"], "--git <URL>"),
-    ] {
-        let said = bad_in(folder.path(), arguments);
-        assert!(said.contains(part), "{arguments:?}: {said}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{arguments:?}");
-    }
 }

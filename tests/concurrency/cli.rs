@@ -20,14 +20,6 @@ fn good(directory: &Path, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-#[track_caller]
-fn bad(directory: &Path, arguments: &str, sentence: &str) {
-    let output = run(directory, arguments);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments}: {stderr}");
-    assert!(stderr.starts_with("error: ") && stderr.contains(sentence), "{arguments}: {stderr}\nlacks: {sentence}");
-}
-
 const SMALL: &str = "--streams 1,2 --batch 4..8 --poses 30 --iterations 1 --runs 2";
 
 #[test]
@@ -90,24 +82,4 @@ fn one_of_each_is_enough() {
     let directory = tempdir().unwrap();
     let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 1 --seed 7 --output .");
     assert!(text.contains("One phase against two") && !text.contains("NaN") && !text.contains("inf"), "{text}");
-}
-
-#[test]
-fn what_can_t_be_is_said() {
-    let directory = tempdir().unwrap();
-    let path = directory.path();
-    fs::write(path.join("file"), "").unwrap();
-    bad(path, "--streams 0", "streams has the entry 0; a number of streams is from 1 to 1,024");
-    bad(path, "--streams 1,x", "not a list of numbers; write 1,2,4 or 1..32");
-    bad(path, "--batch 64 --poses 50", "batch has the entry 64; it is taken from the poses, of which there are fewer");
-    bad(path, "--poses 0", "'0' for '--poses <N>': it must be at least 1");
-    bad(path, "--runs 0", "'0' for '--runs <R>': it must be at least 1");
-    bad(path, "--output file", "file can't be written");
-    bad(path, "--output no/such", "no/such can't be written");
-    let help = good(path, "--help");
-    for part in
-        ["Examples:", "--streams", "--batch", "--iterations", "--output", "--json", "CUDA_DEVICE_MAX_CONNECTIONS", "--backend"]
-    {
-        assert!(help.contains(part), "{help}\nlacks: {part}");
-    }
 }

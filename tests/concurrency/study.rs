@@ -3,9 +3,9 @@
 
 use simt::{Executor, Schedule};
 use warpsmith::{
+    common::Cancel,
     concurrency::{ConcurrencyError, Kernels, Options, Pose, Study, Variant, poses},
     device::{Backend, Device},
-    engine::Cancel,
     overlap::Shape,
 };
 

@@ -84,7 +84,8 @@ impl Described {
     }
 }
 
-/// A schedule whose waits don't say for what: their names do so where there are several in any alternative.
+/// Removes the sources of waits from a schedule: waits name them only if there are several in any
+/// alternative.
 fn short(text: &str) -> String {
     let part = |step: &str| match (step.strip_prefix("C").and(step.split_once("-after-")), step.split_once('@')) {
         (Some((wait, _)), stream) if wait.contains("-b4-") => format!("{wait}@{}", stream.map_or("", |(_, stream)| stream)),

@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-/// What a rule's sentence says of a schedule, by its words alone.
+/// Returns whether a rule's sentence holds for a schedule, by its words alone.
 fn holds(sentence: &str, traversal: &Traversal) -> bool {
     let place = |name: &str| traversal.steps().iter().position(|step| step.name == name);
     let stream = |name: &str| traversal.steps().iter().find(|step| step.name == name).and_then(|step| step.bound());
@@ -179,7 +179,7 @@ fn a_search_measures_and_writes() {
     }
     assert_eq!(folder.files(), ["m.mtx", "runs.csv"]);
 
-    // The same again, as a table, over the file that is there.
+    // The same again, as a table, over the existing file.
     let before = fs::read(folder.path("runs.csv")).unwrap();
     let table = folder.good(
         "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4",
@@ -217,7 +217,8 @@ fn a_resumed_search_is_as_if_it_had_never_ended() {
         assert_eq!(whole, parts, "{search}");
         fs::remove_file(folder.path("parts.csv")).unwrap();
     }
-    // Measured several times, what there is is not measured again, and what was measured last goes on from there.
+    // With repeated measurements, earlier ones are not measured again, and the last schedule
+    // continues.
     let measured = |runs: &Runs| -> usize { runs.runs.iter().map(|run| run.times.len()).sum() };
     let search = "--machine machine.json --search surrogate --seed 11 --output more.csv --resume";
     folder.explore(&format!("--iterations 20 {search}"));
@@ -548,7 +549,7 @@ fn a_search_that_was_killed_goes_on() {
         let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
         let more = if measured == 200 { "--iterations 400" } else { "--passes 3" };
         folder.json(&format!("{options} whole.csv {more}"));
-        // One that is there, which is to be replaced.
+        // An old file, to be replaced.
         folder.write("runs.csv", "old");
         let mut child = Command::new(cargo_bin!("warpsmith"))
             .args(format!("rules {options} runs.csv {much}").split(' '))
@@ -589,7 +590,7 @@ fn a_search_that_was_killed_goes_on() {
         "explore spmv --matrix m.mtx --streams 1 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
         "runs.csv: it can't be resumed: it has each schedule once",
     );
-    // What is no journal of a search is in the way, and stays.
+    // A file that is no journal of a search is in the way, and stays.
     folder.write("x.csv.partial", "mine");
     folder.bad("explore halo --platform sim --output x.csv", "x.csv.partial is there: ");
     folder.bad("explore halo --platform sim --output x.csv --resume", "x.csv.partial: it is not a file of runs");

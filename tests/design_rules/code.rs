@@ -13,7 +13,7 @@ use crate::folder::{Folder, text};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The compiler for C++: that of `CXX`, or `c++`. None where there is none.
+/// The compiler for C++: that of `CXX`, or `c++`; `None` if it can't be run.
 fn compiler() -> Option<String> {
     let name = env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -280,7 +280,7 @@ fn measured_by_hand() {
     ] {
         folder.bad(&arguments, said);
     }
-    // A table of one's own will do for what comes next, and is left alone.
+    // `next` reads a table of one's own; `add` leaves it alone.
     folder.write("own.csv", &format!("schedule,seconds\n{good},1\n"));
     assert!(!folder.good("next mine.json --runs own.csv --count 1000").lines().any(|line| line == good));
     folder.bad(&format!("add mine.json --runs own.csv {good} 1"), "own.csv: it is a table of your own");
@@ -288,7 +288,7 @@ fn measured_by_hand() {
     folder.bad("next mine.json --runs own.csv", "own.csv: the schedule `A@0` of program `mine`: `A@0` can't come next");
 }
 
-/// What a search says that a program measures.
+/// Explores a program, and returns the JSON that is printed.
 #[track_caller]
 fn explored(folder: &Folder, arguments: &str) -> serde_json::Value {
     serde_json::from_str(&folder.good(&format!("explore --json {arguments}"))).unwrap()

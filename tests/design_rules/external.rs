@@ -45,7 +45,7 @@ fn explore(folder: &Folder, options: &str) -> (Value, String) {
     (serde_json::from_slice(&output.stdout).unwrap(), said)
 }
 
-/// What is said by a run that comes to nothing.
+/// Runs a command that fails, and returns its stderr.
 #[track_caller]
 fn fails(folder: &Folder, arguments: &str) -> String {
     let output = folder.run(arguments);
@@ -93,7 +93,7 @@ fn programs_from_files() {
     folder.bad("count other", "it is neither spmv nor halo, nor the file of a program (.json)");
 }
 
-/// What the program hears, and what becomes of its answers.
+/// The program hears every question, and its answers become runs.
 #[test]
 fn a_program_measures_its_schedules() {
     let folder = Folder::of("rules");
@@ -152,7 +152,7 @@ fn a_program_measures_its_schedules() {
     for run in &runs.runs {
         assert_eq!(seconds(&twice, &run.traversal.to_string()), run.seconds);
     }
-    // What was measured teaches as any other runs do.
+    // These runs can be learned from like any others.
     assert_eq!(folder.json("learn runs.csv")["runs"], json!(space));
 }
 
@@ -277,7 +277,7 @@ fn tables_of_ones_own() {
     }
 }
 
-/// What a program says that is none of the protocol: the field and its value are named.
+/// Answers outside of the protocol: the error names the field and its value.
 #[test]
 fn answers_that_are_none() {
     for (about, answer, said) in [

@@ -17,8 +17,7 @@ fn model() -> SpmvModel {
     SpmvModel::new(Traffic::new(&band.matrix::<f32>().unwrap(), 2).unwrap())
 }
 
-/// Every so many schedules of it, as a measurer knows them after all were measured on such a machine, with their true
-/// times.
+/// Measures every `every`-th schedule on such a machine, and returns them with their true times.
 fn measured(machine: Machine, every: usize, precision: Precision) -> (Runs, Vec<f64>) {
     let model = model();
     let mut exact = SimPlatform::new(&model, Machine::h200_node()).unwrap();
@@ -61,7 +60,7 @@ fn the_order_is_that_of_the_true_times() {
     let noise: Vec<f64> = runs.runs.iter().map(|run| run.noise.unwrap()).collect();
     let within = errors_of.iter().zip(&noise).filter(|(error, noise)| error.abs() <= 1.96 * **noise).count();
     assert!(within as f64 >= 0.9 * truth.len() as f64, "{within} of {}", truth.len());
-    // Those that differ by more than both intervals have the true order.
+    // Schedules that differ by more than both intervals have the true order.
     let (mut told, mut wrong) = (0, 0);
     for a in 0..truth.len() {
         for b in (0..truth.len()).filter(|&b| truth[a] < truth[b]) {
@@ -126,7 +125,7 @@ fn suspicious_measurements_are_measured_again() {
     assert!(runs.runs[2].times.iter().any(|time| time.seconds == 5.0), "all are kept");
 }
 
-/// What fails has no time; a reference that fails is done without.
+/// A schedule that fails has no time, and a measurer does without a reference that fails.
 #[test]
 fn failures() {
     let dag = Dag::builder("two").gpu("a").gpu("b").build().unwrap();

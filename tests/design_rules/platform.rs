@@ -167,7 +167,7 @@ impl Program for Faulty {
     }
 }
 
-/// Three ranks, of which the third fails there.
+/// Three ranks; the third fails in the named call.
 fn faulty(fails: &'static str) -> Group {
     faulty_on(2, fails, "").unwrap()
 }

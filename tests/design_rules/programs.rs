@@ -33,8 +33,8 @@ fn sample(dag: &Dag, streams: usize, schedules: usize, seed: u64) -> Vec<Schedul
     (0..schedules).map(next).collect()
 }
 
-/// How many schedules a program has on one stream, by the rules of [`Schedule`]: the linear extensions of its
-/// operations and, for each edge from the GPU to the CPU, of a record and a wait.
+/// Counts the schedules of a program on one stream, by the rules of [`Schedule`]: the linear
+/// extensions of its operations and, for each edge from the GPU to the CPU, of a record and a wait.
 fn one_stream(dag: &Dag) -> u128 {
     // For each step those that come before it, as a set.
     let mut before: Vec<u64> = dag.operations().map(|op| dag.predecessors(op).fold(0, |set, u| set | 1 << u.index())).collect();
@@ -288,7 +288,7 @@ fn odd_halos() {
     }
 }
 
-/// Whatever is left out is noticed: nothing is there from before.
+/// Any operation that is left out is noticed: no result remains from before.
 #[test]
 fn halo_misses_every_operation() {
     let dag = halo::dag();
@@ -352,7 +352,7 @@ fn serial_halo(posts: [&str; 2]) -> Schedule {
     Schedule::parse(&halo::dag(), 1, &text).unwrap()
 }
 
-/// What the edges are for: without them, ranks would wait for each other.
+/// Without these edges, ranks would wait for each other.
 #[test]
 fn halo_deadlocks_without_edges() {
     let dag = halo::dag();

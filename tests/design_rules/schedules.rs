@@ -10,8 +10,8 @@ use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
 use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
-/// All schedules by the first six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all
-/// orders of the steps that it takes, of which those that keep the rules stay. As texts.
+/// Lists all schedules, as texts, by the first six rules of [`Schedule`]'s documentation, read
+/// literally: for every assignment of streams, all orders of its steps that keep the rules.
 fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
     let gpu: Vec<OpId> = dag.gpu_operations().collect();
     let mut found = BTreeSet::new();
@@ -46,7 +46,8 @@ fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
     found
 }
 
-/// Calls `visit` with all orders of the steps, but for those that begin in a way that no end makes right.
+/// Calls `visit` with all orders of the steps, except those with a beginning that no end makes
+/// right.
 fn orders(dag: &Dag, order: &mut Vec<Step>, left: &mut BTreeSet<Step>, visit: &mut impl FnMut(&[Step])) {
     if left.is_empty() {
         return visit(order);
@@ -248,7 +249,7 @@ proptest! {
         prop_assert_eq!(traversal.steps().iter().map(|step| step.name.clone()).collect::<Vec<_>>(), names);
     }
 
-    /// Also where only parts of what came before matter.
+    /// Counts merge prefixes that differ only in what no later step depends on, and lists don't.
     #[test]
     fn counts_are_those_of_lists(dag in programs(), streams in 1..=4usize) {
         const MOST: usize = 3000;
@@ -392,8 +393,9 @@ fn schedules_that_fail_are_done_with() {
     }
 }
 
-/// Independent operations of the GPU: any order, any partition of them among streams (Stirling numbers of the second
-/// kind), and behind all of them the records and waits in any order, of which each record is before its wait.
+/// The number of schedules of independent GPU operations: any order, any partition among streams
+/// (Stirling numbers of the second kind), and behind them the records and waits in any order with
+/// each record before its wait.
 fn independent(operations: u32, streams: usize) -> f64 {
     let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
     let mut stirling = vec![0.0; streams + 1];

@@ -10,7 +10,8 @@ use warpsmith::design_rules::{
 
 use crate::folder::Folder;
 
-/// Whether a value is valid, by the keywords of JSON Schema (draft 2020-12) that the schemas have.
+/// Returns whether a value is valid, by the keywords of JSON Schema (draft 2020-12) that the
+/// schemas use.
 fn valid(schema: &Value, root: &Value, value: &Value) -> bool {
     let list = |value: &Value| value.as_array().unwrap().clone();
     let among = |key: &str| list(&schema[key]).iter().filter(|other| valid(other, root, value)).count();
@@ -114,7 +115,7 @@ fn programs_by_schema_and_reader() {
         part(r#"[{"name": "B"}]"#),
         part(r#"[{"name": "B", "kind": "gpu", "alternatives": []}]"#),
     ];
-    // What no schema says: names that are taken, unknown, or depend on each other.
+    // No schema can express these: names that are taken, unknown, or depend on each other.
     let beyond = [
         operation(r#"{"name": "P", "kind": "gpu"}"#),
         operation(r#"{"name": "A", "kind": "gpu", "after": ["B"]}"#),
@@ -160,7 +161,7 @@ fn messages_by_schema() {
     ] {
         assert!(!is("step", &step), "{step}");
     }
-    // What programs may answer, and may not: `explore` says the same in external.rs.
+    // Valid and invalid answers of programs; external.rs has the same for `explore`.
     for answer in [json!({"seconds": 1e-4}), json!({"error": "no"}), json!({"seconds": 0, "more": []})] {
         assert!(is("answer", &answer), "{answer}");
     }

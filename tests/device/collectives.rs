@@ -63,8 +63,8 @@ impl<T: Pod + PartialEq + Debug> Outputs<T> {
         }
     }
 
-    /// Compares with sequential results: `size` items and `threads` threads per group (a warp or a block), of which the
-    /// first `active` threads take part.
+    /// Compares with sequential results: `size` items and `threads` threads per group (a warp or a
+    /// block); the first `active` threads take part.
     fn check(
         &self,
         stream: &Stream,
@@ -485,8 +485,8 @@ fn look_back_goes_far() {
     }
 }
 
-/// Whether two broadcasts through the same storage, with or without a barrier between, are right under each of some
-/// orders.
+/// Returns true if two broadcasts through the same storage, with or without a barrier between them,
+/// are right under each of some orders.
 fn broadcasts_are_right(barrier: bool, seeds: std::ops::Range<u64>) -> bool {
     seeds.into_iter().all(|seed| {
         let wrong = AtomicU32::new(0);

@@ -13,17 +13,19 @@ use std::{
 
 use warpsmith::{
     design_rules::{Runs, sim::Machine},
-    files::Destination,
-    files::Reason,
     graph,
-    npy::{Kind, Reader},
+    io::{
+        brief,
+        files::{Destination, Reason},
+        npy::{Kind, Reader},
+        text,
+    },
     overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
     pcf::{
         PcfReal, PcfSet,
         barcode::Filtration,
         io::{BarcodeOptions, PcfData, load, load_as, load_barcodes, load_repaired, save},
     },
-    read,
     spmv::market,
 };
 
@@ -293,8 +295,8 @@ fn runs(path: &Path, _: u64) -> Result<(), String> {
 
 fn machines(path: &Path, _: u64) -> Result<(), String> {
     let named = |reason: Reason| format!("{}: {reason}", path.display());
-    let text = read::text(path).map_err(named)?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| named(read::brief(error).into()))?;
+    let text = text(path).map_err(named)?;
+    let machine: Machine = serde_json::from_str(&text).map_err(|error| named(brief(error).into()))?;
     machine.validate().map_err(|error| named(error.to_string().into()))?;
     let again: Machine = serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
     assert!(again == machine);

@@ -1,4 +1,4 @@
-//! What is found on a device, against the reference.
+//! Results on a device, against the reference.
 
 use cuda_std::I32x2;
 use proptest::prelude::*;

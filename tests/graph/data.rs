@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayD, IxDyn, arr2};
 use ndarray_npy::write_npy;
 use tempfile::tempdir;
 use warpsmith::{
-    files::chain,
+    common::chain,
     graph::{EdgeList, io},
 };
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use warpsmith::graph::EdgeList;
 
-/// What there is to know about a graph.
+/// All results for a graph.
 #[derive(Debug, PartialEq)]
 pub struct Answer {
     pub components: Vec<i32>,
@@ -17,7 +17,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// How many different labels edges have.
+    /// Returns the number of different labels of edges.
     pub fn count(&self) -> usize {
         let mut labels: Vec<_> = self.blocks.iter().filter(|&&label| label >= 0).collect();
         labels.sort_unstable();
@@ -137,7 +137,7 @@ fn of_arcs(graph: &EdgeList) -> Answer {
 
 #[test]
 fn the_reference_is_right_of_small_graphs() {
-    // Bridges and articulation points by what is left without them.
+    // Bridges and articulation points by the components that are left without them.
     for seed in 0..300 {
         let n = 1 + seed as usize % 7;
         let graph = warpsmith::graph::generate::random(n, (seed as usize * 7) % 13, seed);

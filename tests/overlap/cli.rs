@@ -137,8 +137,8 @@ fn totals_of_many_packings() {
     assert!(folder.text("t.csv").starts_with("packing,poses,overlap,outside\n0,2,1.0,0.0\n1,2,0.75,0.25\n"));
 }
 
-/// Rows of a submission with a packing of each of these sizes: trees in rows of 15, 1.25 apart, and moved by what
-/// `moved` says of a size and a tree.
+/// A submission with a packing of each of these sizes. Trees stand in rows of 15, 1.25 apart, and `moved` moves each, given
+/// its size and index.
 fn submission(sizes: impl IntoIterator<Item = usize>, moved: impl Fn(usize, usize) -> [f64; 2]) -> String {
     let mut text = "id,x,y,deg\n".to_owned();
     for size in sizes {
@@ -236,8 +236,7 @@ fn submissions_are_checked() {
     folder.write("big.csv", &submission([1, 2, 201], apart));
     folder.wrong("total big.csv", "1 packing has no trees or more than 200 (201); 198 packings are missing (3 to 200)");
 
-    // What isn't a submission is checked where that is asked for. Of the trees' corners these touch, and so does
-    // rounding.
+    // Other files are checked on demand. Two corners of these trees touch up to rounding.
     folder.write("t.csv", "x,y,theta\n0,0,0\n0.7,0,0\n");
     let result = folder.json("total t.csv --check");
     assert_eq!((&result["check"]["valid"], result["check"]["touching"].as_array().unwrap().len()), (&json!(true), 1));
@@ -520,7 +519,6 @@ fn errors_name_what_is_wrong() {
     folder.bad("gradient p.csv", "--output");
 }
 
-/// Each with the output that it lacks.
 #[test]
 fn what_cannot_be_packed() {
     let folder = Folder::new();

@@ -5,14 +5,13 @@
 use std::{
     f64::consts::{FRAC_PI_2, PI},
     fs,
-    path::Path,
 };
 
 use crate::{
     exact,
+    folder::Folder,
     polygon::{brute, place},
 };
-use assert_cmd::{Command, cargo::cargo_bin};
 use warpsmith::{
     device::Device,
     overlap::{
@@ -78,7 +77,7 @@ fn check(settings: &Settings, packed: &Packed) {
 /// Few copies at random, and more from lattices, in every container.
 #[test]
 fn packings_in_containers() -> Result {
-    // What of each container trees cover, at least.
+    // The minimum density in each container.
     for (container, dense) in [
         (Boundary::disk(), [0.35, 0.5]),
         (Boundary::strip(1.1)?, [0.4, 0.5]),
@@ -97,7 +96,7 @@ fn packings_in_containers() -> Result {
             let packed = pack(settings.clone())?;
             check(&settings, &packed);
             assert!(packed.density > dense, "{container:?}, {count}: {}", packed.density);
-            // Nothing larger comes of it.
+            // Going on from it gives nothing larger.
             let again = Settings { budget: Budget::Steps(30), ..settings }.going_on(packed.packings[0].poses.clone());
             let next = pack(again.clone())?;
             check(&again, &next);
@@ -108,7 +107,7 @@ fn packings_in_containers() -> Result {
     Ok(())
 }
 
-/// What is known in closed form.
+/// Containers known in closed form.
 #[test]
 fn least_containers() -> Result {
     let similar = Shape::polygon("similar", &triangle().outline(0.7))?;
@@ -206,26 +205,18 @@ fn too_narrow_a_strip() -> Result {
     Ok(())
 }
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(cargo_bin!("warpsmith"));
-    command.current_dir(folder).args(["overlap", "pack"]).args(arguments);
-    command
-}
-
 #[test]
 fn the_command_packs_into_containers() -> Result {
-    let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("hexagon.wkt"), "POLYGON ((9 0, 10 0, 10.5 1, 10 2, 9 2, 8.5 1, 9 0))")?;
-    fs::write(folder.path().join("bar.json"), r#"{"outline": [[0, 0], [1, 0], [1, 0.2], [0, 0.2]]}"#)?;
-    let common = ["--steps", "700", "--starts", "2", "--json", "--output", "p.csv", "--plot", "p.svg", "--resume"];
+    let folder = Folder::of("overlap pack");
+    folder.write("hexagon.wkt", "POLYGON ((9 0, 10 0, 10.5 1, 10 2, 9 2, 8.5 1, 9 0))");
+    folder.write("bar.json", r#"{"outline": [[0, 0], [1, 0], [1, 0.2], [0, 0.2]]}"#);
+    let common = "--steps 700 --starts 2 --output p.csv --plot p.svg --resume";
     for (container, name) in [("strip:1.5", "height"), ("circle", "radius"), ("hexagon.wkt", "scale"), ("square", "side")] {
-        let _ = fs::remove_file(folder.path().join("p.csv"));
+        let _ = fs::remove_file(folder.path("p.csv"));
         let mut last = f64::INFINITY;
         for _ in 0..2 {
-            let shapes = ["--shape", "bar.json:3", "--shape", "tree:2", "--turns", "90", "--container", container];
-            let output = command(folder.path(), &[&shapes[..], &common].concat()).output()?;
-            assert_eq!((output.status.code(), &*String::from_utf8(output.stderr)?), (Some(0), ""));
-            let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+            let shapes = format!("--shape bar.json:3 --shape tree:2 --turns 90 --container {container}");
+            let object = folder.json(&format!("{shapes} {common}"));
             assert_eq!(
                 (&object["container"], &object["count"], &object["shape"]),
                 (&container.into(), &5.into(), &"bar, tree".into())
@@ -236,7 +227,7 @@ fn the_command_packs_into_containers() -> Result {
             let density = object["density"].as_f64().expect("a number");
             let area = 5.0 * object["score"].as_f64().expect("a number");
             assert!((density * area - (0.6 + 2.0 * Shape::tree().area())).abs() < 1e-12);
-            let file = read_poses(&folder.path().join("p.csv"), false)?.packings;
+            let file = read_poses(&folder.path("p.csv"), false)?.packings;
             assert_eq!(file.shapes(), Some(&[0, 0, 0, 1, 1][..]));
             let quarters = |theta: f64| (theta / FRAC_PI_2).round() * FRAC_PI_2;
             assert!(file.poses().iter().all(|pose| pose[2] == quarters(pose[2])));
@@ -247,16 +238,12 @@ fn the_command_packs_into_containers() -> Result {
                 let near = |[x, y]: [f64; 2]| [x * (1.0 - 1e-12), y * (1.0 - 1e-12)];
                 assert!(corners.len() == 6 && vertices.into_iter().all(|vertex| exact::in_convex(&corners, near(vertex))));
             }
-            assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
+            assert!(fs::read_to_string(folder.path("p.svg"))?.starts_with("<svg"));
         }
     }
-    let other = ["--shape", "bar.json:2", "--shape", "tree:3"];
-    let output = command(folder.path(), &[&other[..], &common].concat()).output()?;
-    let stderr = String::from_utf8(output.stderr)?;
-    assert!(stderr.contains("p.csv: the packing to start from has 3 copies of shape 0, and not 2"), "{stderr}");
-    let output =
-        command(folder.path(), &["--count", "2", "--container", "circle", "--steps", "50", "--output", "q.csv"]).output()?;
-    let text = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && text.contains("radius (length)") && text.contains("area / n"), "{text}");
+    let other = "--shape bar.json:2 --shape tree:3";
+    folder.bad(&format!("{other} {common}"), "p.csv: the packing to start from has 3 copies of shape 0, and not 2");
+    let text = folder.good("--count 2 --container circle --steps 50 --output q.csv");
+    assert!(text.contains("radius (length)") && text.contains("area / n"), "{text}");
     Ok(())
 }

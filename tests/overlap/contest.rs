@@ -38,7 +38,7 @@ const TREE: [[f64; 2]; 15] = [
     [-0.125, 0.5],
 ];
 
-/// A triangulation of it, of which no triangle is so thin that rounding could turn it over.
+/// A triangulation of the tree. Rounding can't turn any of its triangles over.
 const TRIANGLES: [[usize; 3]; 13] = [
     [0, 1, 2],
     [0, 2, 13],
@@ -56,7 +56,7 @@ const TRIANGLES: [[usize; 3]; 13] = [
 ];
 
 /// The tree's vertices as the contest has them: in double precision, 1e18 times as large, turned and then moved.
-/// Whether its library's products of matrices fuse multiplications and additions depends on the machine.
+/// Depending on the machine, the contest's library fuses multiplications and additions.
 fn placed([x, y, degrees]: Row, fused: bool) -> Vec<Coord<f64>> {
     let angle = degrees * PI / 180.0;
     let zeroed = |number: f64| if number.abs() < 2.5e-16 { 0.0 } else { number };
@@ -71,8 +71,7 @@ fn placed([x, y, degrees]: Row, fused: bool) -> Vec<Coord<f64>> {
     TREE.map(place).to_vec()
 }
 
-/// Whether the interiors of two triangles, which are clockwise, have a point in common: exactly so, by signs of
-/// determinants.
+/// Returns true if the interiors of two clockwise triangles meet, exactly, by signs of determinants.
 fn meet(one: [Coord<f64>; 3], other: [Coord<f64>; 3]) -> bool {
     let separates = |from: [Coord<f64>; 3], to: [Coord<f64>; 3]| {
         (0..3).any(|edge| to.iter().all(|&vertex| orient2d(from[edge], from[(edge + 1) % 3], vertex) >= 0.0))
@@ -80,7 +79,7 @@ fn meet(one: [Coord<f64>; 3], other: [Coord<f64>; 3]) -> bool {
     !separates(one, other) && !separates(other, one)
 }
 
-/// Whether the contest takes two trees for overlapping.
+/// Returns true if the contest treats two trees as overlapping.
 fn contest_says(pair: [Row; 2], fused: bool) -> bool {
     let [one, other] = pair.map(|row| {
         let vertices = placed(row, fused);
@@ -135,7 +134,7 @@ fn what_overlaps_is_what_the_contest_refuses() {
                     match (result.overlaps.len(), result.touching.len()) {
                         (1, 0) => assert!(refused, "{pair:?} {result:?}"),
                         (0, 0) => assert!(!refused, "{pair:?} {result:?}"),
-                        // Either may come of it.
+                        // Rounding decides.
                         (0, 1) => assert!(result.touching[0].depth.abs() < 3e-13, "{result:?}"),
                         _ => panic!("{result:?}"),
                     }

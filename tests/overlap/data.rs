@@ -7,7 +7,7 @@ use ndarray::{Array2, Array3, ArrayD, IxDyn, array};
 use ndarray_npy::{NpzReader, read_npy, write_npy};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
-use warpsmith::files::chain;
+use warpsmith::common::chain;
 use warpsmith::overlap::{
     OverlapError, Packings, Shape, ShapeProblem, convex_intersection,
     io::{self, CURVE_TOLERANCE, Format, PoseLayout, read_poses, read_shape, save_poses},
@@ -1051,7 +1051,7 @@ fn poses_that_a_format_cant_hold() {
     }
     let error = save_poses(&packings, PoseLayout::Ensembles, Path::new(&folder.path("no/a.npy"))).unwrap_err().to_string();
     assert!(error.contains("can't be written: there is no directory"), "{error}");
-    let destination = warpsmith::files::Destination::prepare(Path::new(&folder.path("a.txt"))).unwrap();
+    let destination = warpsmith::io::files::Destination::prepare(Path::new(&folder.path("a.txt"))).unwrap();
     io::save_poses_at(&packings, PoseLayout::Ensembles, &destination, Format::Npy).unwrap();
     assert_eq!(read_npy::<_, Array3<f64>>(folder.path("a.txt")).unwrap().shape(), [2, 3, 3]);
 }

@@ -2,18 +2,22 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-use std::{fs, path::Path, sync::Arc, thread, time::Duration};
+use std::{fs, sync::Arc, thread, time::Duration};
 
-use crate::polygon::{brute, place};
-use assert_cmd::{Command, cargo::cargo_bin};
+use crate::{
+    folder::Folder,
+    polygon::{brute, place},
+};
+#[cfg(target_os = "linux")]
+use assert_cmd::cargo::cargo_bin;
 use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
+    common::Cancel,
     device::{Backend, Device},
-    engine::Cancel,
     launch,
     overlap::{
         Shape,
@@ -164,7 +168,7 @@ fn cancelled_on_the_way() -> Result {
     })?;
     assert!(packed.cancelled && calls == 1 && packed.steps > 0);
     check(&Shape::tree(), 8, &packed);
-    // What was squeezed once is better than what was only thrown.
+    // One squeeze is better than random poses.
     assert!(side(&packed) < 2.6, "{}", side(&packed));
     Ok(())
 }
@@ -206,7 +210,7 @@ fn bad_settings_are_named() {
     assert_eq!(Packer::new(&device(), settings).err(), Some(PackError::CountsOfShapes { counts: 2, shapes: 1 }));
 }
 
-/// What comes of a seed depends on how many islands there are, and not on which of them is fast.
+/// The result of a seed depends on the number of islands, not on their speeds.
 #[test]
 fn islands() -> Result {
     let device = device();
@@ -380,18 +384,12 @@ macro_rules! adam_is_adam {
 adam_is_adam!(adam_is_adam_in_double_precision: f64, 1e-12);
 adam_is_adam!(adam_is_adam_in_single_precision: f32, 1e-5);
 
-fn command(folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(cargo_bin!("warpsmith"));
-    command.current_dir(folder).args(["overlap", "pack"]).args(arguments.split_whitespace());
-    command
-}
-
 /// Of no use, but valid: copies that are 28 apart, and not about the origin.
 fn far_apart() -> Vec<[f64; 3]> {
     (0..5).map(|k| [100.0 + 7.0 * f64::from(k), 3.0, 0.4 * f64::from(k)]).collect()
 }
 
-/// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
+/// Saved packings are valid and ever smaller, and saving doesn't change the result of a seed.
 #[test]
 fn packings_are_saved_while_the_search_goes_on() -> Result {
     let settings = || Settings { starts: Some(2), budget: Budget::Steps(3000), ..trees(5).going_on(far_apart()) };
@@ -440,77 +438,67 @@ fn a_search_goes_on_from_a_packing() -> Result {
 
 #[test]
 fn the_command_writes_poses_and_a_picture() -> Result {
-    let folder = tempfile::tempdir()?;
+    let folder = Folder::of("overlap pack");
     for name in ["p.csv", "p.npy"] {
-        let arguments = format!("--count 3 --steps 700 --starts 2 --seed 7 --output {name} --plot p.svg --json");
-        let output = command(folder.path(), &arguments).output()?;
-        assert_eq!((output.status.code(), &*String::from_utf8(output.stderr)?), (Some(0), ""));
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let object = folder.json(&format!("--count 3 --steps 700 --starts 2 --seed 7 --output {name} --plot p.svg"));
         assert_eq!((&object["command"], &object["count"], &object["steps"]), (&"pack".into(), &3.into(), &700.into()));
         assert_eq!((&object["cancelled"], &object["output"]), (&false.into(), &name.into()));
         let side = object["side"].as_f64().expect("a number");
         assert!((object["score"].as_f64().expect("a number") - side * side / 3.0).abs() < 1e-12);
-        let file = read_poses(&folder.path().join(name), false)?;
+        let file = read_poses(&folder.path(name), false)?;
         assert!(file.layout == PoseLayout::Single && file.packings.poses().len() == 3);
         check_poses(&Shape::tree(), file.packings.poses(), side);
-        assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
+        assert!(fs::read_to_string(folder.path("p.svg"))?.starts_with("<svg"));
     }
-    let output = command(folder.path(), "--count 2 --steps 50 --starts 3 --gpus 2 --output p.csv --json").output()?;
     if device().backend() == Backend::Cpu {
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let object = folder.json("--count 2 --steps 50 --starts 3 --gpus 2 --output p.csv");
         assert_eq!((&object["starts"], &object["device"]), (&6.into(), &format!("{} and 1 more", device()).into()));
     }
-    let output = command(folder.path(), "--count 1 --steps 50 --starts 1 --output p.csv").output()?;
-    let text = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
+    let text = folder.good("--count 1 --steps 50 --starts 1 --output p.csv");
+    assert!(text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
     Ok(())
 }
 
-/// Of a search that is killed, what it had some seconds before is there, and is where the next one starts.
+/// A killed search leaves its best packing of some seconds before, and the next search starts from it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_search_leaves_its_best() -> Result {
     use std::{process::Stdio, time::Instant};
 
-    let folder = tempfile::tempdir()?;
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("p.csv"), "as it was")?;
+    let folder = Folder::of("overlap pack");
+    folder.write("p.csv", "as it was");
     let mut child = std::process::Command::new(cargo_bin!("warpsmith"))
         .args("overlap pack --count 6 --time 10m --starts 2 --output p.csv".split(' '))
-        .current_dir(folder.path())
+        .current_dir(&folder.directory)
         .stdout(Stdio::null())
         .spawn()?;
     let start = Instant::now();
-    while !at("p.partial.csv").exists() {
+    while !folder.path("p.partial.csv").exists() {
         assert!(child.try_wait()?.is_none() && start.elapsed() < Duration::from_secs(100));
         thread::sleep(Duration::from_millis(20));
     }
     child.kill()?;
     child.wait()?;
-    assert_eq!(fs::read_to_string(at("p.csv"))?, "as it was");
-    let saved = read_poses(&at("p.partial.csv"), false)?.packings;
+    assert_eq!(fs::read_to_string(folder.path("p.csv"))?, "as it was");
+    let saved = read_poses(&folder.path("p.partial.csv"), false)?.packings;
     let side = side_of(&Shape::tree(), saved.poses());
     check_poses(&Shape::tree(), saved.poses(), side);
 
     // Nothing is lost by oversight.
-    let again = "--count 6 --steps 40 --starts 2 --output p.csv --json";
-    let output = command(folder.path(), again).output()?;
-    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("go on from it with --resume"));
-    // What was under the output's name is no packing.
-    let output = command(folder.path(), &format!("{again} --resume")).output()?;
-    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("p.csv: "));
-    fs::remove_file(at("p.csv"))?;
+    let again = "--count 6 --steps 40 --starts 2 --output p.csv";
+    folder.bad(again, "go on from it with --resume");
+    // The file under the output's name is no packing.
+    folder.bad(&format!("{again} --resume"), "p.csv: ");
+    fs::remove_file(folder.path("p.csv"))?;
     for _ in 0..2 {
-        let output = command(folder.path(), &format!("{again} --resume")).output()?;
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let object = folder.json(&format!("{again} --resume"));
         let found = object["side"].as_f64().expect("a number");
-        assert!(output.status.success() && found <= side * (1.0 + 1e-12), "{found} {side}");
-        check_poses(&Shape::tree(), read_poses(&at("p.csv"), false)?.packings.poses(), found);
-        assert!(!at("p.partial.csv").exists());
+        assert!(found <= side * (1.0 + 1e-12), "{found} {side}");
+        check_poses(&Shape::tree(), read_poses(&folder.path("p.csv"), false)?.packings.poses(), found);
+        assert!(!folder.path("p.partial.csv").exists());
     }
-    let output = command(folder.path(), "--count 7 --steps 40 --resume --output p.csv").output()?;
-    let stderr = String::from_utf8(output.stderr)?;
-    assert!(stderr.contains("p.csv: the packing to start from has 6 copies, and not 7"), "{stderr}");
+    let sentence = "p.csv: the packing to start from has 6 copies, and not 7";
+    folder.bad("--count 7 --steps 40 --resume --output p.csv", sentence);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use assert_cmd::{Command, cargo::cargo_bin};
+use crate::folder::Folder;
 use warpsmith::{
     device::Device,
     overlap::{Overlap, Packings, Periodic, Shape, Wanted, io::read_poses},
@@ -10,7 +10,7 @@ use warpsmith::{
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-/// The area in which a cell's copies overlap each other and all images.
+/// The area of overlap of a cell's copies with each other and all images.
 fn overlap(shape: &Shape, periodic: &Periodic) -> Result<f64> {
     let mut overlap = Overlap::<f64>::new(&Device::best()?, std::slice::from_ref(shape))?.lattice(periodic.lattice)?;
     Ok(overlap.evaluate(&Packings::one(periodic.poses.clone())?, Wanted::TOTALS)?.totals[0])
@@ -27,7 +27,7 @@ fn as_dense_as_is_known() -> Result {
     let shape = |outline: &[[f64; 2]]| Shape::polygon("shape", outline);
     // A triangle tiles the plane with a turned one; alone it covers two thirds (I. Fáry, 1950). Of regular pentagons, no
     // packing covers more than (5 - √5) / 3 (T. Hales and W. Kusner, 2016), and one lattice of pairs does; alone they are
-    // as dense as decagons, 0.9137, times the ratio of areas. Those of the tree are the best that other seeds found.
+    // as dense as decagons, 0.9137, times the ratio of areas. The tree's densities are the best that other seeds found.
     let triangle = shape(&[[0.0, 0.0], [1.0, 0.1], [0.3, 0.9]])?;
     let pentagons = (5.0 - 5f64.sqrt()) / 3.0;
     for (shape, single, double) in [
@@ -62,32 +62,23 @@ fn pieces_that_are_apart() -> Result {
 
 #[test]
 fn the_command() -> Result {
-    let folder = tempfile::tempdir()?;
-    let run = |arguments: &str| {
-        let mut command = Command::new(cargo_bin!("warpsmith"));
-        command.current_dir(folder.path()).args(["overlap", "lattice"]).args(arguments.split_whitespace()).output()
-    };
-    fs::write(folder.path().join("t.wkt"), "POLYGON ((0 0, 1 0.1, 0.3 0.9, 0 0))")?;
-    let output = run("--shape t.wkt --json --output cell.csv --plot cell.svg")?;
-    assert_eq!((output.status.code(), &*String::from_utf8(output.stderr)?), (Some(0), ""));
-    let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let folder = Folder::of("overlap lattice");
+    folder.write("t.wkt", "POLYGON ((0 0, 1 0.1, 0.3 0.9, 0 0))");
+    let object = folder.json("--shape t.wkt --output cell.csv --plot cell.svg");
     let lattices = object["lattices"].as_array().expect("an array");
     assert_eq!([&lattices[0]["copies"], &lattices[1]["copies"]], [1, 2]);
     assert!(lattices[1]["density"].as_f64().expect("a number") > 0.999);
-    assert_eq!(read_poses(&folder.path().join("cell.csv"), false)?.packings.poses().len(), 2);
-    assert!(fs::read_to_string(folder.path().join("cell.svg"))?.starts_with("<svg"));
-    let output = run("--shape t.wkt --copies 1")?;
-    let text = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && text.contains("density") && text.contains("66.6"), "{text}");
+    assert_eq!(read_poses(&folder.path("cell.csv"), false)?.packings.poses().len(), 2);
+    assert!(fs::read_to_string(folder.path("cell.svg"))?.starts_with("<svg"));
+    let text = folder.good("--shape t.wkt --copies 1");
+    assert!(text.contains("density") && text.contains("66.6"), "{text}");
     for (arguments, sentence) in [
         ("--copies 3", "it must be at most 2"),
         ("--shape none.json", "none.json"),
         ("--output cell.txt", "the name must end in .npy or .csv"),
         ("--shape t.wkt --output t.csv --plot t.csv", ".png or .svg"),
     ] {
-        let output = run(arguments)?;
-        let stderr = String::from_utf8(output.stderr)?;
-        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
+        folder.bad(arguments, sentence);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use assert_cmd::{Command, cargo::cargo_bin};
+use crate::folder::Folder;
 use num_bigint::BigInt;
 use warpsmith::{
     device::Device,
@@ -16,19 +16,7 @@ use warpsmith::{
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-fn run(folder: &Path, arguments: &str) -> Result<std::process::Output> {
-    let mut command = Command::new(cargo_bin!("warpsmith"));
-    Ok(command.current_dir(folder).arg("overlap").args(arguments.split_whitespace()).output()?)
-}
-
-#[track_caller]
-fn good(folder: &Path, arguments: &str) -> serde_json::Value {
-    let output = run(folder, &format!("{arguments} --json")).expect("it runs");
-    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(0), ""), "{arguments}");
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-/// What follows the `s` of each number of each packing's trees, by the text of the file.
+/// The numbers of each packing's trees as the file has them, without the `s`.
 fn texts(path: &Path) -> Result<BTreeMap<usize, Vec<[String; 3]>>> {
     let mut packings: BTreeMap<usize, Vec<[String; 3]>> = BTreeMap::new();
     for line in fs::read_to_string(path)?.lines().skip(1) {
@@ -49,8 +37,8 @@ fn exact(text: &str) -> BigInt {
     digits * BigInt::from(10).pow(shift as u32)
 }
 
-/// That trees are apart as the file has them: the positions exactly as written, and turned vertices to the nearest of
-/// 10^-40, less than what a copy a millionth of a millionth larger takes.
+/// Checks that the trees of a file are apart. Positions are exactly as written. Turned vertices are rounded to 10^-40, and
+/// trees are grown by 10^-12, which exceeds all rounding. Returns the packings' sides.
 #[track_caller]
 fn check_exactly(path: &Path) -> BTreeMap<usize, f64> {
     let tree = Shape::tree();
@@ -92,7 +80,7 @@ fn check_exactly(path: &Path) -> BTreeMap<usize, f64> {
     packings.iter().map(|(count, trees)| (*count, side(trees))).collect()
 }
 
-/// Whether some edge of the first convex polygon has the other one wholly beyond it.
+/// Returns true if an edge of the first convex polygon separates it from the other one.
 fn apart(one: &[[BigInt; 2]], other: &[[BigInt; 2]]) -> bool {
     (0..one.len()).any(|k| {
         let ([a, b], [c, d]) = (&one[k], &one[(k + 1) % one.len()]);
@@ -102,9 +90,9 @@ fn apart(one: &[[BigInt; 2]], other: &[[BigInt; 2]]) -> bool {
 
 #[test]
 fn packed_from_nothing_and_gone_on_with() -> Result {
-    let folder = tempfile::tempdir()?;
-    let (path, file) = (folder.path(), folder.path().join("s.csv"));
-    let first = good(path, "pack --counts 1..4,6 --submission s.csv --steps 700 --starts 2 --seed 3");
+    let folder = Folder::of("overlap");
+    let file = folder.path("s.csv");
+    let first = folder.json("pack --counts 1..4,6 --submission s.csv --steps 700 --starts 2 --seed 3");
     assert_eq!((&first["command"], &first["before"], &first["steps"]), (&"pack".into(), &serde_json::Value::Null, &700.into()));
     let sides = check_exactly(&file);
     assert_eq!(sides.keys().copied().collect::<Vec<_>>(), [1, 2, 3, 4, 6]);
@@ -116,9 +104,9 @@ fn packed_from_nothing_and_gone_on_with() -> Result {
     assert!(check.is_valid() && check.touching.is_empty(), "{check:?}");
 
     // The same once more gives the same file.
-    good(path, "pack --counts 1..4,6 --submission t.csv --steps 700 --starts 2 --seed 3");
+    folder.json("pack --counts 1..4,6 --submission t.csv --steps 700 --starts 2 --seed 3");
     let before = fs::read_to_string(&file)?;
-    assert_eq!(fs::read_to_string(path.join("t.csv"))?, before);
+    assert_eq!(fs::read_to_string(folder.path("t.csv"))?, before);
 
     // Whatever is done, nothing becomes larger, and what isn't asked for stays as it is.
     for (arguments, asked) in [
@@ -127,7 +115,7 @@ fn packed_from_nothing_and_gone_on_with() -> Result {
         ("improve s.csv --counts 1..3 --steps 1 --starts 1 --from t.csv", vec![1, 2, 3]),
     ] {
         let (were, lines) = (check_exactly(&file), texts(&file)?);
-        let object = good(path, arguments);
+        let object = folder.json(arguments);
         let now = check_exactly(&file);
         for (count, side) in &were {
             assert!(now[count] <= *side, "{arguments}: {count}: {} {side}", now[count]);
@@ -142,25 +130,23 @@ fn packed_from_nothing_and_gone_on_with() -> Result {
         }
         assert!(asked.iter().all(|count| now.contains_key(count)));
     }
-    let output = run(path, "improve s.csv --steps 1 --starts 1")?;
-    let text = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && text.contains("1 to 6") && text.contains(", before "), "{text}");
+    let text = folder.good("improve s.csv --steps 1 --starts 1");
+    assert!(text.contains("1 to 6") && text.contains(", before "), "{text}");
     Ok(())
 }
 
 /// Digits of others are theirs, and a file that another one improves takes over its lines.
 #[test]
 fn what_is_not_smaller_stays_digit_by_digit() -> Result {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path();
+    let folder = Folder::of("overlap");
     let two = "002_0,s-0.50,s0.000,s0.0\n002_1,s+0.50,s0.0,s360.00\n";
-    fs::write(path.join("a.csv"), format!("id,x,y,deg\n001_0,s9.0,s-3e0,s90.0\n{two}"))?;
-    fs::write(path.join("b.csv"), "id,x,y,deg\n001_0,s0.10,s0.20,s45.00\n")?;
-    good(path, "improve a.csv --counts 1 --from b.csv --steps 1 --starts 1");
-    let text = fs::read_to_string(path.join("a.csv"))?;
+    folder.write("a.csv", &format!("id,x,y,deg\n001_0,s9.0,s-3e0,s90.0\n{two}"));
+    folder.write("b.csv", "id,x,y,deg\n001_0,s0.10,s0.20,s45.00\n");
+    folder.json("improve a.csv --counts 1 --from b.csv --steps 1 --starts 1");
+    let text = fs::read_to_string(folder.path("a.csv"))?;
     assert!(text.ends_with(two) && text.starts_with("id,x,y,deg\n001_0,s"), "{text}");
     // 45° is the best of a single tree; nothing is smaller by more than rounding.
-    assert!(check_exactly(&path.join("a.csv"))[&1] < 0.813_172_8);
+    assert!(check_exactly(&folder.path("a.csv"))[&1] < 0.813_172_8);
     Ok(())
 }
 
@@ -179,7 +165,7 @@ fn a_series_is_of_different_numbers() -> Result {
     assert_eq!(error(vec![]), Some(PackError::NoCopies));
     assert_eq!(error(vec![(1, None), (0, None)]), Some(PackError::NoCopies));
 
-    // What is saved on the way is valid, and no smaller than what comes of it in the end.
+    // Saved packings are valid.
     let saving = Saving { pause: std::time::Duration::ZERO, share: 1.0 };
     let mut saved = Vec::new();
     let settings = Settings { budget: Budget::Steps(1900), ..settings(vec![(14, None), (2, None), (13, None)]) };
@@ -191,7 +177,7 @@ fn a_series_is_of_different_numbers() -> Result {
             assert!(Check::of(&Packings::one(packing.poses.clone())?, &[Shape::tree()]).is_valid());
         }
     }
-    // Fourteen trees cut out of a lattice: far less than what random starts come to.
+    // Fourteen trees cut out of a lattice: far smaller than from random starts.
     assert!(packed.packings[0].side < 2.5, "{}", packed.packings[0].side);
     let again = Packer::new(&device, settings)?.run_saving(|_| {}, Saving::default(), |_| {})?;
     assert_eq!(again.packings, packed.packings);

@@ -9,7 +9,8 @@ use std::{
 use ndarray::{Array1, Array2, Array3, ArrayD, IxDyn, ShapeBuilder as _, aview1};
 use ndarray_npy::{NpzReader, NpzWriter, WritableElement, read_npy, write_npy};
 use proptest::prelude::*;
-use warpsmith::files::chain;
+use warpsmith::common::Real;
+use warpsmith::common::chain;
 use warpsmith::pcf::{
     Measure, Pcf, PcfError, PcfReal, PcfRef, PcfSet, Point, Repairs,
     barcode::{Bar, Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
@@ -17,7 +18,6 @@ use warpsmith::pcf::{
     io::{self, BarcodeOptions, PcfData},
     l2_inner, lp_distance, lp_norm, random,
 };
-use warpsmith::real::Real;
 use zip::{CompressionMethod, write::SimpleFileOptions};
 
 use crate::{folder::Folder, oracle};

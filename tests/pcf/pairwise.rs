@@ -10,10 +10,10 @@ use std::sync::{
 use ndarray::Array2;
 use proptest::prelude::*;
 use warpsmith::{
+    common::Real,
     device::{Backend, Buffer, Device},
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
     pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, lp_distance, random},
-    real::Real,
 };
 
 use crate::oracle::{self, functions};

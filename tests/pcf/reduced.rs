@@ -120,7 +120,7 @@ fn infinite_distances_come_last() {
     let error = matrix.nearest(&engine, 4, Control::default()).unwrap_err();
     assert_eq!(error, PairwiseError::Nearest { count: 4, others: 3 });
     assert_eq!(error.to_string(), "the 4 nearest functions of each were asked for, of 3");
-    let cancel = warpsmith::engine::Cancel::new();
+    let cancel = warpsmith::common::Cancel::new();
     cancel.cancel();
     let control = Control { cancel: Some(&cancel), ..Control::default() };
     assert_eq!(matrix.row_sums(&engine, control), Err(PairwiseError::Engine(EngineError::Cancelled)));

@@ -14,7 +14,7 @@ use serde_json::Value;
 use warpsmith::{
     device::Device,
     engine::{BegunMatrix, Cancel, Control, Engine, EngineError, PartialMatrix, Parts, Settings},
-    files::Destination,
+    io::files::Destination,
     pcf::{Layout, Pairwise, PairwiseError, PcfSet, io, random},
     ranks,
 };

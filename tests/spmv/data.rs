@@ -5,7 +5,8 @@ use std::{fs, io::ErrorKind, path::Path};
 use proptest::prelude::*;
 use tempfile::tempdir;
 use warpsmith::{
-    files::{FileError, chain},
+    common::chain,
+    io::files::FileError,
     spmv::{Csr, SpmvError, SpmvReal, market},
 };
 

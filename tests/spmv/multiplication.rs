@@ -2,8 +2,8 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 //!
-//! Most matrices here have small integers, of which every sum is exact in both precisions: results must be equal, in
-//! whatever order they were added up. Those of other numbers must be within what rounding can do.
+//! Most matrices here have small integers, whose sums are exact in both precisions: results must be
+//! equal for any order of additions. Those of other numbers must be within what rounding can do.
 
 use proptest::{prelude::*, sample::select};
 use simt::{Executor, Schedule};
@@ -56,7 +56,7 @@ impl Random {
     }
 }
 
-/// How long rows are.
+/// Lengths of rows.
 #[derive(Clone, Copy, Debug)]
 enum Rows {
     /// From none to twice this many.
@@ -146,7 +146,7 @@ fn multiply<T: SpmvReal>(device: &Device, matrix: &Csr<T>, x: &[T], kernel: Spmv
     let on_device = DeviceMatrix::with_kernel(device, matrix, kernel)?;
     assert_eq!((on_device.rows(), on_device.columns(), on_device.nnz()), (matrix.rows(), matrix.columns(), matrix.nnz()));
     let x = device.upload(x)?;
-    // What isn't written shows.
+    // An entry that isn't written shows.
     let mut y = device.upload(&vec![T::from_f64(f64::NAN); matrix.rows()])?;
     on_device.multiply(&stream, &x, &mut y)?;
     let result = stream.download_vec(&y)?;
@@ -365,7 +365,7 @@ fn what_cannot_be_multiplied_is_said() -> Result {
     Ok(())
 }
 
-/// What each rank gets of x, when those that have it send what they pack.
+/// Returns the entries of x that each rank receives, if the others send what they pack.
 fn exchange<T: SpmvReal>(parts: &[Part<T>], x: &[T]) -> Vec<Vec<T>> {
     let packed = |part: &Part<T>| part.pack.iter().map(|&index| x[part.rows.clone()][index as usize]).collect::<Vec<_>>();
     let packed: Vec<_> = parts.iter().map(packed).collect();

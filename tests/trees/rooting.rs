@@ -89,7 +89,7 @@ fn errors_name_the_first_offender() {
     assert_eq!(at(3, &[[0, 1], [1, 0]]), TreeError::Unreachable { vertex: 2, root: 0 });
     assert_eq!(at(4, &[[0, 1], [2, 3], [1, 0]]), TreeError::Repeated { edge: 2, ends: [1, 0], earlier: 0 });
     assert_eq!(each(4, &[[0, 1], [2, 3], [0, 1]]), TreeError::Repeated { edge: 2, ends: [0, 1], earlier: 0 });
-    // Of both directions, one is there twice and another is missing.
+    // One direction is repeated, and another one is missing.
     let skewed = [[0, 1], [1, 2], [1, 2], [1, 0]];
     assert_eq!(at(3, &skewed), TreeError::Repeated { edge: 2, ends: [1, 2], earlier: 1 });
     assert_eq!(at(4, &[[1, 2], [2, 3], [3, 1]]), TreeError::Circle { edge: 2, ends: [3, 1] });
@@ -121,8 +121,8 @@ fn errors_name_the_first_offender() {
 #[test]
 fn a_tour_around_a_circle_is_no_tree() {
     let device = Device::best().unwrap();
-    // Two circles that share vertex 0. Where they take turns around it, one tour goes around both. Two vertices of seven
-    // are left over, so that the edges are as many as a tree's.
+    // Two circles that share vertex 0. If they take turns around it, one tour goes around both. Two
+    // vertices of seven are left over, so that the edges are as many as a tree's.
     let circles = [[0, 1], [0, 3], [0, 2], [0, 4], [1, 2], [3, 4]];
     let error = root(&device, 7, &circles, Roots::At(0)).unwrap_err();
     assert_eq!(error, TreeError::Circle { edge: 4, ends: [1, 2] });

@@ -25,9 +25,9 @@
 //! - a collective is no barrier for the caller's own memory (over a single warp it doesn't even contain one).
 //!
 //! # Cost
-//! A warp's shuffles, one element of storage per warp, one barrier, and then either a read for each warp (up to 8
-//! warps, or a size that isn't a multiple of 32) or one read and another warp's scan. Where the number of threads is a
-//! constant ([`Block::with_threads`]), loops over warps unroll.
+//! A warp's shuffles, one element of storage per warp, one barrier, and then either a read for each
+//! warp (up to 8 warps, or a size that isn't a multiple of 32) or one read and another warp's scan.
+//! If the number of threads is a constant ([`Block::with_threads`]), loops over warps unroll.
 
 use super::{Identity, Op, Scan, warp};
 use cuda_std::{
@@ -91,8 +91,8 @@ impl<T: Shuffle> Block<T> {
         self.threads.div_ceil(WARP_SIZE)
     }
 
-    /// Whether the warps' results are folded by each thread alone, which works for any size, or by each warp together,
-    /// for which it needs its 32 lanes.
+    /// Returns true if each thread alone folds the warps' results, which works for any size, and
+    /// false if each warp does so together, which needs its 32 lanes.
     #[inline(always)]
     const fn fold_alone(self) -> bool {
         self.warps() <= FEW_WARPS || !self.threads.is_multiple_of(WARP_SIZE)
@@ -299,7 +299,7 @@ impl<T: Shuffle> Block<T> {
     }
 }
 
-/// The last of `ITEMS` indices. Without items there is none, and the program doesn't compile.
+/// The last of `ITEMS` indices. Without items, the program doesn't compile.
 const fn last<const ITEMS: usize>() -> usize {
     assert!(ITEMS > 0, "a thread has one item at least");
     ITEMS - 1

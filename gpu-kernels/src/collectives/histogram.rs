@@ -44,8 +44,8 @@ impl Histogram {
         }
     }
 
-    /// Counts an item, and gives its number among those of its bin (in no particular order), from 0. An item in no bin,
-    /// as [`NO_BIN`], isn't counted and gets [`NO_BIN`].
+    /// Counts an item, and returns its number among the items of its bin (in no particular order),
+    /// from 0. An item in no bin, as [`NO_BIN`], isn't counted and gets [`NO_BIN`].
     ///
     /// # Safety
     /// Since the counts were cleared there has been a barrier.
@@ -58,7 +58,7 @@ impl Histogram {
         unsafe { atomic::block::fetch_add(self.counts.add(bin as usize), 1) }
     }
 
-    /// How many items bin `bin` has.
+    /// Returns the number of items in bin `bin`.
     ///
     /// # Safety
     /// `bin` is below the number of bins, and a barrier lies between this and every [`add`](Self::add), before and

@@ -1,7 +1,8 @@
-//! What lies before a tile of a scan in one pass over the data: tiles tell each other their sums through global memory.
+//! Finds the sum before a tile of a scan in one pass over the data: tiles exchange their sums
+//! through global memory.
 //!
-//! Blocks take their tiles from a ticket counter, so that whoever holds a tile knows that all earlier ones are held by
-//! blocks that have started. A GPU never takes a block off before it ends, so waiting for an earlier tile ends.
+//! Blocks take their tiles from a ticket counter, so that all earlier tiles are held by blocks that
+//! have started. A GPU never takes a block off before it ends, so waiting for an earlier tile ends.
 //!
 //! # Protocol
 //! A tile's sums stand in *state words* of 64 bits. A word's upper half is a tag, the scan's *epoch* and what the value
@@ -10,20 +11,22 @@
 //! tag and half of the value. A reader takes the value if both tags are the same, since a tile stores each kind of
 //! value at most once in an epoch.
 //!
-//! Words of another epoch count as empty. So nothing has to be reset between scans over the same state: the host counts
-//! epochs, and clears the words only before it begins again at epoch 1. The ticket counter is set back by whoever draws
-//! the last ticket.
+//! Words of another epoch count as empty. So nothing has to be reset between scans over the same
+//! state: the host counts epochs, and clears the words only before it begins again at epoch 1. The
+//! block that draws the last ticket resets the ticket counter.
 //!
 //! # Two ways to look back
-//! [`Decoupled`] is Merrill and Garland's: a tile publishes its own sum, walks back over its predecessors 32 at a time
-//! by one warp, adding their sums until it meets one that already knows the sum of everything up to and with itself,
-//! and then publishes that of its own. Where it meets that one depends on timing, and with it how the sums are grouped:
+//! [`Decoupled`] is Merrill and Garland's: a tile publishes its own sum, walks back over its
+//! predecessors 32 at a time by one warp, adding their sums until it meets one that already knows
+//! the sum of everything up to and with itself, and then publishes that of its own. The tile at
+//! which it meets that prefix depends on timing, and so does the grouping of the sums: this is
 //! right for integers, but floats would differ from run to run.
 //!
-//! [`Hierarchical`] groups by the tiles' numbers alone: 32 tiles are a group, 32 groups are a group of the next level,
-//! and so on. The last tile of a group publishes the group's sum once it has seen the others'. What lies before a tile
-//! are less than 32 groups at each level. No tile waits for a chain of others, only for its group at each level, so
-//! floats are the same bits each time, at about the same speed.
+//! [`Hierarchical`] groups by the tiles' numbers alone: 32 tiles are a group, 32 groups are a group
+//! of the next level, and so on. The last tile of a group publishes the group's sum once it has
+//! seen the others'. Before a tile there are fewer than 32 groups at each level. No tile waits for
+//! a chain of others, only for its group at each level, so floats are the same bits each time, at
+//! about the same speed.
 
 use super::{
     Identity,
@@ -44,7 +47,7 @@ const UP_TO: u32 = 1;
 
 /// A value that fits in state words: `u32`, `f32` in one, `u64`, `f64` in two.
 pub trait StateValue: Shuffle {
-    /// How many words.
+    /// Number of words.
     const WORDS: usize;
     /// The value's bits.
     fn to_bits(self) -> u64;
@@ -75,8 +78,8 @@ state_values! {
     f64: 2, |v| v.to_bits(), |b| f64::from_bits(b);
 }
 
-/// How many state words a scan over `tiles` tiles needs, whatever its type and way to look back. Linear: about 2.07 per
-/// tile.
+/// Returns the number of state words of a scan over `tiles` tiles, for any type and any way to look
+/// back. Linear: about 2.07 per tile.
 pub const fn state_words(tiles: usize) -> usize {
     let mut groups = tiles;
     let mut words = 2 * groups;

@@ -1,4 +1,5 @@
-//! What the systems' kernels share: reductions, scans, sorting and counting over a warp, a block and the whole device.
+//! Building blocks that the systems' kernels share: reductions, scans, sorting and counting over a
+//! warp, a block and the whole device.
 //!
 //! The layers are CUB's. Each uses those before it:
 //!
@@ -15,9 +16,10 @@
 //! Scans take two forms. The inclusive scan of `x` is `x[0], x[0]∘x[1], ..`: element `i` is of all items up to and with
 //! `i`. The exclusive one is of all items before `i`, and starts with the operator's identity.
 //!
-//! Sources: D. Merrill and M. Garland, *Single-pass Parallel Prefix Scan with Decoupled Look-back*, NVIDIA technical
-//! report NVR-2016-002, 2016; CUB (github.com/NVIDIA/cccl), from which the layers and their names come; W. D. Hillis
-//! and G. L. Steele, *Data Parallel Algorithms*, 1986, for the scan of a warp.
+//! Sources: D. Merrill and M. Garland, *Single-pass Parallel Prefix Scan with Decoupled Look-back*,
+//! NVIDIA technical report NVR-2016-002, 2016; CUB (github.com/NVIDIA/cccl), the source of the
+//! layers and their names; W. D. Hillis and G. L. Steele, *Data Parallel Algorithms*, 1986, for the
+//! scan of a warp.
 
 pub mod block;
 pub mod histogram;

@@ -85,7 +85,7 @@ pub struct Min;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Max;
 
-/// Whether `redux.sync` exists: from `sm_80` on. (The CPU's executor has it, too.)
+/// Returns true if `redux.sync` exists: from `sm_80` on. (The CPU's executor has it, too.)
 #[inline(always)]
 fn has_redux() -> bool {
     !is_gpu() || arch() >= 800

@@ -24,7 +24,7 @@ pub fn compose(first: u32, then: u32) -> u32 {
 /// The map that changes nothing.
 pub const SAME: u32 = 1 << 16;
 
-/// Where a probe leaves its results: one for each item, or each thread.
+/// Destinations of a probe's results: one per item, or per thread.
 #[derive(Debug, Clone, Copy)]
 struct Results<T> {
     reduced: *mut T,
@@ -60,8 +60,8 @@ unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O
 unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
     let index = thread::index_1d() as usize;
     let value = values[index];
-    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier between any two uses of the storage. A
-    // thread writes its own elements.
+    // SAFETY: one-dimensional blocks without threads that have left; a barrier between any two uses
+    // of the storage. A thread writes its own elements.
     unsafe {
         let block = Block::new(storage);
         results.reduced.add(index).write(block.reduce(value, op));
@@ -83,8 +83,8 @@ unsafe fn probe_block_items<T: Shuffle, O: Identity<T>>(values: &[T], op: O, res
     let index = thread::index_1d() as usize;
     let first = index * ITEMS;
     let items: [T; ITEMS] = core::array::from_fn(|i| values[first + i]);
-    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier lies between any two uses of the storage.
-    // A thread writes its own elements.
+    // SAFETY: one-dimensional blocks without threads that have left; a barrier lies between any two
+    // uses of the storage. A thread writes its own elements.
     unsafe {
         let block = Block::new(storage);
         results.reduced.add(index).write(block.reduce_items(items, op));

@@ -1,8 +1,8 @@
 //! The sum, the least or the greatest of an array, by one kernel.
 //!
-//! A number of blocks that depends on the array's length alone each reduce every so-many-th tile and write a partial
-//! result; the block that comes last, by a counter, reduces these. The order in which items meet is therefore fixed,
-//! and the sum of floats the same bits each time and on every device.
+//! A number of blocks that depends on the array's length alone each reduce every so-many-th tile
+//! and write a partial result; the block that comes last, by a counter, reduces these. The order of
+//! additions is therefore fixed, and sums of floats are bit-for-bit reproducible on every device.
 //!
 //! Work is linear in `n`; each item is read once, 16 bytes at a time.
 
@@ -19,13 +19,13 @@ use cuda_std::{SharedArray, atomic, kernel, shared_array, thread};
 /// results don't depend on the device.
 pub const MAX_BLOCKS: usize = 1024;
 
-/// How many blocks reduce `n` items.
+/// Returns the number of blocks that reduce `n` items.
 pub const fn blocks(n: usize) -> usize {
     let tiles = tile::tiles(n);
     if tiles < MAX_BLOCKS { tiles } else { MAX_BLOCKS }
 }
 
-/// Where a reduction leaves its results.
+/// Destinations of a reduction's results.
 #[derive(Debug, Clone, Copy)]
 struct Results<T> {
     partials: *mut T,
@@ -50,7 +50,7 @@ where
     let mut tile = thread::block_idx_x() as usize;
     while tile < tile::tiles(input.len()) {
         let place = Place::<V>::new(tile, input.len());
-        // SAFETY: the array's length is that of the slice, to which nothing writes.
+        // SAFETY: the array's length is that of the slice, and nothing writes to it.
         for round in unsafe { place.load::<T, true>(input.as_ptr(), op.identity()) } {
             for i in 0..V {
                 of_thread[i] = op.apply(of_thread[i], round[i]);
@@ -59,10 +59,10 @@ where
         tile += blocks as usize;
     }
 
-    // SAFETY: one-dimensional blocks of as many threads as a tile wants, of which all threads come here; the flag's
-    // barrier lies between the two uses of the storage. The partial results are written and read by atomics, each
-    // written before its block counts itself as done (release), read after all have (acquire, and for the other threads
-    // the barrier).
+    // SAFETY: one-dimensional blocks of as many threads as a tile wants, and all threads come here;
+    // the flag's barrier lies between the two uses of the storage. The partial results are written
+    // and read by atomics, each written before its block counts itself as done (release), read
+    // after all have (acquire, and for the other threads the barrier).
     unsafe {
         let block = Block::with_threads(storage, threads::<T>());
         let of_block = block.reduce_items(of_thread, op);

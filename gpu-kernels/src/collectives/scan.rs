@@ -22,7 +22,7 @@ use cuda_std::{
 
 pub use super::tile::{TILE, threads, tiles};
 
-/// What a scan leaves behind, and needs again for the next one.
+/// State that one scan leaves for the next one.
 #[derive(Debug, Clone, Copy)]
 struct Control<T> {
     total: *mut T,

@@ -47,17 +47,17 @@ const DIGITS: usize = THREADS as usize;
 /// In place of the digit of an item that isn't there.
 const NO_DIGIT: u32 = u32::MAX;
 
-/// Which bits of the keys a pass sorts by.
+/// The bits of the keys that a pass sorts by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct Digit {
     /// The lowest of them.
     pub shift: u32,
-    /// How many, at most [`MAX_BITS`].
+    /// Their number, at most [`MAX_BITS`].
     pub bits: u32,
 }
 
 impl Digit {
-    /// How many values it has.
+    /// Returns the number of values of the digit.
     #[inline(always)]
     pub const fn values(self) -> u32 {
         1 << self.bits
@@ -69,7 +69,7 @@ impl Digit {
     }
 }
 
-/// How many tiles `n` items have.
+/// Returns the number of tiles of `n` items.
 pub const fn tiles(n: usize) -> usize {
     n.div_ceil(TILE)
 }

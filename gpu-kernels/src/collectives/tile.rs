@@ -1,9 +1,10 @@
 //! Tiles: 4096 consecutive items that a block holds in registers, 64 bytes per thread.
 //!
-//! A block has 256 threads for items of 4 bytes and 512 for items of 8. Each of its warps takes as many consecutive
-//! items, in four rounds: in each, its lanes load 16 consecutive bytes each, so that a round is 512 consecutive bytes
-//! of memory, and a thread's items of one round are neighbours. Lanes in order and rounds in order are therefore the
-//! order of the items, and a scan needs no exchange through shared memory.
+//! A block has 256 threads for items of 4 bytes and 512 for items of 8. Each of its warps takes an
+//! equal number of consecutive items, in four rounds: in each round, its lanes load 16 consecutive
+//! bytes each, so that a round is 512 consecutive bytes of memory, and a thread's items of one
+//! round are neighbours. Lanes in order and rounds in order are therefore the order of the items,
+//! and a scan needs no exchange through shared memory.
 
 use cuda_std::{
     F32x4, F64x2, I32x4, U32x4, U64x2, mem, thread,
@@ -55,11 +56,11 @@ elements! {
     f64: F64x2(x, y) 2;
 }
 
-/// Where the items of one thread in a tile lie: `V` in each of the [`ROUNDS`] rounds.
+/// The places of one thread's items in a tile: `V` in each of the [`ROUNDS`] rounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<const V: usize> {
     first: usize,
-    /// How many items the array has from the tile's start on, at most `TILE`.
+    /// Number of the array's items from the tile's start on, at most `TILE`.
     valid: u32,
     /// The thread's first item in the tile.
     own: u32,
@@ -81,7 +82,7 @@ impl<const V: usize> Place<V> {
         }
     }
 
-    /// Whether all the tile's items exist.
+    /// Returns true if all the tile's items exist.
     #[inline(always)]
     const fn is_full(self) -> bool {
         self.valid == TILE as u32
@@ -156,7 +157,7 @@ impl<const V: usize> Place<V> {
     }
 }
 
-/// Whether vectors can lie at multiples of 16 bytes from `array`.
+/// Returns true if `array` is aligned for vectors of 16 bytes.
 #[inline(always)]
 fn is_aligned<T>(array: *const T) -> bool {
     array.addr().is_multiple_of(16)

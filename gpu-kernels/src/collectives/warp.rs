@@ -29,9 +29,9 @@ impl Lanes {
         Lanes { count }
     }
 
-    /// The lanes that exist of the calling thread's warp, in a block of `threads` threads: fewer than 32 in the last
-    /// warp of a block whose size isn't a multiple of 32. Where `threads` is a constant that is one, the compiler knows
-    /// that all exist.
+    /// The lanes that exist of the calling thread's warp, in a block of `threads` threads: fewer
+    /// than 32 in the last warp of a block whose size isn't a multiple of 32. If `threads` is a
+    /// constant multiple of 32, the compiler knows that all lanes exist.
     #[inline(always)]
     pub fn of_block(threads: u32) -> Self {
         if threads.is_multiple_of(WARP_SIZE) {
@@ -41,7 +41,7 @@ impl Lanes {
         Lanes { count: left.clamp(1, WARP_SIZE) }
     }
 
-    /// How many.
+    /// Returns the number of lanes.
     #[inline(always)]
     pub const fn count(self) -> u32 {
         self.count
@@ -53,7 +53,7 @@ impl Lanes {
         FULL_MASK >> (WARP_SIZE - self.count)
     }
 
-    /// Whether they are all 32.
+    /// Returns true if they are all 32.
     #[inline(always)]
     pub const fn is_full(self) -> bool {
         self.count == WARP_SIZE
@@ -83,7 +83,7 @@ pub fn reduce<T: Shuffle, O: Op<T>>(lanes: Lanes, value: T, op: O) -> T {
     if lanes.is_full() {
         while distance < WARP_SIZE {
             let other = shuffle_xor(FULL_MASK, result, distance);
-            // Where the operator commutes, the compiler sees that both are the same.
+            // If the operator commutes, the compiler sees that both are the same.
             result = if lane & distance == 0 { op.apply(result, other) } else { op.apply(other, result) };
             distance *= 2;
         }

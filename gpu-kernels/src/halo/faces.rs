@@ -6,7 +6,7 @@
 use super::Brick;
 use cuda_std::prelude::*;
 
-/// Where element `index` of an array of faces comes from or goes to.
+/// Returns the index of the cell that element `index` of an array of faces is copied from or to.
 #[inline(always)]
 fn place(brick: Brick, dimension: u32, first: u32, ghost: bool, index: u32) -> usize {
     let len = brick.face_len(dimension);

@@ -31,13 +31,13 @@ pub struct Brick {
 pub const MAX_EXTENT: u32 = 1 << 14;
 
 impl Brick {
-    /// How far apart neighbours in y are.
+    /// Stride between neighbours in y, in cells.
     #[inline(always)]
     pub const fn row(self) -> usize {
         self.nx as usize + 2
     }
 
-    /// How far apart neighbours in z are.
+    /// Stride between neighbours in z, in cells.
     #[inline(always)]
     pub const fn plane(self) -> usize {
         self.row() * (self.ny as usize + 2)
@@ -53,7 +53,7 @@ impl Brick {
         self.nx as usize * self.ny as usize * self.nz as usize
     }
 
-    /// Where a cell lies in the array.
+    /// Returns the index of a cell in the array.
     #[inline(always)]
     pub const fn at(self, x: u32, y: u32, z: u32) -> usize {
         (z as usize + 1) * self.plane() + (y as usize + 1) * self.row() + x as usize + 1
@@ -69,9 +69,9 @@ impl Brick {
         }
     }
 
-    /// Where cell `index` of a face lies in the array: of the brick's outermost cells in this dimension, or of the
-    /// ghost cells beyond them; on the side of 0, or on the other (`high`). The earlier of the other two dimensions is
-    /// the faster.
+    /// Returns the index in the array of cell `index` of a face across `dimension`: on the side of
+    /// 0, or on the other side (`high`). The face is the brick's outermost layer, or the ghost
+    /// cells beyond it (`ghost`). Of the other two dimensions, the earlier is the faster.
     #[inline(always)]
     pub const fn face_at(self, dimension: u32, high: bool, ghost: bool, index: u32) -> usize {
         let (extent, stride, width, inner, outer) = match dimension {
@@ -125,7 +125,7 @@ impl Brick {
     }
 }
 
-/// How many outermost layers an extent has.
+/// Returns the number of outermost layers of an extent.
 #[inline(always)]
 const fn two(extent: u32) -> u32 {
     if extent < 2 { extent } else { 2 }

@@ -54,7 +54,7 @@ const LOADS: usize = 4;
 /// Vectors that a thread of [`partition()`] loads at a time.
 const AHEAD: usize = 2;
 
-/// How a list's elements are cut into windows and tiles.
+/// A cut of a list's elements into windows and tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct Cut {
     /// The number of elements.
@@ -66,13 +66,14 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// How many windows there are.
+    /// Returns the number of windows.
     #[inline(always)]
     pub const fn windows(self) -> u32 {
         self.n.div_ceil(1 << self.window_bits)
     }
 
-    /// Whether all of these are elements of one window, as in most vectors of a list whose neighbours lie side by side.
+    /// Returns true if all of these are elements of one window, as in most vectors of a list whose
+    /// neighbours lie side by side.
     #[inline(always)]
     const fn is_of_one_window(self, [a, b, c, d]: [u32; 4]) -> bool {
         ((a ^ b) | (a ^ c) | (a ^ d)) >> self.window_bits == 0 && a < self.n && b < self.n && c < self.n && d < self.n
@@ -96,7 +97,8 @@ pub const fn walk_shared(value: usize) -> usize {
     WALK_THREADS as usize * (chunk + size_of::<u32>())
 }
 
-/// The most chunks that a list of `n` elements in `units` takes, `passed` of which are heads that are splitters.
+/// Returns the most chunks of a list of `n` elements in `units`, with `passed` heads that are
+/// splitters.
 pub const fn max_chunks(n: usize, units: usize, passed: usize) -> usize {
     (n + passed) / CHUNK_ELEMENTS + units
 }
@@ -125,22 +127,23 @@ pub fn join<V: Value>(next: &[i32], weights: &[V], mut joined: DisjointSlice<<V 
     }
 }
 
-/// Where [`walk()`] writes.
+/// Destinations of [`walk()`].
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Chunks<V> {
     /// Result: the elements in order of the list, in chunks.
     pub vectors: *mut I32x4,
     /// Result: with weights, the offset of the element at the same place in `vectors`.
     pub values: *mut V,
-    /// How many chunks are used, and how many units were begun. Both must start at 0.
+    /// Number of chunks in use, and of units that were begun. Both must start at 0.
     pub counters: *mut u32,
-    /// How many chunks there is room for. A good list needs at most [`max_chunks`]; the walks of a bad one that would
-    /// take more are cut off.
+    /// Capacity in chunks. A good list needs at most [`max_chunks`]; the walks of a bad one that
+    /// would take more are cut off.
     pub capacity: u32,
 }
 
-/// Step 2: walks the sublists, and writes their elements in chunks. Threads draw units until there are none. With
-/// `joined` (else it is empty) the successors are taken from there, with the weights.
+/// Step 2: walks the sublists, and writes their elements in chunks. Threads draw units until all
+/// are begun. With `joined` (else it is empty) the successors are taken from there, with the
+/// weights.
 ///
 /// # Safety
 /// `chunks` must have room as it says, `joined` be empty or as long as `next`, the arrays of nodes and `bases` as long
@@ -260,9 +263,10 @@ unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: 
     }
 }
 
-/// Bins the pairs of a tile by window, and writes each bin in one run: `words(k)` are the elements of the thread's vector
-/// `k`, `n` or more for none, and `pairs_of(k)` are they with what goes to them. Both are asked for once: a tile is larger
-/// than what registers could hold of it, and comes from the L2 cache the second time.
+/// Bins the pairs of a tile by window, and writes each bin in one run: `words(k)` are the elements
+/// of the thread's vector `k`, `n` or more for none, and `pairs_of(k)` are they with what goes to
+/// them. Both are called once per vector: a tile is larger than the registers, and comes from the
+/// L2 cache the second time.
 ///
 /// # Safety
 /// As for [`partition()`]: its arrays, its launch.
@@ -305,7 +309,58 @@ unsafe fn bin<V: Value>(
         }
         thread::sync_threads();
 
-        // Where each bin starts in the tile, and how far it moves from there to its window.
+        let total = place_bins([places, moves], filled, cut);
+        let stage = |of_vector: [(u32, V); 4]| {
+            let put = |place: u32, (element, value): (u32, V)| staged.add(place as usize).write(V::record(element as i32, value));
+            if cut.is_of_one_window(of_vector.map(|(element, _)| element)) {
+                let first = claim(of_vector[0].0, 4);
+                let [a, b, c, d] = of_vector;
+                put(first, a);
+                put(first + 1, b);
+                put(first + 2, c);
+                put(first + 3, d);
+            } else {
+                let _ = of_vector.map(|pair| {
+                    if pair.0 < cut.n {
+                        put(claim(pair.0, 1), pair)
+                    }
+                });
+            }
+        };
+        let mut k = 0;
+        while k < vectors {
+            let _ = [pairs_of(k), pairs_of(k + 1)].map(stage);
+            k += AHEAD;
+        }
+        thread::sync_threads();
+        let mut place = thread as u32;
+        while place < total {
+            let pair = *staged.add(place as usize);
+            let window = V::parts(pair).0 as u32 >> cut.window_bits;
+            let target = (*moves.add(window as usize)).wrapping_add(place);
+            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then
+            // write one place.
+            if target < cut.n {
+                mem::store_relaxed(pairs.add(target as usize), pair);
+            }
+            place += threads;
+        }
+    }
+}
+
+/// Replaces the counts of the tile's bins, in `places`, by their starts in the tile, and claims room for them in their
+/// windows: `moves` gets the distance from there to the window. Returns the number of the tile's pairs.
+///
+/// # Safety
+/// All threads of the block are here, after a barrier. `places` and `moves` have an element of shared memory per window,
+/// and `filled` has a counter per window that is changed by atomics alone.
+#[inline(always)]
+unsafe fn place_bins([places, moves]: [*mut u32; 2], filled: *mut u32, cut: Cut) -> u32 {
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x());
+    let windows = cut.windows() as usize;
+    // SAFETY: threads write places of their own, and a barrier lies between the writes of one stage and the reads of the
+    // next.
+    unsafe {
         let mut own = 0;
         for k in 0..BINS_PER_THREAD {
             let bin = thread * BINS_PER_THREAD + k;
@@ -333,41 +388,7 @@ unsafe fn bin<V: Value>(
             bin += threads as usize;
         }
         thread::sync_threads();
-        let stage = |of_vector: [(u32, V); 4]| {
-            let put = |place: u32, (element, value): (u32, V)| staged.add(place as usize).write(V::record(element as i32, value));
-            if cut.is_of_one_window(of_vector.map(|(element, _)| element)) {
-                let first = claim(of_vector[0].0, 4);
-                let [a, b, c, d] = of_vector;
-                put(first, a);
-                put(first + 1, b);
-                put(first + 2, c);
-                put(first + 3, d);
-            } else {
-                let _ = of_vector.map(|pair| {
-                    if pair.0 < cut.n {
-                        put(claim(pair.0, 1), pair)
-                    }
-                });
-            }
-        };
-        let mut k = 0;
-        while k < vectors {
-            let _ = [pairs_of(k), pairs_of(k + 1)].map(stage);
-            k += AHEAD;
-        }
-        thread::sync_threads();
-        let mut place = thread as u32;
-        while place < scan.total {
-            let pair = *staged.add(place as usize);
-            let window = V::parts(pair).0 as u32 >> cut.window_bits;
-            let target = (*moves.add(window as usize)).wrapping_add(place);
-            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then
-            // write one place.
-            if target < cut.n {
-                mem::store_relaxed(pairs.add(target as usize), pair);
-            }
-            place += threads;
-        }
+        scan.total
     }
 }
 
@@ -424,10 +445,12 @@ pub unsafe fn partition<V: Value>(
             head = based(bases, words[0] as i32, offset);
             list = words[0].wrapping_sub(bases.len() as u32);
         }
-        // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before the elements. What
-        // comes before the sublist, or where elements are counted, before its place in the chunk:
+        // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before
+        // the elements. The sum before the sublist, or, if elements are counted, before its place
+        // in the chunk:
         let before = warp::shuffle_idx(warp::FULL_MASK, head, head_lane);
-        // In a forest: the number of the list of the chunk's first element, and the places at which lists start.
+        // In a forest: the list number of the chunk's first element, and the places of the lists'
+        // starts.
         let mut starts = 0;
         if size_of::<V>() == 8 && is_counted {
             list = warp::shuffle_idx(warp::FULL_MASK, list, head_lane);
@@ -541,9 +564,9 @@ unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut, part_bits: u32) -> (*co
     let first = (part as usize) << part_bits;
     let size = (pairs.len() - first).min(1 << part_bits);
     let values = dynamic_shared::<V>();
-    // Of a bad list that is trusted, two pairs may have one place.
-    // SAFETY: the launch gives room for a part's values, and places are below the part's size; all writes before the
-    // barrier are atomic, and reads follow it; the window lies in `pairs`.
+    // With a bad list that is trusted, two pairs may have one place. SAFETY: the launch gives room
+    // for a part's values, and places are below the part's size; all writes before the barrier are
+    // atomic, and reads follow it; the window lies in `pairs`.
     unsafe {
         let put = |pair: V::Record| {
             let (element, value) = V::parts(pair);

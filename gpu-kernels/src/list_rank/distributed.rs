@@ -33,7 +33,7 @@ const NOWHERE: u32 = (1 << 31) - 1;
 pub struct Blocks {
     /// All indices.
     pub n: u64,
-    /// Those of a block.
+    /// Threads of a block.
     pub block: u64,
     /// `(2^64 - 1) / block`: dividing is multiplying by it, and one correction.
     inverse: u64,
@@ -63,12 +63,12 @@ impl Blocks {
         (rank as u64 * self.block).min(self.n)
     }
 
-    /// How many indices a rank has.
+    /// Returns the number of indices of a rank.
     pub fn len(self, rank: usize) -> usize {
         (self.first(rank + 1) - self.first(rank)) as usize
     }
 
-    /// Whether there are none at all.
+    /// Returns true if there are no indices.
     pub fn is_empty(self) -> bool {
         self.n == 0
     }
@@ -81,7 +81,7 @@ pub struct Traveller {
     pub origin: u64,
     /// The weights of the elements that it has passed, and what came before them. Below 2^48.
     pub sum: u64,
-    /// Where it goes: the number of an element on the rank that has it. Below 2^31.
+    /// Its next element, numbered on the rank that has it. Below 2^31.
     pub element: u32,
 }
 
@@ -100,15 +100,17 @@ impl Traveller {
     }
 }
 
-/// What a rank's travellers found out.
+/// Findings of a rank's travellers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Findings {
-    /// Where the traveller came from that came to the end of the list, and the sum of the weights that it passed.
+    /// Origin of the traveller that reached the end of the list, and the sum of the weights that it
+    /// passed.
     pub last: u64,
     /// See `last`.
     pub sum: u64,
-    /// The splitter to which the traveller from the head came, and 1; 0 where it came to none here.
+    /// The number, plus 1, of the splitter that the traveller from the head reached; 0 if it
+    /// reached none here.
     pub first: u32,
     /// Travellers that came to an end.
     pub ends: u32,
@@ -132,21 +134,21 @@ pub struct Part<'a> {
 /// Travellers, and where they go when a launch is done.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Travellers {
-    /// Those that walk, by which they are replaced when they leave.
+    /// The walking travellers; a traveller that leaves is stored in the place of its former state.
     pub all: *mut U64x2,
-    /// Result: to which rank each leaves, or [`NOBODY`].
+    /// Result: the rank that each leaves for, or [`NOBODY`].
     pub targets: *mut u32,
     /// Result, added: how many leave to each rank.
     pub leaving: *mut u32,
-    /// How many there are.
+    /// Number of travellers.
     pub count: u32,
-    /// How many ranks there are.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Whether they stand at the splitters that they come from.
+    /// 1 if they are at the splitters that they come from.
     pub start: u32,
 }
 
-/// What a launch walks through.
+/// The part of the list that a launch walks through.
 #[derive(Clone, Copy)]
 struct Land<'a> {
     part: Part<'a>,
@@ -221,7 +223,7 @@ unsafe fn travel(
     }
 }
 
-/// Replaces each traveller by what it is when it leaves, if it does, and counts those that leave.
+/// Replaces each traveller by its state when it leaves, if it leaves, and counts the leaving ones.
 ///
 /// # Safety
 /// One traveller for each thread, in blocks of [`THREADS`] with four bytes of dynamic shared memory for each rank.
@@ -273,8 +275,9 @@ unsafe fn travel_all(land: &Land<'_>, travellers: Travellers, visit: impl Fn(u32
     }
 }
 
-/// Walks the travellers, and tells each splitter at which one ends where that came from (a splitter's number among all,
-/// or [`TAIL`] for the head) and the sum of the weights on the way. `before` must start as [`UNREACHED`].
+/// Walks the travellers, and tells each splitter that one reaches the origin of that traveller (a
+/// splitter's number among all, or [`TAIL`] for the head) and the sum of the weights on the way.
+/// `before` must start as [`UNREACHED`].
 ///
 /// # Safety
 /// One traveller for each thread, in blocks of [`THREADS`] with four bytes of dynamic shared memory for each rank. The
@@ -322,7 +325,8 @@ pub unsafe fn number(
     findings: *mut Findings,
     sums: *mut i64,
 ) {
-    // SAFETY: visits are of the part's elements, of which there are as many sums (this kernel's contract).
+    // SAFETY: visits are of the part's elements, and each element has a sum (this kernel's
+    // contract).
     let visit = |element: u32, sum: u64| unsafe { mem::store_relaxed(sums.add(element as usize), sum as i64) };
     let land = Land { part, blocks, splitters, findings };
     // SAFETY: this kernel's contract.
@@ -400,8 +404,9 @@ pub unsafe fn sum_successors(next: &[i64], sum: *mut u64) {
     }
 }
 
-/// The list of one rank's 32-bit indices from one of all ranks' parts, one after the other: `starts[r]` is where that
-/// of rank `r` begins. What is in no part becomes -2, which is no successor.
+/// The list of one rank's 32-bit indices from one of all ranks' parts, one after the other:
+/// `starts[r]` is where that of rank `r` begins. Indices in no part become -2, which is no
+/// successor.
 #[kernel(max_threads = 256)]
 pub fn narrow(next: &[i64], blocks: Blocks, starts: &[u32], mut narrow: DisjointSlice<i32>) {
     for (i, narrow) in narrow.grid_stride_mut() {
@@ -418,9 +423,9 @@ pub fn narrow(next: &[i64], blocks: Blocks, starts: &[u32], mut narrow: Disjoint
     }
 }
 
-/// Has each element claim its successor's rank, for [`confirm()`]: a traveller with that rank for the one to which it
-/// goes, from element `from` on, one for each thread; and the count of those that leave to each rank, this one too. The
-/// last element claims that it is the last.
+/// Claims each element's successor's rank, for [`confirm()`]: makes a traveller with that rank for
+/// its next element, from element `from` on, one for each thread; and the count of those that leave
+/// to each rank, this one too. The last element claims that it is the last.
 ///
 /// # Safety
 /// As for [`measure()`]; there are as many elements from `from` on as travellers, and `ranks` has as many as the part.

@@ -1,4 +1,4 @@
-//! Lists to rank, of which each element is known without the others.
+//! Generated lists whose elements can be computed independently.
 
 use cuda_std::prelude::*;
 
@@ -34,7 +34,7 @@ impl Permutation {
         (index >> self.half, index & ((1 << self.half) - 1))
     }
 
-    /// Where `index` goes. `index` must be below `n`.
+    /// Returns the image of `index`. `index` must be below `n`.
     #[inline(always)]
     pub fn apply(&self, mut index: u64) -> u64 {
         loop {
@@ -49,7 +49,7 @@ impl Permutation {
         }
     }
 
-    /// Where `index` comes from. `index` must be below `n`.
+    /// Returns the preimage of `index`. `index` must be below `n`.
     #[inline(always)]
     pub fn invert(&self, mut index: u64) -> u64 {
         loop {
@@ -77,9 +77,9 @@ pub fn mix(mut value: u64) -> u64 {
 /// ... The last run, if shorter, stays last.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Runs {
-    /// How many elements there are.
+    /// Number of elements.
     pub n: u64,
-    /// How many make a run.
+    /// Number of elements per run.
     pub run: u64,
 }
 
@@ -95,7 +95,7 @@ impl Runs {
         if number < self.n / self.run { runs(number) * self.run + index % self.run } else { index }
     }
 
-    /// How many elements come before this one.
+    /// Returns the number of elements before this one.
     #[inline(always)]
     pub fn rank(self, order: Permutation, element: u64) -> u64 {
         self.place(element, |number| order.invert(number))

@@ -23,8 +23,8 @@ pub mod prepare;
 pub mod splitters;
 pub mod walk;
 
-/// What ranks add up: `i32` (plain ranks, and weights), `i64` (the same, and ranks in forests), `f32`, `f64`. Integers
-/// wrap.
+/// The type of the sums: `i32` (plain ranks, and weights), `i64` (the same, and ranks in forests),
+/// `f32`, `f64`. Integers wrap.
 pub trait Value: mem::Word + atomic::Value + warp::Shuffle + bytemuck::Pod + Send + Sync + 'static {
     /// The sum of nothing.
     const ZERO: Self;
@@ -34,8 +34,8 @@ pub trait Value: mem::Word + atomic::Value + warp::Shuffle + bytemuck::Pod + Sen
     fn plus(self, other: Self) -> Self;
     /// The sum over so many elements where each counts for one.
     fn count(elements: i32) -> Self;
-    /// What comes before the head of list number `list`: nothing. An `i64` holds the list's number in its upper half,
-    /// so that the ranks in a forest are `i64`s.
+    /// Returns the sum before the head of list number `list`: zero. An `i64` holds the list's
+    /// number in its upper half, so that the ranks in a forest are `i64`s.
     fn head(list: u32) -> Self;
     /// The record of an index and a value.
     fn record(index: i32, value: Self) -> Self::Record;
@@ -112,13 +112,13 @@ pub const ABSENT: i32 = -3;
 /// In a record in place of a sublist: nothing was recorded.
 pub const NONE: i32 = -1;
 
-/// What a ranking finds out about the list on its way.
+/// Findings of a ranking about the list.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Status {
     /// Elements on the lists that start at the given heads, together.
     pub ranked: u64,
-    /// How many of those lists were followed to their end.
+    /// Number of these lists that were followed to their end.
     pub ends: u32,
     /// Walks that met an index out of range.
     pub out_of_range: u32,
@@ -132,8 +132,8 @@ pub struct Status {
     pub reserved: u32,
 }
 
-/// What a valid list or forest comes to. Steps that read what walks have left do nothing where it comes to anything
-/// else: a bad list leaves memory that nobody has written.
+/// Counts of a valid list or forest. Steps that read what walks have left do nothing where it comes
+/// to anything else: a bad list leaves memory that nobody has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct Expected {
     /// The elements; 0 for no such check.

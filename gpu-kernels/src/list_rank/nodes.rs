@@ -120,8 +120,8 @@ pub unsafe fn solve<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>
     }
 }
 
-/// Hands the bases of one level's nodes to the nodes of the level below, from the records of the walk over these. Where
-/// there are `lengths`, does as [`tally()`] on the way. Any grid of whole warps.
+/// Hands the bases of one level's nodes to the nodes of the level below, from the records of the
+/// walk over these. With `lengths`, also does the work of [`tally()`]. Any grid of whole warps.
 ///
 /// # Safety
 /// `bases` must be as long as `visits`, as `next` and `lengths` are unless they are empty; it must not overlap any other,
@@ -158,7 +158,8 @@ pub unsafe fn expand<V: Value>(
     }
 }
 
-/// Adds up the elements and the ends of the sublists that have a base: those to which a head leads.
+/// Adds up the elements and the ends of the sublists that have a base, because a head leads to
+/// them.
 ///
 /// # Safety
 /// The arrays must have the same length, and `status` be valid for atomic access. Blocks are whole warps.

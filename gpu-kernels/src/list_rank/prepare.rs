@@ -9,19 +9,19 @@ use crate::collectives::{
     block::{Block, STORAGE},
 };
 
-/// How far the search for a head is. All 0 between searches.
+/// Progress of the search for a head. All 0 between searches.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct HeadSearch {
     /// The sum of the successors.
     pub sum: i64,
-    /// How many blocks have added theirs.
+    /// Number of blocks that have added their sums.
     pub blocks: u32,
     /// Always 0: pads the structure.
     pub reserved: u32,
 }
 
-/// Where lists start.
+/// The start of a list, given or to be found.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Start<'a> {
     /// The list whose head is to be found, or nothing.
@@ -39,9 +39,10 @@ pub const READ_BLOCKS: u32 = 6;
 /// Vectors of successors that a thread loads at a time.
 const LOADS: usize = 4;
 
-/// What a ranking starts with: no node has a base or a visit, nothing is counted. A head is found by the sum of all
-/// successors: in a list, every element but the head is the successor of one other, so that the head is what the sum lacks
-/// from `n (n - 1) / 2`; 0 where that gives none (the list is bad then). Any grid of whole warps.
+/// Initialises a ranking: no node has a base or a visit, nothing is counted. A head is found by the
+/// sum of all successors: in a list, every element but the head is the successor of one other, so
+/// that the head is what the sum lacks from `n (n - 1) / 2`; 0 where that gives none (the list is
+/// bad then). Any grid of whole warps.
 ///
 /// # Safety
 /// `start.search` must be valid for atomic access, and all 0; `start.next` aligned to 16 bytes; `status` and `start.heads`
@@ -155,8 +156,8 @@ pub unsafe fn mark_successors(next: &[i32], first: u32, count: u32, marked: *mut
     }
 }
 
-/// How many elements of each word of [`mark_successors()`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32
-/// w + 32` below `n`.
+/// Counts the heads in each word of the bitmap of [`mark_successors()`]: `counts[w]` of the
+/// elements `32 w .. 32 w + 32` below `n`.
 #[kernel(max_threads = 256)]
 pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     let word = thread::index_1d();

@@ -1,4 +1,4 @@
-//! Which elements start sublists.
+//! Splitters: the elements that start sublists.
 //!
 //! - *First*: elements 0, 1, ... (the document's choice). Even on random lists only: on a sequential one a single
 //!   thread walks nearly all.
@@ -6,13 +6,13 @@
 //!   gives. No regular list can follow the hash, so that the gaps between splitters are geometrically distributed on
 //!   any list that doesn't know the seed, and bounded by two groups on sequential and reversed ones.
 //!
-//! Whether an element is a splitter, and which, takes a handful of integer operations and no memory access.
+//! Finding the splitter of an element takes a handful of integer operations and no memory access.
 
 /// Splitters by rule. Both host and device compute with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, cuda_std::KernelParam)]
 pub struct Splitters {
-    /// How many numbers there are; in the last group the place may lie past the end, so that one may stand for no
-    /// element.
+    /// Number of splitters. In the last group the place may be past the end, so that the last one
+    /// may stand for no element.
     pub count: u32,
     /// Elements per group; 0 for the rule *first*.
     pub group: u32,
@@ -21,7 +21,7 @@ pub struct Splitters {
     pub magic: u32,
     /// `s - 1`: how far to shift the product's high word.
     pub shift: u32,
-    /// Of the hash.
+    /// Seed of the hash.
     pub seed: u32,
 }
 

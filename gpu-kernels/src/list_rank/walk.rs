@@ -1,8 +1,9 @@
 //! Step 2: walk the sublists.
 //!
-//! Sublist `j` starts at splitter `j`, or for `j >= splitters` at a head, and goes up to the next splitter or the end.
-//! What a walk sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one
-//! comparison per step) ends a walk in a circle after less than three times its length.
+//! Sublist `j` starts at splitter `j`, or for `j >= splitters` at a head, and goes up to the next
+//! splitter or the end. Walks are bounded: an index out of range ends it, and Brent's cycle
+//! detection (one comparison per step) ends a walk in a circle after less than three times its
+//! length.
 //!
 //! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an
 //! element is stored by [`mem::store_relaxed`].
@@ -11,12 +12,12 @@ use cuda_std::prelude::*;
 
 use super::{ABSENT, BROKEN, NONE, Status, TAIL, Value, add_up, splitters::Splitters};
 
-/// Where walks start, and what they leave of each sublist.
+/// Starts of the walks, and the nodes that they leave.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Nodes<'a, V> {
-    /// The elements at which lists start.
+    /// The first elements of lists.
     pub heads: &'a [i32],
-    /// How many lists, one after another, are walked as one piece of work.
+    /// Number of lists that are walked one after another, as one piece of work.
     pub heads_per_unit: u32,
     /// Result, for each splitter's sublist: its successor.
     pub next: *mut i32,
@@ -24,22 +25,22 @@ pub struct Nodes<'a, V> {
     pub length: *mut i32,
     /// Result: the sum over them.
     pub sum: *mut V,
-    /// What is wrong with the list, and what the heads' sublists come to.
+    /// Errors of the list, and counts of the heads' sublists.
     pub status: *mut Status,
 }
 
 /// One walk.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<V> {
-    /// Where it is.
+    /// The present element.
     pub element: u32,
-    /// What was loaded there: the successor and the value.
+    /// The loaded successor and value.
     loaded: (i32, V),
-    /// How many elements it has passed.
+    /// Number of elements passed.
     pub length: i32,
     /// The sum over them.
     pub sum: V,
-    /// Brent's detection: an earlier element, and the length at which the next is saved.
+    /// Brent's cycle detection: an earlier element, and the length at which the next one is saved.
     saved: u32,
     next_save: i32,
 }
@@ -62,8 +63,8 @@ impl<V: Value> Walk<V> {
         loaded
     }
 
-    /// Passes the element, of which `(next, value)` was loaded; returns where the walk ended, if it did: the splitter's
-    /// number, [`TAIL`] or [`BROKEN`].
+    /// Passes the element with the loaded `(next, value)`. If the walk ends, returns its end: the
+    /// splitter's number, [`TAIL`] or [`BROKEN`].
     ///
     /// # Safety
     /// `status` is valid for atomic access.
@@ -102,7 +103,7 @@ impl<V: Value> Walk<V> {
 pub(super) struct Units<'a, V: Value> {
     pub nodes: Nodes<'a, V>,
     pub splitters: Splitters,
-    /// Where a list goes on that a head's sublist ends in: what comes before the splitter.
+    /// The base of a splitter at which a head's sublist ends.
     pub bases: *mut V::Record,
     pub n: u32,
 }
@@ -112,9 +113,9 @@ pub(super) struct Units<'a, V: Value> {
 pub(super) struct Unit<V> {
     /// The sublist that is being walked.
     pub sublist: u32,
-    /// How many of the unit's lists come after it.
+    /// Number of the unit's lists after it.
     rest: u32,
-    /// Whether the walk stands at a head.
+    /// True if the walk is at a head.
     at_head: bool,
     pub walk: Walk<V>,
     /// Elements on heads' sublists, and lists that ended on them.
@@ -142,7 +143,7 @@ impl<V: Value> Unit<V> {
 }
 
 impl<V: Value> Units<'_, V> {
-    /// How many there are.
+    /// Number of units.
     #[inline(always)]
     pub fn count(&self) -> u32 {
         self.splitters.count + (self.nodes.heads.len() as u32).div_ceil(self.nodes.heads_per_unit)
@@ -294,7 +295,8 @@ unsafe fn walk_all<V: Value>(units: &Units<'_, V>, load: impl Fn(u32) -> (i32, V
     }
 }
 
-/// The successor and the value of each element, in two arrays. Where there are no weights, elements are counted.
+/// The successor and the value of each element, in two arrays. Without weights, elements are
+/// counted.
 #[inline(always)]
 fn load_two<V: Value>(next: &[i32], weights: &[V], element: u32) -> (i32, V) {
     let element = element as usize;

@@ -1,8 +1,8 @@
 //! A product of matrices on tensor cores: halves in, single precision out.
 //!
-//! A block computes a square of C. It goes along A's rows and B's columns in steps, for each of which it has a part of
-//! both in shared memory; copies for the next steps are under way meanwhile. Of the square, each warp has a quarter, in
-//! fragments that stay in its registers.
+//! A block computes a square of C. It goes along A's rows and B's columns in steps, with a part of
+//! both in shared memory for each step; copies for the next steps are under way meanwhile. Of the
+//! square, each warp has a quarter, in fragments that stay in its registers.
 //!
 //! In shared memory, the words of 16 bytes in a row change places with each other, so that eight rows at one column,
 //! which is what an instruction loads, lie in different banks.
@@ -18,9 +18,9 @@ pub const THREADS: u32 = 128;
 /// Bytes of dynamic shared memory of a block.
 pub const SHARED: usize = STAGES * 2 * STAGE * size_of::<Chunk>();
 
-/// How many steps' parts have room.
+/// Number of steps whose parts have room.
 const STAGES: usize = 4;
-/// What a thread copies at once: 8 halves.
+/// Halves that a thread copies at a time: 8.
 type Chunk = U32x4;
 const CHUNK: usize = 8;
 /// Chunks of A, or of B, of a step.
@@ -40,13 +40,13 @@ macro_rules! unrolled {
     })*};
 }
 
-/// Where A's chunk at this row and place of the row is.
+/// Returns the place of A's chunk at this row and place of the row.
 #[inline(always)]
 fn place_a(row: usize, chunk: usize) -> usize {
     row * (DEPTH / CHUNK) + (chunk ^ (row / 2 % 4))
 }
 
-/// Where B's chunk at this row and place of the row is.
+/// Returns the place of B's chunk at this row and place of the row.
 #[inline(always)]
 fn place_b(row: usize, chunk: usize) -> usize {
     row * (TILE / CHUNK) + (chunk ^ (row % 8))

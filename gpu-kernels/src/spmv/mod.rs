@@ -1,9 +1,10 @@
 //! Multiplication of a sparse matrix with a vector, y = A x, and what it takes over ranks: packing entries of x, adding
 //! two results.
 //!
-//! Matrices are in compressed sparse rows (CSR): row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, each with a
-//! column and a value. Both are read once, so that a multiplication is as fast as memory at best; in between, an entry
-//! of x for each nonzero comes from wherever it is. What matters is that many of these loads are under way at a time.
+//! Matrices are in compressed sparse rows (CSR): row i has the nonzeros `row_ptr[i]..row_ptr[i +
+//! 1]`, each with a column and a value. Both are read once, so that a multiplication is as fast as
+//! memory at best; in between, an entry of x for each nonzero comes from wherever it is. Speed
+//! depends on many of these loads being under way at a time.
 //!
 //! There are two kernels for each precision:
 //! - [`tiles`]: a block of threads takes consecutive rows with a limited number of nonzeros, multiplies them in the
@@ -50,7 +51,7 @@ impl Scalar for f64 {
 /// A matrix in compressed sparse rows, as the kernels get it.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Matrix<'a, T> {
-    /// Where each row's nonzeros start, and, in one element more, where the last one's end.
+    /// The start of each row's nonzeros, and, in one element more, the end of the last row's.
     pub row_ptr: &'a [u32],
     /// Each nonzero's column.
     pub columns: &'a [u32],

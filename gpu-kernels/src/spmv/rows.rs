@@ -15,8 +15,9 @@ pub unsafe fn multiply<T: Scalar>(matrix: Matrix<'_, T>, x: &[T], y: *mut T, log
     let (row, lanes) = (thread >> log_lanes, 1usize << log_lanes);
     let lane = thread & (lanes - 1);
     let exists = row + 1 < matrix.row_ptr.len();
-    // SAFETY: `row` is below the number of rows, for all of which `y` has room; every `at` is below the number of
-    // nonzeros, and every column is an index of `x` (this kernel's contract). One lane of each group writes its row.
+    // SAFETY: `row` is below the number of rows, and `y` has room for all rows; every `at` is below
+    // the number of nonzeros, and every column is an index of `x` (this kernel's contract). One
+    // lane of each group writes its row.
     unsafe {
         let mut sum = T::ZERO;
         if exists {

@@ -18,7 +18,7 @@ pub const ITEMS: u32 = 4;
 /// The most threads of a block.
 pub const MAX_THREADS: u32 = 256;
 
-/// What a block does.
+/// The work of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Tile(U32x4);
@@ -68,7 +68,7 @@ impl Tile {
     }
 }
 
-/// Where a row's products are in the tile; none for a row beyond the tile's.
+/// Returns the range of a row's products in the tile; empty for a row beyond the tile's.
 ///
 /// # Safety
 /// The tile's rows are in `row_ptr`.
@@ -82,8 +82,9 @@ unsafe fn bounds(row_ptr: &[u32], tile: Tile, row: u32) -> (u32, u32) {
     unsafe { (*row_ptr.get_unchecked(at) - tile.first(), *row_ptr.get_unchecked(at + 1) - tile.first()) }
 }
 
-/// y = A x. A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared
-/// memory for [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
+/// y = A x. A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple
+/// of 32, with shared memory for [`ITEMS`] values per thread. The tiles' sums of long rows go to
+/// `partials`.
 ///
 /// # Safety
 /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where their
@@ -93,9 +94,10 @@ unsafe fn bounds(row_ptr: &[u32], tile: Tile, row: u32) -> (u32, u32) {
 pub unsafe fn multiply<T: Scalar>(tiles: &[Tile], matrix: Matrix<'_, T>, x: &[T], y: *mut T, partials: *mut T) {
     let products = dynamic_shared::<T>();
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last nonzero repeat it, and
-    // their places in shared memory exist, too. Each thread writes its own places, and those of others are read after
-    // the barrier. What a group of lanes writes is its own row.
+    // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last
+    // nonzero repeat it, and their places in shared memory exist, too. Each thread writes its own
+    // places, and those of others are read after the barrier. Each group of lanes writes its own
+    // row.
     unsafe {
         let tile = *tiles.get_unchecked(thread::block_idx_x() as usize);
         let (zero, nonzeros) = (T::ZERO, tile.nonzeros());

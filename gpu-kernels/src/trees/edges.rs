@@ -49,7 +49,7 @@ const fn mix(key: u64) -> u64 {
     key ^ key >> 31
 }
 
-/// Which edges (u, v) have u < v. Any grid.
+/// Marks the edges (u, v) with u < v. Any grid.
 #[kernel(max_threads = 256)]
 pub fn ascending(edges: &[I32x2], mut flags: DisjointSlice<u32>) {
     for (i, flag) in flags.grid_stride_mut() {
@@ -71,7 +71,7 @@ pub unsafe fn keep_ascending(edges: &[I32x2], places: &[u32], kept: *mut I32x2) 
     }
 }
 
-/// Where each arc comes from. Any grid.
+/// Stores the source of each arc. Any grid.
 #[kernel(max_threads = 256)]
 pub fn sources(edges: &[I32x2], mut sources: DisjointSlice<u32>) {
     for (arc, source) in sources.grid_stride_mut() {
@@ -80,7 +80,7 @@ pub fn sources(edges: &[I32x2], mut sources: DisjointSlice<u32>) {
     }
 }
 
-/// Which vertices are roots. Any grid.
+/// Marks the vertices that are roots. Any grid.
 #[kernel(max_threads = 256)]
 pub fn root_flags(labels: &[i32], mut flags: DisjointSlice<u32>) {
     for (v, flag) in flags.grid_stride_mut() {

@@ -20,7 +20,7 @@ use crate::collectives::{
 /// Vertices of a block: a warp's.
 pub const BLOCK: usize = 32;
 
-/// How many entries each level of the table has, and how many levels there are, for `n` vertices.
+/// Returns the number of entries per level of the table, and of levels, for `n` vertices.
 pub const fn table_size(n: usize) -> (usize, usize) {
     let blocks = n.div_ceil(BLOCK);
     (blocks, if blocks == 0 { 0 } else { blocks.ilog2() as usize + 1 })

@@ -5,8 +5,9 @@
 //! list ranking ([`list_rank`](super::list_rank)) gives each parenthesis its position. From the positions alone come
 //! preorder numbers, depths and sizes ([`tour`]), sums ([`sums`]), and lowest common ancestors ([`lca`]).
 //!
-//! Where vertex v is entered and left is where its two parentheses stand. With p = v's preorder number, d its depth
-//! and s the size of its subtree, these are at 2p - d and 2p - d + 2s - 1, and its postorder number is p - d + s - 1.
+//! The positions that enter and leave vertex v are those of its two parentheses. With p = v's
+//! preorder number, d its depth and s the size of its subtree, these are at 2p - d and 2p - d + 2s
+//! - 1, and its postorder number is p - d + s - 1.
 //!
 //! Source: R. E. Tarjan and U. Vishkin, *An efficient parallel biconnectivity algorithm*, SIAM J. Comput. 14 (1985).
 
@@ -18,7 +19,7 @@ pub mod tour;
 
 use cuda_std::warp;
 
-/// What the device finds out about its input on the way.
+/// Findings about the input.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Status {
@@ -34,8 +35,8 @@ pub struct Status {
     pub unmirrored: u32,
     /// Always 0: pads the structure.
     pub reserved: u32,
-    /// The sum of a hash of each edge (u, v) with u < v, less those of the others: 0 where each edge is there in both
-    /// directions.
+    /// The sum of a hash of each edge (u, v) with u < v, less those of the other edges: 0 if all
+    /// edges are given in both directions.
     pub difference: u64,
 }
 
@@ -46,7 +47,7 @@ fn visits(positions: &[i32], i: usize) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// The sum over the lanes of the warp, of which all are here.
+/// Returns the sum over all lanes of the warp.
 #[inline(always)]
 fn sum_of_warp(mut value: u64) -> u64 {
     for distance in [16, 8, 4, 2, 1] {

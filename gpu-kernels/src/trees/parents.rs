@@ -33,7 +33,7 @@ pub unsafe fn check(parents: &[i32], status: *mut Status) {
     }
 }
 
-/// What to sort vertices by: the parent, and n for roots. Any grid.
+/// Stores the sort keys of vertices: the parent, and n for roots. Any grid.
 #[kernel(max_threads = 256)]
 pub fn keys(parents: &[i32], mut keys: DisjointSlice<u32>) {
     for (v, key) in keys.grid_stride_mut() {
@@ -41,8 +41,9 @@ pub fn keys(parents: &[i32], mut keys: DisjointSlice<u32>) {
     }
 }
 
-/// What comes after leaving each vertex, with the vertices themselves, in order of their [`keys()`]; and what comes
-/// after entering the parent of each first child, where there is -1 for all others. Any grid.
+/// Stores the element after leaving each vertex, with the vertices themselves, in order of their
+/// [`keys()`]; and the element after entering the parent of each first child, where there is -1 for
+/// all others. Any grid.
 ///
 /// # Safety
 /// `keys` and `order` have an element for each vertex: the sorted keys, which are at most the number of vertices, and a

@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 
 /// The weights of vertices: `i32`, `i64`, `f32`, `f64`. Integers wrap.
 pub trait Weight: bytemuck::Pod + Send + Sync + 'static {
-    /// What they are added up in: `f64` for `f32`, else the type itself.
+    /// The type of the sums: `f64` for `f32`, else the type itself.
     type Sum: bytemuck::Pod + Send + Sync;
     /// The weight as a sum of one.
     fn widen(self) -> Self::Sum;

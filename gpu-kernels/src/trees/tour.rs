@@ -1,9 +1,10 @@
 //! From the positions of the tour's elements to numbers of vertices.
 //!
-//! The preorder number of a vertex is how many vertices are entered before it. So the positions at which one is entered
-//! are marked in a bitmap, and each vertex looks its position up. The bitmap lies in blocks of 32 bytes, which are one
-//! sector of memory: the number of bits set before the block, and then [`BITS`] bits. For 10^8 vertices these are 29
-//! MB, most of which a large GPU's L2 cache holds. Depth and size follow from the two positions.
+//! The preorder number of a vertex is how many vertices are entered before it. So the positions
+//! that enter vertices are marked in a bitmap, and each vertex looks its position up. The bitmap
+//! lies in blocks of 32 bytes, which are one sector of memory: the number of bits set before the
+//! block, and then [`BITS`] bits. For 10^8 vertices these are 29 MB, most of which a large GPU's L2
+//! cache holds. Depth and size follow from the two positions.
 
 use cuda_std::prelude::*;
 
@@ -14,12 +15,12 @@ pub const BITS: usize = 224;
 /// Vectors of a block.
 pub const VECTORS: usize = 2;
 
-/// How many blocks `positions` have.
+/// Returns the number of blocks of `positions` positions.
 pub const fn blocks(positions: usize) -> usize {
     positions.div_ceil(BITS)
 }
 
-/// Marks the positions at which a vertex is entered. Elements 2i and 2i + 1 are one vertex's. Any grid.
+/// Marks the positions that enter a vertex. Elements 2i and 2i + 1 are one vertex's. Any grid.
 ///
 /// # Safety
 /// `positions` are a permutation of 0 .. 2n. `entered` has as many [`blocks`] of [`VECTORS`], 0 at first, and is
@@ -34,7 +35,7 @@ pub unsafe fn mark(positions: &[i32], entered: *mut U32x4) {
     }
 }
 
-/// How many bits of each block are set. Any grid.
+/// Counts the set bits of each block. Any grid.
 #[kernel(max_threads = 256)]
 pub fn count(entered: &[U32x4], mut counts: DisjointSlice<u32>) {
     for (block, count) in counts.grid_stride_mut() {
@@ -103,8 +104,8 @@ pub fn of_edges(
     }
 }
 
-/// Preorder number, size and depth of each vertex. Before, `preorder` and `size` have the positions at which it is
-/// entered and left. Any grid.
+/// Preorder number, size and depth of each vertex. On entry, `preorder` and `size` have the
+/// positions that enter and leave it. Any grid.
 #[kernel(max_threads = 256)]
 pub fn of_visits(
     entered: &[U32x4],

@@ -40,7 +40,7 @@ pub struct Task<'a> {
     pub stream: Stream,
 }
 
-/// What a run finds.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Findings {
     /// For each count its key in JSON, its words in a table, and its value if it is known.

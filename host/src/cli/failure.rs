@@ -3,12 +3,13 @@
 use std::{fmt, io::Write as _, process::ExitCode};
 
 use warpsmith::{
+    common::{Cancelled, chain},
     concurrency::ConcurrencyError,
     design_rules::RulesError,
     device::DeviceError,
     engine::EngineError,
-    files::{FileError, chain},
     graph::GraphError,
+    io::files::FileError,
     list_rank::ListError,
     overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
@@ -92,6 +93,12 @@ impl From<EngineError> for Failure {
             EngineError::Cancelled => Failure::Cancelled,
             error => Failure::error(chain(&error)),
         }
+    }
+}
+
+impl From<Cancelled> for Failure {
+    fn from(_: Cancelled) -> Self {
+        Failure::Cancelled
     }
 }
 

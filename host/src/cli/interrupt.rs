@@ -6,8 +6,8 @@ use std::{
 };
 
 use warpsmith::{
-    engine::{Cancel, EngineError},
-    files::remove_temporaries,
+    common::{Cancel, Cancelled},
+    io::files::remove_temporaries,
 };
 
 /// What the first signal sets.
@@ -66,7 +66,7 @@ impl Interrupt {
     }
 
     /// Puts the output in place, unless there was a signal before: there is either an output or a cancellation.
-    pub fn commit<E: From<EngineError>>(&self, finish: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    pub fn commit<E: From<Cancelled>>(&self, finish: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let mut state = state();
         self.cancel().check()?;
         finish()?;

@@ -2,8 +2,8 @@
 
 use std::{fmt::Display, path::Path};
 
-pub use warpsmith::npy::Kind;
-use warpsmith::npy::Reader;
+pub use warpsmith::io::npy::Kind;
+use warpsmith::io::npy::Reader;
 
 use super::{count, failure::Failure, progress::Progress};
 

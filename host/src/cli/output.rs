@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use ndarray_npy::WritableElement;
-use warpsmith::{
+use warpsmith::io::{
     files::{Destination, FileError},
     npy, npz,
 };
 
 use super::failure::Failure;
 
-pub use warpsmith::files::reason;
+pub use warpsmith::common::reason;
 
 /// The files of a command: none that it writes is one that it reads, and no two that it writes are the same.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::{
     launch,
 };
 
-/// What a tile of keys is sorted by. The result is the same.
+/// The kernels that sort a tile of keys. Both give the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKernel {
     /// A block, in shared memory: the default on GPUs.
@@ -17,7 +17,7 @@ pub enum SortKernel {
     Direct,
 }
 
-/// What [`sort()`] needs beside its keys, and the result that it leaves: a little more than 16 bytes for each key. It
+/// Workspace of [`sort()`], with the result that it leaves: a little more than 16 bytes per key. It
 /// grows with the longest input, and never shrinks.
 #[derive(Debug)]
 pub struct SortWorkspace {
@@ -34,7 +34,7 @@ impl SortWorkspace {
     /// A workspace for sorting on streams of `device`.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         let kernel = match device.backend() {
             Backend::Cuda => SortKernel::Tiled,
@@ -84,8 +84,8 @@ impl SortWorkspace {
 /// ```
 ///
 /// # Errors
-/// [`DeviceError::LengthMismatch`] where there are 2^31 keys or more, [`DeviceError::ArgumentElsewhere`] where
-/// something is on another device than the stream, and what earlier work on the device came to.
+/// [`DeviceError::LengthMismatch`] for 2^31 keys or more, [`DeviceError::ArgumentElsewhere`] if
+/// something is on another device than the stream, and errors of earlier work on the device.
 pub fn sort<'a>(
     stream: &Stream,
     keys: impl Into<View<'a, u32>>,

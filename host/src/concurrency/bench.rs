@@ -3,14 +3,14 @@
 use std::env;
 
 use super::kernels::{Kernels, Lists, Placement, Reduction, Variant};
-use super::measure::{Piece, Spread, check, in_turns, on_the_host};
+use super::measure::{Piece, Spread, in_turns, on_the_host};
 use super::options::Options;
 use super::poses::{Pose, poses};
 use super::study::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow};
 use super::work::Work;
 use super::{ConcurrencyError, MAX_THREADS};
+use crate::common::Cancel;
 use crate::device::{Backend, Device, DeviceError, Graph, Stream};
-use crate::engine::Cancel;
 use crate::overlap::{Overlap, Packings, Scene, Shape, Wanted};
 
 /// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding
@@ -93,7 +93,7 @@ impl Bench<'_> {
 
         let expected = kernels.total(stream, Variant::NOTEBOOK, &mut lists)?;
         for variant in Variant::all() {
-            check(cancel)?;
+            cancel.check()?;
             let found = kernels.total(stream, variant, &mut lists)?;
             let difference = (found - expected).abs() / expected.abs().max(1.0);
             if difference.is_nan() || difference > TOLERANCE {

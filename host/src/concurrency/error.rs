@@ -1,5 +1,6 @@
 //! Why a study could not be made.
 
+use crate::common::Cancelled;
 use crate::device::DeviceError;
 use crate::overlap::OverlapError;
 
@@ -56,4 +57,10 @@ pub enum ConcurrencyError {
     /// The library could not do it.
     #[error(transparent)]
     Overlap(#[from] OverlapError),
+}
+
+impl From<Cancelled> for ConcurrencyError {
+    fn from(_: Cancelled) -> Self {
+        ConcurrencyError::Cancelled
+    }
 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::{
+    common::Cancel,
     device::{DeviceError, Stream},
-    engine::Cancel,
 };
 
 use super::ConcurrencyError;
@@ -58,7 +58,7 @@ pub(super) fn in_turns(
     // The first warms up, the second says how long it takes.
     let mut repetitions = Vec::new();
     for piece in &mut *pieces {
-        check(cancel)?;
+        cancel.check()?;
         piece(stream)?;
         let ms = stream.time(|stream| piece(stream))?;
         repetitions.push(((BUSY_MS / ms.max(1e-6)).ceil() as usize).clamp(1, iterations));
@@ -66,7 +66,7 @@ pub(super) fn in_turns(
     let mut times = vec![Vec::new(); pieces.len()];
     for _ in 0..runs {
         for ((piece, &repetitions), times) in pieces.iter_mut().zip(&repetitions).zip(&mut times) {
-            check(cancel)?;
+            cancel.check()?;
             let ms = stream.time(|stream| (0..repetitions).try_for_each(|_| piece(stream)))?;
             times.push(ms / repetitions as f64);
         }
@@ -83,16 +83,12 @@ pub(super) fn on_the_host(
     work()?;
     let mut times = Vec::new();
     for _ in 0..runs {
-        check(cancel)?;
+        cancel.check()?;
         let start = Instant::now();
         work()?;
         times.push(1e3 * start.elapsed().as_secs_f64());
     }
     Ok(Spread::of(times))
-}
-
-pub(super) fn check(cancel: &Cancel) -> Result<(), ConcurrencyError> {
-    cancel.check().map_err(|_| ConcurrencyError::Cancelled)
 }
 
 #[cfg(test)]

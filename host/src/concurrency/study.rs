@@ -9,7 +9,7 @@ use super::options::Options;
 use super::poses::poses;
 use super::work::Work;
 use super::{ConcurrencyError, notebook};
-use crate::{device::Device, engine::Cancel};
+use crate::{common::Cancel, device::Device};
 
 /// What is known of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,9 +1,9 @@
-//! What can be wrong with programs, schedules, runs and platforms.
+//! Errors of programs, schedules, runs and platforms.
 
 use crate::device::DeviceError;
-use crate::files::FileError;
+use crate::io::files::FileError;
 
-/// What can be wrong with programs, schedules, runs and platforms.
+/// Errors of programs, schedules, runs and platforms.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
@@ -12,7 +12,7 @@ pub enum RulesError {
     Dag {
         /// The program's name.
         program: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A sequence of steps is no schedule of the program.
@@ -22,13 +22,13 @@ pub enum RulesError {
         program: String,
         /// The steps as text.
         schedule: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The number of streams can't be used.
     #[error("{found} streams are not possible: it takes 1 to {}", super::schedule::MAX_STREAMS)]
     Streams {
-        /// How many were asked for.
+        /// The requested number.
         found: usize,
     },
     /// There are more schedules than can be counted.
@@ -56,9 +56,9 @@ pub enum RulesError {
     /// A rank could not do its part.
     #[error("rank {rank}: {reason}")]
     Rank {
-        /// Which.
+        /// The rank.
         rank: usize,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
     /// A schedule gave a wrong result.
@@ -74,7 +74,7 @@ pub enum RulesError {
     Failed {
         /// The steps as text.
         schedule: String,
-        /// What it said, or what happened to it.
+        /// Its message, or what happened to it.
         reason: String,
     },
     /// The ranks.

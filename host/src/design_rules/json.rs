@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use crate::read::brief;
+use crate::io::brief;
 
 /// Reads a text as JSON.
 ///
@@ -14,7 +14,7 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let value = serde_path_to_error::deserialize(&mut source).map_err(|error| {
         let field = error.path().to_string();
         let reason = error.into_inner();
-        // What isn't JSON, and what the whole lacks, has no field.
+        // Text that is not JSON has no field, nor has a field that the whole lacks.
         let is_whole = field == "." || reason.classify() != Category::Data;
         brief(if is_whole { reason.to_string() } else { format!("`{field}`: {reason}") })
     })?;

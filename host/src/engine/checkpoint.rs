@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BlockScheduler, EngineError};
-use crate::files::{FileError, keep};
+use crate::io::files::{FileError, keep};
 use crate::ranks::Counter;
 
 /// First bytes of a file's table of blocks.

@@ -1,8 +1,9 @@
 //! Errors of the block engine.
 
 use super::Block;
+use crate::common::Cancelled;
 use crate::device::{Bytes, DeviceError};
-use crate::files::FileError;
+use crate::io::files::FileError;
 use crate::ranks::RanksError;
 use crate::threads::ThreadsError;
 
@@ -122,4 +123,10 @@ pub enum EngineError {
         /// The block that was being written.
         other: Block,
     },
+}
+
+impl From<Cancelled> for EngineError {
+    fn from(_: Cancelled) -> Self {
+        EngineError::Cancelled
+    }
 }

@@ -16,7 +16,6 @@
 
 mod block;
 mod by_rows;
-mod cancel;
 mod checkpoint;
 mod device_matrix;
 mod error;
@@ -31,9 +30,9 @@ mod schedule;
 mod trace;
 mod worker;
 
+pub use crate::common::Cancel;
 pub use block::{Block, Coverage};
 pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
-pub use cancel::Cancel;
 pub use checkpoint::Checkpoint;
 pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;

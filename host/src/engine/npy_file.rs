@@ -12,7 +12,7 @@ use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderErr
 
 use super::{EngineError, checkpoint::Checkpoint, room::Room};
 use crate::device::{Bytes, memory::memory};
-use crate::files::{Destination, FileError, Temporary};
+use crate::io::files::{Destination, FileError, Temporary};
 
 /// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled
 /// in any order.

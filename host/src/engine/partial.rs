@@ -20,7 +20,7 @@ use ndarray_npy::WritableElement;
 
 use super::{BlockScheduler, Checkpoint, EngineError, NpyFile, Report, room::Room};
 use crate::{
-    files::{Destination, FileError},
+    io::files::{Destination, FileError},
     ranks::Communicator,
 };
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::EngineError;
-use crate::{files::Destination, threads};
+use crate::{io::files::Destination, threads};
 
 /// Bytes that are taken at a time.
 const STEP: usize = 64 << 20;
@@ -132,7 +132,7 @@ mod tests {
         take_steps(&file, &destination, 0..2 * STEP, &steps);
         drop(steps);
         for error in [Room(taken).wait().unwrap_err(), Room::take(&destination, &file, 0..1).unwrap_err()] {
-            let text = crate::files::chain(&error);
+            let text = crate::common::chain(&error);
             assert!(text.contains("x can't be written: "), "{text}");
         }
     }

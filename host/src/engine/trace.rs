@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::EngineError;
-use crate::files::Destination;
+use crate::io::files::Destination;
 
 /// Something that took time.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,20 +8,20 @@ use gpu_kernels::{
 
 use super::{Components, Found, GraphError};
 use crate::{
+    common::{Clock, StepTime},
     components::{THREADS, flatten, grid, in_parts, start},
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
-    list_rank::{StepTime, clock::Clock},
     trees::{Rooter, Rooting, Roots},
 };
 
-/// What bridges leave of a graph.
+/// Report of a search for bridges.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bridges {
     /// The graph's components and loops.
     pub found: Found,
-    /// The number of bridges. Of arcs between the same vertices, one counts.
+    /// The number of bridges. Arcs between the same vertices count as one.
     pub bridges: usize,
     /// The steps in order.
     pub steps: Vec<StepTime>,
@@ -34,13 +34,13 @@ impl Bridges {
     }
 }
 
-/// How many biconnected components a graph has.
+/// Report of a search for biconnected components.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Biconnected {
     /// The graph's components and loops.
     pub found: Found,
-    /// The number of biconnected components: of those that have edges.
+    /// The number of biconnected components that have edges.
     pub components: usize,
     /// The number of articulation points.
     pub points: usize,
@@ -79,7 +79,7 @@ impl Connectivity {
     /// For graphs on `device`. With `timed`, steps are measured by events on the stream.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
         Ok(Connectivity {
             components: Components::new(device)?,
@@ -103,12 +103,13 @@ impl Connectivity {
         })
     }
 
-    /// The bridges of a graph, and what is left without them. There are as many vertices as `labels`, each of which
-    /// gets the smallest vertex of its 2-edge-connected component. `bridges` gets 1 for each edge that is a bridge, else
-    /// 0.
+    /// Finds the bridges of a graph, and the components that are left without them. `labels` has
+    /// one element per vertex, and gets the smallest vertex of each vertex's 2-edge-connected
+    /// component. `bridges` gets 1 for each edge that is a bridge, otherwise 0.
     ///
-    /// With `arcs`, edges between the same two vertices, in whatever direction, are one, and all of them a bridge if
-    /// that is one. Otherwise none of them is a bridge. Loops never are.
+    /// With `arcs`, edges between the same two vertices, in either direction, count as one edge,
+    /// and all of them are bridges if that edge is one. Otherwise they are not bridges. Loops never
+    /// are.
     ///
     /// # Errors
     /// [`GraphError`]: an edge's end is no vertex, a length doesn't fit, or the device fails.
@@ -136,10 +137,11 @@ impl Connectivity {
         Ok(Bridges { found, bridges: counts.bridges as usize, steps: clock.steps()? })
     }
 
-    /// The biconnected components of a graph, and its articulation points. `labels` gets a number for each edge, the
-    /// same for those of one component: the smallest of the component's vertices but for the one that is nearest to the
-    /// smallest vertex of the graph's component. Loops are in none, and get -1. There are as many vertices as `points`,
-    /// each of which gets 1 for an articulation point, else 0.
+    /// The biconnected components of a graph, and its articulation points. `labels` gets a number
+    /// for each edge, the same for those of one component: the smallest of the component's vertices
+    /// but for the one that is nearest to the smallest vertex of the graph's component. Loops are
+    /// in none, and get -1. `points` has one element per vertex, and gets 1 for each articulation
+    /// point, otherwise 0.
     ///
     /// # Errors
     /// [`GraphError`]: an edge's end is no vertex, a length doesn't fit, or the device fails.
@@ -211,7 +213,8 @@ impl Connectivity {
         let parents = self.rooting.parent();
         let rooted = RootedArgs { parents, positions: self.rooting.preorder(), sizes: self.rooting.size() };
         let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
-        // SAFETY: all arrays are of the `n` vertices, of which the rooter gives preorder and parents.
+        // SAFETY: all arrays have an element for each of the `n` vertices; preorder and parents are
+        // the rooter's.
         unsafe {
             launch!(stream, kernels::order<<<of_vertices, THREADS>>>(
                 rooted, &mut self.order, &mut self.spans, &mut self.reaches

@@ -17,18 +17,19 @@ pub struct EdgeList {
     pub vertices: usize,
     /// The two vertices of each edge, in any order.
     pub edges: Vec<[i32; 2]>,
-    /// Whether these are arcs: an edge may be there in both directions, and all between two vertices are the same.
-    /// Otherwise they are edges of their own.
+    /// True if the edges are arcs: all arcs between the same two vertices, in either direction, are
+    /// one edge. Otherwise each is an edge of its own.
     pub arcs: bool,
 }
 
 impl EdgeList {
-    /// The graph of a matrix in compressed sparse rows, of which each nonzero is an arc: row i has the columns
-    /// `columns[row_ptr[i]..row_ptr[i + 1]]`.
+    /// Makes the graph of a matrix in compressed sparse rows, with an arc for each nonzero: row i
+    /// has the columns `columns[row_ptr[i]..row_ptr[i + 1]]`.
     ///
     /// # Errors
-    /// [`GraphError::Edges`] where there are too many, and [`GraphError::Rows`] where `row_ptr` doesn't ascend from 0 to
-    /// the number of columns. Columns are looked at by whatever takes the graph.
+    /// [`GraphError::Edges`] if there are too many, and [`GraphError::Rows`] if `row_ptr` doesn't
+    /// ascend from 0 to the number of columns. Columns are checked by the functions that take the
+    /// graph.
     pub fn from_rows(row_ptr: &[i32], columns: &[i32]) -> Result<Self, GraphError> {
         check_rows(row_ptr, columns.len())?;
         let vertices = row_ptr.len().saturating_sub(1);
@@ -39,7 +40,7 @@ impl EdgeList {
     /// The edges on a device.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn upload(&self, device: &Device) -> Result<Buffer<I32x2>, DeviceError> {
         upload(device, &self.edges)
     }
@@ -58,7 +59,7 @@ pub(super) fn upload(device: &Device, edges: &[[i32; 2]]) -> Result<Buffer<I32x2
 /// `edges`.
 ///
 /// # Errors
-/// As [`EdgeList::from_rows`], and where the device fails.
+/// As [`EdgeList::from_rows`], and the device fails.
 pub fn edges_of_rows(
     stream: &Stream,
     row_ptr: &Buffer<i32>,

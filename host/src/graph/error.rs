@@ -1,4 +1,4 @@
-//! What can be wrong with a graph.
+//! Errors of graphs.
 
 use crate::{components::EdgeError, device::DeviceError, trees::TreeError};
 
@@ -9,7 +9,7 @@ pub enum GraphError {
     /// The device failed.
     #[error(transparent)]
     Device(DeviceError),
-    /// An edge is none, or there are too many.
+    /// An edge has an end that is no vertex, or there are too many edges.
     #[error(transparent)]
     Edges(EdgeError),
     /// A spanning forest can't be rooted.
@@ -20,7 +20,7 @@ pub enum GraphError {
     Rows {
         /// The element.
         at: usize,
-        /// What it is.
+        /// Its value.
         found: i32,
         /// The least that it may be: the element before it, or 0.
         least: i32,
@@ -30,13 +30,13 @@ pub enum GraphError {
     /// An output's length doesn't fit.
     #[error("{what} has {found} elements, but there are {expected} {of}")]
     Length {
-        /// Which array.
+        /// The array's name.
         what: &'static str,
         /// Its length.
         found: usize,
         /// The length that it must have.
         expected: usize,
-        /// Of what it has one each: vertices or edges.
+        /// The things that it must have one element for: vertices or edges.
         of: &'static str,
     },
 }

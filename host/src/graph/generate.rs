@@ -10,8 +10,8 @@ fn hash(seed: u64, index: u64) -> u64 {
     mix(mix(seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(index))
 }
 
-/// A street map: `rows` times `columns` crossings in a grid, with the streets between neighbours, of which the share
-/// `missing` is left out at random. Crossings are numbered by rows.
+/// A street map: `rows` times `columns` crossings in a grid, with streets between neighbours,
+/// except for the share `missing`, which is left out at random. Crossings are numbered by rows.
 ///
 /// # Panics
 /// Where there are 2^31 crossings or more.
@@ -27,9 +27,9 @@ pub fn grid(rows: usize, columns: usize, missing: f64, seed: u64) -> EdgeList {
     EdgeList { vertices, edges: (0..vertices).into_par_iter().flat_map_iter(streets).collect(), arcs: false }
 }
 
-/// R-MAT (D. Chakrabarti, Y. Zhan and C. Faloutsos, SDM 2004) with the probabilities of Graph500, 0.57, 0.19, 0.19 and
-/// 0.05: 2^`scale` vertices, of which few have many edges and many have none, and `degree` times as many edges, with
-/// loops and double edges.
+/// R-MAT (D. Chakrabarti, Y. Zhan and C. Faloutsos, SDM 2004) with the probabilities of Graph500,
+/// 0.57, 0.19, 0.19 and 0.05: 2^`scale` vertices and `degree` times as many edges, with loops and
+/// double edges. Few vertices have many edges, and many have none.
 ///
 /// # Panics
 /// Where there are 2^31 vertices or edges, or more.
@@ -68,7 +68,8 @@ pub fn random(vertices: usize, edges: usize, seed: u64) -> EdgeList {
     EdgeList { vertices, edges: (0..m).into_par_iter().map(edge).collect(), arcs: false }
 }
 
-/// `count` cliques of `size` vertices, each of which has an edge to the next one: all edges between them are bridges.
+/// `count` cliques of `size` vertices with an edge from each clique to the next: the edges between
+/// them are bridges.
 ///
 /// # Panics
 /// Where there are 2^31 vertices or edges, or more.

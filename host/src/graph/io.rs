@@ -15,10 +15,11 @@ use bytemuck::allocation::try_cast_vec;
 use rayon::prelude::*;
 
 use super::{EdgeList, MOST};
-use crate::{
+use crate::io::{
+    Lines, Market, Reason, Symmetry, at, declared,
     files::FileError,
     npy::{Kind, Reader},
-    read::{Lines, Market, Reason, Symmetry, at, declared, number, push, quoted, reserve, words},
+    number, push, quoted, reserve, words,
 };
 
 /// Reads a graph.

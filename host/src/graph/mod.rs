@@ -1,9 +1,10 @@
 //! Undirected graphs: bridges, 2-edge-connected components, articulation points and biconnected components.
 //!
-//! A graph is a number of vertices and an array of edges, of which each is two vertices: an [`EdgeList`] in host memory,
-//! which [`io`] reads from files, or a buffer on a device. [`Connectivity`] works on such a buffer, end to end on the
-//! device, and [`Components`] finds connected components and spanning forests. For graphs in host memory there are
-//! [`components`], [`bridges`] and [`biconnected`]:
+//! A graph is a number of vertices and an array of edges, each a pair of vertices: an [`EdgeList`]
+//! in host memory, which [`io`] reads from files, or a buffer on a device. [`Connectivity`] works
+//! on such a buffer, end to end on the device, and [`Components`] finds connected components and
+//! spanning forests. For graphs in host memory there are [`components`], [`bridges`] and
+//! [`biconnected`]:
 //!
 //! ```
 //! use warpsmith::{device::Device, graph::{self, EdgeList}};
@@ -24,9 +25,9 @@
 //! # Ok::<(), graph::GraphError>(())
 //! ```
 //!
-//! Loops, edges from a vertex to itself, and double edges are allowed. Results depend on the graph alone: neither on the
-//! order in which threads run, nor on the spanning forest that they find. Labels of edges and vertices don't depend on
-//! the order of the edges, either.
+//! Loops, edges from a vertex to itself, and double edges are allowed. Results depend on the graph
+//! alone, not on the order of the threads or on the spanning forest that they find. Labels don't
+//! depend on the order of the edges, either.
 
 mod connectivity;
 mod edges;

@@ -1,4 +1,4 @@
-//! The sequential answer, and what is wrong with a list that has none.
+//! Ranks lists sequentially, and diagnoses invalid ones.
 
 use rayon::prelude::*;
 
@@ -21,12 +21,12 @@ pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, Li
     Ok(ranks)
 }
 
-/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two
-/// predecessors; else a list without end, a wrong head, or the first element that the head doesn't lead to. Takes O(n)
-/// time and 5 n bytes.
+/// Returns the first flaw of a list: the first successor out of range; otherwise the first element
+/// with two predecessors; otherwise a list without end, a wrong head, or the first element that the
+/// head doesn't lead to. Takes O(n) time and 5 n bytes.
 ///
 /// # Errors
-/// Where the list is invalid.
+/// The list is invalid.
 pub fn diagnose(next: &[i32], head: Option<i32>) -> Result<(), ListError> {
     let n = next.len();
     if let Some(head) = head
@@ -62,10 +62,10 @@ pub fn diagnose(next: &[i32], head: Option<i32>) -> Result<(), ListError> {
     }
 }
 
-/// Says what is wrong with a forest, if anything.
+/// Returns the first flaw of a forest.
 ///
 /// # Errors
-/// Where it isn't a valid forest.
+/// The forest is invalid.
 pub(super) fn diagnose_forest(next: &[i32]) -> Result<(), ListError> {
     let predecessors = predecessors(next)?;
     let mut reached = vec![false; next.len()];

@@ -1,8 +1,9 @@
-//! What can be wrong with a list.
+//! Errors of lists on one device.
 
 use crate::device::DeviceError;
 
-/// Why a list could not be ranked. Elements are named by their index; where several offend, by the first.
+/// Why a list could not be ranked. Elements are named by their index; if several offend, the first
+/// is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
@@ -18,7 +19,7 @@ pub enum ListError {
     /// An output or the weights differ in length from `next`.
     #[error("{what} has {found} elements, but next has {n}")]
     Length {
-        /// Which array.
+        /// The array's name.
         what: &'static str,
         /// Its length.
         found: usize,
@@ -34,7 +35,7 @@ pub enum ListError {
         n: usize,
         /// The device.
         device: String,
-        /// What stands against it.
+        /// The reason.
         reason: &'static str,
     },
     /// The head isn't an element.
@@ -70,7 +71,7 @@ pub enum ListError {
     NoTail {
         /// An element on a cycle: the head, or 0.
         element: usize,
-        /// How many elements the cycle has.
+        /// The number of elements on the cycle.
         length: usize,
     },
     /// The head is not the first.
@@ -88,7 +89,7 @@ pub enum ListError {
         element: usize,
         /// The head.
         head: usize,
-        /// Whether it lies on a cycle, else on a list of its own.
+        /// True if it lies on a cycle, false if on another list.
         cycle: bool,
     },
     /// A forest holds a cycle.

@@ -1,6 +1,6 @@
 //! Lists to rank: random and regular ones.
 //!
-//! Each gives `next` alone; the head is what `next` doesn't lead to, and all rankers find it.
+//! Each returns `next` alone. All rankers find the head.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Step 3: the levels of nodes, and what their sums are of.
+//! Step 3: ranks the sublists, level by level.
 
 use cuda_std::launch::IntoParam;
 use gpu_kernels::list_rank::{
@@ -43,19 +43,20 @@ impl Weight for f64 {}
 /// as long.
 const GROUP: u32 = 6;
 
-/// The nodes of all levels, one level after another. Those of the first are the splitters of the list.
+/// The nodes of all levels, one level after another. The first level's nodes are the splitters of
+/// the list.
 pub struct Levels<V: Weight> {
-    /// How many nodes each level has.
+    /// Number of nodes of each level.
     counts: Vec<usize>,
     /// Each node's successor within its level.
     next: Buffer<i32>,
-    /// The sum over the elements that it stands for.
+    /// The sum over each node's elements.
     sum: Buffer<V>,
-    /// How many elements those of the first level stand for.
+    /// Number of elements of each node of the first level.
     length: Buffer<i32>,
-    /// What comes before each: for roots at first, in the end for all.
+    /// The sum of everything before each node: initially for roots, finally for all.
     pub(super) bases: Buffer<V::Record>,
-    /// What the walk over the level left for each.
+    /// The record that the walk over the level left for each node.
     pub(super) visits: Buffer<V::Record>,
 }
 
@@ -71,7 +72,7 @@ impl<V: Weight> Levels<V> {
         }
     }
 
-    /// Makes room for so many nodes, and the levels above them.
+    /// Reserves memory for `nodes` nodes and the levels above them.
     pub(super) fn reserve(&mut self, nodes: usize) -> Result<(), DeviceError> {
         self.counts = vec![nodes];
         let mut count = nodes;
@@ -92,7 +93,7 @@ impl<V: Weight> Levels<V> {
         nodes * (2 * size_of::<i32>() + size_of::<V>() + 2 * size_of::<V::Record>()) / (GROUP as usize - 1) * GROUP as usize
     }
 
-    /// How many nodes the first level has.
+    /// Returns the number of nodes of the first level.
     pub(super) fn count(&self) -> usize {
         self.counts[0]
     }
@@ -124,7 +125,8 @@ impl<V: Weight> Levels<V> {
         unsafe { launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status)) }
     }
 
-    /// Where there is more than one level, adds up what the heads lead to as well, unless lists are trusted.
+    /// Ranks all levels. If there are several, also adds up the elements that the heads lead to,
+    /// unless lists are trusted.
     fn rank_levels(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
         let mut start = 0;
         for pair in self.counts.windows(2) {

@@ -1,4 +1,4 @@
-//! List ranking: for every element of a linked list, how many come before it.
+//! List ranking: the number of elements before each element of a linked list.
 //!
 //! A list is an array `next` of `n` indices: `next[i]` is the element after `i`, -1 after the last. [`ListRanker`]
 //! ranks lists that lie on a device, end to end there; [`list_rank`] is the same for slices of the host:
@@ -18,12 +18,11 @@
 //! ([`ListRanker::prefix_sums`]), the list's order ([`ListRanker::order`]), and ranks in forests of many lists
 //! ([`ListRanker::forest`]).
 //!
-//! Lists are checked by default, at the price of reading back a few bytes: a list is right exactly if all its indices
-//! are in range and the elements reached from its head are `n`, for then none was met twice. What is wrong is then
-//! found on the host, and named.
+//! Lists are checked by default, at the price of reading back a few bytes: a list is valid exactly
+//! if all its indices are in range and `n` elements are reached from its head, because then none
+//! was met twice. Otherwise the host finds the first offending element.
 
 mod check;
-pub(crate) mod clock;
 #[cfg(feature = "ranks")]
 pub mod distributed;
 mod error;
@@ -35,8 +34,8 @@ mod pipeline;
 mod ranker;
 pub mod verify;
 
+pub use crate::common::StepTime;
 pub use check::{diagnose, rank_sequentially};
-pub use clock::StepTime;
 pub use error::ListError;
 pub use level::Weight;
 pub use options::{Options, SplitterRule, Strategy};
@@ -53,7 +52,7 @@ pub const SHORT: usize = 1 << 14;
 /// from 0.
 ///
 /// # Errors
-/// Where the list is not one (the error names the first offending element), or the device fails.
+/// The list is invalid (the error names the first offending element), or the device fails.
 pub fn list_rank(device: &Device, next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
     if next.len() <= SHORT {
         return rank_sequentially(next, head);

@@ -1,6 +1,6 @@
 //! Options of the ranker of one device.
 
-/// How the elements' results are written to memory.
+/// Method of writing the elements' results to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -41,7 +41,7 @@ impl Strategy {
     }
 }
 
-/// Which elements start sublists.
+/// Rule that selects the elements that start sublists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum SplitterRule {
@@ -57,9 +57,9 @@ pub enum SplitterRule {
 /// Options of [`ListRanker`](super::ListRanker).
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How results are written to memory.
+    /// Method of writing results to memory.
     pub strategy: Strategy,
-    /// Which elements start sublists.
+    /// Rule that selects the elements that start sublists.
     pub splitters: SplitterRule,
     /// Approximate number of sublists; by default derived from `n` and the device.
     pub sublists: Option<u32>,

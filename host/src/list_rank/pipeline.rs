@@ -1,5 +1,6 @@
-//! Steps 2 to 4: what is launched, in which order, on which arrays.
+//! Steps 2 to 4: launches their kernels, and owns their arrays.
 
+use crate::common::Clock;
 use cuda_std::I32x4;
 use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
@@ -12,7 +13,6 @@ use gpu_kernels::list_rank::{
 
 use super::{
     Weight,
-    clock::Clock,
     launches::{BLOCK, WALK_BLOCK, blocks},
     level::Levels,
     options::Options,
@@ -37,7 +37,7 @@ const GROUP_BITS: u32 = 24;
 /// Elements that the heads' sublists of one piece of work should have together, about: two chunks.
 const UNIT: usize = 2 * binned::CHUNK_ELEMENTS;
 
-/// How `binned` does its work on a device.
+/// Parameters of `binned` for a list on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     cut: Cut,
@@ -48,7 +48,7 @@ pub struct Plan {
     finish: Finish,
 }
 
-/// How the results of a window are put in place.
+/// Ways of putting the results of a window in place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Finish {
     /// In shared memory, part by part.
@@ -60,9 +60,9 @@ enum Finish {
 }
 
 impl Plan {
-    /// The plan for `n` elements and values of `V`, if a block can have `shared` bytes of shared memory: the largest
-    /// tile of which each multiprocessor has one, and windows that are as small as need be. `None` where that is too
-    /// little for anything.
+    /// Plans for `n` elements and values of `V`, if a block can have `shared` bytes of shared
+    /// memory: the largest tile that leaves one for each multiprocessor, and the smallest windows
+    /// that are worth it. Returns `None` if the shared memory is too small.
     pub fn new<V: Weight>(n: usize, shared: usize, multiprocessors: u32) -> Option<Self> {
         let shared = shared.checked_sub(STATIC_SHARED)?;
         let (pair, value) = (size_of::<V::Record>(), size_of::<V>());
@@ -93,7 +93,7 @@ impl Plan {
     }
 }
 
-/// What is ranked, and how.
+/// A list to rank.
 pub struct Job<'a, V: Weight> {
     pub stream: &'a Stream,
     pub options: &'a Options,
@@ -108,7 +108,7 @@ impl<V: Weight> Job<'_, V> {
         self.next.len()
     }
 
-    /// How many lists are walked as one piece of work.
+    /// Returns the number of lists that are walked as one piece of work.
     fn heads_per_unit(&self) -> usize {
         (UNIT * self.heads.len() / self.n()).clamp(1, UNIT)
     }
@@ -118,17 +118,17 @@ impl<V: Weight> Job<'_, V> {
     }
 }
 
-/// Where lists start.
+/// The start of a list.
 pub enum Head<'a> {
     /// At this element.
     At(i32),
-    /// Where this list does.
+    /// At the head of this list, which is to be found.
     Of(&'a Buffer<i32>),
     /// At several elements, which are known.
     Many,
 }
 
-/// Where results go.
+/// A destination of results.
 pub trait Results<V: Weight> {
     /// From a record for each element.
     fn of_records(
@@ -229,7 +229,7 @@ impl Results<i64> for Lists<'_> {
 }
 
 impl Plan {
-    /// How many windows there are, with those of groups.
+    /// Returns the number of windows, including those of groups.
     pub fn windows(self) -> usize {
         self.cut.windows() as usize + self.group().map_or(0, |_| self.cut.n.div_ceil(1 << self.part_bits) as usize)
     }
@@ -244,7 +244,7 @@ impl Plan {
         GROUP_BITS.min(self.part_bits + (binned::BINS_PER_THREAD as u32 * self.threads).ilog2())
     }
 
-    /// How `n` elements of a group are binned.
+    /// Returns the plan for the `n` elements of a group.
     fn of_group(self, n: usize) -> Self {
         Plan { cut: Cut { n: n as u32, window_bits: self.part_bits, ..self.cut }, finish: Finish::Parts, ..self }
     }
@@ -267,7 +267,7 @@ pub struct Pipeline<V: Weight> {
     values: Buffer<V>,
     /// Successors with their weights until they have been walked, then pairs for the windows.
     pairs: Buffer<V::Record>,
-    /// Those of a group.
+    /// The pairs of a group, binned once more.
     finer: Buffer<V::Record>,
     /// Two for the walk, then one for each window.
     counters: Buffer<u32>,
@@ -288,7 +288,7 @@ impl<V: Weight> Pipeline<V> {
         }
     }
 
-    /// How much memory the strategy `binned` would allocate, in bytes.
+    /// Returns the memory that the strategy `binned` would allocate, in bytes.
     pub fn missing(&self, n: usize, plan: Plan, splitters: usize, lists: usize, weighted: bool) -> usize {
         let chunks = binned::max_chunks(n, splitters + lists.min(n / UNIT + 1), splitters.min(lists));
         let more = |needed: usize, held: usize, size: usize| needed.saturating_sub(held) * size;

@@ -1,10 +1,10 @@
 //! The rankers.
 
+use crate::common::{Clock, StepTime};
 use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 
 use super::{
     ListError, Weight, check,
-    clock::{Clock, StepTime},
     launches::{BLOCK, blocks},
     options::{Options, SplitterRule, Strategy},
     pipeline::{Head, Job, Lists, Pipeline, Plan},
@@ -15,7 +15,7 @@ use crate::{
     launch,
 };
 
-/// How a ranking went.
+/// Report of a ranking.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {
@@ -32,19 +32,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// All steps together, in ms.
+    /// Returns the time of all steps together, in ms.
     pub fn total_ms(&self) -> f64 {
         StepTime::total_ms(&self.steps)
     }
 }
 
-/// What a forest was found to be.
+/// Report of the ranking of a forest.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Forest {
-    /// How many lists. They are numbered by their heads' indices, ascending.
+    /// The number of lists. Lists are numbered by their heads' indices, ascending.
     pub lists: usize,
-    /// How the ranking went.
+    /// The report of the ranking.
     pub report: Report,
 }
 
@@ -57,7 +57,7 @@ pub struct ListRanker<V: Weight = i32> {
     device: Device,
     options: Options,
     pipeline: Pipeline<V>,
-    /// Where forests are ranked.
+    /// Arrays for ranking forests.
     of_forests: Option<Box<Pipeline<i64>>>,
     heads: Buffer<i32>,
     status: Buffer<Status>,
@@ -65,14 +65,14 @@ pub struct ListRanker<V: Weight = i32> {
     scan: Option<ScanWorkspace>,
 }
 
-/// What finding the heads of a forest needs.
+/// Arrays for finding the heads of a forest.
 struct Marks {
     /// A bit for each element.
     marked: Buffer<u32>,
-    /// How many heads each word of them has, and how many come before.
+    /// Number of heads in each word of the bitmap, and in all words before.
     counts: Buffer<u32>,
     places: Buffer<u32>,
-    /// How many lists end.
+    /// Number of lists that end.
     tails: Buffer<u32>,
 }
 
@@ -92,25 +92,25 @@ impl<V: Weight> ListRanker<V> {
         }
     }
 
-    /// How it ranks.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// How many elements a group of splitters has.
+    /// Returns the number of elements per splitter.
     fn group(&self, n: usize) -> u32 {
         let (sublists, least) = match (self.options.sublists, self.device.backend()) {
             (Some(sublists), _) => (sublists.max(1) as usize, 2),
             // The longest sublist takes its time after all others, and ranking them takes theirs, so that both grow
             // like the root of n.
             (None, Backend::Cuda) => (150 * n.isqrt(), 8),
-            // Threads cost a core a few nanoseconds each; the more there are, the more evenly the cores share.
+            // Threads cost a core a few nanoseconds each, and many threads share the cores evenly.
             (None, Backend::Cpu) => (1024 * self.device.info().multiprocessors as usize, 16),
         };
         (n / sublists).clamp(least, 1 << 30) as u32
     }
 
-    /// The splitters of `n` elements, of which `heads` start lists.
+    /// Returns the splitters of `n` elements with `heads` heads.
     fn splitters(&self, n: usize, heads: usize) -> Splitters {
         splitters(&self.options, n, heads, self.group(n))
     }
@@ -123,7 +123,7 @@ impl<V: Weight> ListRanker<V> {
     /// and on nothing else. [`Strategy::Packed`] does as [`Strategy::Split`].
     ///
     /// # Errors
-    /// Where the list is not one, lengths differ, or the device fails.
+    /// The list is invalid, lengths differ, or the device fails.
     pub fn prefix_sums(
         &mut self,
         stream: &Stream,
@@ -200,7 +200,8 @@ impl<V: Weight> ListRanker<V> {
     }
 }
 
-/// The strategy for `n` elements of `lists` lists with so many splitters, and how `binned` does it.
+/// Chooses the strategy for `n` elements of `lists` lists with so many splitters, and plans
+/// `binned`.
 fn strategy<V: Weight>(
     device: &Device,
     options: &Options,
@@ -238,7 +239,8 @@ impl ListRanker<i32> {
     /// `next` and `ranks` have `n` elements; `head` is the first element, found where it isn't given.
     ///
     /// # Errors
-    /// Where the list is not one (the error names the first offending element), lengths differ, or the device fails.
+    /// The list is invalid (the error names the first offending element), lengths differ, or the
+    /// device fails.
     pub fn rank(
         &mut self,
         stream: &Stream,
@@ -256,7 +258,7 @@ impl ListRanker<i32> {
     /// The list's order from its ranks: `order[r]` is the element of rank `r`.
     ///
     /// # Errors
-    /// Where the lengths differ, or the device fails.
+    /// The lengths differ, or the device fails.
     pub fn order(&mut self, stream: &Stream, ranks: &Buffer<i32>, order: &mut Buffer<i32>) -> Result<(), ListError> {
         same_length("order", order.len(), ranks.len())?;
         self.permute(stream, ranks, &self.device.empty(), order)
@@ -288,8 +290,8 @@ impl ListRanker<i32> {
     /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. [`Strategy::Packed`] does as [`Strategy::Split`].
     ///
     /// # Errors
-    /// Where an element has two predecessors or lies on a cycle (the error names the first such), lengths differ, or
-    /// the device fails.
+    /// An element has two predecessors or lies on a cycle (the error names the first such element),
+    /// lengths differ, or the device fails.
     pub fn forest(
         &mut self,
         stream: &Stream,
@@ -399,7 +401,7 @@ fn check_length(n: usize) -> Result<(), ListError> {
     if n >= i32::MAX as usize { Err(ListError::TooLong { n }) } else { Ok(()) }
 }
 
-/// Whether all `n` elements of the lists were ranked, and no walk met anything wrong.
+/// Returns true if all `n` elements of the lists were ranked, and no walk met an error.
 fn is_complete(status: &Status, n: usize, lists: usize) -> bool {
     status.ranked == n as u64
         && status.ends as usize == lists
@@ -447,12 +449,12 @@ mod tests {
                     let found = super::splitters(&options, longest, heads, group(longest));
                     assert!(found.count as usize + heads <= i32::MAX as usize, "{found:?}, {heads}");
                 }
-                // Where there is room, it is as before.
+                // With enough room, the number of heads makes no difference.
                 let found = super::splitters(&options, 100_000, 99_000, group(100_000));
                 assert_eq!(found, super::splitters(&options, 100_000, 1, group(100_000)));
             }
         }
-        // The widest groups that come of it still have their splitters.
+        // The widest groups still have their splitters.
         for group in [1 << 30, (1 << 30) + 1, i32::MAX as u32 - 1] {
             let splitters = Splitters::hashed(longest as u32, group, 3);
             let numbers = (0..splitters.count).filter(|&number| (splitters.element(number) as usize) < longest);

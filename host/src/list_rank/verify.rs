@@ -27,7 +27,7 @@ const STRIDE: usize = 1 << 20;
 /// Walks the list from its head and calls `visit` with each position and element, until `visit` fails.
 ///
 /// # Errors
-/// The error of `visit`, or the place at which the list isn't one.
+/// The error of `visit`, or a list that ends early, goes on or leaves the array.
 pub fn walk(
     next: &[i32],
     head: Option<i32>,
@@ -161,7 +161,8 @@ impl Compensated {
         self.magnitudes += value.abs();
     }
 
-    /// Whether a sum of `count` values in another order, by additions with this relative error, may come to `found`.
+    /// Checks that a sum of `count` values in another order, by additions with this relative error,
+    /// may be `found`.
     fn agrees(&self, found: f64, count: usize, epsilon: f64) -> Result<(), String> {
         let expected = self.sum + self.lost;
         // The worst case of `count` additions is `count` epsilons of the magnitudes. Errors of many cancel, as a random

@@ -25,7 +25,7 @@ pub const BOUND: f64 = 100.0;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Check {
-    /// Sizes of which a submission has no packing.
+    /// Sizes that a submission lacks.
     pub missing: Vec<usize>,
     /// Packings with no trees or too many. Their trees are not compared with each other.
     pub sizes: Vec<usize>,
@@ -33,7 +33,7 @@ pub struct Check {
     pub outside: Vec<OutOfBounds>,
     /// Trees that overlap, largest common area first.
     pub overlaps: Vec<Meeting>,
-    /// Trees of which rounding decides whether they overlap.
+    /// Trees so near to each other that rounding decides.
     pub touching: Vec<Meeting>,
 }
 
@@ -106,7 +106,7 @@ impl Check {
         check
     }
 
-    /// Whether the rules are kept.
+    /// Returns true if the rules are kept.
     pub fn is_valid(&self) -> bool {
         self.missing.is_empty() && self.sizes.is_empty() && self.outside.is_empty() && self.overlaps.is_empty()
     }

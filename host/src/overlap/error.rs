@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use crate::{
     device::DeviceError,
-    files::{FileError, Reason},
+    io::files::{FileError, Reason},
 };
 
 /// Magnitudes of coordinates must be below this.

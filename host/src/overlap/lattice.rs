@@ -1,18 +1,18 @@
-//! Periodic images.
+//! Lattices of periodic images.
 
 use super::{OverlapError, Point};
 
-/// The two vectors by which a packing repeats: with every pose go its images at all sums of whole multiples of both.
+/// Two vectors that make a packing repeat: every pose has images at all sums of their integer multiples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lattice {
     vectors: [Point; 2],
 }
 
 impl Lattice {
-    /// The lattice of `a` and `b`, in length units.
+    /// The lattice of vectors `a` and `b`, in length units.
     ///
     /// # Errors
-    /// [`OverlapError::Lattice`] where a number isn't finite, or the vectors are parallel.
+    /// [`OverlapError::Lattice`] if a number isn't finite, or the vectors are parallel.
     pub fn new(a: Point, b: Point) -> Result<Self, OverlapError> {
         let reason = if let Some(number) = [a, b].as_flattened().iter().find(|number| !number.is_finite()) {
             format!("{number} is not a finite number")
@@ -36,7 +36,7 @@ impl Lattice {
         a[0] * b[1] - a[1] * b[0]
     }
 
-    /// The rows of the matrix that takes a vector to multiples of `a` and `b`.
+    /// Rows of the matrix that maps a vector to its coordinates in units of `a` and `b`.
     pub(super) fn inverse(&self) -> [Point; 2] {
         let ([a, b], determinant) = (self.vectors, self.determinant());
         [[b[1] / determinant, -b[0] / determinant], [-a[1] / determinant, a[0] / determinant]]

@@ -2,11 +2,12 @@
 
 use gpu_kernels::overlap::{Scalar, boundary, direct, grid, queue, sums, transform, tree};
 
-use crate::real::Real;
+use crate::common::Real;
 
 /// `f32` or `f64`: the type of poses and results on the device.
 pub trait OverlapReal:
     Real
+    + crate::io::npy::Element
     + Scalar
     + transform::piece_counts::Instance
     + transform::transform::Instance

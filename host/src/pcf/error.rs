@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path};
 
-use crate::files::{FileError, Reason};
+use crate::io::files::{FileError, Reason};
 
 /// One of the two numbers of a breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::engine::{
     BegunMatrix, BlockScheduler, Control, Coverage, DeviceMatrix, Engine, EngineError, HostMatrix, Layout, PartialMatrix, Parts,
     Report, Settings, advise_huge_pages, zeroed_vec,
 };
-use crate::files::Destination;
+use crate::io::files::Destination;
 
 /// Merge steps of a block per worker of the CPU: some hundredths of a second's work.
 const STEPS_PER_WORKER: f64 = 1e7;

@@ -2,11 +2,12 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-use crate::real::Real;
+use crate::common::Real;
 
 /// `f32` or `f64`: the type of a function's times and values, and of all that is computed from them.
 pub trait PcfReal:
     Real
+    + crate::io::npy::Element
     + super::launches::Operations
     + crate::engine::DeviceEntry
     + Into<f64>

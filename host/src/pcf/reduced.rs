@@ -6,7 +6,7 @@ use std::io::{self, Seek, Write};
 use super::{Pairwise, PairwiseError, PcfReal};
 use crate::{
     engine::{Below, ByRows, Control, Engine, Report, RowReducer, Smallest, Sums},
-    npz::Arrays,
+    io::npz::Arrays,
 };
 
 /// Each function's nearest functions, in ascending order of their distances; equally near ones by their numbers.

@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 use crate::device::DeviceError;
 
-/// What can go wrong between ranks.
+/// Errors between ranks.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RanksError {
     /// Another rank gave up.
     #[error("rank {rank} gave up: {reason}")]
     Aborted {
-        /// Which.
+        /// The rank that gave up.
         rank: usize,
-        /// Why.
+        /// Its reason.
         reason: String,
     },
     /// A message can't be sent or received.
@@ -43,13 +43,13 @@ pub trait Communicator: Send + Sync {
     /// This rank, from 0.
     fn rank(&self) -> usize;
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     fn size(&self) -> usize;
 
-    /// How ranks talk: `threads`, `MPI`.
+    /// Returns the way of communication: `threads` or `MPI`.
     fn kind(&self) -> &'static str;
 
-    /// Whether messages may be in memory of a GPU.
+    /// Returns true if messages may be in GPU memory.
     fn takes_device_memory(&self) -> bool;
 
     /// Returns when all ranks have called it.
@@ -58,19 +58,19 @@ pub trait Communicator: Send + Sync {
     /// [`RanksError::Aborted`].
     fn barrier(&self) -> Result<(), RanksError>;
 
-    /// The greatest of all ranks' values, on all of them.
+    /// Returns the greatest of all ranks' values, on all ranks.
     ///
     /// # Errors
     /// [`RanksError::Aborted`].
     fn max(&self, value: f64) -> Result<f64, RanksError>;
 
-    /// The bytes that rank 0 gives, on all ranks.
+    /// Returns the bytes of rank 0, on all ranks.
     ///
     /// # Errors
     /// [`RanksError::Aborted`].
     fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RanksError>;
 
-    /// What each rank gives, in order, on rank 0; nothing on the others.
+    /// Returns the bytes of all ranks, in order, on rank 0; nothing on the others.
     ///
     /// # Errors
     /// [`RanksError::Aborted`].
@@ -172,7 +172,7 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// That bytes can be divided among ranks.
+/// Checks that bytes can be divided equally among ranks.
 fn check_parts(bytes: &[u8], size: usize) -> Result<(), RanksError> {
     if bytes.len().is_multiple_of(size) {
         return Ok(());

@@ -98,7 +98,7 @@ impl Communicator for MpiCommunicator {
         let mut len = bytes.len() as u64;
         root.broadcast_into(&mut len);
         bytes.resize(len as usize, 0);
-        // Where there are no bytes, their address may be one that means something else to MPI.
+        // Without bytes, their address may mean something else to MPI.
         if !bytes.is_empty() {
             root.broadcast_into(&mut bytes[..]);
         }
@@ -127,7 +127,7 @@ impl Communicator for MpiCommunicator {
         self.home.check()?;
         check_parts(bytes, self.size)?;
         let mut received = vec![0; bytes.len()];
-        // Where there are no bytes, their address may be one that means something else to MPI.
+        // Without bytes, their address may mean something else to MPI.
         if !bytes.is_empty() {
             self.world.all_to_all_into(bytes, &mut received[..]);
         }
@@ -157,7 +157,8 @@ impl Communicator for MpiCommunicator {
             // SAFETY: on rank 0 the window has one number, and before the barrier nobody else accesses it.
             unsafe { base.write(0) };
         }
-        // SAFETY: the window is there, and locked by this rank from here to its end. Others only read and add atomically.
+        // SAFETY: the window exists, and this rank locks it from here to its end. Other ranks only
+        // read and add atomically.
         check("MPI_Win_lock_all", unsafe { ffi::MPI_Win_lock_all(0, window) })?;
         self.world.barrier();
         Ok(Box::new(MpiCounter { home: self.home, window }))
@@ -185,8 +186,8 @@ impl Communicator for MpiCommunicator {
     }
 }
 
-/// Whether the library takes addresses of a GPU's memory, by its own word (`MPIX_Query_cuda_support`, where it has
-/// that).
+/// Returns true if the library says that it takes addresses of GPU memory
+/// (`MPIX_Query_cuda_support`, if it has this function).
 fn is_cuda_aware() -> bool {
     // SAFETY: the name ends with a zero; looking it up has no effect.
     let query = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"MPIX_Query_cuda_support".as_ptr()) };
@@ -232,7 +233,7 @@ impl Counter for MpiCounter {
 impl Drop for MpiCounter {
     fn drop(&mut self) {
         if self.home.check().is_ok() {
-            // SAFETY: the window is there, locked by this rank, and used no more.
+            // SAFETY: the window exists, is locked by this rank, and is not used any more.
             unsafe {
                 ffi::MPI_Win_unlock_all(self.window);
                 ffi::MPI_Win_free(&mut self.window);

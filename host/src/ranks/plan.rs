@@ -1,4 +1,4 @@
-//! What is sent, and from where.
+//! Plans of messages: their bytes and memory.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::RanksError;
 pub struct Message {
     /// The other rank.
     pub rank: usize,
-    /// Where the message stands in the region, in bytes.
+    /// The message's place in the region, in bytes.
     pub bytes: Range<usize>,
 }
 
@@ -21,9 +21,9 @@ pub struct Region {
     on_device: bool,
 }
 
-// SAFETY: it is an address and a length; only `unsafe` code accesses what is there.
+// SAFETY: it is an address and a length, and only `unsafe` code accesses the memory.
 unsafe impl Send for Region {}
-// SAFETY: it is an address and a length; only `unsafe` code accesses what is there.
+// SAFETY: it is an address and a length, and only `unsafe` code accesses the memory.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -37,17 +37,17 @@ impl Region {
         Region { first: std::ptr::with_exposed_provenance_mut(first as usize), len, on_device: true }
     }
 
-    /// Whether it is a GPU's memory.
+    /// Returns true if it is GPU memory.
     pub fn is_on_device(&self) -> bool {
         self.on_device
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -67,9 +67,9 @@ pub struct Plan {
     pub sends: Vec<Message>,
     /// The messages from others, within `receive`.
     pub receives: Vec<Message>,
-    /// What is sent.
+    /// The memory that is sent.
     pub send: Region,
-    /// What is received.
+    /// The memory that is received into.
     pub receive: Region,
 }
 
@@ -77,7 +77,7 @@ pub struct Plan {
 const MOST: usize = 1 << 30;
 
 impl Plan {
-    /// Plans whose messages, one after another, are those of this one, and not too long for MPI.
+    /// Divides the plan into plans whose messages are not too long for MPI.
     pub(super) fn pieces(&self) -> impl Iterator<Item = Plan> {
         let longest = self.sends.iter().chain(&self.receives).map(|message| message.bytes.len()).max().unwrap_or(0);
         let of = |messages: &[Message], piece: usize| {
@@ -97,7 +97,7 @@ impl Plan {
         })
     }
 
-    /// Sees to it that messages go to other ranks, one to each, and lie within their regions.
+    /// Checks that messages go to other ranks, at most one to each, and lie within their regions.
     pub(super) fn check(&self, rank: usize, size: usize) -> Result<(), RanksError> {
         for (what, messages, region) in [("to", &self.sends, &self.send), ("from", &self.receives, &self.receive)] {
             for (index, message) in messages.iter().enumerate() {

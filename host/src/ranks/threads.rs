@@ -14,14 +14,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{AbortOnPanic, Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
+use crate::common::reason;
 use crate::device::{Backend, Device, DeviceError, Stream};
-use crate::errors::reason;
 
-/// How often a wait looks before it lets others run.
+/// Looks of a wait before it lets other threads run.
 const SPINS: usize = 64;
 
-/// How long a rank looks before it sleeps in a barrier: longer than ranks that measure wait for each other, since
-/// waking takes some microseconds.
+/// Time for which a rank spins before it sleeps in a barrier. Waking takes some microseconds, so it
+/// is longer than ranks that measure wait for each other.
 const AWAKE: Duration = Duration::from_millis(20);
 
 /// The most ranks that can be threads of one process.
@@ -32,8 +32,8 @@ pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
     erase(connect(vec![None; size]))
 }
 
-/// The same for ranks that have these devices, and maybe share some. Where all are GPUs, messages may be in their
-/// memory.
+/// The same for ranks that have these devices, and maybe share some. If all are GPUs, messages may
+/// be in their memory.
 ///
 /// # Errors
 /// What the driver says.
@@ -65,7 +65,7 @@ pub fn run<R: Send, E: From<RanksError> + Display + Send>(
         let running: Vec<_> = devices.iter().zip(&ranks).map(start).collect();
         running.into_iter().map(|thread| thread?.join().ok()).collect()
     });
-    // Those that waited for a rank that gave up say that it did.
+    // Ranks that waited for a rank that gave up report that.
     if let Some(group) = ranks.first().map(|ranks| &ranks.group)
         && let Err(error) = group.check()
     {
@@ -84,7 +84,7 @@ fn of_devices(devices: &[Device]) -> Result<Vec<Arc<ThreadCommunicator>>, Device
         return Ok(connect(vec![None; devices.len()]));
     }
     for device in devices {
-        // Where one can't, the driver copies by way of the host.
+        // If one can't, the driver copies through host memory.
         devices.iter().try_for_each(|other| device.enable_peer_access(other).map(drop))?;
     }
     Ok(connect(devices.iter().cloned().map(Some).collect()))
@@ -112,18 +112,18 @@ fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<ThreadCommunicator>> {
     devices.into_iter().enumerate().map(connection).collect()
 }
 
-/// What the ranks share.
+/// State that the ranks share.
 struct Group {
     size: usize,
     aborted: OnceLock<RanksError>,
-    /// How many ranks are in the barrier, and how often it opened.
+    /// Number of ranks in the barrier, and of times that it opened.
     arrived: AtomicUsize,
     round: AtomicUsize,
     /// Ranks that have waited so long in the barrier that they sleep, or are about to.
     sleepers: AtomicUsize,
     bed: Mutex<()>,
     opened: Condvar,
-    /// What the ranks give each other in collective calls.
+    /// Values of the ranks in collective calls.
     values: Mutex<Vec<Vec<u8>>>,
     /// The last counter that was made.
     counter: Mutex<Arc<AtomicU64>>,
@@ -131,7 +131,7 @@ struct Group {
     mailboxes: Mutex<HashMap<(usize, usize, u16), Arc<Mailbox>>>,
 }
 
-/// Where a sender puts the address of a message until its receiver has copied it.
+/// Holds the address of a message until its receiver has copied it.
 #[derive(Default)]
 struct Mailbox {
     full: AtomicBool,
@@ -185,7 +185,7 @@ impl Group {
         self.aborted.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Returns when all ranks have called it, or one gave up. Who waits long sleeps: ranks are idle in a barrier.
+    /// Returns when all ranks have called it, or one gave up. A rank that waits for long sleeps.
     fn barrier(&self) -> Result<(), RanksError> {
         let round = self.round.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.size {
@@ -210,7 +210,8 @@ impl Group {
             pause(turn);
         }
         let mut bed = lock(&self.bed);
-        // Either whoever opens the barrier sees this and comes for the lock, or this rank sees that it is open.
+        // Either the rank that opens the barrier sees this and takes the lock, or this rank sees
+        // that it is open.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         while !is_open() && self.aborted.get().is_none() {
             bed = self.opened.wait(bed).unwrap_or_else(PoisonError::into_inner);
@@ -240,17 +241,18 @@ fn pause(turn: usize) {
 
 struct ThreadCommunicator {
     rank: usize,
-    /// What copies messages in GPUs' memory.
+    /// The device that copies messages in GPU memory.
     device: Option<Device>,
-    /// That of exchanges.
+    /// The stream of exchanges.
     stream: Mutex<Option<Arc<Stream>>>,
     group: Arc<Group>,
-    /// This rank's links: whoever waits sees to all that it is to receive, since the sender may wait for that.
+    /// This rank's links. A rank that waits copies all that it is to receive, because the senders
+    /// may wait for that.
     links: Arc<Mutex<Vec<Weak<Receives>>>>,
 }
 
 impl ThreadCommunicator {
-    /// What `read` makes of what all ranks give, in order.
+    /// Returns the result of `read` for the bytes of all ranks, in order.
     fn share<R>(&self, bytes: Vec<u8>, read: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, RanksError> {
         lock(&self.group.values)[self.rank] = bytes;
         self.barrier()?;
@@ -397,14 +399,14 @@ struct Receives {
     /// For copies into a GPU's memory.
     stream: Option<Arc<Stream>>,
     messages: Vec<(Arc<Mailbox>, Message)>,
-    /// Which of them are here; all, when none was asked for.
+    /// The messages that have arrived; all if none were asked for.
     done: Vec<AtomicBool>,
-    /// How many of those that were asked for are not.
+    /// Number of requested messages that have not arrived.
     pending: AtomicUsize,
 }
 
 impl Receives {
-    /// Copies what is there of what was asked for. Only its rank's thread calls it.
+    /// Copies the requested messages that have arrived. Only its rank's thread calls it.
     fn progress(&self) -> Result<(), RanksError> {
         if self.pending.load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -481,7 +483,7 @@ impl Drop for ThreadLink {
 }
 
 impl ThreadLink {
-    /// Has the GPU copy what is there already. What the thread itself has to copy is for a wait.
+    /// Has the GPU copy what is there already. The thread itself copies during a wait.
     fn start_copies(&self) -> Result<(), RanksError> {
         if self.receives.stream.is_some() { self.receives.progress() } else { Ok(()) }
     }

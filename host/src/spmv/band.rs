@@ -10,8 +10,8 @@ use super::{Csr, SpmvError, SpmvReal, error::numbered};
 
 /// A random square band matrix. A seed gives the same one everywhere.
 ///
-/// Nonzeros are at distinct positions (i, j) with |i - j| <= `half_bandwidth`, every set of so many positions being as
-/// likely as any other. Values are uniform between -1 and 1; in every row, columns ascend.
+/// Nonzeros are at distinct positions (i, j) with |i - j| <= `half_bandwidth`. All sets of
+/// positions are equally likely. Values are uniform between -1 and 1; in every row, columns ascend.
 ///
 /// [`Band::default`] is the matrix of Pearson, Javeed and Devine (*Machine Learning for CUDA+MPI Design Rules*, section
 /// III): 150,000 rows, 1,500,000 nonzeros and n/4 to either side, so that over four ranks about half of the nonzeros
@@ -22,9 +22,9 @@ pub struct Band {
     pub rows: usize,
     /// The number of nonzeros.
     pub nonzeros: usize,
-    /// How far from the diagonal nonzeros may be.
+    /// The greatest distance of nonzeros from the diagonal.
     pub half_bandwidth: usize,
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -56,8 +56,8 @@ impl Band {
     /// The matrix.
     ///
     /// # Errors
-    /// [`SpmvError::BandTooSmall`] where the band has fewer positions, [`SpmvError::TooMany`] where there are 2^32 rows
-    /// or nonzeros.
+    /// [`SpmvError::BandTooSmall`] if the band has fewer positions, [`SpmvError::TooMany`] for 2^32
+    /// rows or nonzeros.
     pub fn matrix<T: SpmvReal>(&self) -> Result<Csr<T>, SpmvError> {
         let Band { rows, nonzeros, half_bandwidth, seed } = *self;
         numbered("rows", rows)?;
@@ -96,8 +96,8 @@ impl Band {
     }
 }
 
-/// `count` distinct numbers below `end`, in ascending order: every set of so many is as likely as any other, as no
-/// number is treated unlike another. There are twice as many below `end` at least.
+/// Draws `count` distinct numbers below `end`, at least twice `count`, in ascending order. All sets
+/// are equally likely, because all numbers are treated alike.
 fn distinct(rng: &mut ChaCha8Rng, end: u64, count: usize) -> Vec<u64> {
     let mut chosen: Vec<u64> = Vec::with_capacity(count);
     while chosen.len() < count {
@@ -114,7 +114,7 @@ fn distinct(rng: &mut ChaCha8Rng, end: u64, count: usize) -> Vec<u64> {
 fn below(rng: &mut ChaCha8Rng, end: u64) -> u64 {
     loop {
         let product = u128::from(rng.next_u64()) * u128::from(end);
-        // Of the products with one high half, those with so small a low half are one too many.
+        // Among the products with one high half, those with so small a low half are one too many.
         if product as u64 >= end.wrapping_neg() % end {
             return (product >> 64) as u64;
         }

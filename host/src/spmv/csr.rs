@@ -6,16 +6,16 @@ use super::{
     SpmvError, SpmvReal,
     error::{numbered, same_length},
 };
-use crate::read::{collect, filled, reserve};
+use crate::io::{collect, filled, reserve};
 
 /// Rows that a task of the host's multiplication has at least.
 const ROWS_PER_TASK: usize = 256;
 
 /// A sparse matrix in compressed sparse rows (CSR).
 ///
-/// Row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, of which each has a column and a value. Within a row, columns
-/// may be in any order and may repeat; values at the same place add up. Values may be anything, zeros, infinities and
-/// NaN included.
+/// Row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, each with a column and a value. Within a
+/// row, columns may be in any order and may repeat; values at the same place add up. Values may be
+/// anything, zeros, infinities and NaN included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr<T: SpmvReal> {
     width: usize,
@@ -130,7 +130,8 @@ impl<T: SpmvReal> Csr<T> {
         self.columns.len()
     }
 
-    /// Where each row's nonzeros start, and where the last one's end: one element more than there are rows.
+    /// Returns the start of each row's nonzeros, and the end of the last row's: one element more
+    /// than there are rows.
     pub fn row_ptr(&self) -> &[u32] {
         &self.row_ptr
     }
@@ -175,7 +176,7 @@ impl<T: SpmvReal> Csr<T> {
         Ok(y)
     }
 
-    /// [`multiply`](Self::multiply) into memory that is there.
+    /// [`multiply`](Self::multiply) into existing memory.
     ///
     /// # Errors
     /// [`SpmvError::Length`] where x isn't as long as there are columns, or y as there are rows.

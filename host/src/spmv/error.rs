@@ -1,14 +1,14 @@
-//! What can be wrong with matrices, with the files that they come from, and with what they are multiplied with.
+//! Errors of matrices, of their files, and of multiplications.
 
 use std::path::Path;
 
 use crate::{
     device::DeviceError,
-    files::{FileError, Reason},
+    io::files::{FileError, Reason},
 };
 
-/// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are named by their indices,
-/// from 0, but in files; where several offend, by the first.
+/// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are
+/// named by their indices, from 0 except in files; if several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpmvError {
@@ -18,9 +18,9 @@ pub enum SpmvError {
     /// More than 32 bits can count.
     #[error("{count} {what} are too many: at most 2^32 - 1 can be numbered")]
     TooMany {
-        /// Of what: rows, columns or nonzeros.
+        /// The things counted: rows, columns or nonzeros.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
     /// Memory for a matrix could not be had.
@@ -34,19 +34,19 @@ pub enum SpmvError {
     /// An array's length doesn't fit.
     #[error("{what} has {found} elements, but it must have {expected}: {reason}")]
     Length {
-        /// Which array.
+        /// The array's name.
         what: &'static str,
         /// Its length.
         found: usize,
         /// The length that it must have.
         expected: usize,
-        /// Why.
+        /// The reason for that length.
         reason: &'static str,
     },
     /// The first row doesn't start with the first nonzero.
     #[error("row_ptr[0] is {found}, but it must be 0")]
     Start {
-        /// What it is.
+        /// Its value.
         found: u32,
     },
     /// A row ends before it starts.
@@ -54,9 +54,9 @@ pub enum SpmvError {
     Descending {
         /// The row.
         row: usize,
-        /// Where it starts.
+        /// The start of the row.
         start: u32,
-        /// Where it ends.
+        /// The end of the row.
         end: u32,
     },
     /// The last row doesn't end with the last nonzero.
@@ -134,17 +134,17 @@ pub enum SpmvError {
         nonzeros: usize,
         /// The number of rows and of columns.
         rows: usize,
-        /// How far from the diagonal nonzeros may be.
+        /// The greatest distance of nonzeros from the diagonal.
         half_bandwidth: usize,
-        /// How many positions are as near.
+        /// The number of positions in the band.
         positions: u64,
     },
     /// A kernel can't be launched as asked for.
     #[error("{kernel} is not a kernel: {reason}")]
     NoSuchKernel {
-        /// What was asked for.
+        /// The kernel that was asked for.
         kernel: super::kernel::SpmvKernel,
-        /// What it must be.
+        /// The requirement that it misses.
         reason: &'static str,
     },
     /// A file can't be read or written, or its contents are wrong.

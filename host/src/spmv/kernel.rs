@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which kernel multiplies a matrix. The result depends on it by rounding only.
+/// Kernels that multiply a matrix. Their results differ by rounding only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SpmvKernel {
     /// One of the others, by the matrix and the device.
@@ -10,13 +10,13 @@ pub enum SpmvKernel {
     Auto,
     /// 1, 2, 4, 8, 16 or 32 lanes of a warp share a row.
     Rows {
-        /// How many.
+        /// Number of lanes per row.
         lanes: u32,
     },
     /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros per thread; longer
     /// rows are divided.
     Tiles {
-        /// Of a block.
+        /// Number of threads per block.
         threads: u32,
     },
 }

@@ -9,10 +9,7 @@
 use std::{io::Write as _, path::Path};
 
 use super::{Csr, SpmvError, SpmvReal};
-use crate::{
-    files::Destination,
-    read::{Field, Market, Reason, Symmetry, push, quoted},
-};
+use crate::io::{Field, Market, Reason, Symmetry, files::Destination, push, quoted};
 
 /// Reads a matrix.
 ///

@@ -36,7 +36,7 @@ enum Method<T: SpmvReal> {
     Tiles(Box<Tiles<T>>),
 }
 
-/// How [`tiles`] divides a matrix.
+/// A matrix divided for [`tiles`].
 #[derive(Debug)]
 struct Tiles<T: SpmvReal> {
     /// All of its rows and nonzeros, in tiles for blocks of `threads`.
@@ -50,7 +50,7 @@ struct Tiles<T: SpmvReal> {
 }
 
 impl<T: SpmvReal> DeviceMatrix<T> {
-    /// The matrix on `device`, with the kernel that suits both. Waits until it is there.
+    /// The matrix on `device`, with the kernel that suits both. Waits for the copy.
     ///
     /// # Errors
     /// What the device says, such as that it has too little memory.
@@ -109,7 +109,8 @@ impl<T: SpmvReal> DeviceMatrix<T> {
         self.kernel
     }
 
-    /// How many kernels a multiplication launches: two where rows are so long that they are divided, else one.
+    /// Returns the number of kernels that a multiplication launches: two if rows are so long that
+    /// they are divided, otherwise one.
     pub fn launches(&self) -> usize {
         match &self.method {
             Method::Tiles(tiles) if !tiles.long_rows.is_empty() => 2,
@@ -124,8 +125,9 @@ impl<T: SpmvReal> DeviceMatrix<T> {
 
     /// Enqueues y = A x. Doesn't wait. The result is the same bits each time.
     ///
-    /// Where [`launches`](Self::launches) is two, the matrix has memory for one multiplication at a time: those on
-    /// different streams have to be ordered by events, like other uses of one buffer.
+    /// If [`launches`](Self::launches) is two, the matrix has memory for one multiplication at a
+    /// time. Multiplications on different streams then have to be ordered by events, like other
+    /// uses of one buffer.
     ///
     /// # Errors
     /// [`SpmvError::Length`] where x isn't as long as there are columns, or y as there are rows; and what the device

@@ -22,11 +22,12 @@
 //! # Ok::<(), warpsmith::spmv::SpmvError>(())
 //! ```
 //!
-//! Over ranks, each rank has consecutive rows of A, x and y ([`Partition`]). Its [`Part`] of the matrix is two: the
-//! *local* columns, of entries of x that it has, and the *remote* ones, of entries that other ranks send it (Pearson,
-//! Javeed and Devine, *Machine Learning for CUDA+MPI Design Rules*, section III-A). So y = A_L x_L + A_R x_R, of which
-//! the first product waits for nobody. Which entries go where is in the part, too, and [`Traffic`] has their numbers
-//! alone, for any number of ranks.
+//! Over ranks, each rank has consecutive rows of A, x and y ([`Partition`]). Its [`Part`] of the
+//! matrix is two: the *local* columns, of entries of x that it has, and the *remote* ones, of
+//! entries that other ranks send it (Pearson, Javeed and Devine, *Machine Learning for CUDA+MPI
+//! Design Rules*, section III-A). So y = A_L x_L + A_R x_R, of which the first product waits for
+//! nobody. The part also lists the entries to exchange, and [`Traffic`] has their numbers alone,
+//! for any number of ranks.
 
 mod band;
 mod csr;

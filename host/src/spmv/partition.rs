@@ -79,7 +79,7 @@ impl Partition {
         needed
     }
 
-    /// Which range of these ascending columns belongs to which rank.
+    /// Divides ascending columns into the ranges of the ranks that have them.
     pub(super) fn by_owner(&self, columns: &[u32]) -> Vec<Neighbour> {
         let mut neighbours = Vec::new();
         let mut start = 0;
@@ -104,8 +104,8 @@ pub struct Neighbour {
 
 /// A rank's part of a matrix, and what it has to do with the others.
 ///
-/// A multiplication with the rank's entries x_L of x: pack `x_L[pack[i]]`, send each of `sends` its range of that,
-/// receive x_R, of which each of `receives` sends a range; `y = local x_L + remote x_R`.
+/// A multiplication with the rank's entries x_L of x: pack `x_L[pack[i]]`, send each of `sends` its
+/// range of that, receive a range of x_R from each of `receives`; `y = local x_L + remote x_R`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<T: SpmvReal> {
     /// The rank.
@@ -121,9 +121,9 @@ pub struct Part<T: SpmvReal> {
     pub remote: Csr<T>,
     /// The indices into x_L of the entries to send, neighbour by neighbour, for each in ascending order.
     pub pack: Vec<u32>,
-    /// Which range of the packed entries goes to which rank, by ascending rank.
+    /// The range of the packed entries for each rank, by ascending rank.
     pub sends: Vec<Neighbour>,
-    /// Which range of x_R comes from which rank, by ascending rank.
+    /// The range of x_R from each rank, by ascending rank.
     pub receives: Vec<Neighbour>,
 }
 
@@ -157,7 +157,8 @@ impl<T: SpmvReal> Part<T> {
         let needed: Vec<_> = (0..ranks).into_par_iter().map(|rank| partition.needed(matrix, rank)).collect();
         let parts = needed.par_iter().enumerate();
         let mut parts: Vec<_> = parts.map(|(rank, needed)| Self::without_sends(matrix, partition, rank, needed)).collect();
-        // What one receives another one sends. Ranks come in ascending order, and so do those to send to.
+        // Each range that one rank receives is sent by another one. Ranks come in ascending order,
+        // and so do those to send to.
         for (rank, needed) in needed.iter().enumerate() {
             for receive in partition.by_owner(needed) {
                 parts[receive.rank].send(rank, &needed[receive.range]);
@@ -166,7 +167,7 @@ impl<T: SpmvReal> Part<T> {
         Ok(parts)
     }
 
-    /// Adds these columns, which it has, to what it sends.
+    /// Adds columns of this rank to the entries that it sends.
     fn send(&mut self, to: usize, columns: &[u32]) {
         if !columns.is_empty() {
             let start = self.pack.len();
@@ -175,7 +176,8 @@ impl<T: SpmvReal> Part<T> {
         }
     }
 
-    /// The part of a rank that needs these columns of others, but for what it sends.
+    /// Makes the part of a rank that needs these columns of others, without the entries that it
+    /// sends.
     fn without_sends(matrix: &Csr<T>, partition: Partition, rank: usize, needed: &[u32]) -> Self {
         let rows = partition.rows(rank);
         let (mut local, mut remote) = (Builder::default(), Builder::default());
@@ -185,7 +187,7 @@ impl<T: SpmvReal> Part<T> {
                 if rows.contains(&(column as usize)) {
                     local.push(column - rows.start as u32, value);
                 } else {
-                    // It is there, as `needed` has all columns that aren't the rank's own.
+                    // It exists: `needed` has all columns that aren't the rank's own.
                     remote.push(needed.partition_point(|&before| before < column) as u32, value);
                 }
             }

@@ -1,4 +1,4 @@
-//! Which kernel multiplies a matrix, and how `tiles` divides it.
+//! Chooses the kernel that multiplies a matrix, and divides matrices for `tiles`.
 
 use gpu_kernels::spmv::tiles::{ITEMS, MAX_THREADS, Tile};
 
@@ -8,13 +8,13 @@ use crate::device::{Backend, DeviceInfo};
 /// Rows that are longer than this on average are taken by whole warps, where none is much longer still: their loads lie
 /// beside each other without tiles.
 const LONG_MEAN: usize = 64;
-/// How much longer than the mean one is then allowed to be.
+/// The greatest length of such a row, relative to the mean.
 const EVEN: usize = 16;
 /// Tiles for each multiprocessor, below which they are made smaller.
 const TILES_PER_MULTIPROCESSOR: usize = 4;
 
 impl SpmvKernel {
-    /// What it is for this matrix on such a device: never [`Auto`](SpmvKernel::Auto).
+    /// Returns the kernel for a matrix on a device: never [`Auto`](SpmvKernel::Auto).
     ///
     /// # Errors
     /// [`SpmvError::NoSuchKernel`] where lanes or threads are not as they must be.
@@ -53,7 +53,7 @@ pub struct Plan {
     pub tiles: Vec<Tile>,
     /// The rows that are longer than a tile.
     pub long_rows: Vec<u32>,
-    /// Where each one's partial sums are, and where the last one's end.
+    /// The start of each long row's partial sums, and the end of the last one's.
     pub offsets: Vec<u32>,
 }
 
@@ -98,13 +98,13 @@ impl Plan {
     }
 }
 
-/// What a round of [`log_lanes`] takes by itself, for each time that lanes are doubled, and for each product that a
-/// lane adds up: about, in cycles of a GPU. Only their ratios matter, and these little.
+/// Cost of a round of [`log_lanes`], per doubling of the lanes, and per product that a lane adds
+/// up, in GPU cycles, about. Only their ratios matter, and these little.
 const ROUND: u32 = 40;
 const DOUBLING: u32 = 30;
 const PRODUCT: u32 = 12;
 
-/// The logarithm of the lanes to a row by which rows that begin and end here are added up soonest.
+/// Returns the binary logarithm of the number of lanes per row that adds up these rows soonest.
 ///
 /// All groups of lanes take a row each, and then the next ones: a round lasts as long as its longest row. With as many
 /// lanes as all threads are enough for there is one round; where rows differ much, more lanes and more rounds take

@@ -2,11 +2,12 @@
 
 use gpu_kernels::spmv::{Scalar, rows, tiles, vector};
 
-use crate::real::Real;
+use crate::common::Real;
 
 /// `f32` or `f64`: the type of a matrix's values and of the vectors that it is multiplied with.
 pub trait SpmvReal:
     Real
+    + crate::io::npy::Element
     + Scalar
     + rows::multiply::Instance
     + tiles::multiply::Instance
@@ -16,7 +17,7 @@ pub trait SpmvReal:
 {
     /// The nearest number of this type, infinite where `value` is too large for it.
     fn from_f64(value: f64) -> Self;
-    /// Whether it is neither infinite nor NaN.
+    /// Returns true if it is neither infinite nor NaN.
     fn is_finite(self) -> bool;
 }
 

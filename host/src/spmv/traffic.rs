@@ -1,4 +1,4 @@
-//! How much each rank multiplies, sends and receives.
+//! Numbers of entries that each rank multiplies, sends and receives.
 
 use rayon::prelude::*;
 
@@ -9,11 +9,11 @@ use super::{Csr, Partition, SpmvError, SpmvReal};
 pub struct Transfer {
     /// The other rank.
     pub rank: usize,
-    /// How many entries; at least one.
+    /// Number of entries, at least one.
     pub entries: usize,
 }
 
-/// What a rank has to do for a multiplication: the sizes of its [`Part`](super::Part).
+/// A rank's share of a multiplication: the sizes of its [`Part`](super::Part).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankTraffic {
     /// Its rows.
@@ -22,9 +22,9 @@ pub struct RankTraffic {
     pub local_nnz: usize,
     /// The other nonzeros.
     pub remote_nnz: usize,
-    /// What it sends, by ascending rank.
+    /// Messages that it sends, by ascending rank.
     pub sends: Vec<Transfer>,
-    /// What it receives, by ascending rank.
+    /// Messages that it receives, by ascending rank.
     pub receives: Vec<Transfer>,
 }
 
@@ -48,7 +48,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Of a multiplication over this many ranks.
+    /// Counts the traffic of a multiplication over `ranks` ranks.
     ///
     /// # Errors
     /// [`SpmvError::NotSquare`], [`SpmvError::NoRanks`], [`SpmvError::TooManyRanks`].

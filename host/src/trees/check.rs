@@ -1,4 +1,4 @@
-//! What is wrong with a forest, found on the host.
+//! Diagnoses invalid forests on the host.
 
 use rayon::prelude::*;
 
@@ -31,12 +31,13 @@ impl Sets {
     }
 }
 
-/// Says what is wrong with the edges of a forest of `n` vertices, if anything: the first edge that is out of range or
-/// joins a vertex with itself; else the first that repeats another, where they aren't all there in both directions;
-/// else the first that closes a circle; else the first vertex that has no root, or more than one.
+/// Returns the first flaw of the edges of a forest of `n` vertices: the first edge that is out of
+/// range or joins a vertex with itself; otherwise the first that repeats another, unless all edges
+/// are given in both directions; otherwise the first that closes a circle; otherwise the first
+/// vertex that has no root, or more than one.
 ///
 /// # Errors
-/// Where the forest is invalid.
+/// The forest is invalid.
 pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Result<(), TreeError> {
     if edges.len() > i32::MAX as usize {
         return Err(TreeError::TooManyEdges { m: edges.len() });
@@ -98,11 +99,12 @@ pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Res
     }
 }
 
-/// Says what is wrong with the parents of a forest's vertices, if anything: the first that is out of range or the
-/// vertex itself; else a root that isn't the one asked for, or the lack of one; else the first vertex on a circle.
+/// Returns the first flaw of the parents of a forest's vertices: the first parent that is out of
+/// range or the vertex itself; otherwise a root that isn't the one asked for, or the lack of one;
+/// otherwise the first vertex on a circle.
 ///
 /// # Errors
-/// Where the forest is invalid.
+/// The forest is invalid.
 pub fn diagnose_parents(parents: &[i32], root: Option<i32>) -> Result<(), TreeError> {
     let n = parents.len();
     check_roots(n, root.map_or(Roots::Each, Roots::At))?;

@@ -1,9 +1,9 @@
-//! What can be wrong with a tree.
+//! Errors of trees and forests.
 
 use crate::device::DeviceError;
 
-/// Why a tree could not be rooted, or not be asked. Vertices and edges are named by their indices, from 0; where
-/// several offend, by the first.
+/// Why a tree could not be rooted, or not be asked. Vertices and edges are named by their indices,
+/// from 0; if several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
@@ -25,7 +25,7 @@ pub enum TreeError {
     /// An array has another length than it needs.
     #[error("{what} has {found} elements, but {expected} are needed")]
     Length {
-        /// Which array.
+        /// The array's name.
         what: &'static str,
         /// Its length.
         found: usize,
@@ -58,7 +58,7 @@ pub enum TreeError {
         /// Its two ends.
         vertex: i32,
     },
-    /// An edge is there twice, and not as the mirror image of all.
+    /// An edge is repeated, and the edges are not all given in both directions.
     #[error(
         "edge {edge}, ({}, {}), repeats edge {earlier}: edges are given once each, or all of them in both directions",
         ends[0], ends[1]
@@ -92,7 +92,7 @@ pub enum TreeError {
     RootsOfTree {
         /// The tree's least vertex.
         vertex: usize,
-        /// How many roots it has.
+        /// The number of its roots.
         roots: usize,
     },
     /// A parent isn't a vertex.
@@ -132,7 +132,7 @@ pub enum TreeError {
     Cycle {
         /// The first vertex on a circle.
         vertex: usize,
-        /// How many vertices the circle has.
+        /// The number of vertices on the circle.
         length: usize,
     },
     /// A pair to ask about isn't of vertices.
@@ -153,7 +153,7 @@ pub enum TreeError {
     },
 }
 
-/// The most vertices: a tour has two elements for each, of which a list has less than 2^31.
+/// The most vertices: a tour has two elements per vertex, and a list less than 2^31 elements.
 pub const MOST_VERTICES: usize = (1 << 30) - 1;
 
 /// Checks the length of an array.

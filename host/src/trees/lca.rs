@@ -16,8 +16,8 @@ use crate::{
 
 /// Answers which vertex is the lowest common ancestor of two, for many pairs in one call.
 ///
-/// It takes 20 bytes for each vertex (the preorder numbers, and four numbers of each vertex in preorder), and a table of
-/// 4 bytes for each 32 vertices and power of two of that: 3 bytes for each of 10^8 vertices.
+/// Takes 20 bytes per vertex (the preorder number, and four numbers in preorder), and a table of 4
+/// bytes per 32 vertices and level: 3 bytes per vertex for 10^8 vertices.
 pub struct Ancestors {
     preorder: Buffer<i32>,
     entries: Buffer<I32x2>,
@@ -31,7 +31,7 @@ impl Ancestors {
     /// For a forest of no vertices, which [`build`](Self::build) changes.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         let (preorder, entries, ends, table) = (device.empty(), device.empty(), device.empty(), device.empty());
         Ok(Ancestors { preorder, entries, ends, table, bad: device.alloc_zeroed(1)? })
@@ -40,7 +40,7 @@ impl Ancestors {
     /// Makes ready for questions about a forest. Doesn't wait.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// The device fails.
     pub fn build(&mut self, stream: &Stream, rooting: &Rooting) -> Result<(), DeviceError> {
         let n = rooting.n();
         let (blocks, levels) = lca::table_size(n);
@@ -73,7 +73,7 @@ impl Ancestors {
     /// different trees.
     ///
     /// # Errors
-    /// Where a pair isn't of vertices (the error names the first), lengths differ, or the device fails.
+    /// A pair isn't of vertices (the error names the first), lengths differ, or the device fails.
     pub fn of(&mut self, stream: &Stream, pairs: &Buffer<I32x2>, ancestors: &mut Buffer<i32>) -> Result<(), TreeError> {
         same_length("ancestors", ancestors.len(), pairs.len())?;
         // SAFETY: the counter is a buffer's only element.

@@ -1,8 +1,8 @@
 //! Trees: rooting, traversals, sums and lowest common ancestors, by list ranking.
 //!
-//! [`Rooter`] roots a tree or a forest that lies on a device as edges or as parents, and leaves each vertex's parent,
-//! depth, subtree size and preorder number there ([`Rooting`]), from which [`Visits`], [`TreeSums`] and [`Ancestors`]
-//! follow. [`root`] is the same for slices of the host:
+//! [`Rooter`] roots a tree or a forest that is on a device as edges or as parents. It leaves each
+//! vertex's parent, depth, subtree size and preorder number there ([`Rooting`]). [`Visits`],
+//! [`TreeSums`] and [`Ancestors`] follow from these. [`root`] is the same for slices of the host:
 //!
 //! ```
 //! use warpsmith::{device::Device, trees::{Roots, root}};
@@ -24,9 +24,10 @@
 //! and ranked ([`list_rank`](crate::list_rank)) once. All else are scans and lookups. The kernels are in
 //! `gpu_kernels::trees`.
 //!
-//! Input is checked, at the price of reading it once more and of reading back a few bytes: edges are those of a forest
-//! exactly if they are as many as vertices less roots, each vertex has one or is a root, and the tour that starts at
-//! the first root comes by all of them. What is wrong is then found on the host, and named.
+//! Input is checked, at the price of reading it once more and of reading back a few bytes: edges
+//! are those of a forest exactly if they are as many as vertices less roots, each vertex has one or
+//! is a root, and the tour that starts at the first root comes by all of them. Otherwise the host
+//! finds the first offender.
 
 mod check;
 mod error;
@@ -53,17 +54,17 @@ pub struct Rooted {
     pub trees: usize,
     /// The parent, -1 for roots.
     pub parent: Vec<i32>,
-    /// How many edges lie between the vertex and its root.
+    /// The number of edges between the vertex and its root.
     pub depth: Vec<i32>,
-    /// How many vertices the subtree has, with this one.
+    /// The number of vertices of the subtree, including this one.
     pub size: Vec<i32>,
-    /// How many vertices a depth-first search enters before this one.
+    /// The number of vertices that a depth-first search enters before this one.
     pub preorder: Vec<i32>,
-    /// How many it leaves before.
+    /// The number of vertices that it leaves before this one.
     pub postorder: Vec<i32>,
-    /// Where the Euler tour enters the vertex, of two positions for each.
+    /// The position at which the Euler tour, of two positions per vertex, enters this one.
     pub first: Vec<i32>,
-    /// Where it leaves the vertex.
+    /// The position at which it leaves this one.
     pub last: Vec<i32>,
 }
 
@@ -71,7 +72,7 @@ impl Rooted {
     /// Brings a rooted forest to the host.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// The device fails.
     pub fn download(stream: &Stream, rooting: &Rooting) -> Result<Self, TreeError> {
         let mut visits = Visits::new(stream.device());
         rooting.visits(stream, &mut visits)?;
@@ -92,8 +93,8 @@ impl Rooted {
 /// once, or all of them in both directions.
 ///
 /// # Errors
-/// Where the edges are not those of a forest with such roots (the error names the first that offends), or the device
-/// fails.
+/// The edges are not those of a forest with such roots (the error names the first that offends), or
+/// the device fails.
 pub fn root(device: &Device, n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Result<Rooted, TreeError> {
     let stream = device.stream()?;
     let edges = device.upload(&edges.iter().map(|&edge| edge.into()).collect::<Vec<_>>())?;
@@ -110,7 +111,8 @@ pub fn root(device: &Device, n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>)
 /// given, else any number.
 ///
 /// # Errors
-/// Where the parents are not those of such a forest (the error names the first that offends), or the device fails.
+/// The parents are not those of such a forest (the error names the first that offends), or the
+/// device fails.
 pub fn root_parents(device: &Device, parents: &[i32], root: Option<i32>) -> Result<Rooted, TreeError> {
     let stream = device.stream()?;
     let mut rooting = Rooting::new(device);

@@ -12,13 +12,14 @@ use super::{
 };
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
+    common::{Clock, StepTime},
     components::{Components, EdgeError, THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream, View},
     launch,
-    list_rank::{ListError, ListRanker, Options, StepTime, clock::Clock},
+    list_rank::{ListError, ListRanker, Options},
 };
 
-/// How a rooting went.
+/// Report of a rooting.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -31,7 +32,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// All steps together, in ms.
+    /// Returns the time of all steps together, in ms.
     pub fn total_ms(&self) -> f64 {
         StepTime::total_ms(&self.steps)
     }
@@ -48,7 +49,7 @@ pub struct Rooter {
     components: Components,
     /// Of edges that are there in both directions, those that ascend.
     kept: Buffer<I32x2>,
-    /// What is sorted; flags and their scans before.
+    /// Keys to sort; earlier, flags and their scans.
     keys: Buffer<u32>,
     labels: Buffer<i32>,
     numbers: Buffer<u32>,
@@ -69,7 +70,7 @@ impl Rooter {
     /// A rooter on `device`. Its large arrays are allocated at the first call.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Rooter {
             timed: false,
@@ -103,8 +104,8 @@ impl Rooter {
     /// both directions.
     ///
     /// # Errors
-    /// Where the edges are not those of a forest with such roots (the error names the first that offends: see
-    /// [`diagnose_edges`](super::diagnose_edges)), or the device fails.
+    /// The edges are not those of a forest with such roots (the error names the first that offends:
+    /// see [`diagnose_edges`](super::diagnose_edges)), or the device fails.
     pub fn edges(
         &mut self,
         stream: &Stream,
@@ -120,7 +121,7 @@ impl Rooter {
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_edges(&mut clock, stream, n, edges, roots, rooting);
         if !matches!(done, Ok(true)) {
-            // What there is of it is no forest.
+            // The present content is no forest.
             rooting.ensure(0)?;
         }
         if done? {
@@ -169,7 +170,7 @@ impl Rooter {
         if mirrored {
             self.mirrored.ensure(n.div_ceil(32))?;
             stream.fill_zero(&mut self.mirrored)?;
-            // SAFETY: all edges are of vertices, for each of which there is a bit.
+            // SAFETY: all edges are of vertices, and each vertex has a bit.
             unsafe {
                 launch!(stream, edges::check_mirrored<<<grid(stream, edges.len()), THREADS>>>(
                     edges, &rooting.parent, &mut self.mirrored, &mut self.status
@@ -308,7 +309,7 @@ impl Rooter {
     /// Roots a forest from the parent of each vertex, -1 for roots: of one tree where `root` is given, else any number.
     ///
     /// # Errors
-    /// Where the parents are not those of such a forest (the error names the first that offends: see
+    /// The parents are not those of such a forest (the error names the first that offends: see
     /// [`diagnose_parents`](super::diagnose_parents)), or the device fails.
     pub fn parents(
         &mut self,
@@ -404,7 +405,7 @@ impl Rooter {
         }
     }
 
-    /// Marks the positions at which vertices are entered, and counts them.
+    /// Marks the positions that enter vertices, and counts them.
     fn mark(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let blocks = tour::blocks(self.positions.len());
         self.entered.ensure(blocks * tour::VECTORS)?;
@@ -420,7 +421,7 @@ impl Rooter {
     }
 }
 
-/// What a permutation can fail of.
+/// Returns the only error that a permutation can have.
 fn of_device(error: ListError) -> DeviceError {
     match error {
         ListError::Device(error) => error,
@@ -428,19 +429,19 @@ fn of_device(error: ListError) -> DeviceError {
     }
 }
 
-/// The one element of a view.
+/// Reads the only element of a view.
 pub(super) fn read<'a, T: Pod>(stream: &Stream, view: impl Into<View<'a, T>>) -> Result<T, DeviceError> {
     let mut value = [T::zeroed()];
     stream.download(view, &mut value)?;
     Ok(value[0])
 }
 
-/// How many bits the numbers up to `most` have.
+/// Returns the number of bits of numbers up to `most`.
 fn bits(most: usize) -> u32 {
     usize::BITS - most.leading_zeros()
 }
 
-/// The bytes that sorting by keys of so many bits moves.
+/// Returns the bytes that sorting by keys of so many bits moves.
 fn sort_bytes(keys: usize, bits: u32) -> u64 {
     keys as u64 * (24 * u64::from(bits.div_ceil(8).max(1)) - 4)
 }

@@ -1,4 +1,4 @@
-//! What is known of a rooted forest, on a device.
+//! Rooted forests on a device.
 
 use gpu_kernels::trees::tour;
 
@@ -8,7 +8,8 @@ use crate::{
     launch,
 };
 
-/// A rooted forest on a device: what [`Rooter`](super::Rooter) finds out about each vertex.
+/// A rooted forest on a device: the numbers that [`Rooter`](super::Rooter) computes for each
+/// vertex.
 ///
 /// Trees follow each other by their roots, ascending, and children by their edges' numbers, or by their own where they
 /// come from parents: everything depends on the input alone.
@@ -38,7 +39,7 @@ impl Rooting {
         self.trees
     }
 
-    /// Each vertex's parent, -1 for roots.
+    /// Returns each vertex's parent, -1 for roots.
     pub fn parent(&self) -> &Buffer<i32> {
         &self.parent
     }
@@ -49,21 +50,22 @@ impl Rooting {
         &self.preorder
     }
 
-    /// How many vertices each vertex's subtree has, with itself. Its preorder numbers follow the vertex's own.
+    /// Returns the number of vertices of each vertex's subtree, including itself. Their preorder
+    /// numbers follow the vertex's own.
     pub fn size(&self) -> &Buffer<i32> {
         &self.size
     }
 
-    /// How many edges lie between each vertex and its root.
+    /// Returns the number of edges between each vertex and its root.
     pub fn depth(&self) -> &Buffer<i32> {
         &self.depth
     }
 
-    /// Postorder numbers, and the positions at which the Euler tour, of two positions for each vertex, enters and
-    /// leaves each vertex. Doesn't wait.
+    /// Computes postorder numbers, and the positions of the Euler tour (two per vertex) that enter
+    /// and leave each vertex. Doesn't wait.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// The device fails.
     pub fn visits(&self, stream: &Stream, visits: &mut Visits) -> Result<(), DeviceError> {
         let Visits { postorder, first, last } = visits;
         for buffer in [&mut *postorder, &mut *first, &mut *last] {
@@ -88,11 +90,11 @@ impl Rooting {
 /// Other numbers of a [`Rooting`]'s vertices.
 #[derive(Debug)]
 pub struct Visits {
-    /// How many vertices a depth-first search leaves before each.
+    /// Number of vertices that a depth-first search leaves before each vertex.
     pub postorder: Buffer<i32>,
-    /// Where the tour enters each vertex, from 0 to 2n - 1.
+    /// Position at which the tour enters each vertex, from 0 to 2n - 1.
     pub first: Buffer<i32>,
-    /// Where the tour leaves it.
+    /// Position at which the tour leaves each vertex.
     pub last: Buffer<i32>,
 }
 

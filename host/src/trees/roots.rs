@@ -2,7 +2,7 @@
 
 use super::error::{MOST_VERTICES, TreeError, same_length};
 
-/// Which vertices are roots. Labels are an array of the host or of the device.
+/// The roots of a forest. Labels are an array of the host or of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roots<L> {
     /// This one, of one tree.
@@ -25,7 +25,7 @@ impl<L> Roots<L> {
     }
 }
 
-/// Checks that `n` vertices can have such roots, of which labels are given by their number.
+/// Checks that `n` vertices can have such roots; labels are given by their number.
 pub(super) fn check_roots(n: usize, roots: Roots<usize>) -> Result<(), TreeError> {
     if n > MOST_VERTICES {
         return Err(TreeError::TooLarge { n });

@@ -29,9 +29,10 @@ impl Weight for f64 {}
 
 /// Sums weights of vertices on one device, and keeps its arrays from call to call.
 ///
-/// Integers wrap. Sums of `f32` are formed in `f64` and rounded once at the end. All sums are differences of prefix
-/// sums over the whole forest: with s the sum of all weights' magnitudes, the error of a sum of floats is at most a few
-/// dozen times 2^-53 s, however small the sum itself is. Results are the same bits at each call, on every device.
+/// Integers wrap. Sums of `f32` are formed in `f64` and rounded once at the end. All sums are
+/// differences of prefix sums over the whole forest: with s the sum of all weights' magnitudes, the
+/// error of a sum of floats is at most a few dozen times 2^-53 s, however small the sum itself is.
+/// Results are bit-for-bit reproducible, on every device.
 pub struct TreeSums<V: Weight> {
     placed: Buffer<V::Sum>,
     scan: ScanWorkspace<V::Sum>,
@@ -41,7 +42,7 @@ impl<V: Weight> TreeSums<V> {
     /// For trees on `device`. The large array is allocated at the first call: two sums for each vertex.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(TreeSums { placed: device.empty(), scan: ScanWorkspace::new(device)? })
     }
@@ -50,7 +51,7 @@ impl<V: Weight> TreeSums<V> {
     /// Doesn't wait.
     ///
     /// # Errors
-    /// Where lengths differ, or the device fails.
+    /// Lengths differ, or the device fails.
     pub fn paths(
         &mut self,
         stream: &Stream,
@@ -73,7 +74,7 @@ impl<V: Weight> TreeSums<V> {
     /// The sums over subtrees: `sums[v]` is that of the weights of v and all vertices below it. Doesn't wait.
     ///
     /// # Errors
-    /// Where lengths differ, or the device fails.
+    /// Lengths differ, or the device fails.
     pub fn subtrees(
         &mut self,
         stream: &Stream,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use warpsmith::{
     concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study},
     device::{Backend, Device},
-    files::FileError,
+    io::files::FileError,
 };
 
 use super::{Global, count, draw::Target, failure::Failure, format, output::Files, progress::Progress, size, terminal};

@@ -11,7 +11,7 @@ use plotters::{
     prelude::{DrawingArea, DrawingBackend, IntoDrawingArea as _, IntoFont as _, Text},
     style::{BLACK, FontStyle, RGBColor, TextStyle, register_font},
 };
-use warpsmith::files::Destination;
+use warpsmith::io::files::Destination;
 
 use super::{failure::Failure, output::Files};
 

@@ -50,8 +50,8 @@ enum Command {
     Bridges {
         #[command(flatten)]
         input: Input,
-        /// What edges between the same two vertices are [default: one in .gr files and general matrices, which have
-        /// edges in both directions; else apart]
+        /// How to count edges between the same two vertices [default: one in .gr files and general
+        /// matrices, which have edges in both directions; else apart]
         #[arg(long, value_enum)]
         double: Option<Double>,
     },
@@ -66,9 +66,9 @@ enum Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Double {
-    /// Edges of their own, none of which is a bridge
+    /// As edges of their own; none is a bridge
     Apart,
-    /// One edge, in whatever direction
+    /// As one edge, in either direction
     One,
 }
 

@@ -18,7 +18,7 @@ use crate::cli::{
 /// Options of `graph random`.
 #[derive(Args, Debug)]
 pub struct GraphRandomArgs {
-    /// What it looks like
+    /// Kind of graph
     #[arg(long, value_enum, default_value_t = Kind::Streets)]
     kind: Kind,
     /// Vertices, about
@@ -43,9 +43,9 @@ pub struct GraphRandomArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// A square grid of streets, some of which are missing
+    /// A square grid of streets with some missing
     Streets,
-    /// R-MAT with the probabilities of Graph500: 2^k vertices, a few of which have most of the edges
+    /// R-MAT with the probabilities of Graph500: 2^k vertices; a few have most of the edges
     Rmat,
     /// Edges between any two vertices, all equally likely
     Uniform,

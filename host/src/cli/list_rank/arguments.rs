@@ -46,17 +46,17 @@ pub struct ListRankArgs {
     /// Seed of the generated list and of the hashed splitters
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one an element; an
-    /// element's sum is that of all elements before it
+    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one
+    /// per element. An element's sum is that of all elements before it
     #[arg(long, value_name = "W.NPY")]
     pub weights: Option<PathBuf>,
-    /// How the elements' results are written to memory [default: auto]
+    /// Method of writing the elements' results to memory [default: auto]
     #[arg(long, value_enum)]
     pub strategy: Option<Strategy>,
-    /// Which elements start sublists
+    /// Rule that selects the elements that start sublists
     #[arg(long, value_enum, default_value = "hashed")]
     pub splitters: SplitterRule,
-    /// How many sublists, about [default: from n and the device]
+    /// Approximate number of sublists [default: from n and the device]
     #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), allow_negative_numbers = true)]
     pub sublists: Option<usize>,
     /// Skip the check that the list is valid; the ranks of an invalid list are garbage
@@ -74,8 +74,9 @@ pub struct ListRankArgs {
     /// Write the number of each element's list (int32); lists are numbered by their heads' indices, ascending
     #[arg(long, value_name = "LISTS.NPY", requires = "forest")]
     pub lists: Option<PathBuf>,
-    /// Compare the result with a sequential walk on the host; with --gpus or mpirun, each element's rank with its
-    /// successor's, on the devices. Where they differ, no file is written, and the exit code is 1 (2 with mpirun)
+    /// Compare the result with a sequential walk on the host; with --gpus or mpirun, each element's
+    /// rank with its successor's, on the devices. If they differ, no file is written, and the exit
+    /// code is 1 (2 with mpirun)
     #[arg(long)]
     pub verify: bool,
     /// Runs after one warm-up; the one of median time is shown [default: 10 on CUDA, 1 on the CPU]

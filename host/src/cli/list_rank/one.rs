@@ -6,7 +6,7 @@ use ndarray_npy::WritableElement;
 use serde::Serialize;
 use warpsmith::{
     device::{Backend, Device, Stream},
-    files::Destination,
+    io::files::Destination,
     list_rank::{
         ListError, ListRanker, Options, Report,
         generate::ListKind,
@@ -158,7 +158,7 @@ struct ListRankReport<'a> {
     /// The number of lists of a forest.
     #[serde(skip_serializing_if = "Option::is_none")]
     lists: Option<usize>,
-    /// The number of runs of which the times are the median.
+    /// The number of runs; the times are of the run of median time.
     runs: usize,
     total_ms: f64,
     verified: Option<bool>,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use warpsmith::{
+    common::chain,
     device::{Backend, Device},
-    files::{Destination, chain},
+    io::files::Destination,
     list_rank::{
         SplitterRule,
         distributed::{
@@ -21,7 +22,7 @@ use warpsmith::{
 use super::arguments::ListRankArgs;
 use crate::cli::{Global, failure::Failure, format, processes, progress::Progress, repeat, size, terminal};
 
-/// What all ranks work on.
+/// The work of all ranks.
 struct Job<'a> {
     arguments: &'a ListRankArgs,
     n: u64,
@@ -37,7 +38,7 @@ enum Source {
     File(ListFile),
 }
 
-/// What is printed: the report of rank 0, and the ranks.
+/// The printed report: that of rank 0, and the ranks.
 #[derive(Serialize)]
 struct RanksReport {
     system: &'static str,
@@ -62,7 +63,7 @@ pub fn run(
     processes: Option<Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
     if let Err(failure) = refuse(arguments, processes.is_some()) {
-        // All ranks come to it; one says so.
+        // All ranks fail; one reports it.
         return Err(if processes.is_some_and(|ranks| ranks.rank() > 0) { Failure::Elsewhere } else { failure });
     }
     let result = run_all(global, arguments, output, processes.as_ref());
@@ -88,7 +89,7 @@ fn run_all(
     };
     let prepared: Result<_, Failure> = prepare();
     if let Some(ranks) = processes {
-        // What all ranks come to, one says.
+        // A failure of all ranks is reported by one.
         let all_failed = ranks.max(if prepared.is_err() { 0.0 } else { 1.0 })? == 0.0;
         if all_failed && ranks.rank() > 0 {
             return Err(Failure::Elsewhere);
@@ -215,7 +216,7 @@ impl<'a> Job<'a> {
         }))
     }
 
-    /// An error that all ranks may have: rank 0 says it, and ends the others.
+    /// The failure of an error that all ranks may have: rank 0 reports it, and ends the others.
     fn shared(&self, error: DistributedError, ranks: &dyn Communicator) -> Failure {
         if ranks.rank() > 0 && ranks.kind() == "MPI" && error.is_shared() {
             // It doesn't return: rank 0 doesn't come.

@@ -20,7 +20,7 @@ pub const ROWS: usize = 200;
 pub struct EvaluateArgs {
     #[command(flatten)]
     pub input: Input,
-    /// Two vectors by which every packing repeats: ax,ay,bx,by in length units
+    /// Lattice vectors that make every packing repeat: ax,ay,bx,by in length units
     #[arg(long, value_name = "AX,AY,BX,BY", value_parser = parse_lattice, allow_hyphen_values = true)]
     pub lattice: Option<[f64; 4]>,
     /// Overlaps with these poses, packing by packing, instead of within the packings

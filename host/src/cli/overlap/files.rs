@@ -5,7 +5,7 @@ use std::{io::Write as _, path::Path};
 use csv::Writer;
 use ndarray_npy::WritableElement;
 use serde::Serialize;
-use warpsmith::files::Destination;
+use warpsmith::io::files::Destination;
 
 use crate::cli::{
     failure::Failure,

@@ -42,7 +42,7 @@ struct Report {
     header: Header,
     packings: usize,
     poses: usize,
-    /// Of all packings.
+    /// Total over all packings.
     overlap: f64,
     outside: Option<f64>,
     /// The derivative of each packing's area outside by the side of the square.

@@ -1,4 +1,4 @@
-//! `warpsmith overlap`: copies of polygons and the areas in which they overlap.
+//! `warpsmith overlap`: areas of overlap of polygons, and packing.
 
 mod check;
 mod draw;

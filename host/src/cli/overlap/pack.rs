@@ -10,7 +10,8 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    files::{Destination, chain},
+    common::chain,
+    io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
         io::{Format, PoseFile, PoseLayout, read_poses, read_shape, save_poses_at},
@@ -74,13 +75,13 @@ pub struct PackArgs {
     /// [default: tree]
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
-    /// What to pack them into: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or in WKT
+    /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or in WKT
     #[arg(long, value_name = "CONTAINER", default_value = "square", value_parser = utf8())]
     container: String,
     /// Allowed angles of copies, in degrees: `any`, multiples of 90 or 180, or `none`
     #[arg(long, value_enum, default_value_t = Turns::Any)]
     turns: Turns,
-    /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
+    /// Go on from the smaller one of the output's packing and the file that a search left beside it, if they exist
     #[arg(long)]
     resume: bool,
     /// Go on from the packings of this submission, too
@@ -89,7 +90,7 @@ pub struct PackArgs {
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV", required_unless_present = "submission")]
     output: Option<PathBuf>,
-    /// Write a submission to Kaggle's Santa 2025; what is there already only becomes better
+    /// Write a submission to Kaggle's Santa 2025; packings of an existing file only become smaller
     #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns"])]
     submission: Option<PathBuf>,
     /// Draw the packing: .png or .svg

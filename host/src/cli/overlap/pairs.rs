@@ -42,7 +42,7 @@ struct Pair {
     packing: usize,
     first: usize,
     second: usize,
-    /// Multiples of the lattice vectors by which the second one is moved.
+    /// Shift of the second one, in multiples of the lattice vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     shift: Option<[i32; 2]>,
     area: f64,

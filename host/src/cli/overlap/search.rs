@@ -21,7 +21,7 @@ const MOST_STEPS: usize = 1_000_000_000_000;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
-/// How to search.
+/// Options of a search.
 #[derive(Args, Clone, Debug)]
 pub struct SearchArgs {
     /// Seed of all random numbers

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpsmith::{
-    files::{FileError, chain},
+    common::chain,
+    io::files::FileError,
     overlap::{
         contest::MOST_TREES,
         io::read_shape,
@@ -23,7 +24,7 @@ pub struct Counts(Vec<usize>);
 pub struct Plan<'a> {
     pub command: &'static str,
     pub file: &'a Path,
-    /// Whether the file must exist.
+    /// Set if the file must exist.
     pub exists: bool,
     pub shape: &'a str,
     /// Numbers of trees; by default those of the file.

@@ -60,7 +60,7 @@ struct Report {
     header: Header,
     shapes: Vec<String>,
     packings: Vec<Row>,
-    /// Of all packings.
+    /// Total over all packings.
     overlap: f64,
     outside: Option<f64>,
     score: Option<f64>,
@@ -75,7 +75,7 @@ struct Row {
     poses: usize,
     overlap: f64,
     outside: Option<f64>,
-    /// Of a submission.
+    /// The smallest square's side; only in submissions.
     side: Option<f64>,
     score: Option<f64>,
 }

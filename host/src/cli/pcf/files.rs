@@ -4,8 +4,7 @@ use std::{fs, path::Path};
 
 use serde::Serialize;
 use warpsmith::{
-    files::Destination,
-    npy::Kind,
+    io::{files::Destination, npy::Kind},
     pcf::{
         PcfError, PcfReal, PcfSet, Repairs,
         io::{self, Format, PcfData},

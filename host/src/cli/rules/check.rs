@@ -44,7 +44,7 @@ struct Object<'a> {
     operations: usize,
     choices: usize,
     dependences: usize,
-    /// How many schedules were checked.
+    /// Number of schedules that were checked.
     schedules: usize,
 }
 

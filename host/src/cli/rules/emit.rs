@@ -36,7 +36,7 @@ pub struct Arguments {
     /// The program: spmv, halo, or a file with the operations of your own
     #[arg(long, value_name = "PROGRAM", value_parser = super::program::parser())]
     program: Option<Program>,
-    /// What to write
+    /// Language of the code
     #[arg(long, value_enum, default_value_t = Language::Cuda, conflicts_with = "against")]
     language: Language,
     /// Say what differs from this schedule

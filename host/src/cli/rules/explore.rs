@@ -28,7 +28,7 @@ use crate::cli::{
 
 /// Default number of schedules to measure.
 const ITERATIONS: u64 = 200;
-/// Default time in which a program has to answer.
+/// Default timeout of a program's answer.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Options of `rules explore`.
@@ -64,10 +64,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct ExploreArgs {
     #[command(flatten)]
     choice: Choice,
-    /// What measures the schedules of a program of your own: a command that answers on its standard output
+    /// The program that measures schedules of PROGRAM.json: a command that answers on its standard
+    /// output
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-    /// How long that may take to answer, in seconds [default: 60]
+    /// Timeout of an answer, in seconds [default: 60]
     #[arg(long, value_name = "S", value_parser = parse_limit, requires = "command")]
     limit: Option<Duration>,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub struct ExploreArgs {
     /// The most streams that a schedule may use
     #[arg(long, value_name = "S", default_value_t = 2)]
     streams: usize,
-    /// How many schedules to measure [default: 200]
+    /// Number of schedules to measure [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
     /// Measure all schedules
@@ -88,7 +89,7 @@ pub struct ExploreArgs {
     /// as often as it was measured. --resume then goes on from these, with more --passes, too
     #[arg(long, value_name = "RAW.CSV", requires = "exhaustive")]
     raw: Option<PathBuf>,
-    /// How to choose schedules
+    /// Search strategy
     #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
     search: SearchMethod,
     /// Measure a schedule again until the 95 % interval of its time reaches no farther than so many percent to either

@@ -42,8 +42,8 @@ pub struct Arguments {
     command: Command,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
-// too.
+// Their one-line descriptions in the list of commands. Doc comments would also replace the longer
+// texts of the arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Measure schedules of a program: search for those that matter, or all")]

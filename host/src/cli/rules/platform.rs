@@ -15,8 +15,8 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
+    io::{brief, text},
     ranks::Communicator,
-    read::{brief, text},
     spmv::{Band, Csr, Partition, Traffic, market},
 };
 
@@ -30,7 +30,7 @@ const RANKS: usize = 4;
 /// Cells of a rank's brick, in each direction.
 const CELLS: [usize; 3] = [128; 3];
 
-/// What a program works on.
+/// The input of a program.
 #[derive(Args, Clone, Debug)]
 pub struct Input {
     /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in
@@ -42,24 +42,25 @@ pub struct Input {
     cells: Option<Cells>,
 }
 
-/// What runs schedules, and on what.
+/// The platform that runs schedules, and its input.
 #[derive(Args, Clone, Debug)]
 pub struct Place {
-    /// What runs schedules [default: cuda where there is a GPU, else cpu]
+    /// Platform that runs schedules [default: cuda if there is a GPU, otherwise cpu]
     #[arg(long, value_enum)]
     pub platform: Option<Kind>,
-    /// How many ranks [default: 4; under mpirun, as many as it started]
+    /// Number of ranks [default: 4; under mpirun, the number that it started]
     #[arg(long, value_name = "N", value_parser = parse_ranks)]
     ranks: Option<usize>,
     #[command(flatten)]
     pub input: Input,
-    /// Which of a schedule's invocations it is judged by, where they are real
+    /// Statistic of a schedule's invocations that counts as its time, on GPUs and CPUs
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
-    /// Where messages lie while they are sent and received
+    /// Memory of messages while they are sent and received
     #[arg(long, value_enum, default_value_t = Staging::Auto)]
     staging: Staging,
-    /// What things cost on the simulated machine [default: one host with 4 H200s, without noise, as --staging says]
+    /// Costs of the simulated machine [default: one host with 4 H200s, without noise, as --staging
+    /// says]
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
 }
@@ -98,11 +99,11 @@ fn parse_cells(text: &str) -> Result<Cells, String> {
 /// A platform, ready to measure.
 pub struct Opened {
     pub platform: Box<dyn Platform>,
-    /// What the program works on, in words.
+    /// The program's input, in words.
     pub input: String,
 }
 
-/// Makes a platform ready. Schedules are on this many streams at most; `seed` is for what is random in the platform.
+/// Opens a platform for schedules on at most this many streams; `seed` is for its random choices.
 ///
 /// Under `mpirun` it is rank 0's. On the others it returns when that one is done, with none.
 pub fn open_platform(
@@ -257,7 +258,8 @@ fn unknown(path: &Path) -> Failure {
     ))
 }
 
-/// The devices of all ranks, of which several share one where there are too few; this rank's, where they are `processes`.
+/// Opens the devices of all ranks; several ranks share one if there are too few. With `processes`,
+/// opens only this rank's device.
 fn devices(global: &Global, place: &Place, processes: Option<&dyn Communicator>) -> Result<Vec<Device>, Failure> {
     let global = match place.platform {
         Some(Kind::Cpu) => Global { backend: cli::Backend::Cpu, device: None, ..global.clone() },

@@ -15,7 +15,7 @@ use crate::cli::{failure::Failure, terminal};
         warpsmith rules schema protocol"
 )]
 pub struct Arguments {
-    /// Of what
+    /// Files or messages to describe
     #[arg(value_enum, default_value_t = Subject::Program)]
     subject: Subject,
 }

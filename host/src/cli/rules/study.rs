@@ -47,10 +47,10 @@ pub struct Arguments {
     /// Numbers of iterations
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations))]
     iterations: Vec<usize>,
-    /// How many seeds, from 0
+    /// Number of seeds, from 0
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
-    /// Which searches
+    /// Search strategies
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [SearchMethod::Surrogate, SearchMethod::Mcts, SearchMethod::Random])]
     search: Vec<SearchMethod>,
     /// Runs of a second measurement of the same schedules: how near searches get to the fastest is judged by it
@@ -77,7 +77,7 @@ struct Object<'a> {
     runs: usize,
     classes: usize,
     seeds: u64,
-    /// How near counts as found.
+    /// Relative distance that counts as found.
     near: f64,
     searches: &'a [Repeated],
     paper: &'a [(usize, f64)],

@@ -5,19 +5,19 @@ use serde::Serialize;
 use crate::design_rules::measure::{ONE_SIDED, Run, Runs};
 use crate::design_rules::{Class, Labels};
 
-/// How long it took to know a schedule of the fastest class.
+/// The effort until a schedule of the fastest class was known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// How many schedules had been tried.
+    /// Number of schedules tried until then.
     pub iterations: usize,
-    /// How long that took, in seconds, where the runs have it.
+    /// Time until then, in seconds, if the runs have it.
     pub seconds: Option<f64>,
 }
 
 impl Answer {
-    /// By the classes of all runs, with the first that then was in the fastest one with a confidence of 95 %: its time and
-    /// 1.645 standard errors are below the class's bound. None where there is one class alone, where no run is so sure, and
-    /// where nothing is known of the noise.
+    /// Finds the first schedule that was known, with 95 % confidence, to be of the fastest class:
+    /// its time plus 1.645 standard errors was below the class's bound. `None` if there is only one
+    /// class, if no run is so sure, or if the noise is unknown.
     pub fn of(runs: &Runs, labels: &Labels) -> Option<Self> {
         if labels.count() < 2 {
             return None;

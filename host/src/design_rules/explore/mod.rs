@@ -10,7 +10,7 @@
 //!         explore::{Exploration, ExploreOptions},
 //!         sim::{Machine, SimPlatform, spmv::SpmvModel},
 //!     },
-//!     files::Destination,
+//!     io::files::Destination,
 //!     spmv::{Band, Traffic},
 //! };
 //!
@@ -38,7 +38,7 @@ use serde::Serialize;
 
 use super::measure::{About, Measured, Measurer, Platform, Precision, Run, Runs, Timeline};
 use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::count};
-use crate::files::Destination;
+use crate::io::files::Destination;
 use search::{Explorer, SearchMethod};
 use session::Session;
 
@@ -55,22 +55,22 @@ const MOST_FAILED: usize = 20;
 /// Number of ranks whose timelines are kept, beside the last one to be done.
 const RANKS: usize = 8;
 
-/// Which schedules an [`Exploration`] measures.
+/// The options of an [`Exploration`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExploreOptions {
     /// The most streams that a schedule may use.
     pub streams: usize,
     /// Seed of all random choices.
     pub seed: u64,
-    /// How schedules are chosen and repeated.
+    /// The method that chooses and repeats schedules.
     pub method: Method,
-    /// Whether the result of each schedule is checked before it is first measured.
+    /// `true` to check the result of each schedule before it is first measured.
     pub check: bool,
     /// The program's input in words, for [`About::input`].
     pub input: String,
 }
 
-/// How an [`Exploration`] chooses and repeats schedules.
+/// The method by which an [`Exploration`] chooses and repeats schedules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Method {
     /// A search proposes them one by one.
@@ -117,7 +117,7 @@ pub trait Observer {
 /// Watches nothing.
 impl Observer for () {}
 
-/// What an exploration measured.
+/// The runs of an exploration.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explored {
@@ -155,9 +155,9 @@ pub struct Summary {
     pub passes: Option<u64>,
     /// Median over schedules of (greatest - least) / median of a survey's passes, if there are several.
     pub spread: Option<f64>,
-    /// Whether results were checked.
+    /// `true` if results were checked.
     pub checked: bool,
-    /// Whether it was cancelled.
+    /// `true` if it was cancelled.
     pub cancelled: bool,
 }
 
@@ -191,7 +191,7 @@ pub struct Exploration<'a> {
     checked: HashSet<String>,
 }
 
-/// How measuring ended.
+/// The end of measuring.
 #[derive(Default)]
 struct Outcome {
     /// Time that the search took beside measuring, in seconds, and for how many schedules.
@@ -202,9 +202,9 @@ struct Outcome {
 }
 
 impl<'a> Exploration<'a> {
-    /// Prepares an exploration whose runs go to `output`. With `raw`, the times of all passes of a survey are written
-    /// there, in the order in which they were measured. With `resume`, it continues the measurements of an exploration of
-    /// the same program, platform and options, if there are any.
+    /// Prepares an exploration whose runs go to `output`. With `raw`, the times of all passes of a
+    /// survey go there, in the order of measurement. With `resume`, it continues the measurements
+    /// of an exploration of the same program, platform and options, if there are any.
     ///
     /// # Errors
     /// - [`RulesError::Streams`].
@@ -254,7 +254,8 @@ impl<'a> Exploration<'a> {
     /// Measures, and writes the runs. Returns `None` if it was cancelled before anything was measured.
     ///
     /// # Errors
-    /// The error of the platform, or of the file. What was measured before is in the file, and in its journal.
+    /// The error of the platform, or of the file. Earlier measurements are in the file, and in its
+    /// journal.
     pub fn run(mut self, observer: &dyn Observer) -> Result<Option<Explored>, RulesError> {
         let start = Instant::now();
         let outcome = match self.options.method.clone() {
@@ -273,7 +274,8 @@ impl<'a> Exploration<'a> {
         // The runs are written before they are traced, since the platform may fail once more.
         self.session.write()?;
         let is_whole = outcome.error.is_none() && !cancelled && self.session.is_continued();
-        // The file of a survey has only the medians of its passes: whoever continues it needs the journal.
+        // The file of a survey has only the medians of its passes: to continue it takes the
+        // journal.
         if is_whole || matches!(self.options.method, Method::Search { .. }) {
             self.session.end();
         }

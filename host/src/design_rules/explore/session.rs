@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::design_rules::measure::{About, Journal, Measured, Runs};
 use crate::design_rules::{RulesError, Traversal};
-use crate::files::{Destination, FileError};
+use crate::io::files::{Destination, FileError};
 
 /// Measurements as they are made.
 ///
@@ -20,7 +20,7 @@ pub(super) struct Session {
     journal: Journal,
     /// The measurements that the journal begins with.
     before: Runs,
-    /// Their schedules, in the order in which they were first measured.
+    /// Their schedules, in the order of first measurement.
     order: Vec<String>,
     /// Number of schedules of `order` that this exploration has come to again.
     again: usize,

@@ -14,7 +14,7 @@ use crate::design_rules::{
 /// A time so near to the least one counts as found: 1 %.
 pub const NEAR: f64 = 0.01;
 
-/// A measured space of which searches see a part.
+/// A measured space, for searches that see a part of it.
 #[derive(Debug)]
 pub struct Study<'a> {
     dag: &'a Dag,
@@ -42,9 +42,9 @@ pub struct Spread {
 /// After this many iterations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// How many schedules were measured.
+    /// Number of schedules measured.
     pub iterations: usize,
-    /// What share of the space that is.
+    /// Share of the space that was measured.
     pub share: f64,
     /// The class accuracy over the whole space.
     pub accuracy: Spread,
@@ -59,17 +59,17 @@ pub struct Point {
 pub struct Repeated {
     /// The strategy's name.
     pub search: &'static str,
-    /// By iterations, in the order in which they were asked for.
+    /// Results by number of iterations, in the requested order.
     pub points: Vec<Point>,
     /// After how many iterations a schedule within [`NEAR`] of the fastest was found.
     pub near: Spread,
     /// That, as a share of the space.
     pub near_share: Spread,
-    /// What a proposal and its record take, in seconds.
+    /// Time of a proposal and its record, in seconds.
     pub seconds_per_iteration: f64,
 }
 
-/// What one seed gave: at each point the accuracy and how much slower; when it was near; what it took.
+/// The result of one seed.
 struct One {
     points: Vec<(f64, f64)>,
     near: f64,
@@ -95,8 +95,9 @@ impl<'a> Study<'a> {
 
     /// Lets the schedules that searches find be judged by a second measurement of the space.
     ///
-    /// The least of many times is less than what its schedule takes: it was lucky. So a search can't be told from its
-    /// luck by the times that it saw. By others, neither it nor the fastest of the whole space has any.
+    /// The least of many times is less than the true time of its schedule: it was lucky. By the
+    /// times that it saw, a search can't be told from its luck. A second measurement removes the
+    /// luck, both of the search and of the fastest schedule of the whole space.
     ///
     /// # Errors
     /// As [`Replay::new`], and [`RulesError::Learning`] where a schedule has no second time.
@@ -199,7 +200,7 @@ impl<'a> Study<'a> {
 }
 
 impl Spread {
-    /// Of these values, of which there is at least one.
+    /// Computes the spread of these values; there is at least one.
     fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -267,7 +268,7 @@ mod tests {
         let dag = programs::spmv::dag();
         let all: Vec<_> = Schedules::new(&dag, 2).unwrap().collect();
         let pack = dag.find("Pack").unwrap();
-        // What the first step is settles the class.
+        // The first step determines the class.
         let is_fast = |index: usize| matches!(all[index].steps()[0], Step::Gpu { op, .. } if op == pack);
         let runs = space(&dag, |index| if is_fast(index) { 1.0 } else { 2.0 });
         let study = Study::new(&dag, &runs).unwrap();

@@ -1,6 +1,6 @@
 //! Measures all schedules of a program, several times over.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -10,25 +10,28 @@ use crate::design_rules::schedule::Schedules;
 use crate::design_rules::statistics::percentile;
 use crate::design_rules::{Dag, RulesError, Run, Schedule};
 
-/// How many measurements before one, and as many behind it, say how slow the machine was then.
+/// Number of measurements before one, and behind it, from which the machine's slowness at that
+/// moment is estimated.
 const NEIGHBOURS: usize = 4;
-/// How often schedules and drift are estimated in turns. Nothing changes after some three.
+/// Number of times that schedules and drift are estimated in turns. Estimates settle after about
+/// three.
 const TURNS: usize = 4;
 
 /// The times of all schedules of a program, in passes, each in an order of its own: what disturbs the machine for a
 /// while then falls on schedules at random.
 ///
-/// Much of what disturbs a machine lasts longer than a measurement: neighbours on a host, clocks, temperatures. So a
-/// time is taken for the product of what the schedule takes, how slow the machine was just then, and chance. The second
-/// is the median of how much slower than their schedules the measurements just before and after were; the first is the
-/// schedule's median over passes once that is taken out. Both are estimated in turns.
+/// Disturbances of a machine often last longer than a measurement: neighbours on a host, clocks,
+/// temperatures. So a measured time is modelled as the product of three factors: the schedule's
+/// time, the machine's slowness at that moment, and chance. The slowness is the median of how much
+/// slower than their schedules the neighbouring measurements were. The schedule's time is the
+/// median over passes once the slowness is divided out. Both are estimated in turns.
 #[derive(Clone, Debug)]
 pub struct Survey {
     dag: Dag,
     schedules: Vec<Schedule>,
     /// By schedule, then by pass; in seconds.
     times: Vec<Vec<f64>>,
-    /// By pass: schedules in the order in which they were measured.
+    /// By pass: schedules in the order of measurement.
     orders: Vec<Vec<usize>>,
 }
 
@@ -43,12 +46,12 @@ impl Survey {
         Ok(Survey { dag: dag.clone(), schedules, times, orders: Vec::new() })
     }
 
-    /// How many schedules there are.
+    /// Returns the number of schedules.
     pub fn len(&self) -> usize {
         self.schedules.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the program has no schedules.
     pub fn is_empty(&self) -> bool {
         self.schedules.is_empty()
     }
@@ -81,22 +84,16 @@ impl Survey {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were
-    /// measured; by several, without the machine's drift, and with their noise.
+    /// Returns the measured schedules with their times, in the order of [`Schedules`]. After one pass these are the times as
+    /// measured; after several, the machine's drift is taken out, and their noise is known.
     pub fn runs(&self) -> Vec<Run> {
-        self.runs_of(0..self.orders.len())
-    }
-
-    /// The same by these passes alone, which there are. Halves of a survey are two measurements of one space.
-    pub fn runs_of(&self, passes: Range<usize>) -> Vec<Run> {
-        let times: Vec<Vec<f64>> =
-            self.times.iter().map(|times| times.iter().take(passes.end).skip(passes.start).copied().collect()).collect();
-        let values = steady(&times, &self.orders[passes]);
-        // That of two passes of one schedule, over all.
+        let times = &self.times;
+        let values = steady(times, &self.orders);
+        // Differences between successive passes of one schedule, over all schedules.
         let step = |values: &Vec<f64>| values.windows(2).map(|pair| (pair[1] - pair[0]).abs() / 2f64.sqrt()).collect();
         let steps: Vec<f64> = values.iter().flat_map::<Vec<f64>, _>(step).collect();
         let noise = deviation(&steps);
-        let measured = self.schedules.iter().zip(&times).zip(values).filter(|((_, times), _)| !times.is_empty());
+        let measured = self.schedules.iter().zip(times).zip(values).filter(|((_, times), _)| !times.is_empty());
         let run = |((schedule, times), values): ((&Schedule, &Vec<f64>), Vec<f64>)| {
             let text = schedule.text(&self.dag);
             // A single time stays as it was measured.
@@ -107,12 +104,7 @@ impl Survey {
         measured.map(run).collect()
     }
 
-    /// The times of each schedule by pass, in seconds, in the order of [`Schedules`].
-    pub fn times(&self) -> &[Vec<f64>] {
-        &self.times
-    }
-
-    /// How far a schedule's passes lie apart: the median over schedules of (greatest - least) / median.
+    /// Returns the median over schedules of (greatest - least) / median of a schedule's passes.
     pub fn spread(&self) -> f64 {
         let spread = |times: &Vec<f64>| {
             let (least, greatest) = times.iter().fold((f64::MAX, 0.0), |(a, b), &t| (t.min(a), t.max(b)));
@@ -180,14 +172,14 @@ mod tests {
         (truth, times, orders)
     }
 
-    /// The standard deviation of the logarithm of what was found over what is true.
+    /// The standard deviation of the logarithm of found over true values.
     fn error(found: &[f64], truth: &[f64]) -> f64 {
         let logarithms: Vec<_> = found.iter().zip(truth).map(|(found, truth)| (found / truth).ln()).collect();
         let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
         (logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / logarithms.len() as f64).sqrt()
     }
 
-    /// What each schedule takes.
+    /// The estimated time of each schedule.
     fn levels(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
         steady(times, orders).iter().map(|values| median(values).exp()).collect()
     }

@@ -6,8 +6,8 @@
 //! | `{"warpsmith": 1, "program": "exchange", "streams": 2, "operations": [{"name": "Pack", "kind": "gpu"}, ..]}`, once | `{"warpsmith": 1, "platform": "2 H200s", "ranks": 2}`; `{}` will do |
 //! | `{"schedule": "Pack@0;..", "steps": [..]}`, for each schedule | `{"seconds": 1.2e-4}`, or `{"error": "why not"}` |
 //!
-//! `warpsmith` is the version of this protocol, of which [`SCHEMA`] is the JSON schema. The steps are what the host does,
-//! in this order:
+//! `warpsmith` is the version of this protocol; [`SCHEMA`] is its JSON schema. The steps are those
+//! of the host, in this order:
 //!
 //! | step | what |
 //! | --- | --- |
@@ -18,8 +18,8 @@
 //! | `{"wait": "Pack"}` | `cudaEventSynchronize`: the host waits for Pack's event |
 //! | `{"wait": "Pack", "stream": 1}` | `cudaStreamWaitEvent`: the stream waits for it |
 //!
-//! At the end all streams are done. The time is that of one invocation, in seconds. Other lines than those that begin
-//! with `{` are the program's own, and are ignored. At the end of its input the program ends.
+//! At the end all streams are done. The time is that of one invocation, in seconds. Lines that
+//! don't begin with `{` are ignored. The program ends at the end of its input.
 //!
 //! A program that ends, is silent for too long or answers something else is started again; where that happens once more
 //! with the same schedule, the schedule has failed.
@@ -37,17 +37,17 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Platform, Timeline};
 use crate::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
-use crate::read::quoted;
+use crate::io::quoted;
 
 /// The JSON schema of all messages, of either side.
 pub const SCHEMA: &str = include_str!("protocol.schema.json");
 /// The version of the protocol.
-pub const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 /// The longest line that a program may write, in bytes.
 const LONGEST: u64 = 1 << 20;
-/// How long a program may take to end by itself.
+/// Time in which a program has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a schedule is tried again after the program broke down.
+/// Number of retries of a schedule after the program broke down.
 const RETRIES: usize = 1;
 
 /// A program that measures schedules: see the [module's documentation](self).
@@ -61,7 +61,7 @@ pub struct External {
     about: About,
 }
 
-/// What the program says of itself.
+/// The program's first answer.
 #[derive(Debug, Deserialize)]
 struct About {
     warpsmith: Option<u32>,
@@ -88,7 +88,7 @@ struct Hello<'a> {
 pub struct Operation<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What runs it.
+    /// The processor that runs it.
     pub kind: Kind,
     /// The choice that it belongs to, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,7 +183,7 @@ impl External {
         self.ask(&line)
     }
 
-    /// A line's answer. The program is gone where there is none.
+    /// Returns the answer to a line. If there is no answer, the program is ended.
     fn ask<T: DeserializeOwned>(&mut self, line: &str) -> Result<T, String> {
         let Some(running) = &mut self.running else { return Err("it doesn't run".to_owned()) };
         let answer = running
@@ -325,7 +325,7 @@ impl Running {
     fn ask(&mut self, line: &str, limit: Duration) -> Result<String, String> {
         let start = Instant::now();
         let input = self.input.as_mut().ok_or("it has no input")?;
-        // A program that has ended shows in what it doesn't answer.
+        // A write to a program that has ended fails; the missing answer reports it.
         let _ = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
         loop {
             match self.lines.recv_timeout(limit.saturating_sub(start.elapsed())) {

@@ -26,7 +26,7 @@ pub const ONE_SIDED: f64 = 1.645;
 /// suspicious (Iglewicz and Hoaglin, 1993).
 const SUSPICIOUS: f64 = 3.5;
 
-/// How sure times have to be.
+/// The required precision of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
     /// A schedule is measured again until the 95 % interval of its time reaches no farther than this to either side, as a
@@ -45,31 +45,33 @@ impl Default for Precision {
 
 /// Measures schedules, each as often as its noise takes.
 ///
-/// - A measurement is taken for the product of what the schedule takes, how slow the machine was just then, and chance. A
-///   schedule's time is the median of its measurements, with the second taken out. Its standard error is 1.2533 σ / √n,
-///   that of a normal distribution's median, where σ is the greater of two: the median absolute deviation of its own
-///   measurements, and that of successive measurements of all schedules, both scaled to a standard deviation. So a
-///   schedule is measured twice at least, and as often as its own noise takes if that is greater than others'.
-/// - The reference is the first schedule that was measured. It is measured again after every four other measurements, and
-///   in turns with a schedule of which a measurement is suspicious: 3.5 standard
-///   deviations, by successive measurements of all schedules, from its median.
-/// - How slow the machine was is the median of the 4, 8 or 16 nearest measurements of the reference over that of all:
-///   whichever predicts measurements of the reference best that are left out, and none if that of all does.
+/// - A measurement is modelled as the product of the schedule's time, the machine's slowness at
+///   that moment, and chance. A schedule's time is the median of its measurements over the
+///   slowness. Its standard error is 1.2533 σ / √n, that of a normal distribution's median. σ is
+///   the greater of two standard deviations: of the schedule's own measurements, and of successive
+///   measurements of all schedules. Both are scaled median absolute deviations. So a schedule is
+///   measured at least twice, and more often if its own noise takes it.
+/// - The reference is the first schedule that was measured. It is measured again after every four
+///   other measurements. It alternates with a schedule that has a suspicious measurement: one that
+///   is 3.5 standard deviations from its median, by successive measurements of all schedules.
+/// - The machine's slowness is the median of the 4, 8 or 16 nearest measurements of the reference
+///   over that of all. The window is the one that best predicts measurements of the reference that
+///   are left out; if the median of all predicts as well, there is no drift.
 #[derive(Clone, Debug, Default)]
 pub struct Measurer {
     precision: Precision,
     schedules: Vec<Taken>,
     places: HashMap<Schedule, usize>,
     reference: Option<usize>,
-    /// How many measurements there were since that of the reference.
+    /// Number of measurements since that of the reference.
     since: usize,
-    /// What was measured last.
+    /// The schedule that was measured last.
     last: Option<usize>,
     /// Of two measurements in a row of one schedule: the distance of their logarithms, over √2.
     steps: Vec<f64>,
 }
 
-/// What was measured of a schedule.
+/// The measurements of a schedule.
 #[derive(Clone, Debug)]
 struct Taken {
     schedule: Schedule,
@@ -78,7 +80,7 @@ struct Taken {
     failed: bool,
 }
 
-/// What is known of a schedule's time.
+/// The estimated time of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
     /// The time's logarithm.
@@ -99,7 +101,8 @@ impl Measurer {
     /// as far as it is known now. `measure` measures once.
     ///
     /// # Errors
-    /// What `measure` says. That the reference fails ([`RulesError::Failed`]) is none: it is done without, then.
+    /// The errors of `measure`, except [`RulesError::Failed`] of the reference: the measurer does
+    /// without it then.
     pub fn measure(
         &mut self,
         schedule: &Schedule,
@@ -161,7 +164,7 @@ impl Measurer {
         reaches.take(FINALISTS).map(|&(place, _)| self.schedules[place].schedule.clone()).collect()
     }
 
-    /// Takes in a measurement, whoever made it.
+    /// Adds a measurement that was made elsewhere, or by this measurer.
     pub fn take(&mut self, schedule: &Schedule, time: Measured) {
         let place = self.place(schedule);
         let times = &mut self.schedules[place].times;
@@ -183,8 +186,8 @@ impl Measurer {
         }
     }
 
-    /// Writes what was measured into `runs`, in the place of what they have: times without drift, their noise, and what
-    /// they are from. Where each schedule was measured once, there are only times.
+    /// Replaces the runs of `runs` by what was measured: times without drift, their noise, and the
+    /// measurements that they are from. If each schedule was measured once, there are only times.
     pub fn record(&self, dag: &Dag, runs: &mut Runs) {
         (runs.runs, runs.failed) = Default::default();
         let drift = self.drift();
@@ -232,7 +235,7 @@ impl Measurer {
         self.reference.map_or(&[], |reference| &self.schedules[reference].times)
     }
 
-    /// The drift by what was measured until now, from the first measurements on.
+    /// Returns the drift by the measurements until now, relative to the first ones.
     fn drift_now(&self) -> Drift<'_> {
         let all = self.references();
         let usual = median(all[..all.len().min(EVERY + 1)].iter().map(|&time| logarithm(time)));
@@ -243,12 +246,13 @@ impl Measurer {
         Drift::of(self.references())
     }
 
-    /// The standard deviation of a measurement's logarithm, by what was measured in a row.
+    /// Returns the standard deviation of a measurement's logarithm, by successive measurements of
+    /// one schedule.
     fn noise(&self) -> f64 {
         deviation(&self.steps[self.steps.len().saturating_sub(4 * LATEST)..]).unwrap_or(0.0)
     }
 
-    /// What is known of all schedules that have a time.
+    /// Returns the estimates of all schedules that have a time.
     fn known(&self) -> Vec<(usize, Known)> {
         let (drift, noise) = (self.drift(), self.noise());
         let timed = self.schedules.iter().enumerate().filter(|(_, taken)| !taken.failed && !taken.times.is_empty());
@@ -257,12 +261,13 @@ impl Measurer {
 }
 
 impl Known {
-    /// By logarithms of times, of which there is one at least, in which others have this noise.
+    /// Estimates from logarithms of times, at least one; the measurements of all schedules have
+    /// this noise.
     fn of(values: &[f64], noise: f64) -> Self {
         let n = values.len() as f64;
         let level = median(values.iter().copied());
         let own = MAD * median(values.iter().map(|value| (value - level).abs()));
-        // The median takes up a part of what few values vary.
+        // With few values, the median follows them, which hides a part of their deviation.
         let own = if n > 1.0 { own * (n / (n - 1.0)).sqrt() } else { 0.0 };
         let deviation = own.max(noise);
         Known { level, deviation, error: standard_error(deviation, n) }
@@ -285,13 +290,13 @@ pub fn noise_of(values: &[f64], noise: f64) -> f64 {
     Known::of(values, noise).error
 }
 
-/// How slow the machine was, by measurements of the reference in their order.
+/// The machine's slowness over time, by measurements of the reference in their order.
 #[derive(Clone, Copy, Debug)]
 struct Drift<'a> {
     reference: &'a [Measured],
-    /// How many of these say how slow it was at a moment; none where all do.
+    /// Number of measurements around a moment that determine the slowness; `None` if all do.
     window: Option<usize>,
-    /// The logarithm of what the reference takes.
+    /// The logarithm of the reference's time.
     usual: f64,
 }
 
@@ -328,7 +333,7 @@ impl<'a> Drift<'a> {
         times.iter().map(|&time| logarithm(time) - self.at(time.at)).collect()
     }
 
-    /// The median of times without it, in seconds: where there is none, as they were measured.
+    /// Returns the median of times without the drift, in seconds.
     fn seconds(&self, times: &[Measured]) -> f64 {
         median(times.iter().map(|time| time.seconds * (-self.at(time.at)).exp()))
     }
@@ -339,7 +344,7 @@ impl<'a> Drift<'a> {
     }
 }
 
-/// So many places around this one, of `len`, which are no fewer.
+/// Returns a range of `window` positions around `place`, within `len`, which is at least `window`.
 fn centred(place: usize, window: usize, len: usize) -> std::ops::Range<usize> {
     let start = place.saturating_sub(window / 2).min(len - window);
     start..start + window

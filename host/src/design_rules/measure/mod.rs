@@ -1,8 +1,9 @@
 //! Measures schedules: platforms that run them, repeated measurements, and files of runs.
 //!
-//! A [`Platform`] takes a schedule and returns its time: [`platform`] runs programs on GPUs or the CPU, and [`external`]
-//! asks another process. A [`Measurer`] repeats measurements until a schedule's time is known well enough. [`Runs`] are
-//! schedules with their times, as a file or as a [`Journal`] to which each measurement is added at once.
+//! A [`Platform`] takes a schedule and returns its time: [`platform`] runs programs on GPUs or the
+//! CPU, and [`external`] asks another process. A [`Measurer`] repeats measurements until a
+//! schedule's time is known well enough. [`Runs`] are schedules with their times, as a file, or as
+//! a [`Journal`] that grows with each measurement.
 
 pub mod external;
 mod measurer;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Timeline;
 use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, schedule::MAX_STREAMS, statistics::percentile};
-use crate::files::{Destination, FileError, Reason};
-use crate::read::{Lines, Table, brief, quoted, reserve};
+use crate::io::files::{Destination, FileError, Reason};
+use crate::io::{Lines, Table, brief, quoted, reserve};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
@@ -21,10 +21,10 @@ const HEADER: &str = "iteration,seconds,schedule";
 /// The header where the noise of times is known.
 const MEASURED: &str = "iteration,seconds,noise,times,schedule";
 
-/// What the file has in the place of a time for a schedule that failed.
+/// The text in place of a time for a schedule that failed.
 const FAILED: &str = "failed";
 
-/// What was measured, where and how.
+/// The measured program, where and how it was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// The program's name, such as `spmv`.
@@ -36,7 +36,7 @@ pub struct About {
     pub signature: String,
     /// [`Platform::description`](super::Platform::description).
     pub platform: String,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// The most streams that schedules might use.
     pub streams: usize,
@@ -44,7 +44,8 @@ pub struct About {
     pub search: String,
     /// The search's seed.
     pub seed: u64,
-    /// How many schedules there are in all, where that is known. As text, since JSON's numbers are too short for it.
+    /// Number of schedules in all, if it is known. It is text, since JSON's numbers are too short
+    /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// The relative standard error of a run's time, where it is known: the median over runs; 0 where times are exact.
@@ -75,7 +76,7 @@ pub struct Run {
     pub traversal: Traversal,
     /// The relative standard error of the time, where it is known.
     pub noise: Option<f64>,
-    /// What the time is from, as it was measured.
+    /// The measurements that the time is from.
     pub times: Vec<Measured>,
 }
 
@@ -89,7 +90,7 @@ pub struct Measured {
 }
 
 impl Run {
-    /// A run of which nothing else is known.
+    /// A run with a time alone.
     pub fn new(seconds: f64, traversal: Traversal) -> Self {
         Run { seconds, traversal, noise: None, times: Vec::new() }
     }
@@ -104,7 +105,7 @@ pub struct Failed {
     pub traversal: Traversal,
 }
 
-/// Schedules of a program with their times, in the order in which they were measured.
+/// Schedules of a program with their times, in the order of measurement.
 ///
 /// As a file: a line that says what it is, a line of JSON with [`About`] and the number of rows, both behind `# `, and
 /// a CSV table `iteration,seconds,schedule`, or `iteration,seconds,noise,times,schedule` where a run's noise is known.
@@ -112,11 +113,11 @@ pub struct Failed {
 /// `times` has what was measured, as `at:seconds` with spaces between.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
-    /// What was measured.
+    /// The measured program, and how.
     pub about: About,
     /// The runs.
     pub runs: Vec<Run>,
-    /// What failed, by ascending iteration.
+    /// The schedules that failed, by ascending iteration.
     pub failed: Vec<Failed>,
 }
 
@@ -151,7 +152,7 @@ impl Runs {
         self.runs.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
-    /// How many schedules were tried.
+    /// Returns the number of schedules tried.
     pub fn tried(&self) -> usize {
         self.runs.len() + self.failed.len()
     }
@@ -176,8 +177,8 @@ impl Runs {
         }
     }
 
-    /// Notes the median of what is known of the runs' noise.
-    pub fn note_noise(&mut self) {
+    /// Records the median of the runs' known noise.
+    pub(in crate::design_rules) fn note_noise(&mut self) {
         let noises: Vec<f64> = self.runs.iter().filter_map(|run| run.noise).collect();
         self.about.noise = percentile(&noises, 50.0).or(self.about.noise);
     }
@@ -194,7 +195,7 @@ impl Runs {
     /// The file, of this many rows.
     fn text(&self, runs: Option<usize>) -> String {
         let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
-        // Of a journal nobody knows yet.
+        // A journal may still get measurements.
         let is_measured = runs.is_none() || self.runs.iter().any(|run| run.noise.is_some() || !run.times.is_empty());
         let mut text = format!("{MAGIC}\n# {head}\n{}\n", if is_measured { MEASURED } else { HEADER });
         let mut runs = self.runs.iter();
@@ -205,9 +206,9 @@ impl Runs {
         text
     }
 
-    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. Of the latter, a last row that was cut short is
-    /// left out. A CSV table of one's own will do, too, if it has columns `schedule` and `seconds` or `time`: nothing is
-    /// known about its runs, then.
+    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. If the last row of a
+    /// journal was cut short, it is left out. Any CSV table with columns `schedule` and `seconds`
+    /// or `time` will do, too; nothing else is known about its runs.
     ///
     /// # Errors
     /// [`RulesError::File`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
@@ -320,10 +321,10 @@ impl Runs {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// Whether there is one already, which this one continues.
+    /// `true` if there is one already, which this one continues.
     continues: bool,
     file: Option<File>,
-    /// How many rows the file has.
+    /// Number of rows of the file.
     len: usize,
 }
 
@@ -333,12 +334,12 @@ impl Journal {
         Journal { path, continues, file: None, len: 0 }
     }
 
-    /// Adds a measurement of a schedule, or without one that it failed, to those that there `were` when the journal was
-    /// made, which are written, too.
+    /// Adds a measurement of a schedule, or `None` if it failed. The first call writes the
+    /// measurements that there `were` when the journal was made.
     ///
     /// # Errors
-    /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
-    /// before stays.
+    /// [`RulesError::File`], also if there is a file that it doesn't continue; that file is not
+    /// touched. Earlier rows stay.
     pub fn add(&mut self, were: &Runs, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
         let cannot = |error: io::Error| FileError::unwritten(&self.path, error);
         let file = match &mut self.file {
@@ -386,7 +387,7 @@ fn row_text(iteration: usize, run: Option<&Run>, traversal: &Traversal, is_measu
     format!("{iteration},{seconds},{noise},{},{traversal}\n", times.join(" "))
 }
 
-/// Of a run: its seconds, noise and measurements.
+/// The seconds, noise and measurements of a run.
 type Times = (f64, Option<f64>, Vec<Measured>);
 
 /// Reads a row of the table, with the noise and what was measured where the header has them; no times where it failed.
@@ -431,15 +432,15 @@ fn time(text: &str) -> Result<f64, String> {
 /// The names of a program's operations, as its schedules have them.
 #[derive(Default)]
 struct Names {
-    /// Of all schedules.
+    /// The choices of all schedules.
     choices: Option<Vec<String>>,
     /// By the alternatives that are taken, the operations.
     operations: HashMap<Vec<String>, Vec<String>>,
 }
 
 impl Names {
-    /// Whether a schedule has the same choices as those before, and the same operations as those with the same
-    /// alternatives.
+    /// Returns whether a schedule has the same choices as those before, and the same operations as
+    /// those with the same alternatives.
     fn agree(&mut self, traversal: &Traversal) -> bool {
         let sorted = |names: &mut dyn Iterator<Item = &str>| {
             let mut names: Vec<_> = names.map(str::to_owned).collect();

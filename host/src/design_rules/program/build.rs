@@ -61,8 +61,9 @@ impl DagBuilder {
         self.part(choice.clone(), alternative, choice, kind)
     }
 
-    /// Adds one of the operations of which an alternative consists. Edges into the choice go to those of its operations
-    /// that are after no other, and edges out of it come from those that no other is after.
+    /// Adds one of the operations of an alternative. An edge into the choice leads to the
+    /// alternative's first operations: those that come after no other of its operations. An edge
+    /// out of the choice comes from its last operations.
     pub fn part(
         mut self,
         choice: impl Into<String>,
@@ -84,9 +85,14 @@ impl DagBuilder {
     /// The program, with its end.
     ///
     /// # Errors
-    /// [`RulesError::Dag`] for: no operations, or more than [`MAX_OPERATIONS`]; a name that is empty, taken, reserved
-    /// or has characters other than letters, digits, `_`, `.` and `+`; a choice of one alternative; an edge that names
-    /// an unknown operation, one to itself, into the start or out of the end; a cycle, which it names.
+    /// [`RulesError::Dag`] for:
+    /// - no operations, or more than [`MAX_OPERATIONS`];
+    /// - a name that is empty, taken, reserved or has characters other than letters, digits, `_`,
+    ///   `.` and `+`;
+    /// - a choice of one alternative;
+    /// - an edge that names an unknown operation, leads to its own start, into the start or out of
+    ///   the end;
+    /// - a cycle, which it names.
     pub fn build(self) -> Result<Dag, RulesError> {
         let DagBuilder { name, operations, edges } = self;
         let wrong = |reason: String| RulesError::Dag { program: name.clone(), reason };
@@ -216,8 +222,9 @@ fn link(operations: &mut [Operation], before: usize, after: usize) {
     operations[after].predecessors |= 1 << before;
 }
 
-/// What an edge means by a name: an operation, or the outermost ones of a choice's alternatives, which have nothing
-/// `beyond` them in their alternative.
+/// Returns the operations that a name in an edge stands for: one operation, or the outermost
+/// operations of a choice's alternatives. An operation is outermost if nothing is `beyond` it in
+/// its alternative.
 fn named(dag: &Dag, labels: &HashMap<String, usize>, name: &str, beyond: impl Fn(&Operation) -> u64) -> Option<Vec<usize>> {
     if let Some(&index) = labels.get(name) {
         return Some(vec![index]);
@@ -247,7 +254,7 @@ fn check_name(what: &str, name: &str) -> Result<(), String> {
 /// Operations that form a cycle, in order, if some do.
 fn cycle(operations: &[Operation]) -> Option<Vec<usize>> {
     let mut left: u64 = (0..operations.len()).fold(0, |set, index| set | 1 << index);
-    // What depends on nothing left can go.
+    // An operation that depends on nothing left is in no cycle.
     while let Some(free) = bits(left).find(|&index| operations[index].predecessors & left == 0) {
         left &= !(1 << free);
     }

@@ -8,7 +8,7 @@ use crate::design_rules::RulesError;
 use crate::device::{Backend, Buffer, Device, MappedBuffer, Stream, View, ViewMut};
 use crate::ranks::{Communicator, Link, Message, Plan, Region};
 
-/// Where messages lie while they are sent and received.
+/// Memory of messages while they are sent and received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Staging {
@@ -22,8 +22,8 @@ pub enum Staging {
 }
 
 impl Staging {
-    /// What a platform's description, and so a file of runs, says of messages that lie there; nothing for
-    /// [`Auto`](Self::Auto).
+    /// Returns the words for this memory in the description of a platform, and so in a file of
+    /// runs. They are empty for [`Auto`](Self::Auto).
     pub const fn words(self) -> &'static str {
         match self {
             Staging::Auto => "",
@@ -189,7 +189,8 @@ impl<T: Pod> Exchange<T> {
         self.receive.fill(stream, value)
     }
 
-    /// Where messages lie, in [words](Staging::words); empty on the CPU, where there is one memory.
+    /// Returns the memory of messages, in [words](Staging::words). They are empty on the CPU, which
+    /// has one memory.
     pub fn place(&self, device: &Device) -> &'static str {
         match (device.backend(), &self.send) {
             (Backend::Cpu, _) => "",
@@ -198,8 +199,8 @@ impl<T: Pod> Exchange<T> {
         }
     }
 
-    /// Whether the array that is received lies in memory that kernels reach only across the bus, so that they had
-    /// better have a copy.
+    /// Returns whether kernels reach the received array only across the bus, so that they should
+    /// read a copy.
     pub fn is_far(&self, device: &Device) -> bool {
         device.backend() == Backend::Cuda && matches!(self.receive, Memory::Host(_))
     }

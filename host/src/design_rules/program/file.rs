@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::super::RulesError;
 use super::super::json::parse;
 use super::{Dag, DagBuilder, Kind};
-use crate::files::FileError;
-use crate::read::text;
+use crate::io::files::FileError;
+use crate::io::text;
 
 /// A program as JSON has it.
 #[derive(Deserialize)]
@@ -48,8 +48,8 @@ struct Part {
 }
 
 impl Dag {
-    /// The JSON schema of a program's file, which describes what [`read`](Self::read) takes. What a schema can't say,
-    /// such as that the dependences have no cycle, it leaves to the reader.
+    /// The JSON schema of a program's file, as [`read`](Self::read) takes it. The reader checks
+    /// what a schema can't express, such as the absence of cycles.
     pub const SCHEMA: &str = include_str!("dag.schema.json");
 
     /// Reads a program from a file of JSON:
@@ -68,13 +68,14 @@ impl Dag {
     /// ]}
     /// ```
     ///
-    /// `after` names the operations and choices that must be done before; within an alternative also others of its
-    /// operations. Those of its operations that come after none of these come after what the choice does. Without
-    /// `name`, the file's is the program's.
+    /// `after` names the operations and choices that must be done before; within an alternative, it
+    /// may also name others of the alternative's operations. An alternative's operations without
+    /// such names come after whatever the choice comes after. Without `name`, the program has the
+    /// file's name.
     ///
     /// # Errors
-    /// [`RulesError::File`], which names the file: where it can't be read or isn't such JSON (with line and column),
-    /// and for what [`DagBuilder::build`] refuses.
+    /// [`RulesError::File`], which names the file: if it can't be read, is not such JSON (with line
+    /// and column), or is refused by [`DagBuilder::build`].
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let text = text(path).map_err(|reason| FileError::new(path, reason))?;
         let wrong = |reason: String| RulesError::from(FileError::new(path, reason));

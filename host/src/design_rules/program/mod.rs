@@ -24,7 +24,7 @@ pub const START: &str = "start";
 /// The name of the CPU operation after all others: when it is reached, everything is done.
 pub const END: &str = "end";
 
-/// What runs an operation (the paper's Table II).
+/// The processor that runs an operation (the paper's Table II).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -43,7 +43,8 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The number of an operation, in the order in which the program's author names them; [`END`] is the last.
+/// The number of an operation: its position among those that the program's author names. [`END`] is
+/// the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpId(pub(super) u8);
 
@@ -60,9 +61,9 @@ impl OpId {
 
 /// A program: CPU and GPU operations and their dependences, a directed acyclic graph (the paper's section III-A).
 ///
-/// Some operations may be *alternatives*, of which a schedule has one: a [`Choice`] stands in the graph like an
-/// operation, and each of its alternatives is an operation or a few in its place. [`operations`](Self::operations) and
-/// [`edges`](Self::edges) are those of all alternatives.
+/// Some operations may be *alternatives*: a schedule contains one of them. A [`Choice`] takes the
+/// place of an operation in the graph, and each of its alternatives is one or several operations.
+/// [`operations`](Self::operations) and [`edges`](Self::edges) include those of all alternatives.
 ///
 /// [`START`] is implied; [`END`] is added: a CPU operation after every operation that none follows.
 ///
@@ -84,7 +85,7 @@ pub struct Dag {
     name: String,
     operations: Vec<Operation>,
     choices: Vec<Choice>,
-    /// Those of the GPU.
+    /// The operations of the GPU, as a set.
     gpu: u64,
 }
 
@@ -98,7 +99,8 @@ struct Operation {
     successors: u64,
 }
 
-/// What can be done in one of several ways, such as by one of two kernels. Each schedule has one of them.
+/// A part of a program that can be done in one of several ways, such as by one of two kernels. Each
+/// schedule contains one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     name: String,
@@ -151,12 +153,12 @@ impl Dag {
         &self.name
     }
 
-    /// How many operations there are, the end included.
+    /// Returns the number of operations, the end included.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Never: there is the end.
+    /// Returns `false`: every program has an end.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -176,7 +178,7 @@ impl Dag {
         &self.operations[op.index()].name
     }
 
-    /// The choices, in the order in which they are first named.
+    /// Returns the choices, in the order of their first names.
     pub fn choices(&self) -> &[Choice] {
         &self.choices
     }
@@ -195,7 +197,7 @@ impl Dag {
         self.alternative_of(op).map_or(name.to_owned(), |(choice, alternative)| format!("{choice}={alternative}/{name}"))
     }
 
-    /// What runs an operation.
+    /// Returns the processor that runs an operation.
     pub fn kind(&self, op: OpId) -> Kind {
         self.operations[op.index()].kind
     }
@@ -205,12 +207,12 @@ impl Dag {
         self.operations().find(|&op| self.name_of(op) == name)
     }
 
-    /// What must be done before `op`.
+    /// Returns the operations that `op` depends on.
     pub fn predecessors(&self, op: OpId) -> impl Iterator<Item = OpId> {
         bits(self.predecessor_set(op)).map(|index| OpId(index as u8))
     }
 
-    /// What must wait for `op`.
+    /// Returns the operations that depend on `op`.
     pub fn successors(&self, op: OpId) -> impl Iterator<Item = OpId> {
         bits(self.successor_set(op)).map(|index| OpId(index as u8))
     }

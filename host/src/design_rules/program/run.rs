@@ -18,7 +18,7 @@ pub trait Program: Send + Sync {
     /// The program's operations; the same on all ranks.
     fn dag(&self) -> &Dag;
 
-    /// Does an operation of the CPU. That of the end is empty, and not asked for.
+    /// Does an operation of the CPU. The end is empty, and never asked for.
     ///
     /// # Errors
     /// What went wrong.
@@ -42,7 +42,8 @@ pub trait Program: Send + Sync {
     /// What went wrong.
     fn difference(&self) -> Result<Option<String>, RulesError>;
 
-    /// What else there is to say about how this part runs, such as where its messages lie; may be empty.
+    /// Returns other facts about how this part runs, such as the memory of its messages; may be
+    /// empty.
     fn details(&self) -> String {
         String::new()
     }
@@ -64,7 +65,8 @@ pub(in crate::design_rules) mod guarded {
         call(|| format!("`{}`", program.dag().name_of(op)), || program.gpu(op, stream))
     }
 
-    /// What `work` gives. After a panic nobody uses what it had changed: a rank that fails does nothing more.
+    /// Returns the result of `work`, or an error if it panics. After a panic, nobody uses what
+    /// `work` had changed: a rank that fails does nothing more.
     pub fn call<T>(name: impl FnOnce() -> String, work: impl FnOnce() -> Result<T, RulesError>) -> Result<T, RulesError> {
         panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
             let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref().copied());

@@ -61,10 +61,11 @@ impl Iterator for Schedules<'_> {
 /// The most states that a count goes through: some seconds, and some 100 MB.
 const STATES: usize = 1 << 19;
 
-/// How many schedules a program has on this many streams; exact, without listing them.
+/// Returns the number of schedules of a program on at most this many streams. The count is exact,
+/// and does not list them.
 ///
-/// It goes once through each state that prefixes lead to, and there are many fewer of these than schedules: prefixes
-/// that differ only in what no later step depends on share one.
+/// It visits each state of prefixes once. There are far fewer states than schedules: prefixes that
+/// differ only in what no later step depends on share a state.
 ///
 /// # Errors
 /// [`RulesError::Streams`]; [`RulesError::TooMany`] where there are 2¹²⁸ or more, or more states than can be gone
@@ -92,8 +93,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// How many schedules begin with a prefix, and whether that is exact; else it is a lower bound. It goes through this
-/// many states at most.
+/// Returns the number of schedules that begin with a prefix, and whether it is exact; otherwise it
+/// is a lower bound. Visits at most this many states.
 fn completions(start: Prefix<'_>, states: usize) -> (u128, bool) {
     let mut known = HashMap::<State, u128>::new();
     let mut exact = true;
@@ -140,8 +141,8 @@ mod tests {
         let dag = (0..8).fold(Dag::builder("many"), |dag, index| dag.gpu(format!("g{index}"))).build().unwrap();
         let all = (1..=8).product::<u128>() * ((1..=16).product::<u128>() >> 8);
         let counted = |states| completions(Prefix::new(&dag, 1).unwrap(), states);
-        // As many as there are sets of what was done: of operations, then, of each, nothing, its record or its wait,
-        // but for the end.
+        // One state per set of finished steps: first per set of operations; then each operation has
+        // nothing, its record or its wait, except at the end.
         let states = 2usize.pow(8) - 1 + 3usize.pow(8);
         assert_eq!(counted(states), (all, true));
         let mut last = 0;

@@ -37,7 +37,7 @@ pub enum Step {
     Gpu {
         /// The operation.
         op: OpId,
-        /// The stream, from 0, in the order in which the schedule first uses them.
+        /// The stream, from 0, in the order of first use in the schedule.
         stream: u8,
     },
     /// `cudaEventRecord` behind a GPU operation, in its stream: `CER-after-u`.
@@ -71,8 +71,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step's name as the paper has it, without streams: `Pack`, `CER-after-Pack`, `CES-b4-PostSend`,
-    /// `CSWE-b4-add`. Where `v` needs several GPU operations, the name says which: `CSWE-b4-add-after-y_L`.
+    /// The step's name as in the paper, without streams: `Pack`, `CER-after-Pack`,
+    /// `CES-b4-PostSend`, `CSWE-b4-add`. If `v` needs several GPU operations, the name says which
+    /// one: `CSWE-b4-add-after-y_L`.
     pub fn name(self, dag: &Dag) -> String {
         let wait = |kind: &str, after: OpId, before: OpId| {
             // Alternatives may have one name.
@@ -108,7 +109,8 @@ impl Step {
     }
 }
 
-/// The operation that comes next by a step, in the order in which the program's author names them.
+/// Returns the operation whose position in the author's order a step has: its own, or for
+/// synchronisation that of the operation which needs it.
 pub(super) fn place(dag: &Dag, step: &Step) -> OpId {
     match *step {
         Step::Cpu(op) | Step::Gpu { op, .. } => op,
@@ -121,14 +123,15 @@ pub(super) fn place(dag: &Dag, step: &Step) -> OpId {
 /// A complete traversal of a program: every operation once, of alternatives those of one, each after what it depends on,
 /// with the synchronisation that the streams take.
 ///
-/// Precisely (sections III-A to III-C of the paper, with no synchronisation that is not needed):
+/// Precisely (sections III-A to III-C of the paper, without needless synchronisation):
 /// 1. each operation comes after its predecessors; `end`, which is implied, is the last;
 /// 2. an edge from a GPU operation u to a CPU operation v takes `CER-after-u` and then `CES-b4-v` before v;
 /// 3. an edge from a GPU operation u to a GPU operation v in another stream takes `CER-after-u` and then `CSWE-b4-v`
 ///    before v; one to v in the same stream takes nothing;
 /// 4. there is one record behind u if some edge takes it, and no other synchronisation;
-/// 5. synchronisation is inserted when it is what holds up a next operation: `CES-b4-v` and `CSWE-b4-v` come after all
-///    predecessors of v, and `CER-after-u` after all predecessors of some v whose edge from u takes it;
+/// 5. synchronisation is inserted when it is what holds up a next operation. `CES-b4-v` and
+///    `CSWE-b4-v` come after all predecessors of v. `CER-after-u` comes after all predecessors of
+///    some v that uses it;
 /// 6. streams are numbered in the order in which steps first name them, so that no two schedules differ in the names of
 ///    streams alone;
 /// 7. before all else, each choice is settled, in the program's order of choices: of its alternatives' operations, those
@@ -150,15 +153,15 @@ impl Schedule {
         &self.steps
     }
 
-    /// How a program is usually written: its operations in the order in which their author names them, but for what
-    /// they depend on, all in one stream, with the host waiting just before it has to; of each choice the first
-    /// alternative.
+    /// Returns the schedule by which a program is usually written. All operations are in one
+    /// stream, in the order in which their author names them as far as dependences allow. The host
+    /// waits as late as possible, and each choice has its first alternative.
     pub fn textbook(dag: &Dag) -> Self {
         Self::by_priority(dag, 1, |step| place(dag, step))
     }
 
-    /// The schedule on at most this many streams of which each step is, of those that may come next, the first by this
-    /// order. There may be as many streams.
+    /// Returns the schedule on at most this many streams that takes, at each point, the first of
+    /// the possible next steps by this order.
     pub(super) fn by_priority<K: Ord>(dag: &Dag, streams: usize, priority: impl Fn(&Step) -> K) -> Self {
         let mut prefix = Prefix::new(dag, streams).expect("there may be as many streams");
         while let Some(step) = prefix.next().into_iter().min_by_key(&priority) {
@@ -180,7 +183,7 @@ impl Schedule {
         self.steps.iter().map(|step| step.name(dag)).collect()
     }
 
-    /// How many streams it uses.
+    /// Returns the number of streams that it uses.
     pub fn streams(&self) -> usize {
         self.steps.iter().filter_map(|step| step.stream()).max().map_or(0, |last| usize::from(last) + 1)
     }

@@ -4,7 +4,7 @@ use super::{MAX_STREAMS, Schedule, Step, check_streams};
 use crate::design_rules::RulesError;
 use crate::design_rules::program::{Dag, Kind, MAX_OPERATIONS, OpId, bits};
 
-/// How many bits the stream of an operation takes in a state: 0 is none.
+/// Number of bits of an operation's stream in a state; the value 0 means no stream.
 const STREAM_BITS: usize = 4;
 const STREAMS_PER_WORD: usize = 64 / STREAM_BITS;
 const _: () = assert!(MAX_STREAMS < 1 << STREAM_BITS);
@@ -38,7 +38,7 @@ pub struct Prefix<'a> {
     waits: Vec<u64>,
     /// For each operation of the GPU that has a stream, or waits in one already, that stream.
     binding: Vec<Option<u8>>,
-    /// How many streams the steps name.
+    /// Number of streams that the steps name.
     named: u8,
     /// Records that nothing waits for yet, and that may turn out to be needless.
     open: Vec<Open>,
@@ -52,8 +52,9 @@ struct Open {
     users: u64,
 }
 
-/// What the number of completions depends on, as words: prefixes with equal ones have as many. The order of the steps
-/// and the names of streams are not in it, nor what is known of operations whose successors are all done.
+/// Everything that the number of completions depends on, as words: prefixes with equal states have
+/// equally many. The order of the steps and the names of streams are left out, and so is what is
+/// known of operations whose successors are all done.
 pub(super) type State = Box<[u64]>;
 
 impl<'a> Prefix<'a> {
@@ -177,13 +178,14 @@ impl<'a> Prefix<'a> {
     pub(super) fn state(&self) -> State {
         let (mut recorded, mut absent) = (0, 0);
         let mut streams = [0u64; MAX_OPERATIONS / STREAMS_PER_WORD];
-        // Streams are named in the order of their operations. Those that no successor asks for are all alike.
+        // Streams are named in the order of their operations. Streams that no successor asks for
+        // are all alike.
         let mut names = [0; MAX_STREAMS];
         let mut next = 0;
         let (mut waits, mut open) = (Vec::new(), Vec::new());
         for op in self.dag.operations() {
             let unplaced = self.placed & op.bit() == 0;
-            // Those that need it and don't wait for it yet.
+            // Operations that need it and don't wait for it yet.
             let users = bits(self.dag.successor_set(op) & !self.placed).filter(|&v| self.waits[v] & op.bit() == 0);
             let users = users.fold(0, |set, v| set | 1 << v);
             if users != 0 {
@@ -257,7 +259,8 @@ impl<'a> Prefix<'a> {
         self.named = self.named.max(stream + 1);
     }
 
-    /// Whether the operations without a stream can be given one so that no record is needless.
+    /// Returns whether the operations without a stream can be given one so that no record is
+    /// needless.
     fn is_completable(&self) -> bool {
         // For each operation, the streams that it can't have because someone hopes that it goes elsewhere.
         self.can_use_all(&self.open, &mut vec![0u8; self.dag.len()])

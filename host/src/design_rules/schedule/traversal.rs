@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::read::quoted;
+use crate::io::quoted;
 
 /// A schedule's steps by name, with the streams of the GPU operations: all that learning needs, also where the program
 /// is not at hand.
@@ -35,8 +35,7 @@ pub struct NamedStep {
 }
 
 impl NamedStep {
-    /// Whether it is synchronisation: its name says what it comes after or before. Operations have no `-` in their
-    /// names.
+    /// Returns whether it is synchronisation: such names have a `-`, and operations' names do not.
     pub fn is_synchronisation(&self) -> bool {
         self.name.contains('-')
     }
@@ -46,8 +45,8 @@ impl NamedStep {
         self.name.split_once('=')
     }
 
-    /// Whether it is an operation.
-    pub fn is_operation(&self) -> bool {
+    /// Returns whether it is an operation.
+    pub(in crate::design_rules) fn is_operation(&self) -> bool {
         !self.is_synchronisation() && self.chosen().is_none()
     }
 
@@ -79,7 +78,7 @@ impl FromStr for Traversal {
             if name.split('=').any(str::is_empty) {
                 return Err(format!("there is an empty name in {}", quoted(text)));
             }
-            // Of a choice there is one alternative.
+            // A choice has one alternative per schedule.
             let once = name.split_once('=').map_or(name, |(choice, _)| &name[..=choice.len()]);
             if !names.insert(once) {
                 return Err(format!("{} stands twice in {}", quoted(once), quoted(text)));

@@ -15,9 +15,10 @@ const SECTOR: u64 = 32;
 
 /// A step of the heat equation, with bricks of equal size.
 ///
-/// By way of the host, `Pack` is a kernel and a copy to the host, and `Unpack` a copy to the device and a kernel. Else
-/// both are kernels only, and the machine's network is to be that between GPUs. What kernels read and write in memory
-/// is each cell once, but for cells across a row, whose sectors of 32 bytes come and go as a whole.
+/// Through the host, `Pack` is a kernel and a copy to the host, and `Unpack` a copy to the device
+/// and a kernel. Otherwise both are kernels only, and the machine's network is that between GPUs.
+/// Kernels read and write each cell once, except cells across a row: their sectors of 32 bytes are
+/// moved as a whole.
 #[derive(Clone, Debug)]
 pub struct HaloModel {
     dag: Dag,
@@ -45,7 +46,7 @@ impl HaloModel {
         self
     }
 
-    /// How the ranks divide the grid.
+    /// Returns the division of the grid among ranks.
     pub fn division(&self) -> Decomposition {
         self.division
     }

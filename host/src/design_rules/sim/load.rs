@@ -7,10 +7,10 @@ use super::super::{Dag, Kind, OpId, RulesError};
 use super::machine::{Machine, Nics};
 use super::workload::{MessageSize, Task, Workload};
 
-/// The most messages and ranks' streams, so that an event is one word.
+/// The most messages, and streams of all ranks, in one simulation.
 pub(super) const MAX_INDEX: usize = 1 << 29;
 
-/// A part of what an operation does.
+/// A part of the work of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     Host {
@@ -55,20 +55,21 @@ pub(super) struct Transfer {
     /// The operation that sends it.
     pub op: u8,
     pub eager: bool,
-    /// Of each way through the network.
+    /// Latency of each way through the network.
     pub latency: f64,
-    /// How long it occupies a port.
+    /// Time for which it occupies a port.
     pub seconds: f64,
 }
 
-/// What each operation does on each rank.
+/// The work of each operation on each rank.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub dag: Dag,
     pub ranks: usize,
-    /// How many exchanges there are.
+    /// Number of exchanges.
     pub exchanges: usize,
-    /// How many ports there are for messages: those of the ranks inside their nodes, and behind them the NICs.
+    /// Number of ports for messages: those of the ranks inside their nodes, and behind them the
+    /// NICs.
     pub ports: usize,
     /// The most items that an operation has on any rank.
     pub widths: Vec<usize>,
@@ -76,7 +77,7 @@ pub(super) struct Load {
     /// Indices of transfers.
     pub receives: Vec<u32>,
     items: Vec<Item>,
-    /// Where the items of each rank's operations start.
+    /// Start of the items of each rank's operations.
     offsets: Vec<u32>,
 }
 
@@ -164,7 +165,7 @@ impl Load {
 
     /// Settles which message each receive takes.
     fn settle_receives(&mut self, mut sent: Vec<End>, mut received: Vec<End>) -> Result<(), RulesError> {
-        // Those of two ranks in an exchange come together, in their order.
+        // Messages between two ranks in an exchange are adjacent then, in their order.
         sent.sort_unstable();
         received.sort_unstable();
         let pair = |end: &End| (end.0, end.1, end.2);
@@ -181,7 +182,7 @@ impl Load {
         }
     }
 
-    /// What is wrong with the messages between two ranks in an exchange.
+    /// Describes the mismatch of messages between two ranks in an exchange.
     fn unmatched(&self, sent: &[End], received: &[End], (exchange, from, to): (u32, u32, u32)) -> RulesError {
         let bytes = |ends: &[End]| -> Vec<u64> {
             ends.iter().filter(|end| (end.0, end.1, end.2) == (exchange, from, to)).map(|end| end.4).collect()
@@ -192,19 +193,19 @@ impl Load {
         ))
     }
 
-    /// What an operation does on a rank.
+    /// Returns the work of an operation on a rank.
     pub fn items(&self, rank: usize, op: OpId) -> &[Item] {
         let at = rank * self.dag.len() + op.index();
         &self.items[self.offsets[at] as usize..self.offsets[at + 1] as usize]
     }
 
-    /// Which receives, as transfers.
+    /// Returns the range of these receives.
     pub fn received(&self, first: u32, count: u32) -> Range<usize> {
         first as usize..(first + count) as usize
     }
 }
 
-/// What does not concern other ranks.
+/// Returns the item of a task that does not concern other ranks.
 fn local(work: &Task, machine: &Machine) -> Item {
     let gpu = &machine.gpu;
     // Even one thread makes some progress.

@@ -1,24 +1,25 @@
-//! What things cost: hosts, GPUs, network.
+//! Costs of a machine: hosts, GPUs, network.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::RulesError;
-use crate::read::quoted;
+use crate::io::quoted;
 
-/// What things cost on a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes per second.
+/// Costs of a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes per
+/// second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What calls cost the host's thread.
+    /// Costs of calls to the host's thread.
     pub host: HostCosts,
     /// The GPUs and their links to the hosts.
     pub gpu: Gpu,
-    /// What messages take.
+    /// Costs of messages.
     pub network: Network,
-    /// How much times vary: the standard deviation of their logarithms, for each step on each rank by itself. Their
-    /// medians are those of the model. With 0 they don't vary.
+    /// Standard deviation of the logarithms of times, for each step on each rank independently.
+    /// Medians are those of the model. With 0, times don't vary.
     pub noise: f64,
     /// The share of measurements that something disturbs: they find twice to four times the time.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -28,7 +29,7 @@ pub struct Machine {
     pub drift: f64,
 }
 
-/// How long calls keep the host's thread busy.
+/// Times for which calls keep the host's thread busy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostCosts {
@@ -54,7 +55,7 @@ pub struct HostCosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {
-    /// How many ranks share one. Their kernels and copies contend.
+    /// Number of ranks that share one. Their kernels and copies contend.
     pub ranks: usize,
     /// From the end of the host's call until the stream can start what it enqueued.
     pub start_latency: f64,
@@ -65,45 +66,45 @@ pub struct Gpu {
     pub event_latency: f64,
     /// From the completion of an event until the host's thread knows.
     pub wake_latency: f64,
-    /// What a [`MemoryKernel`](super::Task::MemoryKernel) takes besides its bytes.
+    /// Time of a [`MemoryKernel`](super::Task::MemoryKernel) besides its bytes.
     pub kernel_floor: f64,
-    /// Of the device's memory.
+    /// Bandwidth of the device's memory.
     pub memory_bandwidth: f64,
-    /// How many threads fit on it at once.
+    /// Number of threads that fit on it at once.
     pub threads: f64,
-    /// What a copy between host and device takes besides its bytes.
+    /// Time of a copy between host and device besides its bytes.
     pub copy_latency: f64,
     /// Of copies to the host. One goes at a time, those to the device beside it.
     pub to_host_bandwidth: f64,
     /// Of copies to the device, likewise.
     pub to_device_bandwidth: f64,
-    /// How much longer than [`gap`](Self::gap) it is between a kernel and a copy, or a copy and a kernel: other parts
-    /// of the GPU do these, which have to tell each other.
+    /// Additional [`gap`](Self::gap) between a kernel and a copy, or a copy and a kernel: different
+    /// parts of the GPU run them, and have to notify each other.
     #[serde(default)]
     pub turn: f64,
-    /// How much later the second kernel behind a copy to the device starts than it would by [`gap`](Self::gap), in the
-    /// copy's stream, where the GPU had kernels to run when the copy was enqueued. A kernel in another stream, behind
-    /// an event, is not held up.
+    /// Delay, beyond [`gap`](Self::gap), of the second kernel behind a copy to the device in the
+    /// copy's stream, if the GPU had kernels to run when the copy was enqueued. A kernel in another
+    /// stream, behind an event, is not delayed.
     #[serde(default)]
     pub copy_stall: f64,
 }
 
-/// What messages take.
+/// Costs of messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// How many successive ranks are on one node.
+    /// Number of successive ranks on one node.
     pub ranks_per_node: usize,
     /// Between ranks of a node. Each rank has a port, through which its messages go in order, out and in.
     pub inside: Link,
     /// Between nodes, by network interfaces (NICs).
     pub between: Link,
-    /// Who shares a NIC, through which messages go in order, out and in.
+    /// The sharing of NICs, through which messages go in order, out and in.
     pub nics: Nics,
     /// The most bytes of a message that is sent at once and counts as sent when it is posted. A larger one waits until
     /// the receiver is ready ([`Rendezvous`]).
     pub eager_limit: u64,
-    /// How larger messages get to their receivers.
+    /// Protocol of larger messages.
     #[serde(default)]
     pub rendezvous: Rendezvous,
     /// When ranks answer announcements, and start to send when they are answered.
@@ -114,13 +115,13 @@ pub struct Network {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// From the start of sending until the first byte is there.
+    /// Time from the start of sending until the first byte arrives.
     pub latency: f64,
-    /// Of a port or NIC, in each direction.
+    /// Bandwidth of a port or NIC, in each direction.
     pub bandwidth: f64,
 }
 
-/// Who shares a NIC.
+/// The sharing of network interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nics {
@@ -130,7 +131,8 @@ pub enum Nics {
     PerNode,
 }
 
-/// How a message gets to its receiver once that is ready. It is announced first, which takes the link's latency.
+/// The protocol of a message once its receiver is ready. It is announced first, which takes the
+/// link's latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rendezvous {
@@ -248,8 +250,9 @@ impl Machine {
     }
 
     /// # Errors
-    /// [`RulesError::Setup`], which names the first field that can't be: a time that is not from 0 to 1e9 s, a
-    /// bandwidth in B/s or a number that is not from 1e-9 to 1e18, noise or drift of more than 10, outliers of more than 1.
+    /// [`RulesError::Setup`], which names the first invalid field: a time outside of 0 to 1e9 s, a
+    /// bandwidth in B/s or a number outside of 1e-9 to 1e18, noise or drift above 10, outliers
+    /// above 1.
     pub fn validate(&self) -> Result<(), RulesError> {
         let Machine { host, gpu, network, .. } = self;
         let times = [
@@ -286,7 +289,7 @@ impl Machine {
             ("network.ranks_per_node", network.ranks_per_node as f64),
         ];
         let wrong = |(field, value): (&str, f64), what: &str| {
-            // Of what is far off, not all digits.
+            // Large values are shown in short.
             let value = format!("{value:?}");
             let value = value.trim_end_matches(".0");
             Err(RulesError::Setup(format!("the machine {} has {field} = {value}, which {what}", quoted(&self.name))))
@@ -307,7 +310,7 @@ impl Machine {
     }
 }
 
-/// Whether there is none of this, so that it need not be said.
+/// Returns whether a share is 0, and so left out of the file.
 fn is_none(share: &f64) -> bool {
     *share == 0.0
 }

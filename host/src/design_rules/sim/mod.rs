@@ -6,11 +6,12 @@
 //!
 //! - **Hosts.** All ranks start at time 0 and do the same steps in order. A call keeps the host's thread busy for as
 //!   long as [`HostCosts`] says.
-//! - **Streams** are queues. What is enqueued starts when all before it is done, and [`Gpu::start_latency`] after the
-//!   call, so that a kernel that was enqueued in time costs [`Gpu::gap`] only. Kernels of several streams share the
-//!   GPU: each has a share that it can use, and where they add up to more than 1, all are slowed down by that factor.
-//!   Copies in the same direction go one by one. Between a kernel and a copy it takes [`Gpu::turn`] more. What stands
-//!   second behind a copy to the device that was enqueued while the GPU was not idle has to wait for
+//! - **Streams** are queues. An entry starts when all before it are done, and at least
+//!   [`Gpu::start_latency`] after the call. So a kernel that was enqueued in time costs only
+//!   [`Gpu::gap`]. Kernels of several streams share the GPU: each uses a share of it, and if the
+//!   shares add up to more than 1, all are slowed down by that factor. Copies in the same direction
+//!   go one by one. Changing between kernels and copies costs [`Gpu::turn`] more. If a copy to the
+//!   device is enqueued while the GPU is busy, the second entry behind it waits for
 //!   [`Gpu::copy_stall`] more.
 //! - **Events.** A record stands for everything that was enqueued in its stream before it. Waiting for an event that
 //!   nobody has recorded is no wait, as in CUDA.
@@ -80,9 +81,12 @@ impl Simulator {
     /// Makes the workload ready.
     ///
     /// # Errors
-    /// [`RulesError::Setup`]: as [`Machine::validate`]; for no ranks, or too many; for an operation that does what
-    /// belongs to the other kind, a duration or share that can't be, a message to a rank that there isn't, messages
-    /// that nobody receives or sends, or that have other sizes at their other ends.
+    /// [`RulesError::Setup`]:
+    /// - as [`Machine::validate`];
+    /// - for no ranks, or too many;
+    /// - for an operation with work of the other kind, or an invalid duration or share;
+    /// - for a message to an unknown rank, or one that nobody receives or sends;
+    /// - for messages of different sizes at their two ends.
     pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
         let load = Load::new(workload, &machine)?;
         Ok(Simulator { machine, load, order: Order::default(), noise: Noise::default(), state: State::default() })
@@ -93,7 +97,7 @@ impl Simulator {
         &self.load.dag
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.load.ranks
     }
@@ -107,8 +111,8 @@ impl Simulator {
     /// outcome tells what goes wrong. The seed is for the machine's noise; the same seed gives the same outcome.
     ///
     /// # Errors
-    /// [`RulesError::Schedule`] where an operation stands twice, or a record is behind one that no stream has yet;
-    /// [`RulesError::Rank`] where a rank waits for ever: it says which, and in which step.
+    /// [`RulesError::Schedule`] if an operation occurs twice, or a record is behind an operation
+    /// that no stream has yet. [`RulesError::Rank`] if a rank waits for ever; it names the step.
     pub fn run(&mut self, steps: &[Step], seed: u64) -> Result<Outcome<'_>, RulesError> {
         let Simulator { machine, load, order, noise, state } = self;
         order.fill(load, steps)?;
@@ -128,7 +132,7 @@ impl Simulator {
         Ok(Outcome { simulator: self })
     }
 
-    /// The steps of the last run that have an operation, by what the host's thread does.
+    /// Returns the calls of the host's thread in the last run, one per step.
     fn calls(&self) -> &[Call] {
         &self.order.calls
     }

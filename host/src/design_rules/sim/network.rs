@@ -75,7 +75,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether the host has to wait, be it for the call alone.
+    /// Returns whether the host has to wait, if only for the call.
     fn wait(&mut self, rank: usize, what: Blocked, seconds: f64) -> bool {
         let pending = *self.pending(rank, what);
         let host = &mut self.state.hosts[rank];
@@ -140,14 +140,14 @@ impl Engine<'_> {
         left
     }
 
-    /// How long a message occupies a port.
+    /// Returns the time for which a message occupies a port.
     fn seconds(&self, message: usize) -> f64 {
         let transfer = &self.load.transfers[message];
         let step = self.order.step_of[usize::from(transfer.op)];
         transfer.seconds * step.map_or(1.0, |step| self.noise.device(transfer.from as usize, step as usize))
     }
 
-    /// The first byte of a message is there.
+    /// The first byte of a message arrives.
     pub(super) fn arrives(&mut self, message: usize) {
         let transfer = &self.load.transfers[message];
         let seconds = self.seconds(message);
@@ -185,7 +185,7 @@ impl Engine<'_> {
     /// The receiver is ready, from a time on that may be to come.
     fn answer(&mut self, message: usize, time: f64) {
         let time = time.max(self.state.now);
-        // Who reads need not be answered first.
+        // A receiver that reads sends no answer.
         let latency = if self.gets() { 0.0 } else { self.load.transfers[message].latency };
         self.state.queue.add(time + latency, Event::Answered(message));
     }

@@ -1,11 +1,12 @@
-//! How much times vary.
+//! The noise of times.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 
 use super::super::statistics::normals;
 
-/// For each step on each rank two factors: for the host's time, and for what the step sets off.
+/// Two factors for each step on each rank: one for the host's time, one for the work that the step
+/// starts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Noise {
     factors: Vec<[f64; 2]>,

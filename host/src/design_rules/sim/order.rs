@@ -4,7 +4,7 @@ use super::super::schedule::MAX_STREAMS;
 use super::super::{Dag, OpId, RulesError, Step};
 use super::load::Load;
 
-/// What the host's thread does in a step.
+/// The call of the host's thread in a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Call {
     Cpu {
@@ -34,7 +34,7 @@ pub(super) enum Call {
     Nothing,
 }
 
-/// What a stream does.
+/// An entry of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entry {
     Gpu {
@@ -58,11 +58,11 @@ pub(super) enum Entry {
 pub(super) struct Order {
     pub calls: Vec<Call>,
     pub streams: Vec<Vec<Entry>>,
-    /// How many streams of those are in use.
+    /// Number of streams in use.
     pub used: usize,
-    /// How many slots there are for things enqueued.
+    /// Number of slots for enqueued items.
     pub slots: usize,
-    /// How many records there are.
+    /// Number of records.
     pub events: usize,
     /// The step of each operation.
     pub step_of: Vec<Option<u32>>,
@@ -75,8 +75,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Any steps will do in which no operation stands twice and each record is behind an operation that has been
-    /// enqueued.
+    /// Reads steps. No operation may occur twice, and each record must be behind an operation that
+    /// has been enqueued.
     pub fn fill(&mut self, load: &Load, steps: &[Step]) -> Result<(), RulesError> {
         self.calls.clear();
         self.streams.resize_with(MAX_STREAMS, Vec::new);

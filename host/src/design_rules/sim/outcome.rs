@@ -1,10 +1,10 @@
-//! What came out of a simulation.
+//! The outcome of a simulation.
 
 use super::super::{Dag, OpId, Span, Step, Timeline};
 use super::Simulator;
 use super::order::Call;
 
-/// What came out of a simulation.
+/// The outcome of a simulation.
 #[derive(Debug)]
 pub struct Outcome<'a> {
     pub(super) simulator: &'a Simulator,
@@ -15,9 +15,9 @@ pub struct Outcome<'a> {
 pub struct Violation {
     /// The rank.
     pub rank: usize,
-    /// What started too early.
+    /// The operation that started too early.
     pub op: OpId,
-    /// What it depends on.
+    /// The operation that it depends on.
     pub predecessor: OpId,
     /// When `op` started, in seconds.
     pub started: f64,

@@ -15,9 +15,9 @@ pub struct SimPlatform {
     simulator: Simulator,
     samples: usize,
     seed: u64,
-    /// How often each schedule was measured, by its seed.
+    /// Number of measurements of each schedule, by its seed.
     measured: HashMap<u64, usize>,
-    /// How many measurements there were.
+    /// Number of measurements.
     count: usize,
 }
 
@@ -39,7 +39,7 @@ impl SimPlatform {
         })
     }
 
-    /// How many simulations a measurement is the mean of, where the machine has noise; at least one.
+    /// Sets the number of simulations per measurement, at least one, on a machine with noise.
     pub fn with_samples(mut self, samples: usize) -> Self {
         self.samples = samples.max(1);
         self
@@ -51,7 +51,7 @@ impl SimPlatform {
         self
     }
 
-    /// What simulates.
+    /// Returns the simulator.
     pub fn simulator(&mut self) -> &mut Simulator {
         &mut self.simulator
     }

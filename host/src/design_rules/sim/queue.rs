@@ -1,10 +1,10 @@
-//! What is going to happen, in the order of time.
+//! Events of a simulation, in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Something that happens at an instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// A rank's host goes on.
     Host(usize),
@@ -14,19 +14,19 @@ pub(super) enum Event {
     Kernel(usize),
     /// The copy of a stream is done.
     Copied(usize),
-    /// The receiver of a message hears of it.
+    /// The announcement of a message reaches its receiver.
     Announced(usize),
-    /// The sender of a message hears that the receiver is ready.
+    /// The receiver's answer reaches the sender of a message.
     Answered(usize),
-    /// The first byte of a message is there.
+    /// The first byte of a message reaches its receiver.
     Head(usize),
 }
 
-/// Events by their time; those of one time in the order in which they were added.
+/// Events by time; events at the same time in the order of addition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// Time, number and event in one word: times are not negative, so that their bits are in order, too.
-    heap: BinaryHeap<Reverse<u128>>,
+    /// The bits of the time, which is not negative, so that they are in order, too; then the event's number.
+    heap: BinaryHeap<Reverse<(u64, u32, Event)>>,
     added: u32,
 }
 
@@ -36,37 +36,17 @@ impl Queue {
         self.added = 0;
     }
 
-    /// Adds an event, and says its number.
+    /// Adds an event and returns its number.
     pub fn add(&mut self, time: f64, event: Event) -> u32 {
-        let (kind, index) = match event {
-            Event::Host(index) => (0, index),
-            Event::Start(index) => (1, index),
-            Event::Kernel(index) => (2, index),
-            Event::Copied(index) => (3, index),
-            Event::Announced(index) => (4, index),
-            Event::Answered(index) => (5, index),
-            Event::Head(index) => (6, index),
-        };
         let number = self.added;
         self.added = self.added.wrapping_add(1);
-        let word = u128::from(time.to_bits()) << 64 | u128::from(number) << 32 | (index as u128) << 3 | kind;
-        self.heap.push(Reverse(word));
+        self.heap.push(Reverse((time.to_bits(), number, event)));
         number
     }
 
-    /// The first: its time, its number, itself.
+    /// Removes the first event, and returns its time, its number and the event.
     pub fn next(&mut self) -> Option<(f64, u32, Event)> {
-        let Reverse(word) = self.heap.pop()?;
-        let index = (word as u32 >> 3) as usize;
-        let event = match word & 7 {
-            0 => Event::Host(index),
-            1 => Event::Start(index),
-            2 => Event::Kernel(index),
-            3 => Event::Copied(index),
-            4 => Event::Announced(index),
-            5 => Event::Answered(index),
-            _ => Event::Head(index),
-        };
-        Some((f64::from_bits((word >> 64) as u64), (word >> 32) as u32, event))
+        let Reverse((time, number, event)) = self.heap.pop()?;
+        Some((f64::from_bits(time), number, event))
     }
 }

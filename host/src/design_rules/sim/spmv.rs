@@ -40,7 +40,7 @@ impl SpmvModel {
         self
     }
 
-    /// What each rank has, sends and receives.
+    /// Returns the traffic of the matrix: the part of each rank, and its messages.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }

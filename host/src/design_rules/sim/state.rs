@@ -1,4 +1,4 @@
-//! How far a simulation is. It is kept from one run to the next, so that nothing is allocated.
+//! The state of a simulation. It is kept from one run to the next, so that nothing is allocated.
 
 use super::load::Load;
 use super::order::Order;
@@ -7,25 +7,26 @@ use super::queue::Queue;
 /// The host's thread of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host {
-    /// Where it is, which may be ahead of the simulation: until it has to do with others, nobody sees it.
+    /// Its time, which may be ahead of the simulation's as long as no other rank or stream can
+    /// tell.
     pub time: f64,
     pub step: usize,
-    /// Which part of the step's operation.
+    /// The part of the step's operation.
     pub item: usize,
-    /// How far it is in a call of MPI; 0 outside.
+    /// The part of a call of MPI that it is in; 0 outside.
     pub part: u32,
     pub blocked: Blocked,
 }
 
-/// What a host's thread waits for.
+/// The reason for which a host's thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
     No,
     /// An event of its GPU.
     Event(u32),
-    /// What was sent in an exchange.
+    /// The sends of an exchange.
     Sends(u32),
-    /// What is to be received in an exchange.
+    /// The receives of an exchange.
     Receives(u32),
 }
 
@@ -39,17 +40,17 @@ pub(super) struct Stream {
     /// When its next kernel or copy can start at the earliest.
     pub earliest: f64,
     pub entry: usize,
-    /// Which part of the entry's operation.
+    /// The part of the entry's operation.
     pub item: usize,
     pub at: At,
-    /// How many more things will be done until a copy to the device holds up no more: itself, what is behind it, and
-    /// what waits.
+    /// Number of entries until a copy to the device stalls nothing more: the copy, the entry behind
+    /// it, and the one that waits.
     pub held: u8,
-    /// Whether its last was a copy; none where there was none.
+    /// Whether its last entry was a copy; `None` before the first.
     pub copied: Option<bool>,
 }
 
-/// What a stream is at.
+/// The current activity of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     /// Nothing: the host has enqueued no more.
@@ -60,7 +61,7 @@ pub(super) enum At {
     Event(u32),
 }
 
-/// What a rank has posted in an exchange.
+/// The requests that a rank has posted in an exchange.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Requests {
     pub sends: Pending,
@@ -70,13 +71,13 @@ pub(super) struct Requests {
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
-    /// How many are under way.
+    /// Number of requests under way.
     pub left: u32,
     /// When the last of the others was done.
     pub done: f64,
 }
 
-/// How far a message is.
+/// The progress of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mail {
     /// When its receive was posted; infinity if it hasn't been.
@@ -88,14 +89,15 @@ pub(super) struct Mail {
 /// The kernels of a GPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kernels {
-    /// How much work each of them would have got done since the first one's start. All get on at the same rate.
+    /// Work that each of them would have done since the first one's start. All progress at the same
+    /// rate.
     pub work: f64,
-    /// The instant at which that was so.
+    /// The time of this amount of work.
     pub time: f64,
     pub rate: f64,
-    /// When the last of those that are done was.
+    /// End of the last finished one.
     pub done: f64,
-    /// The number of the event at which the first is done.
+    /// Number of the event at which the first one finishes.
     pub next: Option<u32>,
     pub running: Vec<Running>,
 }
@@ -109,7 +111,7 @@ pub(super) struct Running {
     pub stream: usize,
 }
 
-/// What a rank's host or stream could go on with, without time having to pass.
+/// A host or stream that can go on without time having to pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ready {
     Host(usize),
@@ -137,7 +139,8 @@ pub(super) struct State {
     /// Rank by rank.
     pub requests: Vec<Requests>,
     pub mail: Vec<Mail>,
-    /// What ranks will do in their next call of MPI: messages to answer, and those to send that have been answered.
+    /// The chores of ranks in their next call of MPI: messages to answer, and answered ones to
+    /// send.
     pub chores: Vec<Vec<(usize, bool)>>,
     /// When each operation was under way, rank by rank; not a number where it wasn't.
     pub operations: Vec<[f64; 2]>,

@@ -1,4 +1,4 @@
-//! What is wrong with a list that isn't one, and whether ranks are right.
+//! Diagnoses invalid lists, and verifies ranks.
 
 use gpu_kernels::list_rank::{
     TAIL,
@@ -12,13 +12,14 @@ use crate::{
     list_rank::launches::{BLOCK, blocks},
 };
 
-/// How many elements send something at once.
+/// Number of elements that send something at a time.
 const CHUNK: usize = 1 << 24;
 const NONE: u64 = u64::MAX;
 
-/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two
-/// predecessors; else that there is no head, or several, or that the one given isn't the first. It may still have
-/// cycles beside the list. Takes O(n) time and 16 bytes of the host's memory for each of a rank's elements.
+/// Returns the first flaw of a list: the first successor out of range; otherwise the first element
+/// with two predecessors; otherwise a missing head, several heads, or a head that isn't the first
+/// element. Cycles beside the list are not found. Takes O(n) time and 16 bytes of host memory per
+/// element of a rank.
 pub fn diagnose(
     group: &mut Group,
     stream: &Stream,
@@ -35,7 +36,7 @@ pub fn diagnose(
         return Err(DistributedError::NextOutOfRange { element, next: next as i64, n });
     }
 
-    // Who comes before each element.
+    // Predecessors.
     let mut predecessors = vec![NONE; next.len()];
     let mut twice = NONE;
     let chunks = group.share(next.len().div_ceil(CHUNK) as u64)?.into_iter().max().unwrap_or(0) as usize;
@@ -88,7 +89,7 @@ pub fn diagnose(
     Ok(())
 }
 
-/// The first element whose rank is less than 0.
+/// Returns the first element whose rank is negative.
 pub fn unreached(group: &Group, stream: &Stream, layout: Blocks, ranks: &Buffer<i64>) -> Result<Option<u64>, DistributedError> {
     let first = layout.first(group.rank());
     let element = stream.download_vec(ranks)?.iter().position(|&rank| rank < 0);
@@ -96,8 +97,8 @@ pub fn unreached(group: &Group, stream: &Stream, layout: Blocks, ranks: &Buffer<
     Ok(group.share(mine)?.into_iter().find(|&element| element != NONE))
 }
 
-/// That each successor's rank is one more than its element's, and that of the last element `n - 1`. Of a list that is
-/// one, this proves all ranks.
+/// Checks that each successor's rank is one more than its element's, and that the last element's
+/// rank is `n - 1`. For a valid list, this proves all ranks.
 pub fn verify(
     group: &mut Group,
     travel: &mut Travel,
@@ -117,8 +118,8 @@ pub fn verify(
         let claimed = travel.round(group, stream, &mut count, false, |travel, args| {
             let (grid, shared) = (args.grid, args.shared);
             let (part, claims) = (PartArgs { next, weights: &none, first }, travel.args(&args).0);
-            // SAFETY: there is a thread for each traveller and shared memory for each rank's count, and a rank for each
-            // element, of which there are as many from `from` on as travellers.
+            // SAFETY: each traveller has a thread, each rank's count has shared memory, and each
+            // element from `from` on has a traveller and a rank.
             unsafe { launch!(stream, distributed::claim<<<grid, THREADS, shared>>>(part, layout, ranks, from as u32, claims)) }
         })?;
         if claimed && count > 0 {

@@ -1,11 +1,11 @@
-//! What can be wrong with a list over several ranks.
+//! Errors of lists over several ranks.
 
 #[cfg(feature = "files")]
-use crate::files::FileError;
+use crate::io::files::FileError;
 use crate::{device::DeviceError, ranks::RanksError};
 
-/// Why a distributed list could not be ranked. Elements are named by their index in the whole list; where several
-/// offend, by the first. Where the list is at fault, all ranks get the same error.
+/// Why a distributed list could not be ranked. Elements are named by their index in the whole list;
+/// if several offend, the first is named. If the list is at fault, all ranks get the same error.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistributedError {
@@ -22,7 +22,7 @@ pub enum DistributedError {
     /// The ranks disagree on what is to be done.
     #[error("the ranks were not all given the same n, head and options")]
     Different,
-    /// As many ranks can't have parts of a list.
+    /// The number of ranks is not supported.
     #[error("lists can be divided among 1 to 8192 ranks, not {ranks}")]
     Count {
         /// The number of ranks.
@@ -39,9 +39,9 @@ pub enum DistributedError {
     /// An array of a rank is not as long as its block.
     #[error("{what} of rank {rank} has {found} elements, but its block has {expected}")]
     Length {
-        /// Which array.
+        /// The array's name.
         what: &'static str,
-        /// Whose.
+        /// The rank that has it.
         rank: usize,
         /// Its length.
         found: usize,
@@ -85,7 +85,7 @@ pub enum DistributedError {
     /// There are several lists.
     #[error("there are {lists} lists: no next leads to element {first}, nor to {second}")]
     SeveralHeads {
-        /// How many.
+        /// The number of lists.
         lists: u64,
         /// The first element without predecessor.
         first: u64,
@@ -107,7 +107,7 @@ pub enum DistributedError {
         element: u64,
         /// The head.
         head: u64,
-        /// How many elements are.
+        /// The number of elements that are reached.
         reached: u64,
         /// The number of elements.
         n: u64,
@@ -115,7 +115,7 @@ pub enum DistributedError {
     /// The list is right, and was not ranked.
     #[error("the ranks numbered {ranked} of {n} elements of a list that is right: a device or its driver is at fault")]
     Miscounted {
-        /// How many elements were found to be on the list.
+        /// The number of elements found on the list.
         ranked: u64,
         /// The number of elements.
         n: u64,
@@ -131,7 +131,7 @@ pub enum DistributedError {
 }
 
 impl DistributedError {
-    /// Whether all ranks get it.
+    /// Returns true if all ranks get this error.
     pub fn is_shared(&self) -> bool {
         match self {
             DistributedError::Device(_) | DistributedError::Ranks(_) => false,

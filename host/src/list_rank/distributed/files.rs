@@ -1,4 +1,4 @@
-//! Lists in `.npy` files, of which each rank reads and writes its block.
+//! Lists in `.npy` files: each rank reads and writes its own block.
 
 use std::{
     fs::OpenOptions,
@@ -11,13 +11,15 @@ use gpu_kernels::list_rank::distributed::Blocks;
 
 use super::DistributedError;
 use crate::{
+    common::chain,
     device::{Buffer, Stream},
     engine::{EngineError, NpyFile},
-    errors::chain,
-    files::{Destination, FileError},
-    npy::{Kind, Reader},
+    io::{
+        Reason, Source,
+        files::{Destination, FileError},
+        npy::{Kind, Reader},
+    },
     ranks::{Communicator, RanksError},
-    read::{Reason, Source},
 };
 
 /// Elements that are read or written at a time.

@@ -1,4 +1,4 @@
-//! What ranks tell each other.
+//! Communication between the ranks of a list.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,20 +10,20 @@ use crate::{
     ranks::{Communicator, Message, Plan, Region},
 };
 
-/// Of the links between ranks, those of lists.
+/// Tag of the messages of lists.
 const TAG: u16 = 0x11;
 
-/// The ranks, of which this is one.
+/// All ranks, seen from this one.
 pub struct Group {
     pub ranks: Arc<dyn Communicator>,
-    /// Whether messages go from one device's memory to the other's.
+    /// True if messages are sent from and into device memory.
     on_device: bool,
-    /// How many bytes this rank has sent in bulk, and how long it was at that, in ms.
+    /// Bytes that this rank has sent in bulk, and the time that this took, in ms.
     pub sent: u64,
     pub exchanging_ms: f64,
 }
 
-/// Where the parts for, or of, each rank start, and where the last ends.
+/// Returns the start of each rank's part, and the end of the last one.
 pub fn starts(counts: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut starts = vec![0];
     starts.extend(counts.into_iter().scan(0, |end, count| {
@@ -47,13 +47,14 @@ impl Group {
         self.ranks.size()
     }
 
-    /// What the ranks have for each other: `values` has an element for each rank, as has the result.
+    /// Exchanges one value between each two ranks: `values` has an element for each rank, as has
+    /// the result.
     pub fn trade<T: Pod>(&self, values: &[T]) -> Result<Vec<T>, DistributedError> {
         let received = self.ranks.all_to_all(bytemuck::cast_slice(values))?;
         Ok(received.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
     }
 
-    /// What each rank has.
+    /// Returns the value of each rank.
     pub fn share<T: Pod>(&self, value: T) -> Result<Vec<T>, DistributedError> {
         self.trade(&vec![value; self.size()])
     }
@@ -95,7 +96,7 @@ impl Group {
         Ok(())
     }
 
-    /// The same in the host's memory, of what there is for each rank.
+    /// [`exchange`](Self::exchange) of vectors in host memory, one for each rank.
     pub fn exchange_vecs<T: Pod>(&mut self, send: &[Vec<T>]) -> Result<Vec<T>, DistributedError> {
         let counts: Vec<u64> = send.iter().map(|part| part.len() as u64).collect();
         let received = self.trade(&counts)?;
@@ -111,7 +112,8 @@ impl Group {
     }
 
     /// # Safety
-    /// The regions are live, nobody writes what is sent, nor accesses what is received, until it returns.
+    /// Until it returns, the regions are live, nobody writes the sent bytes, and nobody accesses
+    /// the received ones.
     unsafe fn send<T>(
         &mut self,
         send: Region,

@@ -1,8 +1,9 @@
 //! Lists over several ranks: longer than a device's memory, or than 2^31 elements.
 //!
-//! A list is an array `next` of `n` 64-bit indices, -1 after the last element, of which each rank has a block on its
-//! device: [`layout`] says which. Ranks are threads of a process with a GPU each, or processes under MPI: see
-//! [`ranks`](crate::ranks). [`DistributedRanker`] gives each element the number of those before it, in as many blocks:
+//! A list is an array `next` of `n` 64-bit indices, -1 after the last element. Each rank has a
+//! block of it on its device, as [`layout`] defines. Ranks are threads of a process with a GPU
+//! each, or processes under MPI: see [`ranks`](crate::ranks). [`DistributedRanker`] computes the
+//! ranks of all elements, in equal blocks:
 //!
 //! ```
 //! use warpsmith::{
@@ -26,12 +27,12 @@
 //! # Ok::<(), DistributedError>(())
 //! ```
 //!
-//! `docs/cluster.md` says how it works, [`gpu_kernels::list_rank::distributed`] what a rank's device does. Beside `next`
-//! and the ranks it takes memory for splitters alone.
+//! `docs/cluster.md` explains the method, and [`gpu_kernels::list_rank::distributed`] the kernels.
+//! In addition to `next` and the ranks, splitters are all that takes memory.
 //!
-//! Lists are checked at no price. Splitters to which two travellers came would show; where there are none, each element
-//! is passed once at most, and the list is right exactly if `n` are passed on the way from its head. What is wrong is
-//! then found by way of the host, and named.
+//! The check of a list costs nothing. A splitter that two travellers reach would show; if there is
+//! none, each element is passed at most once, and the list is valid exactly if `n` elements are
+//! passed on the way from its head. Otherwise the host finds the first offending element.
 
 mod check;
 mod error;
@@ -59,14 +60,14 @@ use super::{
     launches::{BLOCK, blocks},
 };
 use crate::{
+    common::chain,
     device::{Buffer, Device, DeviceError, Stream},
-    errors::chain,
     launch,
     ranks::Communicator,
 };
 
-/// Which indices each of `ranks` ranks has: `first(rank)` and on, `len(rank)` of them. All have as many, but for the
-/// last ones, which may have fewer or none.
+/// Returns the block of each of `ranks` ranks: `len(rank)` indices from `first(rank)` on. All
+/// blocks are equally long, except that the last ones may be shorter or empty.
 ///
 /// # Errors
 /// [`DistributedError::Count`], [`DistributedError::TooLong`].
@@ -81,21 +82,22 @@ pub fn layout(n: u64, ranks: usize) -> Result<Blocks, DistributedError> {
     Ok(Blocks::new(n, block))
 }
 
-/// As many counts fit into a block's shared memory on any device.
+/// The most ranks: their counts fit into a block's shared memory on any device.
 const MOST_RANKS: usize = 8192;
 
-/// After so many rounds for each element between two splitters, the list is checked before it goes on. (Sublists of
-/// a random list are rarely longer than 30 times their average.) More rounds than elements are a circle anyway.
+/// Rounds per element between two splitters after which the list is checked before travellers go
+/// on. (Sublists of a random list are rarely longer than 30 times their average.) More rounds than
+/// elements always mean a cycle.
 const PATIENCE: usize = 50;
 
-/// How to rank.
+/// Options of [`DistributedRanker`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many elements there are for each splitter, 2 at least. The fewer, the fewer rounds of messages; the more,
-    /// the shorter is what remains for one rank, which gets 16 bytes for each splitter.
+    /// Number of elements per splitter, at least 2. Fewer elements mean fewer rounds of messages;
+    /// more elements mean a shorter remainder, for which one rank gets 16 bytes per splitter.
     pub group: u32,
-    /// The most splitters that are ranked on one rank's device, which takes about 90 bytes of memory for each. Of more,
-    /// splitters are taken again.
+    /// The most splitters that one rank's device ranks, at about 90 bytes of memory each. More
+    /// splitters are ranked by splitters of their own.
     pub remainder: u64,
     /// Seed of the splitters.
     pub seed: u32,
@@ -107,7 +109,7 @@ impl Default for Options {
     }
 }
 
-/// How a ranking went, on this rank.
+/// Report of a ranking, on this rank.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -116,35 +118,35 @@ pub struct Report {
     pub n: u64,
     /// The head, found or given.
     pub head: u64,
-    /// How many splitters all ranks have, and those of these and so on.
+    /// Number of splitters on all ranks, of splitters of these, and so on.
     pub nodes: Vec<u64>,
-    /// How many times ranks exchanged travellers.
+    /// Number of rounds of exchanged travellers.
     pub rounds: usize,
-    /// How many bytes this rank sent.
+    /// Bytes that this rank sent.
     pub sent: u64,
-    /// How long it was at that, in ms.
+    /// Time that this took, in ms.
     pub exchange_ms: f64,
-    /// Its steps, by this rank's clock: `measure`, `remainder`, `number`. The bytes are those that a rank must move of
-    /// its elements.
+    /// Steps by this rank's clock: `measure`, `remainder`, `number`. Their bytes count the rank's
+    /// elements.
     pub steps: Vec<StepTime>,
 }
 
 impl Report {
-    /// All steps together, in ms.
+    /// Returns the time of all steps together, in ms.
     pub fn total_ms(&self) -> f64 {
         StepTime::total_ms(&self.steps)
     }
 }
 
-/// Ranks lists of which this rank has a block, and keeps its arrays from call to call. All buffers and streams must be
-/// of its device.
+/// Ranks lists together with the other ranks, and keeps its arrays from call to call. All buffers
+/// and streams must be of its device.
 pub struct DistributedRanker {
     device: Device,
     group: Group,
     options: Options,
     travel: Travel,
     remainder: Remainder,
-    /// Of each level but the remainder.
+    /// One entry per level, except for the remainder.
     nodes: Vec<Option<Nodes>>,
     /// No weights.
     none: Buffer<i64>,
@@ -152,14 +154,14 @@ pub struct DistributedRanker {
 
 /// This rank's splitters of a level.
 struct Nodes {
-    /// Which splitter comes before each on the list, and how far.
+    /// The splitter before each splitter on the list, and the distance to it.
     before: Buffer<i64>,
     distance: Buffer<i64>,
-    /// How much comes after each, splitters and all: the list of splitters runs backwards.
+    /// The sum of everything after each splitter: the list of splitters runs backwards.
     after: Buffer<i64>,
 }
 
-/// What the splitters of a level come to.
+/// Sums over the splitters of a level.
 struct Measured {
     /// The sum of the whole list, and of the part up to its last splitter.
     total: i64,
@@ -169,7 +171,7 @@ struct Measured {
 }
 
 impl DistributedRanker {
-    /// A ranker of this rank, on its device. All ranks make one with the same options.
+    /// Makes the ranker of this rank, on its device. All ranks pass the same options.
     pub fn new(device: &Device, ranks: Arc<dyn Communicator>, options: Options) -> Self {
         DistributedRanker {
             device: device.clone(),
@@ -188,8 +190,9 @@ impl DistributedRanker {
     /// `next` and `ranks` have as many elements as this rank's block in the [`layout`].
     ///
     /// # Errors
-    /// Where the list is not one (the error, the same on all ranks, names the first offending element), lengths differ,
-    /// or a device fails. The latter ends all ranks' work: see [`Communicator::abort`].
+    /// The list is invalid (all ranks get the same error, which names the first offending element),
+    /// lengths differ, or a device fails. A failing device ends the work of all ranks: see
+    /// [`Communicator::abort`].
     pub fn rank(
         &mut self,
         stream: &Stream,
@@ -202,7 +205,7 @@ impl DistributedRanker {
         self.tell(result)
     }
 
-    /// Has the others know of an error that they don't get themselves.
+    /// Tells the other ranks of an error that only this rank has.
     fn tell<T>(&self, result: Result<T, DistributedError>) -> Result<T, DistributedError> {
         match &result {
             Err(error) if !error.is_shared() => self.group.ranks.abort(&chain(error)),
@@ -258,7 +261,7 @@ impl DistributedRanker {
         Ok(Report { n, head: first, nodes, rounds, sent, exchange_ms: exchanging_ms, steps: clock.steps })
     }
 
-    /// Checks what can be seen without the list: the same on all ranks.
+    /// Checks everything but the list itself, with the same result on all ranks.
     fn check(&self, n: u64, head: Option<u64>, arrays: &[(&'static str, usize)]) -> Result<Blocks, DistributedError> {
         let given =
             [n, head.unwrap_or(u64::MAX), u64::from(self.options.group), self.options.remainder, u64::from(self.options.seed)];
@@ -280,7 +283,8 @@ impl DistributedRanker {
         }
     }
 
-    /// The element that the sum of all successors lacks; some element, where `next` is not a list.
+    /// Returns the element that the sum of all successors lacks, or some element if `next` is not a
+    /// list.
     fn find_head(&self, stream: &Stream, layout: Blocks, next: &Buffer<i64>) -> Result<u64, DistributedError> {
         let mut sum = self.device.alloc_zeroed(1)?;
         let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
@@ -298,7 +302,7 @@ impl DistributedRanker {
         Splitters::hashed(len as u32, self.options.group.clamp(2, 1 << 30), self.options.seed)
     }
 
-    /// Finds what comes after each splitter; nothing where the list is found to be bad.
+    /// Sums up what comes after each splitter; returns nothing if the list is bad.
     fn measure(
         &mut self,
         stream: &Stream,
@@ -310,7 +314,8 @@ impl DistributedRanker {
     ) -> Result<Option<Measured>, DistributedError> {
         let (rank, size) = (self.group.rank(), self.group.size());
         let splitters = level.splitters;
-        // As many on each rank, the last ones not counted; in a short group, the last may stand for no element.
+        // Each rank has equally many, except for the last ranks; the last splitter of a short group
+        // may stand for no element.
         let block = level.blocks.block.div_ceil(u64::from(splitters.group));
         let is_there = |number: u32| (splitters.element(number) as usize) < level.next.len();
         let nodes = match splitters.count {
@@ -387,7 +392,7 @@ impl DistributedRanker {
         Ok(is_complete.then(|| Measured { total: to_last + last.sum as i64, to_last, first_node, nodes }))
     }
 
-    /// Leaves each element what comes before it.
+    /// Stores for each element the sum of everything before it.
     fn number(
         &mut self,
         stream: &Stream,
@@ -407,11 +412,12 @@ impl DistributedRanker {
         Ok(())
     }
 
-    /// Checks ranks of a list that is one, by its elements alone: each successor's rank is one more, and the last
-    /// element's is `n - 1`. All ranks call it, with arguments as for [`rank`](Self::rank).
+    /// Verifies the ranks of a valid list: each successor's rank is one more than its element's,
+    /// and the last element's is `n - 1`. All ranks call it, with arguments as for
+    /// [`rank`](Self::rank).
     ///
     /// # Errors
-    /// [`DistributedError::WrongRank`], and what can go wrong on the way.
+    /// [`DistributedError::WrongRank`], and as [`rank`](Self::rank).
     pub fn verify(&mut self, stream: &Stream, n: u64, next: &Buffer<i64>, ranks: &Buffer<i64>) -> Result<(), DistributedError> {
         let layout = self.check(n, None, &[("next", next.len()), ("ranks", ranks.len())]);
         let verify = |layout| check::verify(&mut self.group, &mut self.travel, stream, layout, next, ranks);
@@ -445,11 +451,12 @@ impl Clock {
     }
 }
 
-/// This rank's block of a list of runs of `run` consecutive elements each in pseudorandom order, made on its device: of
-/// one element each, a random list. The last run, if shorter, stays last.
+/// Generates this rank's block of a list on its device: runs of `run` consecutive elements each, in
+/// pseudorandom order. Runs of one element make a random list. The last run, if shorter, stays
+/// last.
 ///
 /// # Errors
-/// Where the device has too little memory.
+/// The device has too little memory.
 pub fn generate(stream: &Stream, layout: Blocks, rank: usize, run: u64, seed: u64) -> Result<Buffer<i64>, DeviceError> {
     let runs = Runs { n: layout.n, run: run.max(1) };
     let order = Permutation::new(runs.whole(), seed);

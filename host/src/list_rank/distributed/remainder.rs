@@ -87,7 +87,8 @@ impl Remainder {
                 Ok(last.concat().iter().sum())
             }
             Err(ListError::Device(error)) => Err(error),
-            // Elements are missing: the whole list is bad, and what is wrong with it shows by what is on this one.
+            // Elements are missing: the whole list is bad, and the sums of this list help to
+            // diagnose it.
             Err(_) => {
                 let (next, weights) = (stream.download_vec(&*narrow)?, stream.download_vec(&*weights)?);
                 let mut found = vec![-1; next.len()];

@@ -1,4 +1,4 @@
-//! The rounds in which travellers walk the list.
+//! Walks the list by travellers, in rounds.
 
 use cuda_std::{U64x2, launch::IntoParam};
 use gpu_kernels::list_rank::{
@@ -28,11 +28,11 @@ pub struct Level<'a> {
     pub head: u64,
 }
 
-/// What travellers do.
+/// The travellers' task.
 pub enum Task<'a> {
-    /// Tell each splitter who comes before it, and how far before.
+    /// Tell each splitter its predecessor among splitters, and the distance to it.
     Measure { before: &'a mut Buffer<i64>, distance: &'a mut Buffer<i64> },
-    /// Leave each element what comes before it.
+    /// Store for each element the sum of everything before it.
     Number { sums: &'a mut Buffer<i64> },
 }
 
@@ -85,8 +85,8 @@ impl Travel {
         Ok(nodes + usize::from(is_home))
     }
 
-    /// Has `count` travellers walk until all of all ranks have come to their ends. Whether they have: after
-    /// `rounds.limit`, some may be walking in a circle.
+    /// Lets `count` travellers walk until those of all ranks have reached their ends. Returns false
+    /// if they have not after `rounds.limit` rounds: some may be walking in a circle.
     pub fn run(
         &mut self,
         group: &mut Group,
@@ -129,14 +129,15 @@ impl Travel {
         }
     }
 
-    /// What a launch is given.
+    /// Returns the arguments of a launch.
     pub fn args<'a>(&'a mut self, args: &Args) -> (impl IntoParam<Travellers> + use<'a>, &'a mut Buffer<Findings>) {
         let Travel { all, targets, leaving, findings, .. } = self;
         let Args { count, ranks, start, .. } = *args;
         (TravellersArgs { all, targets, leaving, count, ranks, start }, findings)
     }
 
-    /// One round: what `walk` enqueues, and the exchange of the travellers that then leave. Whether there were any.
+    /// Runs one round: the launch that `walk` enqueues, and the exchange of the travellers that
+    /// then leave. Returns false if none left any rank.
     pub fn round(
         &mut self,
         group: &mut Group,
@@ -189,7 +190,7 @@ impl Travel {
         Ok(true)
     }
 
-    /// What this rank's travellers have found.
+    /// Returns the findings of this rank's travellers.
     pub fn findings(&self, stream: &Stream) -> Result<Findings, DeviceError> {
         let mut findings = [Findings::default()];
         stream.download(&self.findings, &mut findings)?;
@@ -197,7 +198,7 @@ impl Travel {
     }
 }
 
-/// Of a launch for each traveller.
+/// Arguments of a launch with one thread per traveller.
 pub struct Args {
     pub grid: u32,
     pub shared: usize,
@@ -207,7 +208,8 @@ pub struct Args {
     pub rank: usize,
 }
 
-/// How many rounds were done, and after how many it is to stop; then, how many travellers wait here.
+/// Number of rounds that were done, their limit, and the number of travellers that wait here after
+/// it.
 #[derive(Default)]
 pub struct Rounds {
     pub done: usize,

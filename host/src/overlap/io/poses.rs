@@ -8,10 +8,13 @@ use std::{
 use csv::Writer;
 
 use crate::{
-    files::Destination,
-    npy::{self, Kind, Reader},
+    io::{
+        Reason, Table, at, collect,
+        files::Destination,
+        npy::{self, Kind, Reader},
+        push, quoted,
+    },
     overlap::{OverlapError, Packings},
-    read::{Reason, Table, at, collect, push, quoted},
 };
 
 /// Poses as a file had them.

@@ -7,8 +7,8 @@ use wkt::Wkt;
 
 use super::svg;
 use crate::{
+    io::{MOST_VERTICES, Reason, brief, quoted},
     overlap::{OverlapError, Point, Shape},
-    read::{self, MOST_VERTICES, Reason},
 };
 
 /// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
@@ -42,7 +42,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
         }
     };
     let fail = |reason: Reason| OverlapError::file(path, reason);
-    let content = read::text(path).map_err(fail)?;
+    let content = crate::io::text(path).map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     parse(&content, &name).map_err(|problem| match problem {
         Problem::Text(reason) => fail(reason.into()),
@@ -80,7 +80,7 @@ fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
     check_parentheses(text)?;
     let geometry: Wkt<f64> = match text.parse() {
         Ok(geometry) => geometry,
-        Err(error) => return problem(format!("is not WKT: {}", read::brief(error))),
+        Err(error) => return problem(format!("is not WKT: {}", brief(error))),
     };
     let other = match geometry {
         Wkt::Polygon(found) => {
@@ -116,7 +116,7 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
                 if rest.is_empty() {
                     break;
                 }
-                return problem(format!("goes on after the geometry: {}", read::quoted(rest)));
+                return problem(format!("goes on after the geometry: {}", quoted(rest)));
             }
             b')' => depth = depth.saturating_sub(1),
             _ => {}
@@ -147,7 +147,7 @@ fn rings(n: usize) -> String {
 fn parse_json(text: &str, name: &str) -> Result<Shape, Problem> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => return problem(format!("is not JSON: {}", read::brief(error))),
+        Err(error) => return problem(format!("is not JSON: {}", brief(error))),
     };
     let name = value.get("name").and_then(Value::as_str).unwrap_or(name);
     // A feature is a geometry with properties.
@@ -157,7 +157,7 @@ fn parse_json(text: &str, name: &str) -> Result<Shape, Problem> {
     };
     if let Some(kind) = geometry.get("type").and_then(Value::as_str) {
         if kind != "Polygon" {
-            return problem(format!("is a GeoJSON {}, but a shape must be a Polygon", read::brief(kind)));
+            return problem(format!("is a GeoJSON {}, but a shape must be a Polygon", brief(kind)));
         }
         let coordinates = geometry.get("coordinates").and_then(Value::as_array);
         let Some(coordinates) = coordinates else { return problem("is a GeoJSON Polygon without an array `coordinates`") };

@@ -6,12 +6,12 @@ use svgtypes::{PathParser, PathSegment};
 
 use super::shapes::{Problem, check_vertices, polygon, problem};
 use crate::{
+    io::{MOST_VERTICES, brief, quoted},
     overlap::{
         Point, Shape,
         convex::bounds,
         error::{LARGEST, SMALLEST},
     },
-    read::{MOST_VERTICES, brief, quoted},
 };
 
 /// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is

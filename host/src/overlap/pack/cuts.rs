@@ -1,8 +1,8 @@
 //! Packings to start from: containers cut out of the densest lattices.
 //!
-//! A lattice is turned and moved at random, and the copies that fit into the least container about the origin are
-//! taken: sorted by the scale that they need, the first n are a packing of n, for every n. Some lanes get a smaller
-//! container than that, and copies that are still to be placed.
+//! A lattice is turned and moved at random, and its copies are sorted by the scale of the container about the origin that
+//! they need. The first n are then a packing of n copies, for every n. Some lanes get a smaller container, and copies that
+//! don't have a place yet.
 
 use std::{
     f64::consts::{FRAC_PI_2, TAU},
@@ -17,40 +17,41 @@ use crate::overlap::{Boundary, convex::bounds, random::Random};
 type Pose = [f64; 3];
 type Point = [f64; 2];
 
-/// For each lane so many ways to cut are tried, for each copy fewer where that takes long.
+/// Number of cuts that are tried for each lane. Large packings try fewer, so that all tries have at most this number of
+/// poses.
 const TRIES: usize = 40;
 const MOST_POSES: usize = 1 << 17;
-/// Then the one for its number of copies is made better in so many steps.
+/// Number of steps that refine the best cut of a lane.
 const REFINEMENTS: usize = 60;
-/// Copies that are still to be placed, at most, as a share of all.
+/// Maximum share of copies without a place.
 const MOST_LOOSE: f64 = 0.2;
 
-/// A way to cut.
+/// A way to cut a packing out of a lattice.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     /// The container's scale.
     side: f64,
-    /// Which lattice.
+    /// Index of the lattice.
     lattice: usize,
     angle: f64,
-    /// What comes to the origin, before it is turned.
+    /// The point of the lattice that becomes the origin, before it is turned.
     middle: [f64; 2],
-    /// Whether half a turn about the origin takes the packing to itself.
+    /// Set if the packing is symmetric under half a turn.
     symmetric: bool,
 }
 
-/// The best containers of all sizes, for lanes of the same number.
+/// The best cuts of all sizes, for lanes with the same number in any group.
 pub struct Cuts<'a> {
     problem: &'a Problem,
     lattices: &'a [Periodic],
-    /// The least number of copies.
+    /// Minimum number of copies.
     least: usize,
-    /// For each lane and number of copies, from `least` on; without symmetry and with.
+    /// For each lane, without symmetry and with it, the best cut of `least` copies, of one more, and so on.
     ways: Vec<[Vec<Option<Way>>; 2]>,
 }
 
 impl<'a> Cuts<'a> {
-    /// The best containers for so many copies, by random numbers of a seed and a round.
+    /// Finds the best cuts for these numbers of copies, by random numbers of a seed and a round.
     pub fn new(
         problem: &'a Problem,
         lattices: &'a [Periodic],
@@ -79,7 +80,7 @@ impl<'a> Cuts<'a> {
         Cuts { problem, lattices, least, ways: (0..lanes).into_par_iter().map(one).collect() }
     }
 
-    /// The way after ever smaller turns and moves that made its container smaller.
+    /// Refines a cut by ever smaller turns and moves, as long as they shrink its container.
     fn refined(&self, random: &mut Random, mut way: Way, count: usize) -> Way {
         let [a, b] = self.lattices[way.lattice].lattice.vectors();
         for step in 0..REFINEMENTS {
@@ -103,8 +104,8 @@ impl<'a> Cuts<'a> {
         way
     }
 
-    /// The start of a lane: poses, the container's scale, and which poses are still to be placed.
-    /// None is with `whole`.
+    /// Returns a lane's start: poses, the container's scale, and the indices of poses without a place. If `whole`, all
+    /// poses have one.
     pub fn start(
         &self,
         random: &mut Random,
@@ -142,11 +143,11 @@ impl<'a> Cuts<'a> {
 }
 
 fn some_way(random: &mut Random, problem: &Problem, lattices: &[Periodic]) -> Way {
-    // The densest ones more often.
+    // The densest lattices are chosen more often.
     let lattice = random.below(1 + random.clone().below(lattices.len()));
     let Periodic { poses, lattice: vectors, .. } = &lattices[lattice];
     let [a, b] = vectors.vectors();
-    // Half a turn takes a lattice of pairs to itself, if it is about the middle of a pair.
+    // A lattice of pairs is symmetric under half a turn about the middle of a pair.
     let symmetric = problem.is_symmetric() && poses.len() == 2 && random.unit() < 0.5;
     let [s, t] = match symmetric {
         true => [0.5 * random.below(2) as f64, 0.5 * random.below(2) as f64],
@@ -155,18 +156,18 @@ fn some_way(random: &mut Random, problem: &Problem, lattices: &[Periodic]) -> Wa
     let pair = if symmetric { [0, 1].map(|axis| 0.5 * (poses[0][axis] + poses[1][axis])) } else { [0.0; 2] };
     let middle = [0, 1].map(|axis| pair[axis] + s * a[axis] + t * b[axis]);
     let angle = match problem.turns {
-        // A quarter of a turn takes a square to itself.
+        // A square is symmetric under a quarter of a turn.
         Turns::Any => random.between(0.0, if problem.container.is_square() { FRAC_PI_2 } else { TAU }),
         turns => turns.some(random) - poses[0][2],
     };
     Way { side: 0.0, lattice, angle, middle, symmetric }
 }
 
-/// A copy at the origin, to find what container it needs elsewhere.
+/// A copy at the origin, to compute the container that it needs elsewhere.
 enum Footprint {
-    /// Of each half-plane: the normal, the least that any vertex adds to its offset, and what a unit of scale adds.
+    /// For each half-plane the normal, its offset plus the minimum over all vertices, and the offset per unit of scale.
     Planes(Vec<[f64; 4]>),
-    /// In a disk: its vertices.
+    /// In a disk, the vertices.
     Vertices(Vec<Point>),
 }
 
@@ -182,7 +183,7 @@ impl Footprint {
         Footprint::Planes(planes)
     }
 
-    /// The least scale of a container around it; none where a strip is too narrow.
+    /// Smallest scale of a container around the copy; none if a strip is too narrow.
     fn scale(&self, [x, y]: Point) -> Option<f64> {
         match self {
             Footprint::Planes(planes) => planes.iter().try_fold(0.0f64, |scale, [a, b, offset, growth]| {
@@ -194,7 +195,8 @@ impl Footprint {
     }
 }
 
-/// More copies about the origin than fit into a container of `count`, with the scales of the containers that they need.
+/// Copies of the lattice about the origin, with the scales of the containers that they need: more than the smallest
+/// container of `count` copies holds.
 fn around<'a>(problem: &'a Problem, lattices: &'a [Periodic], way: &Way, count: usize) -> impl Iterator<Item = (f64, Pose)> + 'a {
     let (container, shape) = (&problem.container, &problem.squeezed[0]);
     let periodic = &lattices[way.lattice];
@@ -215,7 +217,7 @@ fn around<'a>(problem: &'a Problem, lattices: &'a [Periodic], way: &Way, count: 
         let vertices = shape.posed([0.0, 0.0, theta]).flatten().collect();
         let footprint = Footprint::new(container, vertices);
         let base = turned([x - middle[0], y - middle[1]]);
-        // Rows of the lattice that meet the box, and of each row the copies that are in it.
+        // Rows of the lattice that meet the box, and the copies of each row within it.
         let rows = corners.map(|corner| cross([corner[0] - base[0], corner[1] - base[1]], b) / determinant);
         let (first, last) = (rows.into_iter().fold(f64::INFINITY, f64::min), rows.into_iter().fold(f64::NEG_INFINITY, f64::max));
         (first.floor() as i64..=last.ceil() as i64)
@@ -241,7 +243,8 @@ mod tests {
     use super::*;
     use crate::overlap::{Lattice, Shape};
 
-    /// The least squares around squares on a chessboard are known; the copies are within what is said, and none is twice.
+    /// The smallest squares around squares of a chessboard are known. All copies are within the container, and no two at
+    /// the same place.
     #[test]
     fn cuts_of_a_chessboard() {
         let corners = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]];

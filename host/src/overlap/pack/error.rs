@@ -1,6 +1,6 @@
 //! Errors of the packer.
 
-use crate::{device::DeviceError, overlap::OverlapError, ranks::RanksError};
+use crate::{common::Cancelled, device::DeviceError, overlap::OverlapError, ranks::RanksError};
 
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -36,12 +36,12 @@ pub enum PackError {
         /// The number of copies.
         count: usize,
     },
-    /// The container is none.
+    /// The text is not a container.
     #[error("container {text}: {reason}")]
     Container {
         /// The container as given.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The packing to start from has another number of copies.
@@ -113,5 +113,11 @@ pub enum PackError {
 impl From<DeviceError> for PackError {
     fn from(error: DeviceError) -> Self {
         PackError::Overlap(error.into())
+    }
+}
+
+impl From<Cancelled> for PackError {
+    fn from(_: Cancelled) -> Self {
+        PackError::Cancelled
     }
 }

@@ -24,7 +24,7 @@ impl<'a> Island<'a> {
         seed.wrapping_add((self.0.rank() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Whether all islands go on.
+    /// Returns true if all islands go on.
     pub fn all(&self, go_on: bool) -> Result<bool, PackError> {
         Ok(self.0.max(if go_on { 0.0 } else { 1.0 })? == 0.0)
     }

@@ -14,7 +14,7 @@ use crate::{
     overlap::{Overlap, OverlapError, Packings, Wanted},
 };
 
-/// Minimum of a scale, in units of the scale at which copies would cover all of the container.
+/// Minimum of a scale, in units of the scale at density 1.
 const PRESSED: f64 = 0.9;
 
 fn with_kinds(packings: Packings, kinds: Option<&[u32]>) -> Result<Packings, PackError> {

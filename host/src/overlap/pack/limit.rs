@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::PackError;
-use crate::engine::Cancel;
+use crate::common::Cancel;
 
 /// Ends a squeeze early.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ impl Limit {
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     pub cancel: Cancel,
-    /// Whether a cancelled search is an error, instead of settling the best packings so far.
+    /// Set if a cancelled search is an error, instead of settling the best packings so far.
     pub abandons: bool,
 }
 

@@ -2,8 +2,8 @@
 //! ([`Boundary`](super::Boundary)).
 //!
 //! [`Settings`] go in, and [`Packed`] comes out. The [`Packer`] improves many candidates at once on the device, each in a
-//! container of its own. The container's scale is a variable like the copies' poses. A *squeeze* minimises the area in
-//! which copies overlap or are outside, plus a *pressure* times the scale. It takes steps of Adam whose rate and pressure
+//! container of its own. The container's scale is a variable like the copies' poses. A *squeeze* minimises the area of
+//! overlap plus the area outside plus a *pressure* times the scale. It takes steps of Adam whose rate and pressure
 //! fall together: copies give way while the pressure is high, and come to rest as it falls.
 //!
 //! Copies of several shapes start at random. They are separated in smaller and smaller containers: one copy after the

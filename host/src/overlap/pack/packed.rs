@@ -1,4 +1,4 @@
-//! What a search reports on its way, and what it returns.
+//! Progress and results of a search.
 
 /// A valid packing: no two copies overlap.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,6 @@ pub struct Packed {
     pub seconds: f64,
     /// Each improvement of the score. The last entry is the result.
     pub history: Vec<Progress>,
-    /// Whether the search was cancelled.
+    /// True if the search was cancelled.
     pub cancelled: bool,
 }

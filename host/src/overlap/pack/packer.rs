@@ -12,8 +12,8 @@ use super::{
     task::{Group, Task},
 };
 use crate::{
+    common::Cancel,
     device::{Backend, Device, threads},
-    engine::Cancel,
     ranks::Communicator,
 };
 
@@ -74,7 +74,7 @@ impl<'a> Packer<'a> {
         self
     }
 
-    /// Stops with [`PackError::Cancelled`] when this is set, without making a valid packing of what was found.
+    /// Stops with [`PackError::Cancelled`] when this is set, and makes no valid packing.
     pub fn abandoned_by(mut self, cancel: &Cancel) -> Self {
         self.stop.abandons = true;
         self.cancelled_by(cancel)

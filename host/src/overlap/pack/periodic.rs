@@ -1,12 +1,12 @@
-//! The densest packings of one copy of a shape, or of two, that repeat by a lattice.
+//! Finds the densest lattice packings of a shape, with one copy or two per cell.
 //!
-//! Copies stand in rows along an axis. One copy makes rows that are all alike; of two, each makes every other row. Rows
-//! are as narrow as their copies can be side by side, or a little wider, and each is let down on the one before, at
-//! some offset, until it touches. A grid over angles, widths and offsets is searched, and the best of it refined by an
-//! evolution strategy that learns along which directions the area falls (C. Igel, T. Suttorp, N. Hansen, *A
-//! Computational Efficient Covariance Matrix Update and a (1+1)-CMA for Evolution Strategies*, 2006).
+//! Copies stand in rows along an axis. With one copy per cell all rows are alike; with two, each makes every other row.
+//! Copies of a row touch, or are a little farther apart. Each row is lowered onto the previous one, at some offset, until
+//! it touches. A search over a grid of angles, widths and offsets comes first. Its best points are refined by an evolution
+//! strategy that learns the directions in which the area falls (C. Igel, T. Suttorp, N. Hansen, *A Computational Efficient
+//! Covariance Matrix Update and a (1+1)-CMA for Evolution Strategies*, 2006).
 //!
-//! Rows come from outside, so that no copy is in a place that it could not have been let down into.
+//! Because rows are lowered from outside, packings whose copies interlock so that they can't be lowered are not found.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -14,60 +14,54 @@ use rayon::prelude::*;
 
 use super::Turns;
 use crate::{
-    engine::Cancel,
+    common::Cancel,
     overlap::{Lattice, Point, Shape, convex::bounds, random::Random},
 };
 
-/// A packing that repeats by a lattice.
+/// A lattice packing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Periodic {
-    /// A pose for each copy of a cell.
+    /// A pose for each copy in a cell.
     pub poses: Vec<[f64; 3]>,
-    /// The vectors by which they repeat.
+    /// The lattice.
     pub lattice: Lattice,
-    /// The share of the plane that copies cover.
+    /// Fraction of the plane that copies cover.
     pub density: f64,
 }
 
-/// Angles of the grid in half a turn, widths of rows, and offsets from row to row.
+/// Size of the grid: angles in half a turn, widths of rows, and offsets between rows.
 const ANGLES: usize = 90;
 const WIDTHS: usize = 5;
 const OFFSETS: usize = 24;
-/// The widest rows of the grid, over the narrowest, in units of the radius.
+/// Difference of the widest and the narrowest rows of the grid, in units of the radius.
 const WIDEST: f64 = 0.5;
-/// So many of the grid are refined, in so many steps.
+/// Number of grid points that are refined, and the steps of each refinement.
 const REFINED: usize = 16;
 const STEPS: usize = 1500;
-/// So many are refined again.
+/// Number of the best ones that are refined again.
 const FINALISTS: usize = 4;
-/// Rows that are looked at, at most, until they are beyond the shape.
+/// Maximum number of rows that a copy may reach across.
 const FARTHEST: usize = 16;
-/// Two lie apart in the grid if their angles differ by this.
+/// Minimum difference of the angles of two grid points of the same width that are both refined.
 const APART: f64 = 0.1;
 
-/// How copies stand: the angle of the first, that of the second from it, how much wider rows are than need be, and the
-/// offsets of the second row from the first, and of the third from the second. Lengths are in units of the radius.
+/// An arrangement: the angle of the first copy, the angle of the second relative to it, the excess width of rows, the
+/// offset of the second row from the first, and of the third from the second. Lengths are in units of the radius.
 type Way = [f64; 5];
 
 impl Periodic {
-    /// The densest packing with one copy in a cell that was found. The same seed gives the same one.
+    /// Finds a dense packing with one copy per cell. The same seed gives the same one.
     pub fn single(shape: &Shape, seed: u64) -> Periodic {
         densest(shape, 1, None, seed, &Cancel::new()).swap_remove(0)
     }
 
-    /// The densest packing with two copies in a cell that was found.
+    /// Finds a dense packing with two copies per cell. The same seed gives the same one.
     pub fn double(shape: &Shape, seed: u64) -> Periodic {
         densest(shape, 2, None, seed, &Cancel::new()).swap_remove(0)
     }
 
-    /// Packings with two copies in a cell from which no small change leads to a denser one, the densest first. There is
-    /// at least one.
-    pub fn doubles(shape: &Shape, seed: u64) -> Vec<Periodic> {
-        densest(shape, 2, None, seed, &Cancel::new())
-    }
-
-    /// [`doubles`](Self::doubles) whose two copies may be turned so from each other, or what was found until the flag is
-    /// set.
+    /// Finds locally densest packings with two copies per cell, the densest first. There is at least one. The copies' angles
+    /// differ by an allowed turn. When `cancel` is set, returns the best so far.
     pub(super) fn doubles_turned(shape: &Shape, turns: Turns, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
         let between = match turns {
             Turns::Any => None,
@@ -77,24 +71,24 @@ impl Periodic {
         densest(shape, 2, between, seed, cancel)
     }
 
-    /// Area per copy.
+    /// Area of a cell per copy.
     pub fn area_per_copy(&self) -> f64 {
         let [a, b] = self.lattice.vectors();
         (a[0] * b[1] - a[1] * b[0]).abs() / self.poses.len() as f64
     }
 }
 
-/// With an angle `between` both copies, or any.
+/// Finds locally densest packings, the densest first. The angle `between` both copies is free unless it is given.
 fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
     let radius = shape.radius();
     let first_between = between.unwrap_or(PI);
     let grid = |index: usize| {
         let angle = PI * index as f64 / ANGLES as f64;
-        // The first is there in any case.
+        // Even if cancelled, there is a first point.
         let widths = if cancel.is_cancelled() { usize::from(index == 0) } else { WIDTHS };
         (0..widths).map(move |width| {
             let wider = WIDEST * width as f64 / WIDTHS as f64;
-            // Of two copies, one is turned by half, mostly: then each row lies on the next as that does on it.
+            // Mostly the second copy is turned by half a turn: then both sides of a row are alike.
             let rows = Rows::new(shape, copies, [angle, first_between, wider, 0.0, 0.0]);
             let offsets = |lower: usize, upper: usize| {
                 let tries = (0..OFFSETS).map(|k| rows.width * k as f64 / OFFSETS as f64);
@@ -105,7 +99,7 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel
             (Rows::new(shape, copies, way).area(way, radius), way)
         })
     };
-    // A shape of one copy is at an angle as it is at the opposite one.
+    // Opposite angles give the same packing.
     let mut found: Vec<(f64, Way)> = (0..ANGLES).into_par_iter().flat_map_iter(grid).collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut apart: Vec<(f64, Way)> = Vec::new();
@@ -118,7 +112,7 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel
             apart.push(one);
         }
     }
-    // It comes to rest on ridges: more than once, the best ones start from there.
+    // The strategy gets stuck on ridges: the best ones start again from there.
     let mut refined = apart;
     for (round, count) in [REFINED, FINALISTS, FINALISTS, FINALISTS].into_iter().enumerate() {
         let stream = |index: usize| (round * REFINED + index) as u64;
@@ -135,9 +129,9 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel
 struct Rows {
     /// The pieces of each row's copy.
     pieces: Vec<Vec<Piece>>,
-    /// From the leftmost point of each to the rightmost.
+    /// Range of x of each row's copy.
     spans: Vec<[f64; 2]>,
-    /// From copy to copy.
+    /// Distance of neighbours in a row.
     width: f64,
 }
 
@@ -145,7 +139,7 @@ impl Rows {
     fn new(shape: &Shape, copies: usize, [angle, between, wider, ..]: Way) -> Self {
         let turned = |angle: f64| shape.posed_pieces([0.0, 0.0, angle]).map(Piece::new).collect::<Vec<_>>();
         let angles = [angle, angle + between].into_iter().take(copies);
-        // Side by side is one above the other, turned.
+        // Copies side by side are one above the other when turned by a right angle.
         let narrowest = angles.clone().map(|angle| turned(angle + FRAC_PI_2)).map(|lying| above(&lying, &lying, 0.0));
         let width = narrowest.fold(0.0, f64::max) + wider.abs() * shape.radius();
         let pieces: Vec<_> = angles.map(turned).collect();
@@ -157,25 +151,25 @@ impl Rows {
         Rows { spans: pieces.iter().map(span).collect(), pieces, width }
     }
 
-    /// How far the upper copy's row is above that of the lower one, if it is `by` to the right.
+    /// Height of the upper copy's row above the lower copy's, if it is `by` to the right.
     fn height(&self, lower: usize, upper: usize, by: f64) -> f64 {
         let ([left, right], [from, to]) = (self.spans[lower], self.spans[upper]);
-        // Those that have something of the lower copy below them.
+        // Copies that have a part of the lower copy below them.
         let first = ((left - to - by) / self.width).ceil() as i64;
         let last = ((right - from - by) / self.width).floor() as i64;
         let (lower, upper) = (&self.pieces[lower], &self.pieces[upper]);
         (first..=last).map(|k| above(lower, upper, by + k as f64 * self.width)).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// From a row to the next of the other copy, and to the next of the same; none where rows would be in each other.
+    /// Vectors from a row to the next one of the other copy, and of the same copy. None if rows would overlap.
     fn next(&self, [_, _, _, first, second]: Way, radius: f64) -> Option<(Point, Point)> {
         let last = self.pieces.len() - 1;
         let (first, second) = if last == 0 { (0.0, radius * second) } else { (radius * first, radius * second) };
         let by = first + second;
-        // A row that goes through the gaps of another is beside it.
+        // A row that fits through the gaps of another stays beside it.
         let up = if last == 0 { 0.0 } else { Some(self.height(0, 1, first)).filter(|up| up.is_finite()).unwrap_or(0.0) };
         let mut rise = if last == 0 { f64::NEG_INFINITY } else { self.height(1, 0, second) + up };
-        // Rows farther off meet where those between them have gaps.
+        // More distant rows can touch through gaps of those between.
         for k in 1..=FARTHEST {
             let (times, by) = (k as f64, k as f64 * by);
             for copy in 0..=last {
@@ -202,7 +196,7 @@ impl Rows {
         let apart = 4.0 * shape.radius();
         let (second, next) = self.next(way, shape.radius()).unwrap_or(([0.0, 0.5 * apart], [0.0, apart]));
         let (mut a, mut b) = ([self.width, 0.0], next);
-        // Gauss's reduction: the shortest vectors that there are.
+        // Gauss's reduction: to the shortest vectors of the lattice.
         let square = |v: Point| v[0] * v[0] + v[1] * v[1];
         loop {
             if square(b) < square(a) {
@@ -230,7 +224,7 @@ impl Rows {
     }
 }
 
-/// A convex piece, with the corners of the box around it.
+/// A convex piece, with the corners of its bounding box.
 struct Piece {
     ring: Vec<Point>,
     low: Point,
@@ -245,7 +239,7 @@ impl Piece {
 
     /// The lowest point at `x`, and the highest.
     fn line(&self, x: f64) -> [f64; 2] {
-        // By rounding, it may be a little beside the piece.
+        // By rounding, `x` may be a little beside the piece.
         let x = x.clamp(self.low[0], self.high[0]);
         let mut line = [f64::INFINITY, f64::NEG_INFINITY];
         let mut from = self.ring[self.ring.len() - 1];
@@ -262,7 +256,7 @@ impl Piece {
     }
 }
 
-/// The least height from which on the upper pieces, moved `by` to the right, are above the lower ones.
+/// Minimum height at which the upper pieces, moved `by` to the right, are above the lower ones.
 fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
     let mut height = f64::NEG_INFINITY;
     for upper in upper {
@@ -271,8 +265,8 @@ fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
             if low >= high || lower.high[1] - upper.low[1] <= height {
                 continue;
             }
-            // What is between a concave line and a convex one is most at a vertex of either. The vertex itself is
-            // taken: of an edge that is upright but for rounding, no point at the same x need be near it.
+            // The distance of a concave and a convex line is largest at a vertex of either. The vertex itself counts,
+            // and not the line at its x: on an edge that is upright up to rounding, that point may be far away.
             for &[x, y] in upper.ring.iter().filter(|[x, _]| (low..=high).contains(&(x + by))) {
                 height = height.max(lower.line(x + by)[1] - y);
             }
@@ -284,7 +278,7 @@ fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
     height
 }
 
-/// Makes `area` smaller. A step's length doubles, about, in five that lead down, and is halved in as many that don't.
+/// Minimises `area`. The step's length roughly doubles in five successful steps, and halves in five failures.
 fn refine(
     mut best: (f64, Way),
     between: Option<f64>,

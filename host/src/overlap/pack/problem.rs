@@ -13,7 +13,7 @@ use crate::overlap::{
 type Pose = [f64; 3];
 type Point = [f64; 2];
 
-/// Margin by which pieces are grown while they are squeezed, in units of the shape's radius.
+/// Growth of pieces while they are squeezed, in units of the shape's radius.
 const MARGIN: f64 = 1e-7;
 /// Approximate density of the result, for the pressure in a strip.
 const DENSITY: f64 = 0.75;
@@ -63,7 +63,7 @@ impl Problem {
         }
     }
 
-    /// Whether packings may be symmetric under half a turn.
+    /// Returns true if packings may be symmetric under half a turn.
     pub fn is_symmetric(&self) -> bool {
         self.shapes.len() == 1 && self.turns.halves() && self.container.is_symmetric()
     }
@@ -146,7 +146,7 @@ impl Problem {
         }
     }
 
-    /// The first pair of copies that overlap by the rules of the contest, in which no overlap is too small to count.
+    /// The first pair of copies that overlap by the rules of the contest: no overlap is too small to count.
     pub fn overlapping(&self, kinds: &[u32], poses: &[Pose]) -> Result<Option<Meeting>, PackError> {
         let packings = Packings::one(poses.to_vec())?;
         let packings = if self.shapes.len() == 1 { packings } else { packings.with_shapes(kinds.to_vec())? };
@@ -167,7 +167,7 @@ impl Problem {
                 (0..n).map(|k| [2.0 * radius * (k % columns) as f64, 2.0 * radius * (k / columns) as f64, 0.0]).collect();
             return self.own(kinds, &poses).ok_or(PackError::NoRoom);
         };
-        // For each shape the angle at which it is narrowest, and its box.
+        // Each shape's narrowest angle, and its box then.
         let narrowest: Vec<(f64, [Point; 2])> = self.shapes.iter().map(|shape| self.narrowest(shape)).collect();
         let used = || kinds.iter().map(|&kind| &narrowest[kind as usize].1);
         let extent = |axis: usize| used().map(|[low, high]| high[axis] - low[axis]).fold(0.0, f64::max);
@@ -190,7 +190,7 @@ impl Problem {
         })
     }
 
-    /// The allowed angle at which a shape is narrowest, and its box at that angle.
+    /// Returns the shape's narrowest allowed angle, and its box then.
     fn narrowest(&self, shape: &Shape) -> (f64, [Point; 2]) {
         let angles = match self.turns.angles() {
             Some(angles) => angles.to_vec(),

@@ -80,7 +80,7 @@ impl Run<'_> {
         thread::scope(|scope| {
             for (device, ranks) in devices.iter().zip(&ranks[1..]) {
                 let run = Run { device, ..*self };
-                // What fails there fails here, too.
+                // If it fails there, the ranks make it fail here too.
                 scope.spawn(move || run.among(Some(ranks), start, None, |_| {}));
             }
             self.among(Some(&ranks[0]), start, saving, progress)
@@ -135,7 +135,7 @@ impl Run<'_> {
         let finalists = search.best(0..groups.len(), FINALISTS);
         let steps = match budget {
             Budget::Steps(steps) => steps / 4,
-            // As many as fit, judging by the steps so far.
+            // The number that fits, judging by the steps so far.
             Budget::Time(time) => {
                 let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
                 let share = finalists.state.poses.len() as f64 / poses as f64;

@@ -13,9 +13,9 @@ use super::{
     state::{Finalists, State},
     task::{Task, kinds_of, lanes_of},
 };
-use crate::{device::Device, engine::Cancel, overlap::random::Random};
+use crate::{common::Cancel, device::Device, overlap::random::Random};
 
-/// Share of the budget in which lanes get new starts. Each keeps the best of its starts.
+/// Share of the budget for new starts. Each lane keeps the best of its starts.
 const STARTING: f64 = 0.2;
 /// Rates at the start and the end of a squeeze, in units of the shape's radius.
 pub const RATE: [f64; 2] = [0.02, 1e-4];
@@ -52,9 +52,9 @@ pub struct Search<'a, T: LaneReal> {
     pub(super) fresh: Vec<Option<Vec<usize>>>,
     /// For each lane, whether its packing is symmetric under half a turn.
     pub(super) symmetric: Vec<bool>,
-    /// Whether copies are separated before they are squeezed.
+    /// Set if copies are separated before they are squeezed.
     pub(super) separates: bool,
-    /// Whether some group has nothing to go on from, and so gets new starts for a while.
+    /// Set if some group has nothing to go on from, and so gets new starts for a while.
     starts_afresh: bool,
     pub(super) squeezes: usize,
     pub steps: usize,

@@ -1,4 +1,4 @@
-//! Copies that overlap are taken apart, one after the other.
+//! Separates copies that overlap, one after the other.
 
 use gpu_kernels::overlap::{
     separate::{self, MOST_COPIES},
@@ -12,31 +12,31 @@ use crate::{
     overlap::{Overlap, OverlapError, OverlapReal, Scene, Wanted, convex::bounds},
 };
 
-/// Copies that one launch looks at, about: it takes a fraction of a second.
+/// Approximate number of copies that one launch moves. It takes a fraction of a second.
 const TURNS: usize = 256;
-/// In one round every copy may meet every other, piece by piece: so many pairs of pieces for each copy keep a launch as
-/// short, and beyond the second number even one round isn't.
+/// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a launch that short. With
+/// more than `MOST_WORK`, even one round takes too long.
 const WORK: usize = 1 << 22;
 const MOST_WORK: usize = 1 << 24;
-/// Pairs of copies in all lanes, at most.
+/// Maximum number of pairs of copies in all lanes.
 pub const MOST_PAIRS: usize = 1 << 27;
 
-/// What a search keeps from one launch to the next, and the best that it has come to.
+/// The state of a separation between launches, and its best packings so far.
 #[derive(Debug)]
 pub struct Separation<T: OverlapReal> {
-    /// Where each packing's poses start, and the end.
+    /// Start of each packing's poses, and their end.
     offsets: Vec<usize>,
-    /// The most copies of any packing.
+    /// Maximum number of copies in a packing.
     longest: usize,
-    /// The least and the greatest x and y of the container at scale 1.
+    /// Minimum and maximum of x and y in the container at scale 1.
     extent: Buffer<T>,
-    /// Rounds of a launch.
+    /// Number of rounds per launch.
     at_once: usize,
-    /// What each packing's scale is multiplied by when its copies are apart.
+    /// Factor by which each packing's scale is multiplied when its copies are apart.
     factors: Buffer<T>,
-    /// How many angles are allowed; 0 where all are.
+    /// Number of allowed angles; 0 if all are.
     angles: u32,
-    /// Whether nothing is to be gone on from.
+    /// Set if the next launch starts anew instead of going on from this state.
     fresh: bool,
     overlaps: Buffer<T>,
     weights: Buffer<T>,
@@ -46,9 +46,9 @@ pub struct Separation<T: OverlapReal> {
 }
 
 impl<T: OverlapReal> Separation<T> {
-    /// For packings with these offsets, which [`can`] be taken apart.
+    /// A separation of packings with these offsets, for which it must be [possible](can).
     pub fn new(device: &Device, problem: &Problem, offsets: &[usize]) -> Result<Self, PackError> {
-        assert!(can(problem, offsets), "too many copies to take apart");
+        assert!(can(problem, offsets), "too many copies to separate");
         let (lanes, longest) = (offsets.len() - 1, longest(offsets));
         let [low, high] = bounds(&problem.container.outline(1.0));
         let pairs = lanes * longest * longest;
@@ -68,8 +68,8 @@ impl<T: OverlapReal> Separation<T> {
         })
     }
 
-    /// Looks at all copies of every packing in so many rounds, or as many as there are until the limit, and leaves the best
-    /// in the scene. Where copies are apart, the scale is multiplied by the packing's factor. Says how many rounds it took.
+    /// Moves all copies of every packing in this many rounds, or until the limit, and returns the number of rounds. When a
+    /// packing's copies are apart, its scale is multiplied by its factor. Leaves the best packings in the scene.
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -97,8 +97,9 @@ impl<T: OverlapReal> Separation<T> {
         }
         Ok(taken)
     }
-    /// Enqueues `rounds` rounds, which take each packing's copies apart, and make its container smaller by its factor
-    /// whenever they are. Afterwards this has the best packings, and the scene has the last ones.
+
+    /// Enqueues `rounds` rounds, which separate each packing's copies, and shrink its container by its factor whenever they
+    /// are apart. Afterwards `self` has the best packings, and the scene the last ones.
     ///
     /// # Panics
     /// If this was made for other packings, or the boundary has no scales.
@@ -133,7 +134,7 @@ impl<T: OverlapReal> Separation<T> {
         let (circles, places, pieces) = (&mut list.circles, &mut list.places, &mut list.pieces);
         let copies = separate::CopiesArgs { poses, circles, places, pieces, scales };
         let Separation { overlaps, weights, poses, scales, least, .. } = self;
-        // One thread for a place does the same work in fewer switches.
+        // On the CPU, one thread per place does the same work with fewer switches.
         let parts = if phases.device.backend() == Backend::Cuda { separate::MOST_PARTS } else { 1 };
         let threads = parts * separate::PLACES;
         let kept = separate::RecordArgs { overlaps, weights, poses, scales, least };
@@ -150,7 +151,7 @@ impl<T: OverlapReal> Separation<T> {
     }
 }
 
-/// Whether packings with these offsets have few enough copies, of few enough pieces.
+/// Returns true if packings with these offsets have few enough copies, of few enough pieces.
 pub fn can(problem: &Problem, offsets: &[usize]) -> bool {
     let longest = longest(offsets);
     longest <= MOST_COPIES as usize
@@ -158,7 +159,7 @@ pub fn can(problem: &Problem, offsets: &[usize]) -> bool {
         && longest.saturating_mul(pieces(problem).saturating_pow(2)) <= MOST_WORK
 }
 
-/// The most pieces of a shape.
+/// Maximum number of pieces of a shape.
 fn pieces(problem: &Problem) -> usize {
     problem.squeezed.iter().map(|shape| shape.quads().len()).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What to pack, into what, and for how long.
+//! Settings of a search.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Copies {
     }
 }
 
-/// What to pack, and how hard to try.
+/// The packings to search for, and the effort.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The shapes; by default the tree.
@@ -127,7 +127,7 @@ impl Settings {
     }
 }
 
-/// The pace at which a search saves its best packings.
+/// Limits on how often a search saves its best packings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saving {
     /// Minimum time between two saves.

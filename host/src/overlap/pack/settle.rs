@@ -19,15 +19,15 @@ const ROUNDING: f64 = 1e-12;
 /// last hardly does.
 const RATE: [f64; 2] = [2e-4, 1e-7];
 const PRESSURE: [f64; 2] = [1e-3, 1e-6];
-/// Number of steps in which copies are pushed apart before the container grows.
+/// Number of steps that push copies apart before the container grows.
 const PUSHES: usize = 200;
 /// First growth of a container, as a share of its scale. It doubles from time to time.
 const FIRST_ROOM: f64 = 1e-6;
 /// Largest growth. Beyond it, copies stand in rows.
 const LAST_ROOM: f64 = 4.0;
 
-/// Settles packings. Returns for each group the smallest of: a valid packing that comes of one of its finalists, the one
-/// in `saved`, and the one that the group goes on from; or copies in rows if there is none.
+/// Settles packings. Returns a valid packing for each group: the smallest of those made from its finalists and the one in
+/// `saved`. In place of the latter may be the one that the group goes on from, or copies in rows.
 ///
 /// Finalists are squeezed once more by this many steps, unless the search was cancelled. Then their containers grow until
 /// nothing overlaps.

@@ -1,4 +1,4 @@
-//! Where packings start.
+//! Starts of packings.
 
 use rayon::prelude::*;
 
@@ -9,9 +9,9 @@ use super::{
     symmetry::mirror,
     task::{Group, Task, lanes_of},
 };
-use crate::{engine::Cancel, overlap::random::Random};
+use crate::{common::Cancel, overlap::random::Random};
 
-/// Number of copies from which on packings also start from lattices, and beyond which from nothing else.
+/// Minimum number of copies of packings that also start from lattices, and of those that start only from lattices.
 const LATTICES_FROM: usize = 12;
 const LATTICES_ONLY: usize = 40;
 /// Lattices of less than this share of the densest one's density are not cut.
@@ -20,7 +20,7 @@ const WORTH: f64 = 0.93;
 /// A packing that was never squeezed: its poses, the container's scale, and the indices of poses without a place.
 pub type Start = (Vec<[f64; 3]>, f64, Vec<usize>);
 
-/// Where packings start: random poses in containers, or containers cut out of lattices.
+/// Makes starts: random poses in containers, or containers cut out of lattices.
 pub struct Source<'a> {
     task: &'a Task<'a>,
     /// Lattices to cut, the densest first.

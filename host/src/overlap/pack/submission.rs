@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, io::Write as _, path::Path};
 
 use super::Packing;
 use crate::{
-    files::{Destination, FileError},
+    io::files::{Destination, FileError},
     overlap::{
         OverlapError, Packings, Shape,
         contest::Check,

@@ -25,8 +25,9 @@ impl Group {
         self.kinds.len()
     }
 
-    /// Whether a lane, given by its number in the group, keeps a packing that is symmetric under half a turn, and the
-    /// lane's number among those that do or don't. With an even number of copies, the first half of the lanes does.
+    /// The role of a lane, given by its number in the group: true if its packing must be symmetric under half a turn, and
+    /// its number among the lanes of the same role. With an even number of copies, the first half of the lanes is
+    /// symmetric.
     pub fn role(&self, problem: &Problem, lane: usize) -> (bool, usize) {
         let half = if problem.is_symmetric() && self.count().is_multiple_of(2) { self.starts / 2 } else { 0 };
         if lane < half { (true, lane) } else { (false, lane - half) }

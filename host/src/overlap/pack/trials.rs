@@ -30,11 +30,10 @@ const PROBE_RATE: [f64; 2] = [0.1, 0.01];
 /// Two places that are nearer to each other than this are the same, in units of the radius.
 const APART: f64 = 0.5;
 
-/// Maximum number of rounds in which copies are separated before they are squeezed, and the number of steps that each
-/// counts as.
+/// Maximum number of rounds of a separation, and the number of steps that each counts as.
 const ROUNDS: usize = 40;
 const ROUND: usize = 20;
-/// Range of the share by which a container shrinks before copies are separated, and whenever they are apart.
+/// Range of a container's shrinkage before a separation and whenever copies are apart, as a share of its scale.
 const TIGHTER: [f64; 2] = [0.002, 0.012];
 /// The same for new starts.
 const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];

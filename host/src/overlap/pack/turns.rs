@@ -35,7 +35,7 @@ impl Turns {
         }
     }
 
-    /// Whether half a turn is allowed.
+    /// Returns true if half a turn is allowed.
     pub fn halves(self) -> bool {
         self != Turns::None
     }
@@ -56,7 +56,7 @@ impl Turns {
         angles.iter().copied().min_by(|&a, &b| off(a).total_cmp(&off(b))).unwrap_or(0.0)
     }
 
-    /// Whether an angle is allowed, up to rounding.
+    /// Returns true if an angle is allowed, up to rounding.
     pub(super) fn allow(self, theta: f64) -> bool {
         let off = theta - self.nearest(theta);
         (off - TAU * (off / TAU).round()).abs() <= SAME

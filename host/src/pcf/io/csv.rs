@@ -10,12 +10,11 @@ use csv::Writer;
 
 use super::{BarcodeOptions, Raw};
 use crate::{
-    npy::Element,
+    io::{Reason, Table, at, npy::Element, push},
     pcf::{
         PcfError, PcfReal, PcfSet, Point, Repairs,
         barcode::{Bar, Barcode},
     },
-    read::{Reason, Table, at, push},
 };
 
 /// Reads functions.

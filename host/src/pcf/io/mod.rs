@@ -19,10 +19,10 @@ use super::{
     barcode::{Bar, Barcode, Filtration},
     error::list,
 };
-use crate::{
+use crate::io::{
+    Input, Reason, collect,
     files::Destination,
     npy::{Kind, Reader},
-    read::{self, Input, Reason},
 };
 
 /// A set of functions in the precision that its file has.
@@ -247,7 +247,7 @@ fn points_of<T: PcfReal>(values: Vec<T>) -> Vec<Point<T>> {
 /// Reads an array of bars.
 fn bars_of(array: Reader<impl Input>, what: &str) -> Result<Vec<Bar>, Reason> {
     fn bars<N: Copy>(values: Vec<N>, wide: impl Fn(N) -> f64) -> Result<Vec<Bar>, Reason> {
-        read::collect(values.as_chunks().0.iter().map(|&[birth, death]| Bar { birth: wide(birth), death: wide(death) }))
+        collect(values.as_chunks().0.iter().map(|&[birth, death]| Bar { birth: wide(birth), death: wide(death) }))
     }
     let kind = array.kind(what, &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
     if !matches!(array.shape(), [_, 2]) {

@@ -7,9 +7,11 @@ use std::{
 
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
-    npy::{Kind, Reader, write as write_array},
+    io::{
+        Reason, Source, collect,
+        npy::{Kind, Reader, write as write_array},
+    },
     pcf::{PcfError, PcfReal, PcfSet, Repairs, barcode::Bar, error::list},
-    read::{Reason, Source, collect},
 };
 
 /// Reads functions.

@@ -12,15 +12,18 @@ use zip::{CompressionMethod, ZipArchive, read::ZipFile, result::ZipError};
 
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
-    npy::{Kind, Reader, Size},
-    npz::Arrays,
+    io::{
+        Input, Reason, Source, archived,
+        npy::{Kind, Reader, Size},
+        npz::Arrays,
+        unreadable,
+    },
     pcf::{
         PcfError, PcfReal, PcfSet, Repairs,
         barcode::{Barcode, Filtration},
         error::list,
         set::check_offsets,
     },
-    read::{self, Input, Reason, Source},
 };
 
 /// Reads functions.
@@ -70,7 +73,7 @@ impl<'a> Archive<'a> {
         let source = Source::open(path).map_err(|reason| PcfError::file(path, reason))?;
         let size = source.size().ok_or_else(|| fail("is not a file: an archive can't be read from a pipe or a device"))?;
         let zip = ZipArchive::new(BufReader::new(source.clone())).map_err(|error| match error {
-            ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => PcfError::file(path, read::unreadable(error)),
+            ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => PcfError::file(path, unreadable(error)),
             _ if size == 0 => fail("is empty, not an archive (.npz)"),
             _ => fail("is not an archive (.npz), or only a part of one"),
         })?;
@@ -93,7 +96,7 @@ impl<'a> Archive<'a> {
         let entry = entry.map_err(|error| in_array(path, name, format!("can't be read: {error}")))?;
         // Of what is packed the size is only claimed.
         let is_stored = entry.compression() == CompressionMethod::Stored && entry.size() <= self.size;
-        let size = if is_stored { Size::Is(entry.size()) } else { Size::Packed(read::archived(self.size)) };
+        let size = if is_stored { Size::Is(entry.size()) } else { Size::Packed(archived(self.size)) };
         let (at, len) = (entry.data_start(), entry.size());
         let entry = match at.checked_add(len) {
             Some(end) if is_stored && entry.compressed_size() == len && end <= self.size => {
@@ -150,7 +153,7 @@ impl Read for Entry<'_> {
 
 impl Input for Entry<'_> {
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Entry::Stored { source, at, end, sum, expected } = self else { return read::fill(self, buffer) };
+        let Entry::Stored { source, at, end, sum, expected } = self else { return crate::io::fill(self, buffer) };
         let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
         if left == 0 && sum.clone().finalize() != *expected {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "invalid checksum"));

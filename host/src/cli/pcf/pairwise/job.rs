@@ -14,8 +14,10 @@ use rayon::prelude::*;
 use warpsmith::{
     device::Device,
     engine::{Control, Parts, Report, Settings, Trace, condensed_len, dense_len},
-    files::Destination,
-    npy::{self, Kind},
+    io::{
+        files::Destination,
+        npy::{self, Kind},
+    },
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfReal, PcfSet, io::PcfData},
 };
 

@@ -8,9 +8,11 @@ use std::{
 
 use rayon::prelude::*;
 use warpsmith::{
-    npy::{Element, Kind, Reader},
+    io::{
+        Reason, Source,
+        npy::{Element, Kind, Reader},
+    },
     pcf::Layout,
-    read::{Reason, Source},
 };
 
 use crate::cli::failure::Failure;

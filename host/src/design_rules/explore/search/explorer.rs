@@ -14,7 +14,7 @@ use crate::design_rules::{Dag, RulesError, Schedule, Step};
 
 /// A search for the schedules to measure: it proposes one, and is told its time.
 ///
-/// Whoever measures need not be here: times may come from a platform, from a file, or from a formula.
+/// The times may come from a platform, a file or a formula.
 ///
 /// ```
 /// use warpsmith::design_rules::{Dag, search::{Explorer, Mcts}};
@@ -42,11 +42,11 @@ pub struct Explorer<S> {
 /// A prefix.
 #[derive(Debug)]
 struct Node {
-    /// Its last step; the empty prefix has none to speak of.
+    /// Its last step; `None` for the empty prefix.
     step: Option<Step>,
     statistics: Statistics,
     exhausted: bool,
-    /// Where its children stand among the nodes, once they were asked for.
+    /// Indices of its children among the nodes, once they were asked for.
     children: Option<std::ops::Range<usize>>,
 }
 
@@ -73,22 +73,22 @@ impl<S: Strategy> Explorer<S> {
         &self.dag
     }
 
-    /// How many streams schedules may use.
+    /// Returns the most streams that a schedule may use.
     pub fn streams(&self) -> usize {
         self.streams
     }
 
-    /// How it chooses.
+    /// Returns the strategy.
     pub fn strategy(&self) -> &S {
         &self.strategy
     }
 
-    /// What was recorded.
+    /// Returns the statistics of everything recorded.
     pub fn statistics(&self) -> Statistics {
         self.nodes[0].statistics
     }
 
-    /// Whether every schedule was recorded.
+    /// Returns whether every schedule was recorded.
     pub fn is_exhausted(&self) -> bool {
         self.nodes[0].exhausted
     }
@@ -137,7 +137,7 @@ impl<S: Strategy> Explorer<S> {
         let mut start = start.iter();
         loop {
             let wanted = start.next();
-            // Where nothing was recorded, nothing is exhausted.
+            // A node without records has no exhausted children.
             match node.and_then(|node: usize| self.nodes[node].children.clone()) {
                 Some(children) => {
                     let children: Vec<usize> = children.collect();
@@ -166,8 +166,8 @@ impl<S: Strategy> Explorer<S> {
         }
     }
 
-    /// Takes in the time of a schedule, in seconds, whoever proposed it. A schedule may be recorded again, which counts
-    /// as another rollout.
+    /// Records the time of a schedule, in seconds. The schedule need not be a proposed one. A
+    /// schedule that is recorded again counts as another rollout.
     ///
     /// # Errors
     /// [`RulesError::Time`] unless the time is finite and at least 0; [`RulesError::Schedule`] for a schedule of
@@ -221,7 +221,7 @@ impl<S: Strategy> Explorer<S> {
         Prefix::new(dag, self.streams).expect("`new` has checked the streams")
     }
 
-    /// Where the children of a node stand; it is that of `prefix`.
+    /// Returns the indices of the children of a node, which is that of `prefix`.
     fn children(&mut self, node: usize, prefix: &Prefix<'_>) -> std::ops::Range<usize> {
         if let Some(children) = &self.nodes[node].children {
             return children.clone();

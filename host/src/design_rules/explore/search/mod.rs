@@ -1,4 +1,5 @@
-//! Which schedule to measure next: by a model of the times, by Monte-Carlo tree search, and baselines.
+//! Searches for the next schedule to measure: by a model of the times, by Monte-Carlo tree search,
+//! and baselines.
 
 mod explorer;
 mod strategy;

@@ -1,19 +1,19 @@
-//! How a search goes down the tree of prefixes.
+//! Strategies by which a search descends the tree of prefixes.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
 use crate::design_rules::{Dag, Schedule, Step};
 
-/// What was measured below a node of the tree: of the schedules that begin with its prefix.
+/// The measurements below a node of the tree: of all schedules that begin with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// How many rollouts went through it, with those that failed.
+    /// Number of rollouts through it, with failed ones.
     pub rollouts: u64,
-    /// The least time that one of them took, in seconds; infinity where there is none.
+    /// Least time of a rollout, in seconds; infinity without times.
     pub fastest: f64,
-    /// The greatest time, in seconds; minus infinity where there is none.
+    /// Greatest time of a rollout, in seconds; minus infinity without times.
     pub slowest: f64,
 }
 
@@ -29,11 +29,11 @@ impl Statistics {
     }
 
     /// Takes in one more rollout that failed, and so has no time.
-    pub fn add_failure(&mut self) {
+    pub(in crate::design_rules) fn add_failure(&mut self) {
         self.rollouts += 1;
     }
 
-    /// The range of the times, in seconds; 0 where there are none.
+    /// Returns the range of the times, in seconds; 0 without times.
     pub fn range(&self) -> f64 {
         (self.slowest - self.fastest).max(0.0)
     }
@@ -44,12 +44,13 @@ pub trait Strategy {
     /// Its name in commands and files.
     fn name(&self) -> &'static str;
 
-    /// Which of the children to go to, as an index below their number, which is at least 1. They are those below which
-    /// there is a schedule that was not recorded yet. All children of a node that no rollout went through are new.
+    /// Returns the index of the child to go to; there is at least one. Each child has a schedule
+    /// below it that was not recorded yet. All children of a node without rollouts are new.
     fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize;
 
-    /// How schedules begin from which it wants to [pick](Self::pick) one: the rest of each is found at random, and what was
-    /// recorded already is left where it first can be. Without any it goes down the tree by [`choose`](Self::choose).
+    /// Returns the first steps of schedules to [pick](Self::pick) from. The rest of each is random,
+    /// and a start is left where all that follows it is recorded. If there are no starts, the
+    /// search descends the tree by [`choose`](Self::choose).
     fn starts(&mut self, _dag: &Dag, _streams: usize, _random: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
         Vec::new()
     }
@@ -57,7 +58,8 @@ pub trait Strategy {
     /// Takes in the time of a schedule of a program, in seconds; all are of one program.
     fn observe(&mut self, _dag: &Dag, _schedule: &Schedule, _seconds: f64) {}
 
-    /// Which of some different schedules not recorded yet to propose, as an index; there is at least one.
+    /// Returns the index of the schedule to propose, of different ones that were not recorded yet;
+    /// there is at least one.
     fn pick(&mut self, _dag: &Dag, _candidates: &[Schedule], _random: &mut ChaCha8Rng) -> usize {
         0
     }
@@ -87,9 +89,10 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
 /// The paper's Monte-Carlo tree search (section III-C). It goes where times differ most, not where they are least.
 ///
-/// - Selection: of children that were all visited, the one with the greatest V + c √(ln N / n), where N and n are the
-///   rollouts of the node and the child, and V is the child's share of the node's range of times (1 where either has
-///   fewer than two). Children all of whose schedules are recorded are out.
+/// - Selection: if all children were visited, the one with the greatest V + c √(ln N / n). N and n
+///   are the rollouts of the node and the child. V is the child's share of the node's range of
+///   times (1 if either has fewer than two). Children whose schedules are all recorded are left
+///   out.
 /// - Expansion: a child that no rollout went through, at random.
 /// - Rollout: below it all children are such, so that the rest of the way is random.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,9 +164,9 @@ impl Strategy for DepthFirst {
     }
 }
 
-/// One of those that are `wanted`, each as likely as another.
+/// Returns the index of one of the `wanted` elements, each with equal probability.
 pub(super) fn pick<T>(all: &[T], mut wanted: impl FnMut(&T) -> bool, random: &mut ChaCha8Rng) -> Option<usize> {
     let candidates: Vec<_> = (0..all.len()).filter(|&index| wanted(&all[index])).collect();
-    // Of 2⁶⁴ values and some tens of candidates, the last ones are less likely by nothing that matters.
+    // With 2⁶⁴ values and some tens of candidates, the bias of the remainder is negligible.
     (!candidates.is_empty()).then(|| candidates[(random.next_u64() % candidates.len() as u64) as usize])
 }

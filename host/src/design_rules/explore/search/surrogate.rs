@@ -11,7 +11,7 @@ use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
 /// Schedules that a model is asked about per proposal, and how many of these are like fast ones.
 const CANDIDATES: usize = 128;
 const ALIKE: usize = 96;
-/// So many of the fastest schedules have others that are like them.
+/// Number of the fastest schedules from which similar candidates are made.
 const FASTEST: usize = 4;
 /// Schedules that are as different as can be before there is a model.
 const FIRST: usize = 8;
@@ -28,15 +28,16 @@ const MOST: usize = 256;
 /// own, and in one. Then it proposes those of random schedules that differ from all before by the most features: orders of
 /// two steps, shared streams. So it goes on with every third, since rules take slow schedules, too.
 ///
-/// The others may be fast by a model of the logarithms of times: regression trees, each split by the feature that lowers
-/// the variance most, with chance where several do (as in extremely randomized trees: Geurts, Ernst and Wehenkel, 2006).
-/// Candidates are random schedules, and such as begin like one of the four fastest. Of each one's predictions a normal
-/// distribution's sample is drawn, and that of the least is proposed (Thompson sampling): what may be fast is measured, for
-/// its mean or for what isn't known of it.
+/// The others may be fast by a model of the logarithms of times: regression trees. Each is split by
+/// the feature that lowers the variance most, at random among several (extremely randomized trees:
+/// Geurts, Ernst and Wehenkel, 2006). Candidates are random schedules, and schedules that begin
+/// like one of the four fastest. From the predictions for each candidate, a sample of a normal
+/// distribution is drawn, and the least sample is proposed (Thompson sampling). So a schedule is
+/// measured if its predicted mean is small or its prediction is uncertain.
 #[derive(Clone, Debug, Default)]
 pub struct Surrogate {
     places: Places,
-    /// In the order in which they were measured.
+    /// In the order of measurement.
     runs: Vec<Known>,
 }
 
@@ -50,7 +51,7 @@ struct Known {
 }
 
 impl Surrogate {
-    /// Whether the next one is to differ from those before.
+    /// Returns whether the next schedule should differ from those before.
     fn is_to_differ(&self) -> bool {
         self.runs.len() < FIRST || self.runs.len().is_multiple_of(DIFFERENT)
     }
@@ -140,7 +141,7 @@ fn below(end: usize, random: &mut ChaCha8Rng) -> usize {
     (random.next_u64() % end as u64) as usize
 }
 
-/// How many features differ.
+/// Returns the number of features that differ.
 fn differing(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
 }
@@ -164,12 +165,12 @@ struct Tree {
 enum Node {
     /// The mean of its times.
     Leaf(f64),
-    /// Of a feature: the nodes of those that don't have it, and of those that do.
+    /// A feature, and the nodes of the runs without it and with it.
     Split(usize, [usize; 2]),
 }
 
 impl Tree {
-    /// Grows one from runs, of which there is one at least.
+    /// Grows a tree from runs, of which there is at least one.
     fn grow(runs: &[&Known], random: &mut ChaCha8Rng) -> Self {
         let mut nodes = vec![Node::Leaf(0.0)];
         let mut left = vec![(0, runs.to_vec())];
@@ -231,10 +232,10 @@ fn best_split(runs: &[&Known], random: &mut ChaCha8Rng) -> Option<usize> {
     pick(&gains, |&gain| gain >= 0.0 && gain >= best * (1.0 - 1e-9), random)
 }
 
-/// Where a program's steps stand among those that a schedule may have.
+/// The numbering of a program's steps among all that a schedule may have.
 #[derive(Clone, Debug, Default)]
 struct Places {
-    /// Of each operation: its place if it is one of the GPU's, and how many there are of these.
+    /// For each operation of the GPU, its number among these.
     gpu: Vec<Option<usize>>,
     /// Edges from operations of the GPU.
     edges: Vec<(OpId, OpId)>,

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Span, Timeline};
+use crate::common::{chain, reason};
 use crate::design_rules::program::Setup;
 use crate::design_rules::program::guarded;
 use crate::design_rules::schedule::check_streams;
 use crate::design_rules::{Dag, RulesError, Schedule};
 use crate::device::Device;
-use crate::files::{chain, reason};
 use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};
 
-/// What rank 0 asks all ranks to do.
+/// A request of rank 0 to all ranks.
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
     Measure(String),
@@ -24,7 +24,7 @@ enum Request {
     Stop,
 }
 
-/// What a rank answers.
+/// The answer of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     Times(Times),
@@ -32,12 +32,13 @@ enum Answer {
     Spans(Vec<Span>),
 }
 
-/// Runs a program on a group of ranks, of which this process has the first: CUDA streams and events on GPUs; on the CPU
-/// streams are threads, which run the same kernels.
+/// Runs a program on a group of ranks; this process has the first. On GPUs, it uses CUDA streams
+/// and events; on the CPU, streams are threads that run the same kernels.
 ///
-/// Its measurements are the paper's (section III-C3): barriers between invocations, as many of these as take
-/// [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank. Of a rank's invocations it takes the median,
-/// or the paper's mean ([`with_statistic`](Self::with_statistic)).
+/// It measures as in the paper (section III-C3): invocations with barriers between them for at
+/// least [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank. The time of a rank
+/// is the median of its invocations, or another statistic, such as the paper's mean
+/// ([`with_statistic`](Self::with_statistic)).
 pub struct Group {
     rank: Rank,
     dag: Dag,

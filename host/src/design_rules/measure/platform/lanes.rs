@@ -5,12 +5,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use crate::common::reason;
 use crate::design_rules::program::{Program, guarded};
 use crate::design_rules::{OpId, RulesError};
 use crate::device::{Backend, Device, Event, Stream};
-use crate::files::reason;
 
-/// What a schedule's streams and events come to.
+/// The streams and events of schedules on a device.
 pub(super) enum Lanes {
     Gpu {
         program: Arc<dyn Program>,
@@ -28,14 +28,14 @@ pub(super) struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a worker is to do next.
+/// An order to a worker.
 enum Order {
     Operation(OpId),
     Record(OpId),
     Wait(OpId),
 }
 
-/// What the workers share with the host's thread.
+/// The state that workers share with the host's thread.
 pub(super) struct Shared {
     program: Arc<dyn Program>,
     state: Mutex<State>,
@@ -46,7 +46,7 @@ pub(super) struct Shared {
 struct State {
     /// The operations whose records have been reached.
     reached: u64,
-    /// How many orders have not been done.
+    /// Number of orders that are not done.
     pending: usize,
     /// The first error.
     failed: Option<RulesError>,
@@ -164,7 +164,7 @@ impl Lanes {
         }
     }
 
-    /// What has gone wrong on a thread; on a GPU the next call says it.
+    /// Returns the error of a thread, if one failed. On a GPU, the next call returns it.
     pub fn check(&self) -> Result<(), RulesError> {
         match self {
             Lanes::Threads { shared, .. } if shared.state().failed.is_some() => self.finish(),
@@ -179,7 +179,7 @@ impl Lanes {
         }
     }
 
-    /// What was noted since.
+    /// Takes the log since its start.
     pub fn take_log(&self) -> Vec<(OpId, Instant, Instant)> {
         match self {
             Lanes::Threads { shared, .. } => shared.state().log.take().unwrap_or_default(),

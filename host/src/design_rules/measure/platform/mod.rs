@@ -1,4 +1,4 @@
-//! What runs schedules and says how long they took.
+//! Platforms: they run schedules and measure them.
 
 mod group;
 mod lanes;
@@ -17,13 +17,14 @@ pub trait Platform {
     /// The program.
     fn dag(&self) -> &Dag;
 
-    /// How many ranks run it together.
+    /// Returns the number of ranks that run it together.
     fn ranks(&self) -> usize;
 
-    /// What it is, such as `CUDA, 4 ranks by MPI, NVIDIA H200`.
+    /// Returns a description, such as `CUDA, 4 ranks by MPI, NVIDIA H200`.
     fn description(&self) -> String;
 
-    /// How long one invocation of the schedule takes, in seconds (the paper's section III-C3).
+    /// Measures the time of one invocation of the schedule, in seconds (the paper's section
+    /// III-C3).
     ///
     /// # Errors
     /// What went wrong, and on which rank. The platform can't be used any more then.

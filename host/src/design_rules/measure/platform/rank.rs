@@ -12,10 +12,10 @@ use crate::design_rules::{Dag, RulesError, Schedule, Step};
 use crate::device::{Device, Event};
 use crate::ranks::Communicator;
 
-/// How long a measurement takes at least, in seconds (the paper's section III-C3).
+/// The least duration of a measurement, in seconds (the paper's section III-C3).
 pub const MEASUREMENT: f64 = 0.01;
 
-/// How long an invocation took, in seconds, on the slowest rank.
+/// The time of an invocation on the slowest rank, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// The mean of a rank's invocations, as in the paper.
@@ -26,7 +26,7 @@ pub struct Times {
     pub low: f64,
 }
 
-/// Which of the [`Times`] a schedule is judged by.
+/// The one of the [`Times`] by which schedules are judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Statistic {
@@ -57,7 +57,7 @@ pub(super) struct Rank {
     lanes: Lanes,
     streams: usize,
     ranks: Arc<dyn Communicator>,
-    /// How many invocations the next measurement starts with; the same on all ranks.
+    /// Number of invocations that the next measurement starts with; the same on all ranks.
     samples: usize,
 }
 
@@ -116,7 +116,7 @@ impl Rank {
         match step {
             Step::Cpu(op) if op == self.dag().end() => Ok(()),
             Step::Cpu(op) => {
-                // Else the others would wait for what never comes.
+                // Otherwise the other ranks would wait for ever.
                 self.lanes.check()?;
                 guarded::cpu(&*self.program, op)
             }
@@ -128,10 +128,10 @@ impl Rank {
         }
     }
 
-    /// How long an invocation takes, over as many as take [`MEASUREMENT`].
+    /// Measures the time of an invocation, over enough of them to take [`MEASUREMENT`].
     pub fn measure(&mut self, schedule: &Schedule) -> Result<Times, RulesError> {
         let plan = self.plan(schedule);
-        // What is done only once should not count.
+        // The first run does work that is done only once, and should not count.
         self.run(&plan)?;
         let mut times = Vec::new();
         loop {

@@ -8,25 +8,29 @@
 //! puts what came from them into the ghost cells. A cell of the stencil is a neighbour across a face, so that the ghost
 //! cells along edges are not needed and the dimensions don't wait for each other.
 //!
-//! The grid has ends, and beyond them fixed values (Dirichlet): with two ranks in a dimension a rank has one neighbour
-//! there rather than the same one twice, and with one rank none, so that the dimension's operations are empty.
-//! [`Decomposition`] says who the neighbours are; only from 8 ranks on are there some in all dimensions.
+//! The grid has ends, and beyond them fixed values (Dirichlet). With two ranks in a dimension, a
+//! rank has one neighbour there, not the same one twice. With one rank, it has no neighbour, and
+//! the dimension's operations are empty. [`Decomposition`] finds the neighbours; only from 8 ranks
+//! on do all dimensions have some.
 //!
 //! # Granularity
-//! Operations of messages are those of a dimension, as the paper has it in mind, but for one `WaitSend`: nothing but
-//! the end waits for sends, so that three of them would make the space hundreds of times larger, by schedules that
-//! hardly differ in what can overlap. There are 4.5·10¹³ schedules on one stream, 1.9·10¹⁷ on two and 3.5·10¹⁸ on
-//! three, all counted in less than a second. (With one post and one wait a dimension there would be 5·10¹² on two
-//! streams, and the order of `PostRecv` and `PostSend`, which the paper's rules name, would be lost.)
+//! The messages of a dimension have operations of their own, as the paper suggests. The exception
+//! is one `WaitSend`: only the end waits for sends, so three of them would make the space hundreds
+//! of times larger, by schedules that hardly differ in what can overlap.
+//!
+//! There are 4.5·10¹³ schedules on one stream, 1.9·10¹⁷ on two and 3.5·10¹⁸ on three, all counted
+//! in less than a second. With one post and one wait per dimension, there would be 5·10¹² on two
+//! streams, but no order of `PostRecv` and `PostSend`, which the paper's rules name.
 //!
 //! # No schedule deadlocks
-//! All ranks do the same steps in the same order. Say that some wait for ever, and take the first step in which a rank
-//! does so. Streams wait only for work that was enqueued before, on the same rank, so the step is `WaitRecv_d` or
-//! `WaitSend`. Before it in every schedule stand `PostSend_d` and `PostRecv_d`: of its dimension, or of all. No rank is
-//! stuck before this step, so that all get to these posts, the neighbours among them; then both ends of each message
-//! that the rank waits for are there, and MPI completes it (its rule of progress). Without the edges from `PostSend_d`
-//! to `WaitRecv_d` and from `PostRecv_d` to `WaitSend` there are schedules in which all wait for what all would do
-//! next.
+//! All ranks do the same steps in the same order. Suppose that some wait for ever, and take the
+//! first step in which a rank does so. Streams wait only for work that was enqueued before, on the
+//! same rank, so the step is `WaitRecv_d` or `WaitSend`. In every schedule, `PostSend_d` and
+//! `PostRecv_d` come before it: of its dimension, or of all. No rank is stuck before this step, so
+//! all ranks reach these posts, the neighbours included. Then both ends of each message that the
+//! rank waits for are posted, and MPI completes it (its rule of progress). Without the edges from
+//! `PostSend_d` to `WaitRecv_d` and from `PostRecv_d` to `WaitSend`, some schedules deadlock: each
+//! rank waits for a message that the others would post next.
 
 mod grid;
 
@@ -47,7 +51,7 @@ use grid::{Place, RATE};
 /// Threads of a block, but of `stencil::interior`.
 const THREADS: u32 = 256;
 
-/// What an operation does; `usize` is its dimension.
+/// The action of an operation; `usize` is its dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::design_rules) enum Action {
     Interior,
@@ -61,7 +65,7 @@ pub(in crate::design_rules) enum Action {
 }
 
 impl Action {
-    /// Those of all operations, in order. The end has none.
+    /// Returns the actions of all operations in order, without the end, which has no action.
     pub(in crate::design_rules) fn all() -> Vec<Self> {
         use Action::{Boundary, Interior, Pack, PostRecv, PostSend, Unpack, WaitRecv, WaitSend};
         let exchange = |d| [Pack(d), PostRecv(d), PostSend(d), WaitRecv(d), Unpack(d)];
@@ -170,7 +174,7 @@ struct Halo {
     /// For what is not part of a schedule.
     stream: Stream,
     place: Place,
-    /// What is sent and received in each dimension.
+    /// The faces sent and received in each dimension.
     faces: [Faces; 3],
     /// Before the step, and after it; both with ghost cells.
     cells: RwLock<Buffer<f64>>,
@@ -200,10 +204,11 @@ impl Faces {
             neighbours.iter().flatten().enumerate().map(|(index, &rank)| (rank, index * face..(index + 1) * face)).collect();
         let len = messages.len() * face;
         let messages = Messages { sends: messages.clone(), receives: messages };
-        // SAFETY: of the program's operations, Pack_d alone writes what is sent, and Unpack_d alone reads what is
-        // received, on a stream or the CPU's threads. PostSend_d comes after Pack_d, and Unpack_d after WaitRecv_d; the
-        // end comes after WaitSend and after Boundary, which is after all of Unpack_d, and the next invocation after
-        // the end. What is overwritten or compared is so between invocations.
+        // SAFETY: of the program's operations, only Pack_d writes the sent array, and only Unpack_d
+        // reads the received one, on a stream or the CPU's threads. PostSend_d comes after Pack_d,
+        // and Unpack_d after WaitRecv_d. The end comes after WaitSend and after Boundary, which
+        // comes after all of Unpack_d; the next invocation comes after the end. Results are
+        // overwritten and compared between invocations.
         let exchange = unsafe { Exchange::new(device, ranks, dimension as u16, &messages, staging)? };
         let first = u32::from(neighbours[0].is_none());
         Ok(Faces { exchange, len, first })
@@ -215,8 +220,8 @@ impl Halo {
         let Faces { exchange, len, first } = &self.faces[d];
         let (Brick { nx, ny, nz }, grid) = (self.place.brick, LaunchConfig::for_elements(*len, THREADS).grid);
         let cells = read(&self.cells);
-        // SAFETY: the cells are the brick's, of which the program writes ghost cells only; there are as many faces as
-        // `first` says.
+        // SAFETY: the cells are the brick's, and the program writes only their ghost cells; there
+        // are as many faces as `first` says.
         Ok(exchange.to_send(|mut faces| unsafe {
             launch!(stream, faces::pack<<<grid, THREADS>>>(&*cells, &mut faces, nx, ny, nz, d as u32, *first))
         })?)

@@ -37,7 +37,8 @@ pub fn dag() -> Dag {
         .expect("the operations are known and form no cycle")
 }
 
-/// How the program is usually written, on one stream: messages are on their way while the local part is computed.
+/// The program as it is usually written, on one stream: messages travel while the local part is
+/// computed.
 pub const TEXTBOOK: &str =
     "PostRecv;Pack@0;CER-after-Pack;CES-b4-PostSend;PostSend;y_L@0;WaitRecv;y_R@0;WaitSend;add@0;CER-after-add;CES-b4-end";
 
@@ -114,7 +115,7 @@ struct Spmv<T: SpmvReal> {
     reference: Reference<T>,
 }
 
-/// What a rank's y must be, and by how much it may differ.
+/// The expected y of a rank, and the largest error allowed.
 struct Reference<T> {
     first_row: usize,
     y: Vec<T>,

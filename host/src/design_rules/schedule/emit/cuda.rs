@@ -25,7 +25,7 @@ fn build(code: &Code, text: &mut String) -> std::fmt::Result {
          inline void check(cudaError_t error) {{\n    \
              if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));\n\
          }}\n\n\
-         // What `run` calls. A function that takes a stream enqueues its work there and returns at once; the others return\n\
+         // The functions that `run` calls. A function that takes a stream enqueues its work there and returns at once; others return\n\
          // when they are done. Write them in a structure that derives from this one.\n\
          struct Operations {{\n    \
              virtual ~Operations() = default;\n",

@@ -6,7 +6,7 @@ use super::{before, is_gpu, operations};
 use crate::design_rules::program::bits;
 use crate::design_rules::{Dag, OpId, Schedule};
 
-/// What a stream's operations are filled with.
+/// Fill colours of operations, by stream.
 const COLOURS: [&str; 8] = ["#cfe3f5", "#fde3c8", "#d5efd0", "#f3d3e3", "#e2d9f3", "#fff3bf", "#d0efef", "#e6e6e6"];
 
 /// A program: boxes are operations of the GPU, ellipses those of the host; a choice has a frame around its
@@ -43,8 +43,9 @@ fn build_program(dag: &Dag, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// A schedule: an edge for each pair of operations of which one is done before the other starts, but for those that
-/// others imply. It is what a CUDA graph of the schedule has to have; boxes with one colour are in one stream.
+/// Draws a schedule: an edge for each pair of operations if one is done before the other starts,
+/// except edges that others imply. These are the edges of a CUDA graph of the schedule; boxes of
+/// one colour are in one stream.
 pub fn schedule(dag: &Dag, schedule: &Schedule) -> String {
     let mut text = String::new();
     // Writing to a string doesn't fail.

@@ -9,7 +9,7 @@ use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
 
 pub use dot::program;
 
-/// What a schedule is written in.
+/// A language to write schedules in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Language {
@@ -36,7 +36,7 @@ pub fn emit(dag: &Dag, schedule: &Schedule, language: Language) -> String {
     }
 }
 
-/// What the host does, with names that a program can have.
+/// The steps of the host, with names that are valid in the emitted code.
 struct Code {
     /// The program's name as such a name.
     name: String,
@@ -61,7 +61,8 @@ enum Call {
 
 impl Code {
     fn new(dag: &Dag, schedule: &Schedule) -> Self {
-        let mut taken: HashSet<String> = CPP_WORDS.iter().map(|&word| word.to_owned()).collect();
+        let words: HashSet<String> = CPP_WORDS.split_whitespace().map(str::to_owned).collect();
+        let mut taken = words.clone();
         let mut names = vec![String::new(); dag.len()];
         for op in dag.operations() {
             names[op.index()] = free(&mut taken, &function_name(dag, op));
@@ -69,7 +70,7 @@ impl Code {
         let name = |op: OpId| names[op.index()].clone();
         let home = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
         let mut code = Code {
-            name: free(&mut CPP_WORDS.iter().map(|&word| word.to_owned()).collect(), &identifier(dag.name())),
+            name: free(&mut words.clone(), &identifier(dag.name())),
             program: dag.name().replace(|c: char| c.is_control() || c == '\\', " "),
             schedule: schedule.text(dag),
             streams: schedule.streams(),
@@ -175,8 +176,9 @@ pub fn overlaps(dag: &Dag, schedule: &Schedule) -> Vec<(String, String)> {
     beside.map(|(a, b)| (dag.name_of(a).to_owned(), dag.name_of(b).to_owned())).collect()
 }
 
-/// How one schedule differs from another of the same program, as sentences: choices, the least number of steps that
-/// stand elsewhere, streams that are shared, and operations that may be under way at once. None for equal schedules.
+/// Describes how one schedule differs from another of the same program, as sentences: choices, the
+/// least number of steps that moved, streams that are shared, and operations that may overlap.
+/// Equal schedules have no sentences.
 pub fn differences(dag: &Dag, schedule: &Schedule, other: &Schedule) -> Vec<String> {
     let mut said = Vec::new();
     for (index, choice) in dag.choices().iter().enumerate() {
@@ -251,108 +253,18 @@ fn common<'a>(a: &'a [String], b: &[String]) -> Vec<&'a String> {
     found
 }
 
-/// What a function can't be named by in C++.
-const CPP_WORDS: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char16_t",
-    "char32_t",
-    "char8_t",
-    "class",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "compl",
-    "concept",
-    "const",
-    "const_cast",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "std",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-    "main",
-    "linux",
-    "unix",
-    "Operations",
-    "Schedule",
-    "check",
-];
+/// Names that a function of the emitted C++ can't have: keywords, and names that the code uses itself.
+const CPP_WORDS: &str = "
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
+    char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
+    constexpr constinit continue decltype default delete do double dynamic_cast else enum
+    explicit export extern false float for friend goto if inline int long mutable namespace new
+    noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast std
+    struct switch template this thread_local throw true try typedef typeid typename union
+    unsigned using virtual void volatile wchar_t while xor xor_eq main linux unix Operations
+    Schedule check
+";
 
 /// The lines of a list, wrapped for a comment, with `;` between them as in the text of a schedule.
 fn comment(sign: &str, schedule: &str) -> String {
@@ -368,7 +280,7 @@ fn comment(sign: &str, schedule: &str) -> String {
     lines.iter().map(|line| format!("{sign}     {line}\n")).collect()
 }
 
-/// Whether an operation is of the GPU.
+/// Returns whether the GPU runs an operation.
 fn is_gpu(dag: &Dag, op: OpId) -> bool {
     dag.kind(op) == Kind::Gpu
 }

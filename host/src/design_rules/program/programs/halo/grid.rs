@@ -6,7 +6,8 @@ use rayon::prelude::*;
 use crate::design_rules::RulesError;
 use crate::device::{Bytes, memory::memory};
 
-/// How ranks divide a three-dimensional grid: `ranks[d]` of them in dimension d, in bricks of equal size.
+/// The division of a three-dimensional grid among ranks: `ranks[d]` of them in dimension d, in
+/// bricks of equal size.
 ///
 /// Ranks are numbered as cells are, x the fastest. The grid has ends: ranks there have no neighbour beyond.
 ///
@@ -38,7 +39,7 @@ impl Decomposition {
         Decomposition { ranks }
     }
 
-    /// Where a rank stands in x, y and z.
+    /// Returns the position of a rank in x, y and z.
     pub fn coordinates(&self, rank: usize) -> [usize; 3] {
         let [x, y, _] = self.ranks;
         [rank % x, rank / x % y, rank / x / y]
@@ -57,12 +58,12 @@ impl Decomposition {
     }
 }
 
-/// How much of the Laplacian a step adds: the conductivity times the length of the step, over the square of the cells'
-/// distance. An explicit step is stable up to 1/6.
+/// Factor of the Laplacian in a step: the conductivity times the length of the step, over the
+/// square of the cells' distance. An explicit step is stable up to 1/6.
 pub(super) const RATE: f64 = 0.125;
 
-/// What is at a place of the grid before the step, also beyond the grid's ends, where it is fixed: integers below 2²⁰
-/// without a pattern.
+/// Returns the value at a position before the step: an integer below 2²⁰ without a pattern. Beyond
+/// the grid's ends, the values are fixed.
 fn value(at: [i64; 3]) -> f64 {
     // The finish of the generator SplitMix64 (G. L. Steele Jr., D. Lea and C. H. Flood, 2014), which mixes all bits
     // with all.
@@ -73,8 +74,8 @@ fn value(at: [i64; 3]) -> f64 {
     ((bits ^ bits >> 31) >> 44) as f64
 }
 
-/// What is there after the step. All terms are multiples of 1/8 below 2²⁴, so that nothing is rounded, in whatever
-/// order it is added up.
+/// Returns the value at a position after the step. All terms are multiples of 1/8 below 2²⁴, so
+/// nothing is rounded, in any order of addition.
 fn value_after(at: [i64; 3]) -> f64 {
     let neighbour = |d: usize, by: i64| {
         let mut at = at;
@@ -94,8 +95,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What is in the brick and beyond the grid's ends before the step. All else is not a number: ghost cells that
-    /// neighbours send, and those that nobody needs.
+    /// Returns the values of the brick and beyond the grid's ends before the step. All others are
+    /// NaN: the ghost cells that neighbours send, and those that nobody needs.
     ///
     /// # Errors
     /// [`RulesError::Setup`] if the host has too little memory.

@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use super::{LITTLE, LONGEST_LINE, Reason, SPARE, Source, too_little, unreadable, within};
+use super::{
+    files::Reason,
+    source::{LITTLE, LONGEST_LINE, SPARE, Source, too_little, unreadable, within},
+};
 
 /// A text, of which one line is in memory.
 ///

@@ -1,13 +1,11 @@
-//! The numbers that the systems compute with on a device.
+//! The floating-point types that the systems compute with on a device.
 
 use std::{
     fmt::{Debug, Display, LowerExp},
     str::FromStr,
 };
 
-use ndarray_npy::WritableElement;
-
-use crate::npy::Element;
+use bytemuck::Pod;
 
 mod sealed {
     pub trait Sealed {}
@@ -15,16 +13,14 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// `f32` or `f64`. Each system has a trait of its own for what else it needs of them.
-pub trait Real:
-    sealed::Sealed + Element + WritableElement + Default + PartialOrd + Debug + Display + LowerExp + FromStr + Send + Sync
-{
-    /// The type's name as NumPy has it: `float32` or `float64`.
+/// `f32` or `f64`. Each system extends this trait with the operations that it needs.
+pub trait Real: sealed::Sealed + Pod + Default + PartialOrd + Debug + Display + LowerExp + FromStr + Send + Sync {
+    /// The type's name in NumPy: `float32` or `float64`.
     const NAME: &str;
-    /// Half the type's relative spacing: the most by which a rounded operation is off, 2^-24 or 2^-53.
+    /// Unit roundoff, the largest relative error of one rounded operation: 2^-24 or 2^-53.
     const UNIT_ROUNDOFF: f64;
 
-    /// The same number; exact.
+    /// Converts to `f64`, exactly.
     fn to_f64(self) -> f64;
 }
 

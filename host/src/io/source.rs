@@ -1,29 +1,4 @@
-//! Files to read: each is opened once, whatever it is, and none takes more memory than there is.
-//!
-//! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
-//! file's own size before anything is allocated for them, and all that grows with a file is allocated by [`reserve`].
-//!
-//! | what | at most |
-//! | --- | --- |
-//! | a line of a text | [`LONGEST_LINE`], 16 MiB |
-//! | a shape (`.json`, `.svg`, `.wkt`), a simulated machine or a program (`.json`) | [`LONGEST_TEXT`], 16 MiB |
-//! | vertices of a shape | [`MOST_VERTICES`], 100,000 |
-//! | elements of a drawing within each other | 256 |
-//! | elements and texts of a drawing | 1,000,000 |
-//! | attributes of an element, name spaces of a drawing | 1,000 |
-//! | what a drawing's entities may stand for | 256 MiB |
-//! | parentheses within each other in WKT | 3 |
-//! | arrays and objects within each other in JSON | 127 |
-//! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
-//! | dimensions of an array | 64 |
-//! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
-//! | what an array without elements has along its other dimensions | [`MOST_EMPTY`], 2^20 |
-//! | rows or columns of a sparse matrix (`.mtx`), vertices of a graph | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
-//! | memory | what is free, for the control group and under `ulimit`, too |
-
-mod lines;
-mod market;
-mod table;
+//! Opens files for reading, and allocates memory for their content without exceeding what is free.
 
 use std::{
     fmt::Display,
@@ -36,11 +11,7 @@ use std::{
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 
-pub(crate) use lines::{Lines, at, number, words};
-pub(crate) use market::{Field, Market, Symmetry};
-pub(crate) use table::Table;
-
-pub use crate::files::Reason;
+use super::files::Reason;
 use crate::memory::memory;
 
 /// The longest line of a text, in bytes.
@@ -69,9 +40,9 @@ pub const fn declared(size: u64) -> u64 {
 /// How much one thread reads at a time, in bytes: what its cache holds.
 const PIECE: usize = 2 << 20;
 /// Below this many bytes nobody asks whether there is as much memory.
-const LITTLE: usize = 1 << 20;
+pub(super) const LITTLE: usize = 1 << 20;
 /// While texts are read, this many bytes must be free.
-const SPARE: usize = 32 << 20;
+pub(super) const SPARE: usize = 32 << 20;
 
 /// A file that was opened to be read.
 ///
@@ -274,11 +245,11 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, 
 }
 
 /// Whether so many bytes of memory are free.
-fn within(bytes: usize) -> bool {
+pub(super) fn within(bytes: usize) -> bool {
     bytes <= LITTLE || bytes.checked_add(SPARE).is_some_and(|bytes| bytes <= memory().free)
 }
 
-fn too_little() -> String {
+pub(super) fn too_little() -> String {
     format!("can't be read: it takes more memory than there is ({} MiB are free)", memory().free >> 20)
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, ops::Range, path::Path, str::FromStr};
 
-use super::{Lines, Reason, quoted};
+use super::{files::Reason, lines::Lines, source::quoted};
 
 /// A file of comma-separated values to read. Its first row names the columns. A row is a line, blank lines are skipped;
 /// spaces around a field don't count, nor do quotes around it.

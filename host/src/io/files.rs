@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::Builder;
 
-pub use crate::errors::{chain, reason};
+use crate::common::reason;
 
 /// More links than any system follows.
 const LINKS: usize = 40;
@@ -24,7 +24,7 @@ static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Why a file can't be read or written, or holds something else than it should.
 ///
 /// Where the system is at fault, its [`io::Error`] is the source, and only that says what the matter is.
-/// [`chain`] gives the whole sentence.
+/// [`chain`](crate::common::chain) gives the whole sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileError {
     path: PathBuf,
@@ -429,6 +429,7 @@ fn resolve(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::chain;
 
     #[test]
     fn whole_or_not_at_all() {

@@ -3,7 +3,11 @@
 
 use std::{fmt::Display, path::Path};
 
-use super::{Lines, Reason, declared, number, quoted, words};
+use super::{
+    files::Reason,
+    lines::{Lines, number, words},
+    source::{declared, quoted},
+};
 
 /// What an entry's value is.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,9 @@
-//! Errors as sentences.
+//! Renders errors as sentences.
 
 use std::io;
 
-/// An error as a whole sentence: its text and those of its sources, of the system's without their numbers.
-#[cfg(any(feature = "files", feature = "list-rank"))]
+/// Returns an error as a whole sentence: its text followed by those of its sources. The numbers of system errors are
+/// left out.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -15,7 +15,7 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// The system's text for an error, as a clause and without the number.
+/// Returns the text of a system error as a clause, without the error number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").or_else(|| text.find(" at path")).unwrap_or(text.len());

@@ -1,7 +1,7 @@
 //! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them; writes arrays.
 //!
 //! Nothing is believed that a header says: no more is allocated than there are bytes to read, or than
-//! [`read`](crate::read) allows.
+//! the [limits](crate::io) allow.
 
 use std::{
     io::{self, Read, Write},
@@ -13,7 +13,10 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
 use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
-use crate::read::{Input, MOST_EMPTY, Reason, Source, brief, collect, quoted, reserve, unreadable, zeroed};
+use super::{
+    files::Reason,
+    source::{Input, MOST_EMPTY, Source, brief, collect, quoted, reserve, unreadable, zeroed},
+};
 
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -76,7 +79,7 @@ impl Kind {
 }
 
 /// A type of element.
-pub trait Element: Pod {
+pub trait Element: Pod + WritableElement {
     /// Which it is.
     const KIND: Kind;
     /// Its bytes in the other order.

@@ -42,6 +42,7 @@ pub struct Clock<'s> {
     marks: Vec<(&'static str, u64, Option<Event>)>,
 }
 
+#[cfg_attr(not(feature = "list-rank"), allow(dead_code))]
 impl<'s> Clock<'s> {
     pub fn start(stream: &'s Stream, timed: bool) -> Result<Self, DeviceError> {
         let mut clock = Clock { stream, timed, marks: Vec::new() };
@@ -49,7 +50,7 @@ impl<'s> Clock<'s> {
         Ok(clock)
     }
 
-    /// What was enqueued since the last mark was step `name`.
+    /// Ends step `name`: everything that was enqueued since the last mark.
     pub fn end(&mut self, name: &'static str, bytes: u64) -> Result<(), DeviceError> {
         let event = if self.timed { Some(self.stream.record()?) } else { None };
         self.marks.push((name, bytes, event));

@@ -3,40 +3,46 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::EngineError;
-
 /// Asks a computation to stop. Clones share one flag, which stays set.
 ///
 /// ```
-/// use warpsmith::engine::{Cancel, EngineError};
+/// use warpsmith::common::{Cancel, Cancelled};
 ///
 /// let cancel = Cancel::new();
 /// let elsewhere = cancel.clone();
 /// assert_eq!(cancel.check(), Ok(()));
 /// elsewhere.cancel();
-/// assert_eq!(cancel.check(), Err(EngineError::Cancelled));
+/// assert_eq!(cancel.check(), Err(Cancelled));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
+/// The error of a computation that stopped because its [`Cancel`] was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
+
 impl Cancel {
-    /// A flag of its own, not set.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the flag. Safe to call in a signal's handler.
+    /// Sets the flag. Safe to call in a signal handler.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// True if the flag is set.
+    /// Returns true if the flag is set.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// [`EngineError::Cancelled`] if the flag is set.
-    pub fn check(&self) -> Result<(), EngineError> {
-        if self.is_cancelled() { Err(EngineError::Cancelled) } else { Ok(()) }
+    /// Returns an error if the flag is set.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 }

@@ -8,7 +8,7 @@ use ndarray_npy::{
 };
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
-use crate::npy;
+use super::npy;
 
 /// An archive of arrays that is written, without compression.
 #[allow(missing_debug_implementations)]

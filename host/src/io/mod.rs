@@ -1,0 +1,44 @@
+//! Reads and writes files: the only readers of the library.
+//!
+//! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines of numbers and
+//!   Matrix Market files are for the systems' own readers.
+//! - Output: [`files`] replaces a file as a whole or not at all. [`npy`] and [`npz`] write arrays.
+//!
+//! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
+//! file's own size before anything is allocated for them, and all that grows with a file is allocated by [`reserve`].
+//!
+//! | what | at most |
+//! | --- | --- |
+//! | a line of a text | [`LONGEST_LINE`], 16 MiB |
+//! | a shape (`.json`, `.svg`, `.wkt`), a simulated machine or a program (`.json`) | [`LONGEST_TEXT`], 16 MiB |
+//! | vertices of a shape | [`MOST_VERTICES`], 100,000 |
+//! | elements of a drawing within each other | 256 |
+//! | elements and texts of a drawing | 1,000,000 |
+//! | attributes of an element, name spaces of a drawing | 1,000 |
+//! | what a drawing's entities may stand for | 256 MiB |
+//! | parentheses within each other in WKT | 3 |
+//! | arrays and objects within each other in JSON | 127 |
+//! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
+//! | dimensions of an array | 64 |
+//! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
+//! | what an array without elements has along its other dimensions | [`MOST_EMPTY`], 2^20 |
+//! | rows or columns of a sparse matrix (`.mtx`), vertices of a graph | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
+//! | memory | what is free, for the control group and under `ulimit`, too |
+
+pub mod files;
+mod lines;
+mod market;
+pub mod npy;
+pub mod npz;
+mod source;
+mod table;
+
+pub use files::Reason;
+pub(crate) use lines::{Lines, at, number, words};
+pub(crate) use market::{Field, Market, Symmetry};
+pub use source::{
+    Input, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared, filled, push,
+    reserve, text, zeroed,
+};
+pub(crate) use source::{fill, quoted, unreadable};
+pub(crate) use table::Table;
