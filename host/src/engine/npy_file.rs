@@ -230,7 +230,7 @@ fn free_space(file: &File) -> Option<usize> {
 /// [`OutOfMemory`](EngineError::OutOfMemory), also if the system would promise the memory and later
 /// end the process for using it.
 pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
-    /// Smallest size for which the system's tables are consulted, in bytes.
+    /// Least size, in bytes, that is compared with the system's free memory.
     const LARGE: usize = 1 << 28;
     let requested = len.saturating_mul(size_of::<T>());
     if requested >= LARGE && requested > memory().free {
