@@ -1,5 +1,6 @@
-//! Design rules on the CPU: schedules listed, counted and simulated per second, searches; classes, features, trees and
-//! Algorithm 1 of as many schedules as a space has: `cargo bench --bench criterion -- design_rules`.
+//! Design rules on the CPU: schedules listed, counted and simulated per second, searches; classes,
+//! features, trees and Algorithm 1 of as many schedules as a space has: `cargo bench --bench
+//! criterion -- design_rules`.
 //!
 //! All by one thread; wall times.
 
@@ -12,8 +13,11 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::design_rules::{
-    BitColumns, Class, FeatureSet, LabelOptions, Labels, Platform as _, Traversal, TraversalTable, Tree, TreeOptions,
-    tree::{Limits, search},
+    BitColumns, Class, FeatureSet, LabelOptions, Labels, Platform as _, Traversal, TraversalTable, TreeOptions,
+    learn::{
+        DecisionTree,
+        tree::{Limits, Size},
+    },
 };
 use warpsmith::design_rules::{
     programs::spmv,
@@ -41,7 +45,7 @@ fn samples() -> (BitColumns, Vec<Class>) {
     (columns, classes)
 }
 
-/// Random orders of steps, some of which are synchronisation.
+/// Returns random orders of steps, with some synchronisation among them.
 fn schedules() -> Vec<Traversal> {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut schedule = || {
@@ -79,11 +83,12 @@ fn learning(criterion: &mut Criterion) {
     let options = TreeOptions::default();
     for leaves in [8, 30] {
         group.bench_function(format!("tree of {leaves} leaves, 200 features"), |bencher| {
-            bencher.iter(|| Tree::train(black_box(&columns), &classes, options, Limits::leaves(leaves)).expect("samples"));
+            bencher
+                .iter(|| DecisionTree::train(black_box(&columns), &classes, options, Limits::leaves(leaves)).expect("samples"));
         });
     }
     group.bench_function("Algorithm 1, 200 features", |bencher| {
-        bencher.iter(|| search(black_box(&columns), &classes, options).expect("samples"));
+        bencher.iter(|| Size::Paper.train(black_box(&columns), &classes, options).expect("samples"));
     });
     group.finish();
 }
@@ -104,7 +109,7 @@ fn spaces(c: &mut Criterion) {
         b.iter(|| all.iter().map(|schedule| platform.measure(schedule).expect("no deadlock")).sum::<f64>());
     });
 
-    // What a search costs besides measuring: an iteration is a proposal and its record.
+    // Cost of a search besides measuring: an iteration is a proposal and its record.
     group.throughput(Throughput::Elements(400));
     group.bench_function("search, 400 iterations", |b| {
         b.iter(|| {

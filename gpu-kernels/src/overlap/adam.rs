@@ -1,16 +1,18 @@
 //! Steps for packings that are squeezed, by Adam (D. P. Kingma and J. Ba, *Adam: A Method for Stochastic Optimization*,
 //! 2015).
 //!
-//! What is made small is a packing's overlap and its area outside the boundary, plus a *pressure* times the boundary's
-//! scale.
+//! A step reduces a packing's overlap plus its area outside the boundary plus a *pressure* times
+//! the boundary's scale.
 //!
-//! The running means start at zero. What the original divides by, 1 - beta^t, is kept as the sum of a mean's weights,
-//! so that no thread needs to know how many steps there were: zeros in all of a packing's memory start it afresh.
+//! The running means start at zero. Adam divides by 1 - beta^t; here that number is kept as the sum
+//! of a mean's weights, so that no thread has to count steps. Filling a packing's memory with zeros
+//! restarts it.
 //!
-//! A scale takes steps of another kind: inwards at the full rate where nothing pushes back, outwards at the full rate
-//! where what pushes back is twice the pressure or more, and in between in proportion; smoothed by a running mean.
-//! Copies that lie flat against the boundary push with all of an edge's length or not at all. Adam would divide by the
-//! memory of that for long, and not come back.
+//! A scale steps by another rule. It moves inwards at the full rate if nothing pushes back, and
+//! outwards at the full rate if the resistance is at least twice the pressure; in between the rate
+//! is proportional. A running mean smooths it. The reason: copies that lie flat against the
+//! boundary push with the whole length of an edge or not at all, and Adam would divide by the
+//! memory of such a push for a long time.
 
 use super::{Scalar, boundary::kept, clip::Point};
 use crate::collectives::{
@@ -19,26 +21,27 @@ use crate::collectives::{
 };
 use cuda_std::prelude::*;
 
-/// Numbers that Adam keeps of a pose: three first moments, three second ones, and the sums of either's weights.
+/// Numbers that Adam keeps per pose: three first moments, three second moments, and the sums of
+/// their weights.
 pub const POSE_MEMORY: usize = 8;
 
-/// What one step does to all packings.
+/// Parameters of one step of all packings.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step<T> {
-    /// How far a position goes in a step at most, about (length).
+    /// Approximate largest distance that a position moves in a step (length).
     pub rate: T,
-    /// Radians that an angle goes for a unit of length.
+    /// Radians that an angle turns per unit of length.
     pub turn: T,
-    /// How much the scale goes for a unit of length.
+    /// Change of the scale per unit of length.
     pub scale_rate: T,
-    /// What a unit of scale costs (area).
+    /// Cost of a unit of scale (area).
     pub pressure: T,
     /// The share of a first moment that is kept.
     pub beta1: T,
     /// The share of a second moment that is kept.
     pub beta2: T,
-    /// What keeps the quotient of moments finite.
+    /// Constant that keeps the quotient of moments finite.
     pub epsilon: T,
 }
 
@@ -53,7 +56,7 @@ fn blend<T: Scalar>(mean: T, value: T, keep: T) -> T {
     math::mul_add(keep, mean - value, value)
 }
 
-/// By how much to go, in units of the rate, against a derivative with these moments and weights.
+/// Size of a step, in units of the rate, against a derivative with these moments and weights.
 #[inline(always)]
 fn quotient<T: Scalar>(first: T, second: T, weights: (T, T), epsilon: T) -> T {
     (first / weights.0) / (math::sqrt(second / weights.1) + epsilon)
@@ -62,15 +65,15 @@ fn quotient<T: Scalar>(first: T, second: T, weights: (T, T), epsilon: T) -> T {
 /// Packings that are stepped.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Lanes<'a, T> {
-    /// Where each packing's poses start, and the end.
+    /// Start of each packing's poses, and the end of the last.
     pub offsets: &'a [u32],
-    /// Each packing's rate, in units of the step's; those of rate 0 stay.
+    /// Each packing's rate, in units of the step's; packings of rate 0 don't move.
     pub rates: &'a [T],
     /// x, y and theta of every pose.
     pub poses: *mut T,
     /// Each packing's scale.
     pub scales: *mut T,
-    /// The least that each scale may become.
+    /// Smallest value allowed for each scale.
     pub least: &'a [T],
     /// The half-planes that positions are [kept] in.
     pub half_planes: &'a [T],
@@ -79,15 +82,15 @@ pub struct Lanes<'a, T> {
 /// Derivatives, by pose.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Slopes<'a, T> {
-    /// Of the overlap, by the pose.
+    /// Derivatives of the overlap, by pose.
     pub overlap: &'a [T],
-    /// Of what is outside, by the pose.
+    /// Derivatives of the area outside, by pose.
     pub outside: &'a [T],
-    /// Of what is outside, by the scale.
+    /// Derivatives of the area outside, by scale.
     pub by_scale: &'a [T],
 }
 
-/// What steps keep.
+/// Memory kept from step to step.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Memory<T> {
     /// [`POSE_MEMORY`] numbers for each pose.
@@ -96,8 +99,8 @@ pub struct Memory<T> {
     pub scales: *mut T,
 }
 
-/// Moves the poses and the scale of every packing by one step, `steps[number]`, whose pressure is above 0 unless its
-/// `scale_rate` is 0. A block for each packing, of whole warps.
+/// Moves the poses and the scale of every packing by one step, `steps[number]`. Its pressure is
+/// positive unless its `scale_rate` is 0. One block of whole warps per packing.
 ///
 /// # Safety
 /// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and

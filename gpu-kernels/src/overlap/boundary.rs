@@ -1,14 +1,20 @@
-//! What of each copy is outside a convex region.
+//! Area of each copy outside a convex region.
 //!
-//! Each packing has a *scale* of its own. The region is a convex polygon times the scale, about the origin: the scale is
-//! the side of the square, where it is the unit square. Or it is a strip, of which the scale is the height alone, or a
-//! disk, whose radius it is. What is outside of a piece is its area less what it has in common with the region; a copy
-//! with all corners inside has exactly nothing outside, and no derivatives, also where it touches the boundary.
+//! Each packing has its own *scale*. The region is one of these, centred at the origin:
 //!
-//! A polygon is given as half-planes, and cut into quads like a shape. As the scale grows, its edges move outwards by
-//! their distance from the origin: the derivative of the common area is what the region's own segments of the common
-//! boundary sweep, seen from the origin, over the scale. Of a strip it is half of the segments' length at both ends, and
-//! of a disk that of the arcs.
+//! - a convex polygon times the scale (for the unit square, the scale is the side);
+//! - a strip, whose height is the scale;
+//! - a disk, whose radius is the scale.
+//!
+//! The outside area of a piece is its area minus its intersection with the region. A copy with all
+//! corners inside has an outside area of exactly 0, and derivatives of 0, even if it touches the
+//! boundary.
+//!
+//! A polygon is given as half-planes, and cut into quads like a shape. As the scale grows, its
+//! edges move outwards in proportion to their distance from the origin. So the derivative of the
+//! common area is the area swept, seen from the origin, by those segments of the common boundary
+//! that belong to the region, divided by the scale. For a strip, it is half of the length of the
+//! segments at both ends; for a disk, the length of the arcs.
 
 use super::{
     Scalar,
@@ -18,8 +24,8 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// A half-plane: x and y of its inward normal, its offset at scale 0, and what a unit of scale adds to it. Inside is
-/// where `normal * point + offset + scale * growth >= 0`.
+/// Numbers per half-plane: x and y of its inward normal, its offset at scale 0, and its growth per
+/// unit of scale. A point is inside if `normal * point + offset + scale * growth >= 0`.
 pub const HALF_PLANE: usize = 4;
 
 /// A polygon, or a strip, at scale 1.
@@ -29,7 +35,8 @@ pub struct Region<'a, T> {
     pub half_planes: &'a [T],
     /// Four corners for each.
     pub quads: &'a [Point<T>],
-    /// 1 where the scale is that of y alone: the region is one quad then, a rectangle about the origin. Else 0.
+    /// 1 if only y is scaled; the region is then one quad, a rectangle about the origin. Otherwise
+    /// 0.
     pub strip: u32,
 }
 
@@ -39,8 +46,8 @@ fn plane_at<T: Scalar>(plane: &[T], scale: T) -> (Point<T>, T) {
     (Point::new(plane[0], plane[1]), math::mul_add(scale, plane[3], plane[2]))
 }
 
-/// Brings a point that is beyond half-planes back to their lines, one after the other. `half_planes` has
-/// [`HALF_PLANE`] numbers for each.
+/// Moves a point that is outside half-planes back to their lines, one after the other.
+/// `half_planes` has [`HALF_PLANE`] numbers per half-plane.
 #[inline(always)]
 pub fn kept<T: Scalar>(half_planes: &[T], scale: T, mut point: Point<T>) -> Point<T> {
     for plane in half_planes.chunks_exact(HALF_PLANE) {
@@ -67,7 +74,7 @@ fn chord<T: Scalar>(quad: &[Point<T>; 4], y: T, low: T, high: T) -> T {
     math::max(math::min(to, high) - math::max(from, low), T::ZERO)
 }
 
-/// What is outside, by pose.
+/// Areas outside and their derivatives, by pose.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Outside<T> {
     /// The area.
@@ -78,7 +85,8 @@ pub struct Outside<T> {
     pub by_scale: *mut T,
 }
 
-/// What is outside. A thread for each row of phase one. `scales` has a number for each packing, or one for all.
+/// Computes the area outside of each copy. One thread per row of phase one. `scales` has one number
+/// per packing, or one for all.
 ///
 /// # Safety
 /// There are rows and packings as the arrays say, and room for each pose's results.
@@ -130,9 +138,9 @@ pub unsafe fn outside<T: Scalar>(
         let copy_inside = circle_inside || (0..place.count).all(|k| depth(k) >= T::ZERO);
         let pieces_to_see = if copy_inside { 0 } else { place.count };
         let mut outside = T::ZERO;
-        // Of the pieces that aren't wholly inside, what is.
+        // Common part of the region and the pieces that aren't wholly inside.
         let mut inside = Intersection::NONE;
-        // The segments of the region's boundary in it, at both ends of a strip.
+        // Length of the strip's ends inside the copy.
         let mut ends = T::ZERO;
         for k in 0..pieces_to_see {
             let depth = depth(k);
@@ -175,7 +183,7 @@ pub unsafe fn outside<T: Scalar>(
     }
 }
 
-/// What a convex piece has in common with a disk.
+/// Intersection of a convex piece with a disk.
 struct InDisk<T> {
     /// As an intersection, seen from the disk's centre.
     common: Intersection<T>,
@@ -184,14 +192,15 @@ struct InDisk<T> {
 }
 
 impl<T: Scalar> InDisk<T> {
-    /// Adds what the edge from `a` to `b`, relative to the pose at `position`, contributes: the triangle up to the
-    /// centre of what is in the disk, and sectors for the rest.
+    /// Adds the contribution of the edge from `a` to `b`, relative to the pose at `position`: a
+    /// triangle up to the centre for the part inside the disk, and sectors for the rest.
     #[inline(always)]
     fn add(&mut self, a: Point<T>, b: Point<T>, position: Point<T>, square: T) {
         let edge = b.minus(a);
         let (from, to) = (a.plus(position), b.plus(position));
         let (length, along) = (edge.dot(edge), edge.dot(from));
-        // Where the line is in the disk: between the roots of `length t^2 + 2 along t + (|from|^2 - square)`.
+        // The line is inside the disk between the roots of `length t^2 + 2 along t + (|from|^2 -
+        // square)`.
         let side = from.cross(edge);
         let root = math::sqrt(math::max(math::mul_add(length, square, -side * side), T::ZERO));
         let share = if length > T::ZERO { T::ONE / length } else { T::ZERO };
@@ -218,10 +227,11 @@ impl<T: Scalar> InDisk<T> {
     }
 }
 
-/// As [`outside`](outside()), of a disk about the origin whose radius is the scale.
+/// Computes the same as [`outside`](outside()) for a disk about the origin, whose radius is the
+/// scale.
 ///
 /// # Safety
-/// As of [`outside`](outside()).
+/// The same as for [`outside`](outside()).
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn outside_disk<T: Scalar>(
     order: &[u32],

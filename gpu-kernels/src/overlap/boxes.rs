@@ -1,4 +1,5 @@
-//! Boxes, and the tree of them over poses that are in order: where each box lies in memory, and which leaves meet a box.
+//! Boxes, and the tree of boxes over ordered poses: their layout in memory, and the search for
+//! leaves that meet a box.
 
 use super::{
     Scalar,
@@ -27,7 +28,7 @@ impl<T: Scalar> Extent<T> {
         Extent { low: circle.center.minus(size), high: circle.center.plus(size) }
     }
 
-    /// The same moved back by `shift`, with what rounding does to that.
+    /// The same box moved back by `shift`, enlarged by a bound on the rounding of that.
     #[inline(always)]
     pub fn moved_back(&self, shift: Point<T>) -> Self {
         let slack = T::from_f64(4.0) * T::EPSILON * (math::abs(shift.x) + math::abs(shift.y));
@@ -45,14 +46,14 @@ impl<T: Scalar> Extent<T> {
         }
     }
 
-    /// Whether both have a point in common.
+    /// Returns whether the boxes have a point in common.
     #[inline(always)]
     pub fn meets(&self, other: &Self) -> bool {
         (self.low.x <= other.high.x) & (self.low.y <= other.high.y) & (other.low.x <= self.high.x) & (other.low.y <= self.high.y)
     }
 }
 
-/// The level of the root of so many leaves; they are level 0.
+/// Level of the root above `leaves` leaves, which are level 0.
 pub const fn depth(leaves: u32) -> u32 {
     let mut depth = 0;
     while (leaves as u64) > 1 << (FAN_BITS * depth) {
@@ -61,30 +62,30 @@ pub const fn depth(leaves: u32) -> u32 {
     depth
 }
 
-/// The place of a box among all. Levels lie one after the other from the root's, each with room for as many as there
-/// can be.
+/// Index of a box in memory. Levels follow one another from the root's; each has room for the
+/// largest number of boxes that it can have.
 #[inline(always)]
 pub const fn place(depth: u32, level: u32, index: u32) -> u32 {
     ((1 << (FAN_BITS * (depth - level))) - 1) / (FAN - 1) + index
 }
 
-/// How many boxes a level has.
+/// Number of boxes in a level.
 #[inline(always)]
 pub const fn count(leaves: u32, level: u32) -> u32 {
     ((leaves - 1) >> (FAN_BITS * level)) + 1
 }
 
 impl<T: Scalar> Tree<T> {
-    /// Whether there is none, and candidates are found by cells.
+    /// Returns whether the tree is empty, so that candidates are found by cells.
     #[inline(always)]
     pub fn is_none(&self) -> bool {
         self.leaves == 0
     }
 
-    /// Whether a box has leaves from `first` to `end`, and meets `extent`.
+    /// Returns whether a box has leaves from `first` to `end`, and meets `extent`.
     ///
     /// # Safety
-    /// The tree is there, and has this level.
+    /// The tree's boxes are valid, and it has this level.
     #[inline(always)]
     pub unsafe fn meets(&self, level: u32, index: u32, (first, end): (u32, u32), extent: &Extent<T>) -> bool {
         let bits = FAN_BITS * level;
@@ -95,17 +96,17 @@ impl<T: Scalar> Tree<T> {
             && unsafe { (*self.boxes.add(place(self.depth, level, index) as usize)).meets(extent) }
     }
 
-    /// The leaf after another, in depth-first order, that meets `extent`, of those from `first` to `end`: `at` is the
-    /// level and index of the box to look at next, the root's to begin with.
+    /// Returns the next of `leaves`, from the first to the end, that meets `extent`, in depth-first
+    /// order. `at` is the level and index of the box to look at next; it starts at the root.
     ///
     /// # Safety
-    /// The tree is there.
+    /// The tree's boxes are valid.
     #[inline(always)]
     pub unsafe fn next_leaf(&self, at: &mut (u32, u32), leaves: (u32, u32), extent: &Extent<T>) -> Option<u32> {
         let (mut level, mut index) = *at;
         let mut found = None;
         while found.is_none() && index < count(self.leaves, level) {
-            // SAFETY: the tree is there, and the level is at most the root's.
+            // SAFETY: the boxes are valid, and the level is at most the root's.
             if unsafe { self.meets(level, index, leaves, extent) } {
                 if level > 0 {
                     level -= 1;

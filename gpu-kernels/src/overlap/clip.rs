@@ -1,9 +1,10 @@
 //! The intersection of two convex quads: its area, and how that changes as one of them moves.
 //!
-//! The first quad's edges are clipped by the second's half-planes (Liang and Barsky, *A new concept and method for line
-//! clipping*, 1984): of each edge an interval is left. What is left of all four is closed along the second quad's
-//! boundary: from where an edge leaves the second quad to where one comes in. Twice the area is the sum of what these
-//! two parts of the boundary sweep.
+//! The first quad's edges are clipped by the second's half-planes (Liang and Barsky, *A new concept
+//! and method for line clipping*, 1984), which leaves an interval of each edge. These intervals are
+//! closed to a curve along the second quad's boundary, from each point where an edge leaves the
+//! second quad to the next where one enters. Twice the area is the sum of the areas swept by both
+//! parts of the curve.
 //!
 //! By Reynolds' transport theorem the area changes with the flow of the first quad's own boundary through what is left
 //! of it there: its segments alone give the derivatives, with those by the second quad's pose, since the whole boundary
@@ -18,27 +19,31 @@
 //! point of an edge is inside if its place on the edge is on the inner side of the place where the edge crosses the
 //! line.
 //!
-//! (a) Clip by one half-plane after another, sides 0, 1, 2 and 3, as Sutherland and Hodgman do. A step keeps the curve
-//! closed, however often it crosses the line, if both pieces of curve that meet in a point agree on whether that is
-//! inside. They do: at a vertex they look at the same depth, and where an edge was cut its place decides for the edge
-//! and for the line that cut it. The pieces along the second quad's lines needn't be kept: a piece is the sum, over its
-//! ends, of a path from a fixed point to the end, with a sign, and so these paths are all that is added up, once for
-//! each end that is left when all is done. As sides 0 and 2 don't approach each other towards side 3 (see [`Quad`]),
-//! what bounds the first three half-planes is an open path, along which there is but one way from one point to another.
-//! Side 3 closes it, and cuts off what comes before its start and behind its end. Of the ends that it cuts off, those
-//! on side 0 lie before the start, and those on side 2 behind the end; those on side 1, too, as it doesn't approach
-//! side 3 towards side 0. An end before the start is a path back around the start, which is what `turns` counts: the
-//! curve runs along all of the second quad so many times more than the paths from the start say.
+//! (a) Clip by one half-plane after another, sides 0, 1, 2 and 3, as Sutherland and Hodgman do. A
+//! step keeps the curve closed, however often it crosses the line, if both pieces of curve that
+//! meet in a point agree on whether that is inside. They do: at a vertex they look at the same
+//! depth, and where an edge was cut its place decides for the edge and for the line that cut it.
+//! The pieces along the second quad's lines needn't be kept: a piece is the sum, over its ends, of
+//! a path from a fixed point to the end, with a sign. So only these paths are added up, once for
+//! each end that remains after the last step. As sides 0 and 2 don't approach each other towards
+//! side 3 (see [`Quad`]), the boundary of the first three half-planes is an open path, along which
+//! there is one way from one point to another. Side 3 closes it, and cuts off the parts before its
+//! start and behind its end. Ends on side 0 that it cuts off lie before the start; those on side 2
+//! lie behind the end, and so do those on side 1, as it doesn't approach side 3 towards side 0. An
+//! end before the start is a path back around the start. `turns` counts these: the number of times
+//! that the curve runs along the whole second quad in addition to the paths from the start.
 //!
-//! The derivatives come from the same curve. They are those of quads that differ from the given ones by rounding: exact
-//! where the area has derivatives, and where edges coincide, so that it has two of them to either side, between these
-//! two.
+//! The derivatives come from the same curve. They are exact for quads that differ from the given
+//! ones by rounding. Where edges coincide, the area has two one-sided derivatives, and the result
+//! lies between them.
 //!
-//! Shapes of several quads also have cuts between these. Along a cut, the parts on both sides must add up: of an edge
-//! that lies on a cut of the other shape, one part counts, and cuts count not at all. Rounding would decide that for
-//! each pair of quads by itself. So where an edge is [near](edge_near) a side, derivatives are those after moving one
-//! of the two shapes by a nudge that no side is parallel to, far longer than what rounding may do, and far shorter than
-//! what counts as near: no edge lies on a side any more, and the derivatives are those to one side.
+//! Shapes of several quads also have cuts between the quads. Along a cut, the parts on both sides
+//! must add up: if an edge lies on a cut of the other shape, it must count once, and the cuts must
+//! not count. Rounding would decide that separately for each pair of quads. So if an edge is
+//! [near](edge_near) a side, derivatives are computed after moving one of the shapes by a *nudge*.
+//! No side is parallel to the nudge; it is far longer than rounding errors, and far shorter than
+//! the distance that counts as near. Then no edge lies on a side, and the derivatives are
+//! one-sided.
 //!
 //! Ends come in pairs, as an edge that has one vertex inside always keeps that, which is why the places of crossings
 //! are computed from the inner vertex on.
@@ -58,12 +63,12 @@ pub struct Point<T> {
 
 /// The vertices of a convex quad, counter-clockwise. A triangle repeats its last.
 ///
-/// Side k goes from vertex k to the next. Sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3
-/// towards side 0: the cross product of sides 0 and 2 isn't negative, nor that of 1 and 3, but by rounding. Each quad
-/// has a vertex to number from for which that holds.
+/// Side k goes from vertex k to the next. Sides 0 and 2 don't approach each other towards side 3,
+/// nor sides 1 and 3 towards side 0: except for rounding, the cross product of sides 0 and 2 isn't
+/// negative, nor that of sides 1 and 3. Every quad can be numbered in this way.
 pub type Quad<T> = [Point<T>; 4];
 
-/// What the intersection of two quads comes to.
+/// Area of an intersection of two quads, and the sums that its derivatives are made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Intersection<T> {
     /// Its area, twice.
@@ -76,7 +81,7 @@ pub struct Intersection<T> {
     pub squares: T,
 }
 
-/// How an area changes with a pose: its derivatives by x and y (units of length), and by theta (of area a radian).
+/// Derivatives of an area by a pose: by x and y (length), and by theta (area per radian).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gradient<T> {
     /// By x.
@@ -88,7 +93,7 @@ pub struct Gradient<T> {
 }
 
 impl<T: Scalar> Intersection<T> {
-    /// That of nothing, to which others can be added.
+    /// The empty intersection, to which others can be added.
     pub const NONE: Self = Intersection { twice_area: T::ZERO, swept: T::ZERO, along: Point::ORIGIN, squares: T::ZERO };
 
     /// Its area alone.
@@ -103,7 +108,7 @@ impl<T: Scalar> Intersection<T> {
         if self.twice_area == T::ZERO { Self::NONE } else { Intersection { twice_area: T::ZERO, ..self } }
     }
 
-    /// Whether it has no area, and no derivatives by x and y either.
+    /// Returns whether the area and its derivatives by x and y are 0.
     #[inline(always)]
     pub fn is_none(&self) -> bool {
         self.twice_area == T::ZERO && self.along == Point::ORIGIN
@@ -156,7 +161,7 @@ impl<T: Scalar> Point<T> {
         Point { x: self.x - other.x, y: self.y - other.y }
     }
 
-    /// The vector, so many times as long.
+    /// The vector times a number.
     #[inline(always)]
     pub fn times(self, factor: T) -> Self {
         Point { x: self.x * factor, y: self.y * factor }
@@ -187,8 +192,8 @@ pub fn moved<T: Scalar>(quad: &Quad<T>, by: Point<T>) -> Quad<T> {
     [quad[0].plus(by), quad[1].plus(by), quad[2].plus(by), quad[3].plus(by)]
 }
 
-/// What is left of an edge of the first quad: from place `start` to place `end`, as far as they are between 0, its
-/// first vertex, and 1, its second; nothing, if the start is behind the end.
+/// The remaining part of an edge of the first quad: from place `start` to place `end`, clamped to
+/// 0, its first vertex, and 1, its second. Nothing remains if the start is behind the end.
 #[derive(Clone, Copy)]
 struct Edge<T> {
     /// -1 until it is cut, so that a first cut counts wherever rounding brings it.
@@ -204,14 +209,14 @@ struct Edge<T> {
 /// No side: an end that is a vertex of the edge's own quad.
 const OWN: u32 = 4;
 
-/// Where a line that has an edge's vertices at two depths cuts it.
+/// Place on an edge at which a line cuts it, given the depths of the edge's vertices.
 #[derive(Clone, Copy)]
 struct Crossing<T> {
     starts_outside: bool,
     ends_outside: bool,
-    /// What is before is outside, if the edge starts outside. At most 1, if it ends inside.
+    /// The part before is outside if the edge starts outside. At most 1, if it ends inside.
     low: T,
-    /// What is behind is outside, if the edge ends outside. At least 0, if it starts inside.
+    /// The part behind is outside if the edge ends outside. At least 0, if it starts inside.
     high: T,
 }
 
@@ -228,7 +233,7 @@ impl<T: Scalar> Crossing<T> {
         }
     }
 
-    /// Whether the point at this place of the edge is outside.
+    /// Returns whether the point at this place of the edge is outside.
     #[inline(always)]
     fn excludes(&self, place: T) -> bool {
         (self.starts_outside && self.low > place) || (self.ends_outside && self.high < place)
@@ -241,7 +246,7 @@ impl<T: Scalar> Edge<T> {
         Edge { start: -T::ONE, end: T::ONE + T::ONE, entered: OWN, left: OWN }
     }
 
-    /// Takes away what is outside. Of an edge that is outside as a whole, the start comes behind the end.
+    /// Removes the part outside. If all of the edge is outside, its start comes behind its end.
     #[inline(always)]
     fn clip(&mut self, crossing: Crossing<T>, side: u32) {
         if crossing.starts_outside && crossing.low > self.start {
@@ -254,14 +259,14 @@ impl<T: Scalar> Edge<T> {
         }
     }
 
-    /// Whether anything is left.
+    /// Returns whether a part of the edge is left.
     #[inline(always)]
     fn remains(&self) -> bool {
         self.start <= self.end
     }
 
-    /// How often more the path along the second quad's boundary goes round, as side 3 takes away ends of this edge that
-    /// lie before the start of side 0.
+    /// Number of additional turns of the path around the second quad's boundary, caused by ends of
+    /// this edge that side 3 cuts off before the start of side 0.
     #[inline(always)]
     fn turns(&self, last: &Crossing<T>) -> i32 {
         let back = |side: u32, place: T| i32::from(self.remains() && side == 0 && last.excludes(place));
@@ -269,8 +274,8 @@ impl<T: Scalar> Edge<T> {
     }
 }
 
-/// As [`intersect`] of `first` and `second` moved by `at`, but where an edge is near a side, with the derivatives that
-/// there are after moving the second by `nudge`.
+/// Intersects `first` with `second` moved by `at`. If an edge is near a side, the derivatives are
+/// those after moving `second` by `nudge`, too.
 #[inline(always)]
 pub fn nudged<T: Scalar>(first: &Quad<T>, second: &Quad<T>, at: Point<T>, nudge: Point<T>) -> Intersection<T> {
     let (mut at, mut twice_area) = (at, None);
@@ -287,15 +292,15 @@ pub fn nudged<T: Scalar>(first: &Quad<T>, second: &Quad<T>, at: Point<T>, nudge:
     }
 }
 
-/// Within what distance an edge is near a side: so many nudges that it is the same for quads that have the side in
-/// common, whichever of them has the edge moved across it.
+/// Distance within which an edge is near a side. It is so many times the nudge that two quads with
+/// a common side agree on it, whichever of them the nudged edge lies in.
 #[inline(always)]
 pub fn nearness<T: Scalar>(nudge: Point<T>) -> T {
     T::from_f64(256.0) * (math::abs(nudge.x) + math::abs(nudge.y))
 }
 
-/// Whether both vertices of an edge of the first quad are within `limit`, at least, of the line of a side of the
-/// second.
+/// Returns whether both vertices of an edge of the first quad are within `limit` of the line of a
+/// side of the second. It may also return true at somewhat larger distances.
 #[inline(always)]
 pub fn edge_near<T: Scalar>(first: &Quad<T>, second: &Quad<T>, limit: T) -> bool {
     let mut near = false;
@@ -323,8 +328,9 @@ pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T
     let vertex = [first[0].minus(origin), first[1].minus(origin), first[2].minus(origin), first[3].minus(origin)];
     // Variables rather than arrays, which the compiler would keep in memory.
     let (mut a, mut b, mut c, mut d) = (Edge::whole(), Edge::whole(), Edge::whole(), Edge::whole());
-    // How deep inside a vertex is, times the side's length. All are, where the side has none. A side's vector comes
-    // from the vertices as they are: that of a short one would be lost in the rounding of `corner`.
+    // Depth of a vertex inside a side, times the side's length; all are inside a side of length 0.
+    // A side's vector comes from the vertices as they are: that of a short one would be lost in the
+    // rounding of `corner`.
     let side = [corner[0], second[2].minus(second[1]), second[3].minus(second[2]), Point::ORIGIN.minus(corner[2])];
     let depths = |from: Point<T>, side: Point<T>| {
         let offset = from.cross(side);
@@ -352,8 +358,8 @@ pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T
     close(&mut c, depth[2], depth[3]);
     close(&mut d, depth[3], depth[0]);
 
-    // What the path along the second quad sweeps up to its vertices 2 and 3; up to vertex 1 it is nothing, and from 3
-    // on no more.
+    // Area swept by the path along the second quad up to its vertices 2 and 3. Up to vertex 1 it is
+    // 0, and from vertex 3 on it doesn't grow.
     let swept_to_2 = corner[0].cross(corner[1]);
     let swept_to_3 = swept_to_2 + corner[1].cross(corner[2]);
     // Up to a point of one of its sides.
@@ -382,7 +388,7 @@ pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T
             let vector = second.minus(first);
             Point::new(math::mul_add(place, vector.x, first.x), math::mul_add(place, vector.y, first.y))
         };
-        // Of what doesn't remain, the start may be too far away for the type.
+        // If nothing remains, the start may be too far away for the type.
         let start = if edge.entered == OWN || !remains { T::ZERO } else { edge.start };
         let end = if edge.left == OWN { T::ONE } else { edge.end };
         let from = at(start);

@@ -1,4 +1,4 @@
-//! A thread for each pose, for CPUs, and for lists of pairs on either.
+//! One thread per pose: for CPUs, and for lists of pairs on every device.
 
 use super::{
     Scalar,
@@ -8,11 +8,11 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// What all pieces of two copies have in common: relative to the first's position; the second's is `second_at` from it.
-/// With a nudge where derivatives are wanted, and sides may be parallel.
+/// Intersects all pieces of two copies, relative to the first's position; the second's is
+/// `second_at` from it. `nudge` is given if derivatives are wanted and sides may be parallel.
 ///
 /// # Safety
-/// The pieces are there.
+/// The pieces are valid.
 #[inline(always)]
 unsafe fn overlap<T: Scalar>(
     (first_pieces, first): (*const Piece<T>, Place<T>),
@@ -77,10 +77,11 @@ unsafe fn for_candidates<T: Scalar>(
 /// Adds a gradient to a pose's.
 ///
 /// # Safety
-/// There is room for the pose's, to which others add atomically at most.
+/// `gradients` has room for the pose's, which other threads change by atomics only.
 #[inline(always)]
 pub(super) unsafe fn add_gradient<T: Scalar>(gradients: *mut T, pose: u32, gradient: Gradient<T>) {
-    // SAFETY: there are three numbers for each pose (this function's contract), which others change by atomics alone.
+    // SAFETY: each pose has three numbers, which other threads change by atomics only (this
+    // function's contract).
     unsafe {
         let at = gradients.add(3 * pose as usize);
         atomic::device::fetch_add(at, gradient.x);
@@ -89,8 +90,8 @@ pub(super) unsafe fn add_gradient<T: Scalar>(gradients: *mut T, pose: u32, gradi
     }
 }
 
-/// Areas and gradients. A thread for each of `n` rows. `partial` gets the double of each row's area; to areas and
-/// gradients, by pose, the sums are added: `mode` says which.
+/// Computes areas and gradients. One thread for each of `n` rows. `partial` gets twice each row's
+/// area; the sums by pose that `mode` asks for are added to areas and gradients.
 ///
 /// # Safety
 /// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and what `mode` asks
@@ -141,12 +142,12 @@ pub unsafe fn direct<T: Scalar>(
     }
 }
 
-/// Where pairs go.
+/// The list that pairs are written to.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Pairs<T> {
-    /// How many there is room for.
+    /// Number of pairs that there is room for.
     pub capacity: u32,
-    /// How many there are.
+    /// Number of pairs found.
     pub count: *mut u64,
     /// The row's pose, the candidate's, and the lattice vectors that the candidate is moved by.
     pub pairs: *mut I32x4,
@@ -154,8 +155,8 @@ pub struct Pairs<T> {
     pub areas: *mut T,
 }
 
-/// The overlapping pairs. A thread for each of `n` rows. Each pair that overlaps raises the count by one, and is left
-/// in `out`, in no certain order; those beyond its capacity are counted only.
+/// Lists the overlapping pairs. One thread for each of `n` rows. Each pair raises the count by one
+/// and is written to `out`, in no particular order. Pairs beyond its capacity are only counted.
 ///
 /// # Safety
 /// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and there is room for

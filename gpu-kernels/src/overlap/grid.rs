@@ -116,7 +116,7 @@ where
         let (first, next) = (*capacity.get_unchecked(packing), *capacity.get_unchecked(packing + 1));
         let size = high.minus(low);
         let most = next - first;
-        // A cell is a little larger than the reach, by what rounding could do.
+        // Cells are a little larger than the reach, by a bound on rounding.
         let far = math::max(math::max(math::abs(low.x), math::abs(low.y)), math::max(math::abs(high.x), math::abs(high.y)));
         let mut width = math::mul_add(T::from_f64(32.0) * T::EPSILON, far, reach * T::from_f64(1.000_01));
         let count = |width: T| [size.x, size.y].map(|size| math::floor(size / width));
@@ -128,7 +128,7 @@ where
                 cells = [x.to_i32() as u32 + 1, y.to_i32() as u32 + 1];
                 break;
             }
-            // Of poses that are none (NaN) nothing is asked but that this ends.
+            // If poses are NaN, this only has to end.
             if width >= T::INFINITY || size.x.partial_cmp(&size.y).is_none() {
                 break;
             }
@@ -202,8 +202,8 @@ pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *cons
 pub unsafe fn rank(cell_of: &[u32], starts: *const u32, list: *const u32, order: *mut u32) {
     let pose = thread::index_1d();
     let Some(&cell) = cell_of.get(pose as usize) else { return };
-    // SAFETY: `list` has all poses, by cells, so that each comes to a place of its own, of which `order` has as many
-    // (this kernel's contract).
+    // SAFETY: `list` has all poses, by cells, so that each gets its own place in `order`, which has
+    // room for all (this kernel's contract).
     unsafe {
         let (start, end) = (*starts.add(cell as usize), *starts.add(cell as usize + 1));
         let mut before = start;

@@ -1,30 +1,31 @@
-//! How shapes, poses and packings lie in memory.
+//! Layout of shapes, poses and packings in memory.
 
 use super::{Scalar, clip::Point};
 use bytemuck::{Pod, Zeroable};
 use cuda_std::{KernelParam, math};
 
-/// A circle that encloses a copy of a shape. (With the copy's angle, it is one or two loads of 16 bytes.)
+/// A circle that encloses a copy of a shape. With the copy's angle, it takes one or two loads of 16
+/// bytes.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circle<T> {
     /// Its centre.
     pub center: Point<T>,
-    /// Its radius; on the device, with what rounding may have moved the centre by.
+    /// Its radius; on the device, enlarged by a bound on the rounding of the centre.
     pub radius: T,
     /// The copy's angle as a part of a half turn, from 0 to 1, for [`parallel`].
     pub angle: T,
 }
 
-/// Where a copy is, and which pieces are its own.
+/// Position of a copy, and its range of pieces.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place<T> {
     /// The pose's x and y.
     pub position: Point<T>,
-    /// Its first piece.
+    /// Index of its first piece.
     pub first: u32,
-    /// How many.
+    /// Number of its pieces.
     pub count: u32,
 }
 
@@ -39,12 +40,13 @@ pub struct Bounds {
     pub high: [f32; 4],
 }
 
-/// What [`Bounds`] are larger on each side, as a part of the largest magnitude of what they are made of: more than
-/// rounding to single precision takes off, both of a piece and of the position of the other that it is compared with.
+/// Margin of [`Bounds`] on each side, relative to the largest magnitude of the numbers that they
+/// are made of. It exceeds the error of rounding to single precision, both of a piece and of the
+/// position of the piece that it is compared with.
 pub const BOUNDS_SLACK: f32 = 1e-6;
 
 impl Bounds {
-    /// That of a piece seen from `position`.
+    /// The bounds relative to `position`.
     #[inline(always)]
     pub fn moved_back<T: Scalar>(&self, position: Point<T>) -> Self {
         let (x, y) = (position.x.to_f32(), position.y.to_f32());
@@ -52,7 +54,8 @@ impl Bounds {
         Bounds { low: back(self.low), high: back(self.high) }
     }
 
-    /// Whether both octagons' ranges meet in all four directions, which they do where the pieces overlap.
+    /// Returns whether the octagons' ranges meet in all four directions, as those of overlapping
+    /// pieces do.
     #[inline(always)]
     pub fn meet(&self, other: &Self) -> bool {
         let below = |[a, b, c, d]: [f32; 4], [e, f, g, h]: [f32; 4]| (a < e) & (b < f) & (c < g) & (d < h);
@@ -78,22 +81,24 @@ pub struct ShapeSpan<T> {
     pub center: Point<T>,
     /// Its radius.
     pub radius: T,
-    /// By what the two copies of a pair are moved from each other to look at derivatives, so that no edge lies on
-    /// another: a vector that no side of its quads is parallel to, as short as rounding allows.
+    /// Vector by which the two copies of a pair are moved apart to compute derivatives, so that no
+    /// edge lies on another. No side of the quads is parallel to it, and it is as short as rounding
+    /// allows.
     pub nudge: Point<T>,
     /// The shape's area.
     pub area: T,
-    /// The first quad.
+    /// Index of its first quad.
     pub first: u32,
-    /// How many.
+    /// Number of its quads.
     pub count: u32,
 }
 
-/// The cells in which the poses of a packing are looked up, and the lattice of its images.
+/// The cells of a packing, by which its poses are found, and the lattice of its images.
 ///
-/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are in cells at most
-/// `reach` apart. A packing of few poses has one cell. Where there is no lattice, the cells at the rim go on to
-/// infinity; where there is, they are the lattice's cell, cut into `cells`, and repeat.
+/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are
+/// in cells at most `reach` apart. A packing of few poses has one cell. Without a lattice, the
+/// cells at the rim extend to infinity. With a lattice, its cell is divided into `cells`, which
+/// repeat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame<T> {
@@ -103,13 +108,13 @@ pub struct Frame<T> {
     pub inverse: [Point<T>; 2],
     /// The lattice's vectors.
     pub lattice: [Point<T>; 2],
-    /// How many cells, by column and row.
+    /// Number of columns and rows of cells.
     pub cells: [u32; 2],
-    /// How many cells further there may be poses that overlap.
+    /// Largest distance, in columns and rows, of cells whose poses may overlap.
     pub reach: [u32; 2],
     /// The packing's first cell among all.
     pub first_cell: u32,
-    /// 1 where there is a lattice, else 0.
+    /// 1 if there is a lattice, otherwise 0.
     pub periodic: u32,
 }
 
@@ -152,13 +157,13 @@ pub struct Tile {
     pub packing: u32,
     /// The first row, by the order of cells.
     pub first: u32,
-    /// From one row to the next.
+    /// Stride between rows.
     pub step: u32,
-    /// How many.
+    /// Number of rows.
     pub count: u32,
 }
 
-/// The most rows of a [`Tile`].
+/// Largest number of rows of a [`Tile`].
 pub const ROWS: u32 = 32;
 
 /// A warp's way through a tree, from leaf to leaf.
@@ -171,7 +176,7 @@ pub struct Way {
     pub level: u32,
     /// The index of the box in its level.
     pub index: u32,
-    /// Which of the boxes in it are still to be gone to.
+    /// Mask of the boxes in it that remain to be visited.
     pub rest: u32,
 }
 
@@ -181,27 +186,27 @@ pub struct Way {
 pub struct Left {
     /// The tile.
     pub tile: u32,
-    /// How far it has come.
+    /// Position at which the warp stopped.
     pub way: Way,
 }
 
-/// Tiles with more near pairs than one warp should have, and what becomes of the rest of theirs.
+/// The remaining work of tiles that have more near pairs than one warp should process.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Rest<T> {
-    /// How many tiles have left something.
+    /// Number of tiles with remaining work.
     pub count: *mut u32,
-    /// These tiles, in no certain order.
+    /// These tiles, in no particular order.
     pub tiles: *mut Left,
-    /// By row, the double of the area of what was left.
+    /// By row, twice the area of the remaining work.
     pub partial: *mut T,
-    /// 1 where warps take what was left, else 0.
+    /// 1 if warps take the remaining work, otherwise 0.
     pub taken: u32,
 }
 
-/// The most cells of a lattice between a pose and an image of another that may overlap it.
+/// Largest number of lattice cells between a pose and an image of another that may overlap it.
 pub const MAX_SHIFT: i32 = 2000;
 
-/// What a kernel does with rows, as the bits of its parameter.
+/// Options of the kernels of phase two, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct Mode(pub u32);
 
@@ -212,7 +217,7 @@ impl Mode {
     pub const FULL: Mode = Mode(2);
     /// Rows are other poses than candidates.
     pub const BETWEEN: Mode = Mode(4);
-    /// What a pair comes to is added to the candidate, too, by atomics.
+    /// The result of a pair is added to the candidate, too, by atomics.
     pub const CANDIDATES: Mode = Mode(8);
     /// Sums for each pose are wanted.
     pub const PER_POSE: Mode = Mode(16);
@@ -224,7 +229,7 @@ impl Mode {
         Mode(self.0 | other.0)
     }
 
-    /// Whether all of it is set.
+    /// Returns whether all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Mode) -> bool {
         self.0 & other.0 == other.0
@@ -236,7 +241,7 @@ impl Mode {
 pub struct List<T> {
     /// Their enclosing circles.
     pub circles: *const Circle<T>,
-    /// Where they are.
+    /// Their positions and pieces.
     pub places: *const Place<T>,
     /// Their shapes' [nudges](ShapeSpan::nudge), turned.
     pub nudges: *const Point<T>,
@@ -251,33 +256,33 @@ pub struct List<T> {
 pub struct Tree<T> {
     /// The boxes, level by level.
     pub boxes: *const Extent<T>,
-    /// How many leaves there are: 0, where there is no tree.
+    /// Number of leaves; 0 if there is no tree.
     pub leaves: u32,
     /// The root's level.
     pub depth: u32,
 }
 
-/// Where candidates are.
+/// The structure by which candidates are found.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Cells<'a, T> {
     /// Each packing's cells.
     pub frames: &'a [Frame<T>],
     /// Each cell's first candidate, and one element more, for the end of the last.
     pub starts: *const u32,
-    /// The [`Tree`]'s boxes. Where there is a tree, each packing is one cell.
+    /// The [`Tree`]'s boxes. With a tree, each packing is one cell.
     pub boxes: *const Extent<T>,
-    /// The tree's leaves: 0, where there is none.
+    /// Number of the tree's leaves; 0 if there is no tree.
     pub leaves: u32,
-    /// The angles between copies at which they may have parallel sides: [`parallel`]'s bits.
+    /// Angles between copies at which their sides may be parallel, as the bits of [`parallel`].
     pub parallels: *const u32,
 }
 
-/// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of
-/// copies at random angles come near one.
+/// Number of ranges of angles that [`parallel`] distinguishes. Each has a bit, in words of 32.
+/// There are so many that few pairs of copies at random angles hit a set bit.
 pub const ANGLES: u32 = 1 << 18;
 
-/// Whether two copies at these angles may have parallel sides: whether the bit is set of the range in which the angle
-/// between them is.
+/// Returns whether two copies at these angles may have parallel sides: whether the bit of the range
+/// that contains the angle between them is set.
 ///
 /// # Safety
 /// There are [`ANGLES`] bits.
@@ -289,10 +294,10 @@ pub unsafe fn parallel<T: Scalar>(parallels: *const u32, first: T, second: T) ->
     unsafe { *parallels.add((range / 32) as usize) >> (range % 32) & 1 != 0 }
 }
 
-/// Where the sums of phase two go.
+/// Outputs of phase two.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Sums<T> {
-    /// The double of the area of each tile or row.
+    /// Twice the area of each tile or row.
     pub partial: *mut T,
     /// By pose, for rows.
     pub row_areas: *mut T,

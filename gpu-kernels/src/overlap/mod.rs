@@ -6,15 +6,15 @@
 //!
 //! | step | module | what |
 //! |---|---|---|
-//! | 1 | [`grid`] | where there are many poses: their order by the cells of a uniform grid |
-//! | | [`tree`] | where these would be too crowded: their order along a curve, and a tree of boxes |
+//! | 1 | [`grid`] | many poses: their order by the cells of a uniform grid |
+//! | | [`tree`] | cells too crowded: their order along a curve, and a tree of [`boxes`] |
 //! | 2 | [`transform`] | each pose's pieces, turned, with their bounds; its enclosing circle |
 //! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose bounds meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
 //!
-//! [`boundary`] measures what is outside a convex region, [`adam`] moves poses against derivatives, and [`separate`] takes
-//! packings apart. The kernels of
-//! the concurrency study, which does steps 2 and 3 in one, are in [`crate::concurrency`].
+//! [`boundary`] measures areas outside a convex region, [`adam`] moves poses against derivatives,
+//! and [`separate`] separates copies that overlap. [`layout`] has the data that kernels share. The
+//! concurrency study fuses steps 2 and 3 in kernels of its own, in [`crate::concurrency`].
 //!
 //! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions
 //! alone, and is as accurate far from the origin as near it.

@@ -96,7 +96,7 @@ macro_rules! scalar {
                 let quarter = math::round_ties_even(self * core::$t::consts::FRAC_2_PI);
                 let mut r = self;
                 $(r = math::mul_add(-quarter, $half_pi, r);)*
-                // Taylor's series, of which the first term left out is below the type's precision at π/4.
+                // Taylor's series up to the last term that exceeds the type's precision at π/4.
                 let square = r * r;
                 let mut sine = 0.0;
                 $(sine = math::mul_add(sine, square, $sine);)*

@@ -1,11 +1,13 @@
-//! Packings whose copies overlap are taken apart: one copy after the other goes to where it overlaps least.
+//! Separates the copies of packings that overlap, by moving one copy after the other to the place
+//! where it overlaps least.
 //!
-//! This is a guided local search (C. Voudouris and E. Tsang, *Guided Local Search and its Application to the Traveling
-//! Salesman Problem*, 1999; of pieces of cloth, J. Egeblad et al., *Fast Neighborhood Search for Two- and
-//! Three-Dimensional Nesting Problems*, 2007). Each pair of copies has a *weight*, and what is made small is the sum of
-//! the weights times the roots of the areas of overlap. Weights of pairs that go on overlapping grow, so that they come
-//! apart at last, whatever that costs elsewhere. Where a packing's copies are all apart, it is kept, its container is
-//! made smaller, and the search goes on.
+//! This is a guided local search (C. Voudouris and E. Tsang, *Guided Local Search and its
+//! Application to the Traveling Salesman Problem*, 1999; of pieces of cloth, J. Egeblad et al.,
+//! *Fast Neighborhood Search for Two- and Three-Dimensional Nesting Problems*, 2007). Each pair of
+//! copies has a *weight*. The search minimizes the sum of the weights times the square roots of the
+//! areas of overlap. Weights grow while their pairs overlap, so that these come apart in the end,
+//! at the cost of other overlaps. Once all copies of a packing are apart, the packing is kept, its
+//! container shrinks, and the search continues.
 //!
 //! A block has a packing, and tries [`PLACES`] for the copy that is moved at a time. They are in groups: one looks around
 //! where the copy is, the others anywhere in the container; then each looks around the best place that it has found,
@@ -25,20 +27,20 @@ use crate::collectives::{
 };
 use cuda_std::prelude::*;
 
-/// Places that are tried at once.
+/// Number of places tried at once.
 pub const PLACES: u32 = 64;
-/// Threads for each of them, at most.
+/// Largest number of threads per place.
 pub const MOST_PARTS: u32 = 4;
-/// Places of a group.
+/// Number of places per group.
 const GROUP: u32 = 16;
-/// How often a group looks around its best place, and by how much nearer each time. The first time it is within a
-/// `NEAR`th of the shape's radius.
+/// Number of times that a group looks around its best place. The reach is `NEAR` times the shape's
+/// radius at first, and shrinks by the factor `NEARER` each time.
 const REFINEMENTS: u32 = 6;
 const NEARER: f64 = 0.65;
 const NEAR: f64 = 0.25;
-/// Places anywhere are worth a second look where they cost at most so many times what is there.
+/// Largest cost, relative to the present place's, at which a random place is refined.
 const WORTH: f64 = 3.0;
-/// Around where a copy is, one in so many tries is at another angle.
+/// One in this many tries around the present place is at another angle.
 const TURNED: u32 = 8;
 /// Weights grow by this factor, that of the pair that overlaps most by [`MOST_GROWTH`] more; of pairs that are apart,
 /// they fall by [`DECAY`] down to 1.
@@ -46,44 +48,45 @@ const GROWTH: f64 = 1.2;
 const MOST_GROWTH: f64 = 0.8;
 const DECAY: f64 = 0.95;
 const MOST_WEIGHT: f64 = 1e9;
-/// Areas up to this, in units of the smaller shape's area, are none: a squeeze lets them out, and the search needn't know
-/// of it.
+/// Areas up to this, relative to the smaller shape's area, count as 0: a later squeeze removes
+/// them.
 pub const NO_AREA: f64 = 2e-4;
-/// So are depths, in units of the radius, and what rounding does to positions.
+/// Depths up to this, relative to the radius, plus the rounding of positions, count as 0.
 const NO_DEPTH: f64 = 1e-5;
-/// How often a copy is moved inside, at most.
+/// Largest number of times that a copy is moved inside.
 const PUSHES: u32 = 3;
-/// The most copies of a packing: fewer than any of the primes that its order goes by.
+/// Largest number of copies of a packing. It is less than the primes in `STRIDES`, which determine
+/// the order of copies.
 pub const MOST_COPIES: u32 = 1024;
 const STRIDES: [u32; 8] = [1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069];
 
 /// The packings, and how their copies may move.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Packings<'a, T> {
-    /// Where each packing's poses start, and the end.
+    /// Start of each packing's poses, and the end of the last.
     pub offsets: &'a [u32],
-    /// The most copies of any.
+    /// Largest number of copies of a packing.
     pub longest: u32,
     /// The container's half-planes.
     pub half_planes: &'a [T],
     /// The least and the greatest x and y of the container at scale 1.
     pub extent: &'a [T],
-    /// 1 where the scale is that of y alone.
+    /// 1 if only y is scaled.
     pub strip: u32,
-    /// How many angles are allowed: parts of a turn; 0 where all are.
+    /// Number of allowed angles, which divide a turn evenly; 0 if all are allowed.
     pub angles: u32,
-    /// What a packing's scale is multiplied by when its copies are apart.
+    /// Factor by which each packing's scale is multiplied once its copies are apart.
     pub factors: &'a [T],
 }
 
-/// Copies after phase one, of which rows are poses.
+/// Copies after phase one, in the order of poses.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Copies<T> {
     /// x, y and theta of each.
     pub poses: *mut T,
     /// Their enclosing circles.
     pub circles: *mut Circle<T>,
-    /// Where they are.
+    /// Their positions and pieces.
     pub places: *mut Place<T>,
     /// All pieces.
     pub pieces: *mut Piece<T>,
@@ -91,14 +94,16 @@ pub struct Copies<T> {
     pub scales: *mut T,
 }
 
-/// What a search keeps from one launch to the next.
+/// State of a search, kept from launch to launch.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Record<T> {
-    /// By packings and pairs of their copies, the roots of areas of overlap; on the diagonal, what is outside.
+    /// For each packing and pair of its copies, the square root of the area of overlap; on the
+    /// diagonal, of the outside area.
     pub overlaps: *mut T,
     /// The same pairs' weights.
     pub weights: *mut T,
-    /// The best poses of each packing: of those whose copies are apart the last, else those with the least overlap.
+    /// Best poses of each packing: the last ones with all copies apart, or otherwise those with the
+    /// least overlap.
     pub poses: *mut T,
     /// Their scales.
     pub scales: *mut T,
@@ -119,7 +124,7 @@ impl Random {
         (mixed >> 32) as u32
     }
 
-    /// Those of a seed and a number.
+    /// Random stream `number` of `seed`.
     #[inline(always)]
     fn new(seed: u64, number: u64) -> Self {
         let mut random = Random(seed ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03));
@@ -161,7 +166,7 @@ impl Random {
     }
 }
 
-/// Threads of the block, all of which do what isn't a place's.
+/// Number of threads of the block, all of which share the work that doesn't belong to a place.
 #[inline(always)]
 fn threads() -> usize {
     thread::block_dim_x() as usize
@@ -173,7 +178,7 @@ fn parts() -> usize {
     threads() / PLACES as usize
 }
 
-/// A place for a copy, and what it costs.
+/// A place for a copy, and its cost.
 #[derive(Clone, Copy)]
 struct Try<T> {
     position: Point<T>,
@@ -181,26 +186,28 @@ struct Try<T> {
     cost: T,
 }
 
-/// Numbers in shared memory for what is tried in two steps in turn, so that there is one barrier between them.
+/// Numbers in shared memory for the tries of two alternating steps, so that one barrier per step is
+/// enough.
 const COSTS: usize = (2 * MOST_PARTS * PLACES) as usize;
 const TRIES: usize = 6 * PLACES as usize;
 
-/// What a block's threads try.
+/// The tries of a block's threads, in shared memory.
 struct Tries<T> {
-    /// What each thread's part costs.
+    /// Cost of each thread's part.
     costs: SharedArray<T, COSTS>,
     /// x, y and theta of each place.
     places: SharedArray<T, TRIES>,
-    /// Which of the steps it is.
+    /// True in every second step.
     odd: bool,
 }
 
 impl<T: Scalar> Tries<T> {
-    /// Shows a thread's to all of the block, and gives the best of its group and of all: those given, or ones that cost
-    /// less, and of the group less than `limit`. All threads of the block come here.
+    /// Shares a thread's try with its block, and returns the best of its group and of all. A try
+    /// replaces a given one if it costs less; in the group, it must also cost less than `limit`.
+    /// All threads of the block come here.
     ///
     /// # Safety
-    /// It is the block's alone, whose threads are whole [`PLACES`].
+    /// Only this block uses it, and its number of threads is a multiple of [`PLACES`].
     #[inline(always)]
     unsafe fn exchange(&mut self, own: Try<T>, (mut best, mut chosen): (Try<T>, Try<T>), limit: T) -> (Try<T>, Try<T>) {
         let thread = thread::thread_idx_x() as usize;
@@ -254,7 +261,8 @@ struct Own<'a, T> {
 }
 
 impl<T: Scalar> Own<'_, T> {
-    /// A position moved inside, for a copy at this angle, and how far it then still is outside.
+    /// Moves a position inside, for a copy at this angle. Returns it with the depth by which it is
+    /// still outside.
     ///
     /// # Safety
     /// The shape's quads are there.
@@ -287,7 +295,7 @@ impl<T: Scalar> Own<'_, T> {
         (position, worst)
     }
 
-    /// The root of the area that a copy at this place has in common with copy `other`.
+    /// Square root of the area that a copy at this place has in common with copy `other`.
     ///
     /// # Safety
     /// The copies, shapes and quads are there, and nobody changes that copy.
@@ -332,14 +340,15 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// What a copy that sticks out so far counts as having outside.
+    /// Square root of the outside area that a copy with this depth counts as having.
     #[inline(always)]
     fn outside(shape: &ShapeSpan<T>, depth: T) -> T {
         math::sqrt(depth * shape.radius)
     }
 
-    /// Moves a place for copy `own` inside, and says what it costs among every so many of the others, from `part` on, or a
-    /// number that is `limit` or more.
+    /// Moves a place for copy `own` inside, and returns its cost among the copies of `part`: every
+    /// [`parts`]-th of the others. The cost may be any number of at least `limit` if it reaches
+    /// that.
     ///
     /// # Safety
     /// As of [`overlap`](Self::overlap), of all copies.
@@ -367,8 +376,8 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// The best of all places that are tried for copy `own`, which is `there`. All threads of the block come here, after a
-    /// barrier.
+    /// Returns the best of all places tried for copy `own`, which is `there`. All threads of the
+    /// block come here, after a barrier.
     ///
     /// # Safety
     /// As of [`overlap`](Self::overlap), of all copies, and of [`Tries::exchange`].
@@ -450,8 +459,8 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// What copy `own` has in common with each other, and how far it is outside, into the table. All threads of the block
-    /// come here; barriers before and after.
+    /// Writes the overlap of copy `own` with the others from `from` on, and its outside area, to
+    /// the table. All threads of the block come here; barriers before and after.
     ///
     /// # Safety
     /// As of [`overlap`](Self::overlap), and the table has room.
@@ -487,8 +496,8 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// Moves all copies inside, and notes what each pair has in common. All threads of the block come here, after a
-    /// barrier; one follows.
+    /// Moves all copies inside, and writes the overlap of each pair to the table. All threads of
+    /// the block come here, after a barrier; another follows.
     ///
     /// # Safety
     /// As of [`overlap`](Self::overlap), and the table has room.
@@ -519,7 +528,7 @@ impl<T: Scalar> Own<'_, T> {
     /// The sum of the table. All threads of the block come here; a barrier follows.
     ///
     /// # Safety
-    /// The table is there, after a barrier, and so is the storage.
+    /// The table was written before a barrier, and the storage is free.
     #[inline(always)]
     unsafe fn total(&self, storage: Storage<T>) -> T
     where
@@ -540,7 +549,7 @@ impl<T: Scalar> Own<'_, T> {
     /// Sets all weights to 1.
     ///
     /// # Safety
-    /// The table is there; barriers before and after.
+    /// The table is valid; barriers before and after.
     #[inline(always)]
     unsafe fn forget(&self) {
         for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
@@ -549,10 +558,10 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// Weights after all copies were looked at.
+    /// Updates the weights after a round.
     ///
     /// # Safety
-    /// The tables are there, after a barrier, and so is the storage; a barrier follows.
+    /// The tables were written before a barrier, and the storage is free; a barrier follows.
     #[inline(always)]
     unsafe fn weigh(&self, storage: Storage<T>)
     where
@@ -580,9 +589,9 @@ impl<T: Scalar> Own<'_, T> {
     }
 }
 
-/// Looks at each copy of every packing `rounds` times, and moves those that overlap others. With `fresh`, what the record
-/// has is overwritten; else the search goes on.
-/// A block for each packing. Poses and scales are then wherever the search has come to; the record has the best.
+/// Looks at each copy of every packing `rounds` times, and moves those that overlap others. With
+/// `fresh`, the record is overwritten; otherwise the search continues from it. One block per
+/// packing. Afterwards, poses and scales are the search's last ones, and the record has the best.
 ///
 /// # Safety
 /// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale and a factor for
@@ -605,9 +614,10 @@ pub unsafe fn separate<T: Scalar>(
     let storage = shared_array![T; STORAGE];
     let mut tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x());
-    // SAFETY: the arrays fit each other (this kernel's contract). A packing is its block's alone, of which threads write
-    // a copy, or a pair, between barriers after which others read it. All that decides where threads go is the same for
-    // all of the block: sums, places that were chosen from shared memory, and numbers of `common`.
+    // SAFETY: the arrays fit each other (this kernel's contract). Only this block uses its packing;
+    // a barrier stands between a thread's writes of a copy or a pair and other threads' reads.
+    // Branches around barriers depend on values that are the same for all threads: sums, places
+    // chosen from shared memory, and numbers of `common`.
     unsafe {
         let first = *packings.offsets.get_unchecked(packing) as usize;
         let count = *packings.offsets.get_unchecked(packing + 1) as usize - first;
@@ -625,7 +635,7 @@ pub unsafe fn separate<T: Scalar>(
         own.begin();
         for round in 0..=rounds {
             let total = own.total(storage);
-            // Once copies were apart, only packings of which that is so are better.
+            // Once copies were apart, a packing is better only if its copies are apart, too.
             if total == T::ZERO || total < least {
                 for number in (thread as usize..3 * count).step_by(threads()) {
                     *record.poses.add(3 * first + number) = *copies.poses.add(3 * first + number);

@@ -1,4 +1,4 @@
-//! Phase one: every pose's pieces are turned and bounded once, whatever number of other poses they meet.
+//! Phase one: turns and bounds the pieces of each pose, once for all poses that they meet.
 
 use super::{
     Scalar,
@@ -7,7 +7,7 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// What poses are made of.
+/// Poses and their shapes, the input of phase one.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Source<'a, T> {
     /// x, y, theta for each pose, in the caller's order.
@@ -42,7 +42,7 @@ impl<T: Scalar> Source<'_, T> {
     /// There is such a pose, and its shape.
     #[inline(always)]
     pub unsafe fn shape(&self, pose: u32) -> ShapeSpan<T> {
-        // SAFETY: there is such a pose, with a shape that is there (this function's contract).
+        // SAFETY: the pose and its shape exist (this function's contract).
         unsafe {
             let shape = if self.shape_of.is_empty() { 0 } else { *self.shape_of.get_unchecked(pose as usize) };
             *self.shapes.get_unchecked(shape as usize)
@@ -56,7 +56,8 @@ pub fn turn<T: Scalar>(vector: Point<T>, (sine, cosine): (T, T)) -> Point<T> {
     Point::new(math::mul_add(cosine, vector.x, -(sine * vector.y)), math::mul_add(sine, vector.x, cosine * vector.y))
 }
 
-/// The pose's enclosing circle, with what rounding may have moved its centre by; its angle is left to the caller.
+/// Returns the pose's enclosing circle, enlarged by a bound on the rounding of its centre. The
+/// caller sets its angle.
 #[inline(always)]
 pub fn circle<T: Scalar>(position: Point<T>, rotation: (T, T), shape: &ShapeSpan<T>) -> Circle<T> {
     let center = position.plus(turn(shape.center, rotation));
@@ -64,7 +65,8 @@ pub fn circle<T: Scalar>(position: Point<T>, rotation: (T, T), shape: &ShapeSpan
     Circle { center, radius: shape.radius + slack, angle: T::ZERO }
 }
 
-/// The quad, turned, and its bounds. No corner is further than `extent` from the shape's origin.
+/// Returns the turned quad and its bounds. No corner is further than `extent` from the shape's
+/// origin.
 #[inline(always)]
 pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T), extent: T) -> Piece<T> {
     let [a, b, c, d] = quad;
@@ -84,13 +86,14 @@ pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T), extent: T) -> Pie
     }
 }
 
-/// How far from the origin of its coordinates a shape reaches, at most.
+/// Upper bound on the distance of a shape's points from its origin.
 #[inline(always)]
 pub fn extent<T: Scalar>(shape: &ShapeSpan<T>) -> T {
     math::abs(shape.center.x) + math::abs(shape.center.y) + shape.radius
 }
 
-/// How many of each lattice vector take the origin's cell of the lattice to that of `center`, and the vector that does.
+/// Returns the multiples of both lattice vectors that lead from the origin's cell of the lattice to
+/// that of `center`, and their sum.
 #[inline(always)]
 pub fn image<T: Scalar>(center: Point<T>, frame: &Frame<T>) -> ([i32; 2], Point<T>) {
     let from_origin = center.minus(frame.origin);
@@ -106,36 +109,38 @@ fn of_half_turn<T: Scalar>(theta: T) -> T {
     turns - math::floor(turns)
 }
 
-/// What phase one writes.
+/// Outputs of phase one.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Outputs<T> {
     /// Each row's enclosing circle.
     pub circles: *mut Circle<T>,
-    /// Where each row is.
+    /// Each row's position and pieces.
     pub places: *mut Place<T>,
     /// Each row's nudge.
     pub nudges: *mut Point<T>,
     /// All pieces.
     pub pieces: *mut Piece<T>,
-    /// By pose, the lattice vectors that were taken off.
+    /// By pose, the multiples of lattice vectors that were subtracted.
     pub wraps: *mut I32x2,
-    /// Areas that are cleared.
+    /// Areas to clear.
     pub areas: *mut T,
-    /// Gradients that are cleared.
+    /// Gradients to clear.
     pub gradients: *mut T,
 }
 
 /// Threads of a block.
 pub const THREADS: u32 = 128;
 
-/// Brings the block's pieces, one a thread, to consecutive places of global memory, from `first` on. Threads that wrote
-/// their own would each be at another line of memory at every store.
+/// Writes the block's pieces, one per thread, to consecutive places of global memory from `first`
+/// on. If each thread wrote its own piece, every store would touch one cache line per thread.
 ///
 /// # Safety
-/// All threads of the block come here; there are places for as many pieces as `count` says, the first threads'.
+/// All threads of the block come here; `first` has room for the pieces of the first `count`
+/// threads.
 #[inline(always)]
 unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4, first: *mut Piece<T>, count: u32) {
-    // Of 16 bytes each. A piece's are turned by its number, so that neither writes nor reads meet in a bank.
+    // Number of 16-byte chunks per piece. They are rotated by the piece's number, so that there are
+    // no bank conflicts.
     let chunks = (size_of::<Piece<T>>() / 16) as u32;
     let at = |piece: u32, chunk: u32| (piece * 8 + (chunk ^ piece & 7)) as usize;
     let thread = thread::thread_idx_x();
@@ -159,8 +164,9 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
     }
 }
 
-/// How many pieces each row has, whose pose is `order[row]`, over a grid of any size. Their prefix sums say where each
-/// row's pieces start: those of neighbours lie together.
+/// Counts the pieces of each row, whose pose is `order[row]`, with a grid of any size. An exclusive
+/// scan of the counts gives the start of each row's pieces, so that those of neighbours lie
+/// together.
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub fn piece_counts<T: Scalar>(order: &[u32], shape_of: &[u32], shapes: &[ShapeSpan<T>], mut counts: DisjointSlice<u32>) {
     for (row, count) in counts.grid_stride_mut() {
@@ -168,14 +174,15 @@ pub fn piece_counts<T: Scalar>(order: &[u32], shape_of: &[u32], shapes: &[ShapeS
     }
 }
 
-/// Phase one. Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where the source's
-/// `first_piece` is empty, as there is but one shape, for each piece of each. With a lattice, poses are brought into
-/// its cell, `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else
-/// `packing_of` is empty. Sets to zero what `clear` says of areas and gradients.
+/// Phase one. Row r is pose `order[r]`. Blocks have [`THREADS`] threads: one per row, or, if the
+/// source's `first_piece` is empty because there is one shape, one per piece of each row. With a
+/// lattice, poses are moved into its cell, `packing_of` has each pose's packing, and `wraps` gets
+/// the multiples of lattice vectors that were subtracted; otherwise `packing_of` is empty. Areas
+/// and gradients are cleared as `clear` says.
 ///
 /// # Safety
-/// There are poses, shapes, packings and pieces as the arrays say, and room for a circle, a place and a nudge for each
-/// row, and for a pair of wraps for each pose, and for what is to be cleared.
+/// Poses, shapes, packings and pieces are valid. There is room for a circle, a place and a nudge
+/// per row, for a pair of wraps per pose, and for the numbers to be cleared.
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn transform<T: Scalar>(
     source: Source<'_, T>,
@@ -187,7 +194,7 @@ pub unsafe fn transform<T: Scalar>(
 ) {
     let shared = shared_array![U32x4; 8 * THREADS as usize].as_mut_ptr();
     let thread = thread::index_1d();
-    // Of one shape each piece has a thread; of several, each pose.
+    // One thread per piece if there is one shape, otherwise one per pose.
     let together = source.first_piece.is_empty();
     // SAFETY: the arrays fit each other (this kernel's contract); each thread writes what is its row's, and its pose's
     // pieces.

@@ -1,7 +1,8 @@
-//! Where no uniform grid fits: a tree of boxes over poses in the order of a space-filling curve.
+//! Orders poses along a space-filling curve, and builds a tree of boxes over them, for packings
+//! that no uniform grid fits.
 //!
-//! A grid's cells are as wide as the scene's extent makes them. What a tree costs depends on neighbours alone, whatever
-//! the distances between clusters, and the sizes of shapes.
+//! The width of a grid's cells grows with the extent of the scene. The cost of a tree depends on
+//! neighbours only, not on the distances between clusters or the sizes of shapes.
 //!
 //! 1. *Marks*: of each packing, up to [`MARKS`] positions in both directions, taken from poses and put in order.
 //! 2. *Keys*: positions become whole numbers that grow with them, at most by one for each [`Order::unit`] of length,
@@ -9,8 +10,7 @@
 //!    take none; poses are sorted by packing, class of size, and place along the Hilbert curve through these numbers.
 //! 3. *Boxes*: around each [`LEAF`] consecutive circles, and each [`FAN`] boxes of one level.
 //!
-//! Keys decide how small boxes are, not what is found: poses of equal keys, in the worst case all, are merely not told
-//! apart.
+//! Keys affect the size of boxes, not the result: poses of equal keys are in arbitrary order.
 //!
 //! Sources: I. Kamel and C. Faloutsos, *On packing R-trees*, CIKM 1993.
 
@@ -29,27 +29,27 @@ use cuda_std::prelude::*;
 
 /// The most marks of a packing in one direction, each found by a thread.
 pub const MARKS: u32 = 1024;
-/// What is beyond the marks at either end is taken to reach as far as so many marks there.
+/// Number of marks at either end whose extent is taken for that of the poses beyond.
 const END_MARKS: u32 = 4;
-/// How poses are put in order.
+/// Parameters of the order of poses.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Order<'a> {
     /// Each pose's packing.
     pub packing_of: &'a [u32],
-    /// Where each packing's poses start, and the end.
+    /// Start of each packing's poses, and the end of the last.
     pub offsets: &'a [u32],
-    /// Where each packing's marks in one direction start, and the end.
+    /// Start of each packing's marks in one direction, and the end of the last.
     pub mark_offsets: &'a [u32],
     /// The least length that numbers tell apart; the smallest shape's radius.
     pub unit: f64,
-    /// The bits of a key that are for the class of size.
+    /// Number of a key's bits for the class of size.
     pub class_bits: u32,
-    /// Those for either direction.
+    /// Number of a key's bits for each direction.
     pub axis_bits: u32,
 }
 
 impl Order<'_> {
-    /// Between two marks, numbers grow by so much at most, where there are `marks`.
+    /// Largest growth of numbers between two of `marks` marks.
     #[inline(always)]
     fn most<T: Scalar>(&self, marks: u32) -> T {
         T::from_u32(1 << self.axis_bits) / T::from_u32(marks + 1)
@@ -99,7 +99,7 @@ where
             let pose = from + thread.wrapping_mul(0x9e37_79b9) % (to - from);
             let (center, _) = place_of(&source, pose, frames.get_unchecked(packing));
             let at = if upright == 0 { center.x } else { center.y };
-            // What is no number counts as 0.
+            // NaN and infinities count as 0.
             mine = if math::abs(at) < T::INFINITY { at } else { T::ZERO };
             taken.write(own, mine);
         }
@@ -123,7 +123,7 @@ where
         }
         let before = Block::new(shared_array![T; STORAGE]).exclusive_scan(width, Sum).prefix;
         if thread < count {
-            // What is below the first mark has room, too.
+            // There is room below the first mark, too.
             *marks.add((2 * first + upright * count + thread) as usize) = Mark { at: mine, number: most + before };
         }
     }
@@ -138,7 +138,7 @@ unsafe fn number<T: Scalar>(at: T, marks: *const Mark<T>, count: u32, order: &Or
     let (unit, most): (T, T) = (T::from_f64(order.unit), order.most(count));
     // SAFETY: from here on, indices are below `count`.
     unsafe {
-        // How many marks are not above it.
+        // Number of marks that are not above it.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low.midpoint(high);
@@ -149,7 +149,7 @@ unsafe fn number<T: Scalar>(at: T, marks: *const Mark<T>, count: u32, order: &Or
             }
         }
         let mark = |index: u32| *marks.add(index as usize);
-        // How much of length a number stands for, where so much is to have room.
+        // Length per number, if this length is to have room.
         let unit_for = |length: T| math::max(unit, length / most);
         let end = END_MARKS.min(count - 1);
         let number = if low == 0 {

@@ -1,4 +1,5 @@
-//! Which poses may overlap a given one: those in the cells around it, or in the leaves of a tree that meet it.
+//! Finds the poses that may overlap a given one, in the cells around it, or in the leaves of a tree
+//! that meet it.
 
 use super::{
     Scalar,
@@ -8,12 +9,12 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// Candidates that are consecutive in order, and the images of theirs that are meant.
+/// Consecutive candidates, and their image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first.
+    /// Index of the first candidate.
     pub start: u32,
-    /// How many.
+    /// Number of candidates.
     pub len: u32,
     /// The image, in lattice vectors from the candidates.
     pub shift: [i32; 2],
@@ -42,7 +43,7 @@ impl<T: Scalar> Frame<T> {
         self.lattice[0].times(T::from_i32(m)).plus(self.lattice[1].times(T::from_i32(n)))
     }
 
-    /// How many [`Run`]s there are for a row.
+    /// Number of [`Run`]s per row.
     #[inline(always)]
     pub fn runs(&self) -> u32 {
         let rows = 2 * self.reach[1] + 1;
@@ -106,8 +107,8 @@ impl<T: Scalar> Frame<T> {
     }
 }
 
-/// The first candidate of a row whose later poses are its candidates; of its own images, one of each two that are
-/// opposite.
+/// Returns the first candidate of a row whose candidates are the poses after it. Of two opposite
+/// images of the row itself, one is a candidate.
 #[inline(always)]
 fn first_later(row: u32, shift: [i32; 2]) -> u32 {
     let own = shift[0] > 0 || (shift[0] == 0 && shift[1] > 0);
@@ -120,7 +121,8 @@ pub fn leaves_of((first, end): (u32, u32)) -> (u32, u32) {
     (first / LEAF, end.div_ceil(LEAF))
 }
 
-/// Those of a leaf's poses that are candidates of a row, of the packing's from `first` to `end`.
+/// Returns the run of a leaf's poses that are candidates of a row, among the packing's from `first`
+/// to `end`.
 #[inline(always)]
 pub fn run_of_leaf(leaf: u32, row: u32, (first, end): (u32, u32), shift: [i32; 2], mode: Mode) -> Run {
     let mut start = first.max(leaf * LEAF);
@@ -140,14 +142,14 @@ pub struct Runs<'a, T> {
     row: u32,
     circle: Circle<T>,
     cell: [i32; 2],
-    /// Of the run; in a tree, of the image.
+    /// Number of the run; with a tree, of the image.
     number: u32,
     /// The level and the index of the box to look at next.
     at: (u32, u32),
 }
 
 impl<'a, T: Scalar> Runs<'a, T> {
-    /// Those of a row with this circle.
+    /// Runs of a row with this circle.
     ///
     /// # Safety
     /// `starts` and the tree, if there is one, are of the frame's cells, and stay as they are.
@@ -193,15 +195,15 @@ impl<T: Scalar> Iterator for Runs<'_, T> {
     }
 }
 
-/// Whether a pose and the image of another may overlap.
+/// Returns whether a pose and the image of another may overlap: whether their circles do.
 #[inline(always)]
 pub fn near<T: Scalar>(row: &Circle<T>, candidate: &Circle<T>, shift: Point<T>) -> bool {
     let reach = row.radius + candidate.radius;
     candidate.center.plus(shift).minus(row.center).square() < reach * reach
 }
 
-/// By what the candidate of a pair is moved to look at derivatives: the same for a pair whichever of the two is the
-/// row.
+/// Returns the vector by which the candidate of a pair is moved to compute derivatives. It is the
+/// same motion whichever of the two is the row.
 ///
 /// # Safety
 /// The lists have these poses.

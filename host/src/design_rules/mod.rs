@@ -2,14 +2,21 @@
 //! rules that tell fast ones from slow ones, after Pearson, Javeed and Devine, *Machine Learning for CUDA+MPI Design
 //! Rules* (2022).
 //!
-//! - A [`Dag`] is a program, and a [`Schedule`] one way to run it: [`schedule`] lists and counts them.
-//! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
-//!   the CPU, with ranks as threads or processes; [`external`] through somebody else's program; [`sim`] on a simulated
-//!   machine; [`Replay`] from a file of [`Runs`]. A [`Measurer`] measures each as often as its noise takes.
-//! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
-//!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
-//! - [`emit`] writes a schedule as code.
-//! - [`programs`] has some to begin with.
+//! In: a [`Dag`] of operations, and a [`Platform`] that runs it. Out: [`Runs`] (schedules with their
+//! times), rules as sentences, and the fastest schedule as code.
+//!
+//! - [`program`]: operations and their dependences, and [`programs`] that can be run.
+//! - [`schedule`]: one way to run a program. Lists and counts schedules, and writes them as code
+//!   ([`emit`]).
+//! - [`measure`]: platforms on GPUs or the CPU ([`platform`]), or in another process ([`external`]);
+//!   repeated measurements ([`Measurer`]), and files of runs.
+//! - [`sim`]: a simulated machine as a platform.
+//! - [`learn`]: a [`Model`] from runs: classes, features, a decision tree, and rules as sentences.
+//! - [`explore`]: the schedules to measure: by a [`search`], or all of them ([`Survey`]). [`study`]
+//!   judges searches by the rules that they lead to.
+//! - [`report`]: a page about runs and rules.
+//!
+//! Modules import only from those above them in this list.
 //!
 //! ```
 //! use warpsmith::design_rules::{LearnOptions, Model, Platform, TraversalTable, programs::spmv};
@@ -39,38 +46,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod accuracy;
-mod columns;
 mod error;
 pub mod explore;
-mod features;
 mod json;
-pub mod labels;
+pub mod learn;
 pub mod measure;
-mod model;
 pub mod program;
-mod replay;
 pub mod report;
-pub mod rules;
 pub mod schedule;
 pub mod sim;
 mod statistics;
-mod table;
-pub mod tree;
 
-pub use accuracy::Accuracy;
-pub use columns::BitColumns;
 pub use error::RulesError;
-pub use explore::{Answer, Survey, search, study};
-pub use features::{Feature, FeatureSet, Rule};
-pub use labels::{Class, LabelOptions, Labels};
+pub use explore::{Answer, Survey, offline, search, study};
+pub use learn::{
+    Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Replay, Rule,
+    Rules, Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
+};
 pub use measure::{
     About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
 };
-pub use model::{LearnOptions, Model};
 pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
-pub use replay::{Replay, program_of};
-pub use rules::{Rules, Ruleset};
 pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};
-pub use table::TraversalTable;
-pub use tree::{Tree, TreeOptions};

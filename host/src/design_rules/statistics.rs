@@ -26,3 +26,17 @@ pub(super) fn normals(rng: &mut ChaCha8Rng) -> [f64; 2] {
     let (radius, angle) = ((-2.0 * uniform().ln()).sqrt(), TAU * uniform());
     [radius * angle.cos(), radius * angle.sin()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_linear_between_values() {
+        for (percent, wanted) in [(0.0, 1.0), (50.0, 2.5), (90.0, 3.7), (100.0, 4.0)] {
+            let found = percentile(&[4.0, 1.0, 3.0, 2.0], percent).unwrap();
+            assert!((found - wanted).abs() < 1e-15 * wanted, "{percent}: {found}");
+        }
+        assert_eq!((percentile(&[7.0], 98.0), percentile(&[], 98.0)), (Some(7.0), None));
+    }
+}

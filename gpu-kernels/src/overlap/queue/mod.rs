@@ -1,8 +1,9 @@
-//! A warp for a tile of poses, for GPUs.
+//! One warp per tile of poses, for GPUs.
 //!
-//! Which poses are near, which of their pieces' bounds meet, and what these have in common: of every so many of one
-//! step, few come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in
-//! shared memory, and the next step starts when there is enough in it for all 32:
+//! The work is a funnel: few candidates are near, few pairs of their pieces have bounds that meet,
+//! and only these are intersected. So lanes don't follow their own finds to the end. They write
+//! them to a queue in shared memory, and the next step starts once the queue has work for all 32
+//! lanes:
 //!
 //! 1. *candidates*: each lane looks at one pose in the cells around a row's, or in a leaf that meets it, and queues
 //!    it if the circles meet;
@@ -11,12 +12,13 @@
 //! 3. *clips*: each lane intersects a queued pair of pieces, and queues it again, nudged, for its derivatives where
 //!    edges are near.
 //!
-//! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
-//! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up
-//! along the runs of the same row, then to the row's sum in shared memory, one run after another.
+//! The queues are emptied from behind, the last step first, so that none holds more than it has to.
+//! What a warp does depends on its tile alone, so sums that belong to rows only are bit-for-bit
+//! reproducible. Lanes' results are first added up along the runs of the same row, then to the
+//! row's sum in shared memory, one run after another.
 //!
-//! Where there is a tree, a warp that finds many more near pairs than others leaves what remains to a second launch, in
-//! which each of its rows has a warp: else all would wait for the few warps of a heap.
+//! With a tree, a warp that finds many more near pairs than others leaves its remaining work to a
+//! second launch, with one warp per row. Otherwise, all would wait for the few warps of a heap.
 
 mod steps;
 mod way;
@@ -35,7 +37,7 @@ pub use steps::MOST_PAIRS;
 use steps::{CLIPS, Candidates, Clip, Clips, LANES, NearPair, PAIRS, Pieces, Queue, SUMS, Task};
 use warp::FULL_MASK;
 
-/// Warps of a block, which have nothing to do with one another.
+/// Number of independent warps per block.
 pub const WARPS: u32 = 4;
 
 /// A warp's part of shared memory: near pairs, pairs of pieces, and the sums of each row.
@@ -49,11 +51,11 @@ fn memory_of_warp<T: Scalar>() -> (Queue<NearPair>, Queue<Clip>, *mut T) {
     unsafe { (Queue::new(pairs.at(warp * PAIRS)), Queue::new(clips.at(warp * CLIPS)), sums.at(warp * ROWS as usize * SUMS)) }
 }
 
-/// What a warp takes.
+/// The work of a warp: a tile, and the start of its way.
 #[derive(Clone, Copy)]
 struct Share {
     tile: Tile,
-    /// Where it begins, with a tree.
+    /// Start of the way through the tree, if there is one.
     way: Way,
 }
 
@@ -63,7 +65,7 @@ fn number_of_warp() -> u32 {
     thread::block_idx_x() * WARPS + warp::warp_id()
 }
 
-/// A warp for each tile, as the kernels without a tree say.
+/// Processes one tile per warp, for the kernels without a tree.
 ///
 /// # Safety
 /// As for [`area()`] and [`gradient()`].
@@ -86,8 +88,8 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     unsafe { take::<T, GRADIENT, false>(Share { tile, way: Way::new(0) }, rows, candidates, cells, mode, out, rest) }
 }
 
-/// A warp for each tile, or any number of warps for the rows of those that left something, as the kernels with a tree
-/// say.
+/// Processes one tile per warp, or the rows of tiles with remaining work by any number of warps,
+/// for the kernels with a tree.
 ///
 /// # Safety
 /// As for [`tree_area()`] and [`tree_gradient()`].
@@ -105,8 +107,9 @@ unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     Min: Identity<T>,
     Max: Identity<T>,
 {
-    // SAFETY: what is left is of tiles that exist, and their rows are those of lists and cells (this function's contract).
-    // A warp has a round of its own, which lane 0 writes between two `sync_warp`.
+    // SAFETY: remaining work belongs to tiles that exist, with rows of the lists and cells (this
+    // function's contract). A warp has a round of its own, which lane 0 writes between two
+    // `sync_warp`.
     unsafe {
         // In shared memory, as registers are few.
         let round = shared_array![u32; WARPS as usize].at(warp::warp_id() as usize);
@@ -145,7 +148,7 @@ unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     }
 }
 
-/// Takes a share. Without a tree, `rest` isn't used.
+/// Processes a share. Without a tree, `rest` isn't used.
 ///
 /// # Safety
 /// All lanes of a warp come here, with the same share, whose rows, and the way on which they are, exist. Otherwise as for
@@ -167,9 +170,9 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     let Cells { frames, starts, parallels, .. } = cells;
     let ((mut near, mut meeting, sums), out) = (memory_of_warp::<T>(), out.of(mode));
     let tile = share.tile;
-    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. `rest` has room for
-    // every tile, and each leaves something once at most. Queues don't overflow: a step that adds to one is taken only
-    // while it has less than a warp's worth.
+    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say.
+    // `rest` has room for every tile, and each leaves something once at most. Queues don't
+    // overflow: a step that adds to one is taken only while it has less than a warp's worth.
     unsafe {
         let frame = frames.get_unchecked(tile.packing as usize);
         let (periodic, tree) = (frame.periodic != 0, cells.tree());
@@ -206,11 +209,11 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     }
 }
 
-/// Areas.
+/// Computes areas.
 ///
-/// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By pose go
-/// areas and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of candidates are
-/// added where `mode` says so.
+/// Blocks have [`WARPS`] warps, one per tile. `partial` gets twice each tile's area. Areas and
+/// gradients by pose are set for rows, except in [`Mode::HALF`], in which they are added; those of
+/// candidates are added if `mode` asks for it.
 ///
 /// # Safety
 /// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
@@ -226,7 +229,7 @@ where
     unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
 }
 
-/// Areas and gradients, as [`area()`] does.
+/// Computes areas and gradients like [`area()`].
 ///
 /// # Safety
 /// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
@@ -248,8 +251,9 @@ pub unsafe fn gradient<T: Scalar>(
     unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
 }
 
-/// Areas, as [`area()`] does, where the cells have a tree. Tiles with more than [`MOST_PAIRS`] near pairs leave what
-/// remains in `rest`. Where that is taken, any number of blocks adds it, and `partial` gets nothing.
+/// Computes areas like [`area()`], with a tree. Tiles with more than [`MOST_PAIRS`] near pairs
+/// leave their remaining work in `rest`. In a launch in which that is taken, any number of blocks
+/// adds it, and nothing is written to `partial`.
 ///
 /// # Safety
 /// As for [`area()`]; there is a tree. `rest` has room for all tiles, and for a sum of each row; nothing is in it unless
@@ -272,7 +276,7 @@ pub unsafe fn tree_area<T: Scalar>(
     unsafe { run_tree::<T, false>(tiles, rows, candidates, cells, mode, out, rest) }
 }
 
-/// Areas and gradients, as [`gradient()`] and [`tree_area()`] do, where the cells have a tree.
+/// Computes areas and gradients like [`gradient()`], with a tree like [`tree_area()`].
 ///
 /// # Safety
 /// As for [`gradient()`] and [`tree_area()`].
@@ -294,14 +298,15 @@ pub unsafe fn tree_gradient<T: Scalar>(
     unsafe { run_tree::<T, true>(tiles, rows, candidates, cells, mode, out, rest) }
 }
 
-/// Adds to the tiles' sums those of the rows that they left. One block.
+/// Adds the sums of remaining rows to their tiles' sums. One block.
 ///
 /// # Safety
-/// There are tiles, and sums of theirs in `partial`; what they left in `rest` was taken.
+/// `partial` has the tiles' sums, and the remaining work in `rest` was taken.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
 pub unsafe fn add_rest<T: Scalar>(tiles: &[Tile], rest: Rest<T>, partial: *mut T) {
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: each tile that left something is there once, with a sum, and sums of its rows (this kernel's contract).
+    // SAFETY: `rest` has each tile at most once; the tile and its rows have sums (this kernel's
+    // contract).
     unsafe {
         let count = *rest.count;
         let mut place = thread;

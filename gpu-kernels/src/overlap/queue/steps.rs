@@ -1,7 +1,8 @@
 //! The three steps of a warp, with a [`Queue`] from each to the next, in shared memory.
 //!
-//! [`Candidates`] finds near pairs, [`Pieces`] the pairs of their pieces whose bounds meet, and [`Clips`] what these have
-//! in common. All lanes of a warp come to each function together, with the same arguments.
+//! [`Candidates`] finds near pairs, [`Pieces`] the pairs of their pieces whose bounds meet, and
+//! [`Clips`] what these have in common. All lanes of a warp come to each function together, with
+//! the same arguments.
 
 use super::{
     number_of_warp,
@@ -27,14 +28,14 @@ use warp::{FULL_MASK, shuffle_idx, shuffle_up};
 pub const LANES: u32 = 32;
 /// Pieces of a candidate that a lane looks at in one step.
 const PIECES: u32 = 4;
-/// Room for near pairs: less than a warp's worth, and what one step adds.
+/// Room for near pairs: less than a warp's worth, plus the pairs that one step adds.
 pub const PAIRS: usize = 3 * LANES as usize;
-/// Room for pairs of pieces, in the same way.
+/// Room for pairs of pieces, computed in the same way.
 pub const CLIPS: usize = (LANES + LANES * PIECES) as usize;
 /// Sums for each row: area, and the derivatives by x, y and theta.
 pub const SUMS: usize = 4;
-/// The near pairs after which a warp leaves the leaves that remain of its tile to others: several times as many as where
-/// poses are spread evenly without overlapping much.
+/// Number of near pairs after which a warp leaves its remaining leaves to others. It is several
+/// times the number that a tile has if poses are spread evenly without overlapping much.
 pub const MOST_PAIRS: u32 = 512;
 
 /// The row of a tile, two marks, and the lattice vectors that the candidate is moved by, in one word.
@@ -42,11 +43,11 @@ pub const MOST_PAIRS: u32 = 512;
 struct Tag(u32);
 
 impl Tag {
-    /// What is added to a shift to make it positive.
+    /// Offset that makes a shift positive.
     const BIAS: i32 = 2048;
-    /// Set where sides may be parallel, and derivatives are wanted.
+    /// Set if sides may be parallel, and derivatives are wanted.
     const PARALLEL: u32 = 0x40;
-    /// Set where the candidate is nudged.
+    /// Set if the candidate is nudged.
     const NUDGED: u32 = 0x80;
 
     #[inline(always)]
@@ -72,7 +73,8 @@ fn rank(mask: u32) -> u32 {
     (mask & warp::lane_mask_lt()).count_ones()
 }
 
-/// The first lane whose `end` is greater than `number`, where ends ascend; the last, if none is.
+/// Returns the first lane whose `end` is greater than `number`, or the last lane if no end is. Ends
+/// ascend.
 #[inline(always)]
 fn owner(number: u32, end: u32) -> u32 {
     let mut owner = 0;
@@ -86,14 +88,14 @@ fn owner(number: u32, end: u32) -> u32 {
     owner
 }
 
-/// What a warp works on: the rows of a tile, and their candidates.
+/// The rows of a warp's tile, and their candidates.
 #[derive(Clone, Copy)]
 pub struct Task<'a, T> {
     pub tile: Tile,
     pub rows: List<T>,
     pub candidates: List<T>,
     pub frame: &'a Frame<T>,
-    /// Whether there is a lattice.
+    /// True if there is a lattice.
     pub periodic: bool,
     pub starts: *const u32,
     pub parallels: *const u32,
@@ -122,7 +124,8 @@ impl<E> Queue<E> {
         Queue { entries, count: 0 }
     }
 
-    /// Takes up to one entry per lane: how many. Lane i's is then the one [`at`](Self::at) the new count plus i.
+    /// Takes up to one entry per lane, and returns their number. Lane i's entry is then
+    /// [`at`](Self::at) the new count plus i.
     #[inline(always)]
     fn take(&mut self) -> u32 {
         let taken = self.count.min(LANES);
@@ -130,24 +133,25 @@ impl<E> Queue<E> {
         taken
     }
 
-    /// Where an entry is.
+    /// Returns the address of an entry.
     ///
     /// # Safety
-    /// The queue has room for so many.
+    /// The index is within the queue's room.
     #[inline(always)]
     unsafe fn at(&self, index: u32) -> *mut E {
         // SAFETY: there is room for this entry (this function's contract).
         unsafe { self.entries.add(index as usize) }
     }
 
-    /// Adds the entries of those lanes that have one, which `lanes` says of all.
+    /// Adds the entries of all lanes that `has` one; `lanes` is their mask.
     ///
     /// # Safety
     /// The queue has room for all of them, and nobody still reads what was there.
     #[inline(always)]
     unsafe fn add(&mut self, has: bool, lanes: u32, entry: E) {
         if has {
-            // SAFETY: there is room (this function's contract), and each lane has a place of its own.
+            // SAFETY: there is room (this function's contract), and each lane has a place of its
+            // own.
             unsafe { *self.at(self.count + rank(lanes)) = entry };
         }
         self.count += lanes.count_ones();
@@ -168,19 +172,21 @@ pub struct Candidates<T> {
     /// The row's slot.
     slot: u32,
     shift: [i32; 2],
-    /// The candidates' number less their place among those of all runs under way, and where they end there.
+    /// Index of the run's first candidate minus its index among the candidates of all runs under
+    /// way, and the end of the run there.
     base: u32,
     run_end: u32,
     /// The next of the candidates of all runs under way, and how many there are.
     at: u32,
     count: u32,
-    /// With a tree, the box around the tile, and the way to its leaves, each of which has a run for each row.
+    /// With a tree, the box around the tile, and the way through its leaves; each leaf has a run
+    /// per row.
     walk: Walk<T>,
     walked: bool,
 }
 
 impl<T: Scalar> Candidates<T> {
-    /// At the first run, or with a tree on the way.
+    /// Starts at the first run, or, with a tree, on the way.
     ///
     /// # Safety
     /// The tile's rows are there.
@@ -196,8 +202,8 @@ impl<T: Scalar> Candidates<T> {
         let walk = Walk::<T>::of_warp();
         if TREE {
             let mut own = Extent::empty();
-            // SAFETY: the tile's rows are there (this function's contract). The warp's memory is written by one lane, before
-            // a `sync_warp`.
+            // SAFETY: the tile's rows are there (this function's contract). The warp's memory is
+            // written by one lane, before a `sync_warp`.
             unsafe {
                 if lane < task.tile.count {
                     own = Extent::around(&*task.rows.circles.add(task.row(lane) as usize));
@@ -215,20 +221,20 @@ impl<T: Scalar> Candidates<T> {
         Candidates { runs, run_count, next_run, slot, shift, base, run_end, at, count, walk, walked: false }
     }
 
-    /// Whether no candidate under way is left.
+    /// Returns whether all candidates under way were looked at.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.at >= self.count
     }
 
-    /// Whether no candidate is left at all.
+    /// Returns whether all candidates were looked at.
     #[inline(always)]
     pub fn is_exhausted<const TREE: bool>(&self) -> bool {
         self.is_empty() && if TREE { self.walked } else { self.next_run >= self.run_count }
     }
 
-    /// Looks at two candidates per lane, so that what one waits for doesn't hold up the other, and queues those that are
-    /// near.
+    /// Looks at two candidates per lane, and queues those that are near. With two, the wait for one
+    /// overlaps with the other.
     ///
     /// # Safety
     /// Rows and candidates are those of the cells; the queue has less than a warp's worth.
@@ -259,7 +265,8 @@ impl<T: Scalar> Candidates<T> {
         self.at += 2 * LANES;
         let mut queue = |(hit, tag, candidate): (bool, Tag, u32)| {
             let hits = warp::ballot(FULL_MASK, hit);
-            // SAFETY: the queue has room for two warps' worth (this function's contract). One lane counts.
+            // SAFETY: the queue has room for two warps' worth (this function's contract). One lane
+            // counts.
             unsafe {
                 pairs.add(hit, hits, U32x2::new(tag.0, candidate));
                 if TREE && lane == 0 {
@@ -271,18 +278,20 @@ impl<T: Scalar> Candidates<T> {
         queue(second);
     }
 
-    /// Goes on to the next leaf that meets the tile, of which each row that meets it has a run; or leaves what remains of
-    /// the tile to others, where it has met more pairs than a warp should have.
+    /// Starts the next leaf that meets the tile: each row that meets the leaf gets a run. If the
+    /// tile has more than [`MOST_PAIRS`] near pairs, leaves the remaining leaves to others instead.
     ///
     /// # Safety
-    /// The tree is of the cells, of which each packing is one, and the tile's rows are there. `rest` has room for the tile.
+    /// The tree belongs to the cells, each packing is one cell, and the tile's rows are valid.
+    /// `rest` has room for the tile.
     #[inline(always)]
     pub unsafe fn next_leaf(&mut self, task: &Task<'_, T>, rest: &Rest<T>) {
         let Task { tile, frame, starts, tree, mode, .. } = *task;
         let (lane, walk) = (warp::lane_id(), self.walk);
         warp::sync_warp(FULL_MASK);
-        // SAFETY: the tree and rows are there, and `rest` has room, as a tile leaves something once at most (this function's
-        // contract). Lanes read the warp's memory between two `sync_warp`, and one writes it after the second.
+        // SAFETY: the tree and rows are valid, and `rest` has room, since a tile is left at most
+        // once (this function's contract). Lanes read the warp's memory between two `sync_warp`,
+        // and one writes it after the second.
         unsafe {
             let (mut way, met) = (*walk.way, *walk.met);
             if met > MOST_PAIRS && tile.count > 1 {
@@ -322,7 +331,7 @@ impl<T: Scalar> Candidates<T> {
         }
     }
 
-    /// Goes on to the next runs of cells.
+    /// Starts the next runs of cells.
     ///
     /// # Safety
     /// The cells and the tile's rows are there.
@@ -344,7 +353,7 @@ impl<T: Scalar> Candidates<T> {
         self.start(run);
     }
 
-    /// Puts each lane's run under way.
+    /// Starts each lane's run.
     #[inline(always)]
     fn start(&mut self, run: Run) {
         self.shift = run.shift;
@@ -354,8 +363,8 @@ impl<T: Scalar> Candidates<T> {
     }
 }
 
-/// Step 2: near pairs, one per lane, whose pieces are looked at. A pair has an *item* for each of the row's pieces and
-/// each four of the candidate's.
+/// Step 2: near pairs, one per lane, whose pieces are looked at. A pair has an *item* for each of
+/// the row's pieces and each four of the candidate's.
 pub struct Pieces {
     pair: NearPair,
     /// The pair's items, and where they end among those of all lanes.
@@ -373,7 +382,7 @@ impl Pieces {
         Pieces { pair: U32x2::new(0, 0), pair_items: 0, pair_end: 0, item: 0, count: 0 }
     }
 
-    /// Whether no item is left.
+    /// Returns whether all items were looked at.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.item >= self.count
@@ -391,8 +400,8 @@ impl Pieces {
         warp::sync_warp(FULL_MASK);
         self.pair_items = 0;
         if lane < count {
-            // SAFETY: lanes that wrote the pairs have come to `sync_warp`; rows and candidates are there (this function's
-            // contract).
+            // SAFETY: lanes that wrote the pairs have come to `sync_warp`; rows and candidates are
+            // there (this function's contract).
             unsafe {
                 self.pair = *pairs.at(pairs.count + lane);
                 let (row, candidate) = (task.row(Tag(self.pair.x).slot()) as usize, self.pair.y as usize);
@@ -414,7 +423,8 @@ impl Pieces {
     /// Looks at an item per lane, and queues the pairs of pieces whose bounds meet.
     ///
     /// # Safety
-    /// Rows, candidates and their pieces are there; the queue has less than a warp's worth, and nobody reads it.
+    /// Rows, candidates and their pieces are there; the queue has less than a warp's worth, and
+    /// nobody reads it.
     #[inline(always)]
     pub unsafe fn look<T: Scalar>(&mut self, task: &Task<'_, T>, clips: &mut Queue<Clip>) {
         let Task { rows, candidates, frame, .. } = *task;
@@ -462,7 +472,7 @@ impl Pieces {
     }
 }
 
-/// Step 3: the sums of what pairs of pieces have in common.
+/// Step 3: the sums of the intersections of pairs of pieces.
 pub struct Clips<T> {
     /// The lane's, of doubled areas.
     pub twice_area: T,
@@ -471,7 +481,7 @@ pub struct Clips<T> {
 }
 
 impl<T: Scalar> Clips<T> {
-    /// Whether sums for each row are wanted.
+    /// Returns whether sums per row are wanted.
     #[inline(always)]
     fn has_rows<const GRADIENT: bool>(mode: Mode) -> bool {
         GRADIENT || mode.has(Mode::PER_POSE)
@@ -493,11 +503,12 @@ impl<T: Scalar> Clips<T> {
         Clips { twice_area: T::ZERO, by_row }
     }
 
-    /// Takes queued pairs of pieces, up to one per lane, and intersects them. Those near whose edges are, are queued again,
-    /// nudged, for their derivatives.
+    /// Takes queued pairs of pieces, up to one per lane, and intersects them. Pairs with near edges
+    /// are queued again, nudged, for their derivatives.
     ///
     /// # Safety
-    /// The pairs' rows, candidates and pieces are there, and room in `out` for what `mode` asks for.
+    /// The pairs' rows, candidates and pieces are valid, and `out` has room for the results that
+    /// `mode` asks for.
     #[inline(always)]
     pub unsafe fn intersect<const GRADIENT: bool>(&mut self, task: &Task<'_, T>, clips: &mut Queue<Clip>, out: &Sums<T>) {
         let Task { rows, candidates, frame, mode, .. } = *task;
@@ -507,9 +518,9 @@ impl<T: Scalar> Clips<T> {
         let mut values = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
         let mut tag = Tag(0x3f);
         let mut again = false;
-        // SAFETY: lanes that wrote the pairs have come to `sync_warp`, and those that read them come to another before any
-        // writes there again; what pairs name is there, and results have room (this function's contract), to which others
-        // add by atomics alone.
+        // SAFETY: a `sync_warp` stands between writing the pairs and reading them, and another
+        // before their places are written again. Rows, candidates and pieces are valid, and results
+        // have room (this function's contract); other threads change them by atomics only.
         unsafe {
             if lane < count {
                 let clip = *clips.at(clips.count + lane);
@@ -574,10 +585,11 @@ impl<T: Scalar> Clips<T> {
         warp::sync_warp(FULL_MASK);
     }
 
-    /// Brings the rows' sums to their poses: sets them, or adds them where others do, too, or the tile's warp did.
+    /// Writes the rows' sums to their poses. They are added if other warps add to the same poses,
+    /// or if the tile's warp has already written its sums (`begun`).
     ///
     /// # Safety
-    /// The tile's rows are there, and room in `out` for what `mode` asks for.
+    /// The tile's rows are valid, and `out` has room for the results that `mode` asks for.
     #[inline(always)]
     pub unsafe fn write<const GRADIENT: bool>(&self, task: &Task<'_, T>, begun: bool, out: &Sums<T>) {
         let (lane, mode) = (warp::lane_id(), task.mode);
@@ -585,7 +597,8 @@ impl<T: Scalar> Clips<T> {
             return;
         }
         let shared = mode.has(Mode::HALF);
-        // SAFETY: the row's pose has room (this function's contract), to which others add by atomics alone, in this mode.
+        // SAFETY: the row's pose has room (this function's contract); if other warps add to it, all
+        // do so by atomics.
         unsafe {
             let pose = *task.rows.order.add(task.row(lane) as usize) as usize;
             let sums = self.by_row.add(lane as usize * SUMS);
@@ -611,7 +624,7 @@ impl<T: Scalar> Clips<T> {
     }
 }
 
-/// Adds each lane's `values`, `count` lanes of them, to the row's that `slot` says.
+/// Adds the `values` of the first `count` lanes to the sums of each lane's `slot`.
 ///
 /// # Safety
 /// All lanes come here; `sums` has room for the slots.

@@ -1,4 +1,5 @@
-//! A warp's way through a tree: all lanes go together, from leaf to leaf, each with a row of its own.
+//! A warp's way through a tree: all lanes go together, from leaf to leaf, each with a row of its
+//! own.
 
 use super::WARPS;
 use crate::{
@@ -17,17 +18,18 @@ use cuda_std::prelude::*;
 use warp::FULL_MASK;
 
 impl Way {
-    /// Where it begins.
+    /// Starts above the root.
     #[inline(always)]
     pub fn new(depth: u32) -> Self {
         Way { image: 0, level: depth + 1, index: 0, rest: 1 }
     }
 
-    /// The next leaf that meets a lane's `own` box and is from the first to the end of `leaves`, and whether this lane's
-    /// is met. `extent` is the box around all of them. At the end of the image's leaves, none.
+    /// Returns the next of `leaves` that meets the `own` box of a lane, and whether it meets this
+    /// lane's; or `None` at the end of the image's leaves. `extent` is the box around all lanes'
+    /// boxes.
     ///
     /// # Safety
-    /// All lanes come here, with the same arguments but for `own`. The tree is there.
+    /// All lanes come here, with the same arguments except `own`. The tree's boxes are valid.
     #[inline(always)]
     pub unsafe fn next<T: Scalar>(
         &mut self,
@@ -52,9 +54,10 @@ impl Way {
             }
             let child = self.index * FAN + self.rest.trailing_zeros();
             self.rest &= self.rest - 1;
-            // Rows may be far apart, where the curve that orders them leaps: much of what is in the box around them is
-            // near none.
-            // SAFETY: the tree is there (this function's contract), and this level is above the leaves'.
+            // Rows may be far apart if the curve that orders them leaps. Then most of the box
+            // around them is near no row.
+            // SAFETY: the boxes are valid (this function's contract), and this level is above the
+            // leaves'.
             let meets = unsafe { tree.meets(self.level - 1, child, leaves, own) };
             if warp::ballot(FULL_MASK, meets) == 0 {
                 continue;
@@ -63,24 +66,24 @@ impl Way {
                 return Some((child, meets));
             }
             (self.level, self.index) = (self.level - 1, child);
-            // SAFETY: all lanes are here, and the tree is there (this function's contract).
+            // SAFETY: all lanes are here, and the boxes are valid (this function's contract).
             self.rest = unsafe { self.children(tree, leaves, extent) };
         }
     }
 
-    /// Which boxes in this one meet `extent`.
+    /// Returns the mask of the boxes in this one that meet `extent`.
     ///
     /// # Safety
     /// As for [`next`](Self::next).
     #[inline(always)]
     unsafe fn children<T: Scalar>(&self, tree: Tree<T>, leaves: (u32, u32), extent: &Extent<T>) -> u32 {
         let child = self.index * FAN + warp::lane_id();
-        // SAFETY: the tree is there, and this level is above the leaves'.
+        // SAFETY: the boxes are valid, and this level is above the leaves'.
         warp::ballot(FULL_MASK, unsafe { tree.meets(self.level - 1, child, leaves, extent) })
     }
 }
 
-/// The box around what lanes have.
+/// Returns the box around all lanes' boxes.
 #[inline(always)]
 pub fn extent_of_warp<T: Scalar>(extent: Extent<T>) -> Extent<T>
 where
@@ -94,14 +97,14 @@ where
     }
 }
 
-/// What a warp keeps in shared memory on its way through a tree, as registers are few.
+/// A warp's position on its way through a tree. It is in shared memory, as registers are scarce.
 #[derive(Clone, Copy)]
 pub struct Walk<T> {
     /// The box around the tile.
     pub extent: *mut Extent<T>,
-    /// How far it has come.
+    /// The position.
     pub way: *mut Way,
-    /// How many near pairs it has met.
+    /// Number of near pairs found.
     pub met: *mut u32,
 }
 

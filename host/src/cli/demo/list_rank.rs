@@ -1,13 +1,11 @@
 //! The demonstration of list ranking.
 
-use std::time::Instant;
-
 use warpsmith::{
     device::Backend,
     list_rank::{ListRanker, Options, Strategy, generate, verify},
 };
 
-use super::{Checked, Row, Setting, compare};
+use super::{Checked, Row, Setting, compare, timed};
 use crate::cli::{failure::Failure, format};
 
 /// Ranks one random list by each strategy, sums weights along it, and ranks it cut into a forest.
@@ -16,29 +14,18 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let n: u32 = if device.backend() == Backend::Cuda { 30_000_000 } else { 2_000_000 };
     let spinner = progress.spinner(n as usize, "generating a list, and walking it on the host");
     let size = format!("{} elements", format::grouped(n as usize));
-    let row = |what: &str, ms: f64, checked| Row {
-        system: "list-rank",
-        what: what.to_owned(),
-        size: size.clone(),
-        ms,
-        rate: format::rate(n as usize, ms, "elements"),
-        checked,
-    };
+    let work = (n as usize, "elements");
+    let row = |what: &str, ms, checked| Row { what: what.to_owned(), size: size.clone(), work, ms, checked };
 
     let next = generate::random(n, 0);
     let mut expected = vec![0; n as usize];
-    let start = Instant::now();
-    let walked = verify::walk(
-        &next,
-        None,
-        |position, element| {
-            expected[element] = position as i32;
-            Ok(())
-        },
-        |_| {},
-    );
-    walked.map_err(|wrong| Failure::Verification(wrong.to_string()))?;
-    let mut rows = vec![row("sequential walk, one core of the host", 1e3 * start.elapsed().as_secs_f64(), Checked::Reference)];
+    let visit = |position, element: usize| {
+        expected[element] = position as i32;
+        Ok(())
+    };
+    let walked = timed(|| verify::walk(&next, None, visit, |_| {}));
+    let (_, ms) = walked.map_err(|wrong| Failure::Verification(wrong.to_string()))?;
+    let mut rows = vec![row("sequential walk, one core of the host", ms, Checked::Reference)];
     drop(spinner);
 
     let _spinner = progress.spinner(n as usize, format!("ranking on {device}"));

@@ -6,28 +6,37 @@ mod pcf;
 mod rules;
 mod tree;
 
+use std::time::Instant;
+
 use warpsmith::device::{self, Backend, Device, Stream};
 
 use super::{Global, failure::Failure, format, progress::Progress, terminal};
 
-/// Demonstrates one system.
+/// Runs one system and returns its rows of the table.
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
-/// The systems in the table's order.
-const SECTIONS: &[Section] = &[list_rank::section, tree::section, pcf::section, overlap::section, rules::section];
+/// The systems, in the table's order.
+const SECTIONS: &[(&str, Section)] = &[
+    ("list-rank", list_rank::section),
+    ("tree", tree::section),
+    ("pcf", pcf::section),
+    ("overlap", overlap::section),
+    ("rules", rules::section),
+];
 
-/// What all sections run on.
+/// The device, stream and progress display of all sections.
 struct Setting {
     device: Device,
     stream: Stream,
     progress: Progress,
 }
 
-/// Runs on a GPU, after a warm-up; the shortest counts.
+/// Number of runs on a GPU after a warm-up.
 const RUNS: u32 = 5;
 
 impl Setting {
-    /// The time of the best run, in ms, of which each gives its own: on a GPU of some after a warm-up, on the CPU of two.
+    /// The shortest of the times in ms that the runs return: on a GPU of [`RUNS`] after a warm-up,
+    /// on the CPU of two.
     fn best(&self, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
         let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
         let mut best = run()?;
@@ -38,36 +47,40 @@ impl Setting {
     }
 }
 
-/// A row of the table: one thing that a system did.
+/// A row of the table: one computation of a system.
 struct Row {
-    /// The system.
-    system: &'static str,
-    /// What was done.
+    /// Name of the computation.
     what: String,
-    /// On how much.
+    /// Size of the input.
     size: String,
-    /// In what time, in ms.
+    /// Number of units of work, and their name.
+    work: (usize, &'static str),
+    /// Time in ms.
     ms: f64,
-    /// How fast that is.
-    rate: String,
-    /// What it was checked against, or what is wrong.
+    /// Result of the comparison with the host.
     checked: Checked,
 }
 
+/// Runs a computation and returns its time in ms with the result.
+fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
+    let start = Instant::now();
+    run().map(|result| (result, 1e3 * start.elapsed().as_secs_f64()))
+}
+
 enum Checked {
-    /// Others are checked against it.
+    /// The result that others are compared with.
     Reference,
-    /// It came out as the reference.
+    /// Equal to the reference.
     Right,
-    /// As the reference, to rounding.
+    /// Equal to the reference up to rounding.
     Near,
-    /// As near to the reference as this says.
+    /// As close to the reference as the text says.
     Within(&'static str),
-    /// It did not.
+    /// Different from the reference, as the sentence says.
     Wrong(String),
 }
 
-/// Whether each of the things was found as expected.
+/// Compares the results for `thing`s one by one with those of a sequential walk.
 fn compare<T: PartialEq + std::fmt::Display>(thing: &str, found: &[T], expected: &[T]) -> Checked {
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
         None => Checked::Right,
@@ -87,9 +100,8 @@ pub fn run(global: &Global) -> Result<(), Failure> {
 
     let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [3]).keys(2);
     let mut wrong = None;
-    for section in SECTIONS {
-        for row in section(&setting)? {
-            let Row { system, what, size, ms, rate, checked } = row;
+    for (system, section) in SECTIONS {
+        for Row { what, size, work: (count, unit), ms, checked } in section(&setting)? {
             let checked = match checked {
                 Checked::Reference => "the reference",
                 Checked::Right => "equal",
@@ -100,7 +112,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
                     "WRONG"
                 }
             };
-            table.add_row([system, &what, &size, &*format::time(ms), &rate, checked]);
+            table.add_row([*system, &what, &size, &*format::time(ms), &format::rate(count, ms, unit), checked]);
         }
     }
     terminal::print(table)?;
@@ -120,7 +132,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))
 }
 
-/// Where it runs, and why not on a GPU.
+/// Says which device runs the demonstration, and why it isn't a GPU.
 fn place(global: &Global, device: &Device) -> String {
     let info = device.info();
     if device.backend() == Backend::Cuda {

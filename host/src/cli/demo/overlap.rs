@@ -1,28 +1,24 @@
 //! The demonstration of overlaps.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 use warpsmith::{
     device::Backend,
     overlap::{Evaluation, Overlap, Packings, Shape, Wanted, convex_intersection, random},
 };
 
-use super::{Checked, Row, Setting};
+use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Trees of each packing.
+/// Number of trees in each packing.
 const TREES: usize = 120;
-/// This many packings are computed on the host, too, spread over all, and as many poses moved a little.
+/// Number of packings, spread over all, that are computed on the host, too.
 const SAMPLE: usize = 16;
-/// How far, up and down, for derivatives.
+/// Half the distance between the poses whose difference approximates a derivative.
 const STEP: f64 = 1e-6;
-/// What differences may be off by: about the step times a second derivative.
+/// Tolerance for such differences: about the step times a second derivative.
 const DIFFERENCE: f64 = 1e-4;
-/// Runs on a GPU, after a warm-up; the shortest counts.
-const RUNS: u32 = 5;
 
-/// Overlaps in many random packings of trees at once.
+/// Computes overlaps in many random packings of trees at once.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let Setting { device, progress, .. } = setting;
     let on_gpu = device.backend() == Backend::Cuda;
@@ -31,57 +27,50 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let tree = Shape::tree();
     let pairs = |packings: usize| packings * TREES * (TREES - 1) / 2;
     let _spinner = progress.spinner(100 * pairs(n), format!("overlaps on {device}"));
-    let row = |what: &str, packings: usize, ms: f64, checked| Row {
-        system: "overlap",
-        what: what.to_owned(),
-        size: format!("{} x {TREES} trees", format::grouped(packings)),
-        ms,
-        rate: format::rate(pairs(packings), ms, "pairs"),
-        checked,
+    let row = |what: &str, packings: usize, ms, checked| {
+        let size = format!("{} x {TREES} trees", format::grouped(packings));
+        Row { what: what.to_owned(), size, work: (pairs(packings), "pairs"), ms, checked }
     };
 
     let sample: Vec<usize> = (0..SAMPLE).map(|index| index * n / SAMPLE).collect();
-    let start = Instant::now();
-    let expected: Vec<f64> = sample.par_iter().map(|&packing| total(&tree, packings.get(packing))).collect();
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let total = |&packing: &usize| total(&tree, packings.get(packing));
+    let (expected, ms) = timed(|| Ok::<_, Failure>(sample.par_iter().map(total).collect::<Vec<f64>>()))?;
     let mut rows = vec![row("piece by piece on the host, all cores", SAMPLE, ms, Checked::Reference)];
 
     let mut overlap = Overlap::<f64>::new(device, std::slice::from_ref(&tree))?;
     for (what, wanted) in [("areas, f64", Wanted::TOTALS), ("areas and derivatives, f64", Wanted::GRADIENT)] {
-        let runs = if on_gpu { 1 + RUNS } else { 1 };
-        let mut ms = f64::INFINITY;
-        let mut result = None;
-        for _ in 0..runs {
-            let start = Instant::now();
-            result = Some(overlap.evaluate(&packings, wanted)?);
-            ms = ms.min(1e3 * start.elapsed().as_secs_f64());
-        }
-        let checked = result.map_or(Checked::Near, |result| check(&tree, &packings, &result, &sample, &expected));
+        let mut checked = Checked::Near;
+        let ms = setting.best(|| {
+            let (found, ms) = timed(|| overlap.evaluate(&packings, wanted))?;
+            checked = check(&tree, &packings, &found, &sample, &expected);
+            Ok(ms)
+        })?;
         rows.push(row(what, n, ms, checked));
     }
     Ok(rows)
 }
 
-/// The sum of all pairs' areas, on the host.
+/// Adds up the areas of all pairs on the host.
 fn total(tree: &Shape, poses: &[[f64; 3]]) -> f64 {
     let placed: Vec<Vec<_>> = poses.iter().map(|&pose| tree.posed_pieces(pose).collect()).collect();
     let all = (0..poses.len()).flat_map(|first| (first + 1..poses.len()).map(move |second| (first, second)));
     all.filter(|&(first, second)| near(poses[first], poses[second])).map(|(i, j)| common(&placed[i], &placed[j])).sum()
 }
 
-/// The area that one pose has in common with the others.
+/// Adds up the areas that one pose has in common with the others.
 fn total_of(tree: &Shape, poses: &[[f64; 3]], index: usize, pose: [f64; 3]) -> f64 {
     let pieces: Vec<_> = tree.posed_pieces(pose).collect();
     let others = poses.iter().enumerate().filter(|&(other, &at)| other != index && near(pose, at));
     others.map(|(_, &other)| common(&pieces, &tree.posed_pieces(other).collect::<Vec<_>>())).sum()
 }
 
-/// Whether trees in these poses may overlap: no vertex is farther than 1 from the frame's origin.
+/// Returns true if trees in these poses may overlap: no vertex is farther than 1 from a tree's
+/// origin.
 fn near(first: [f64; 3], second: [f64; 3]) -> bool {
     (first[0] - second[0]).hypot(first[1] - second[1]) < 2.0
 }
 
-/// The area that two trees have in common.
+/// Returns the area that two trees have in common.
 fn common(first: &[Vec<[f64; 2]>], second: &[Vec<[f64; 2]>]) -> f64 {
     let rings = first.iter().flat_map(|first| second.iter().map(move |second| convex_intersection(first, second)));
     let area = |ring: &[[f64; 2]]| {
@@ -92,7 +81,7 @@ fn common(first: &[Vec<[f64; 2]>], second: &[Vec<[f64; 2]>]) -> f64 {
     rings.map(|ring| area(&ring)).sum()
 }
 
-/// Compares totals, and derivatives with differences on the host.
+/// Compares totals with the host's, and derivatives with finite differences of the host's.
 fn check(tree: &Shape, packings: &Packings, found: &Evaluation<f64>, sample: &[usize], expected: &[f64]) -> Checked {
     for (&packing, &expected) in sample.iter().zip(expected) {
         let found = found.totals[packing];

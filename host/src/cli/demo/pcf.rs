@@ -1,7 +1,5 @@
 //! The demonstration of matrices of piecewise constant functions.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 use warpsmith::{
     device::Backend,
@@ -9,17 +7,15 @@ use warpsmith::{
     pcf::{Layout, Pairwise, PcfSet, l2_inner, lp_distance, random},
 };
 
-use super::{Checked, Row, Setting};
+use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Breakpoints of each function.
+/// Number of breakpoints of each function.
 const POINTS: usize = 100;
-/// Runs on a GPU, after a warm-up; the shortest counts.
-const RUNS: u32 = 3;
-/// How many pairs are computed on the host, too, spread over all.
+/// Maximum number of pairs that are computed on the host, too, spread over all.
 const SAMPLE: usize = 100_000;
 
-/// Distances and inner products of all pairs of random functions.
+/// Computes distances and inner products of all pairs of random functions.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let Setting { device, progress, .. } = setting;
     let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
@@ -27,18 +23,19 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let _spinner = progress.spinner(n * n * POINTS, format!("distances on {device}"));
     let engine = Engine::new([device.clone()])?;
     let size = format!("{} functions x {POINTS}", format::grouped(n));
-    let row = |what: &str, size: String, steps: u128, ms, checked| {
-        let rate = format::rate(steps as usize, ms, "steps");
-        Row { system: "pcf", what: what.to_owned(), size, ms, rate, checked }
+    let row = |what: &str, size: String, steps: u128, ms, checked| Row {
+        what: what.to_owned(),
+        size,
+        work: (steps as usize, "steps"),
+        ms,
+        checked,
     };
 
-    // What each pair is checked against is computed in double precision from the same functions.
+    // The reference is computed in double precision from the same functions.
     let exact: PcfSet<f64> = set.cast()?;
     let pairs: Vec<_> = sample(n).collect();
-    let start = Instant::now();
-    let distances: Vec<_> =
-        pairs.par_iter().map(|&(i, j)| lp_distance(exact.get(i), exact.get(j), 1.0)).collect::<Result<_, _>>()?;
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let distance = |&(i, j): &(usize, usize)| lp_distance(exact.get(i), exact.get(j), 1.0);
+    let (distances, ms) = timed(|| pairs.par_iter().map(distance).collect::<Result<Vec<_>, _>>())?;
     let pairs_size = format!("{} pairs", format::grouped(pairs.len()));
     let steps = (pairs.len() * 2 * (POINTS - 1)) as u128;
     let mut rows = vec![row("pair by pair on the host, all cores", pairs_size, steps, ms, Checked::Reference)];
@@ -51,11 +48,8 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         let layout = if what.contains("dense") { Layout::Dense } else { Layout::Condensed };
         let mut out = zeroed_vec(pairwise.shape(layout)?.iter().product())?;
         advise_huge_pages(&mut out);
-        let runs = if device.backend() == Backend::Cuda { 1 + RUNS } else { 1 };
-        let mut ms = f64::INFINITY;
-        for _ in 0..runs {
-            ms = ms.min(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64());
-        }
+        let ms = setting
+            .best(|| Ok(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64()))?;
         let place = |(i, j): (usize, usize)| match layout {
             Layout::Dense => i * n + j,
             Layout::Condensed => n * i - i * (i + 1) / 2 + j - i - 1,
@@ -67,14 +61,14 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Pairs i < j of n functions: all of them, or each so-many'th in the condensed matrix.
+/// Returns pairs i < j of n functions, in equal steps through the condensed matrix.
 fn sample(n: usize) -> impl Iterator<Item = (usize, usize)> {
     let stride = (n * (n - 1) / 2).div_ceil(SAMPLE).max(1);
     (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j))).step_by(stride)
 }
 
-/// Whether all are as expected to within the rounding of single precision: (2 m + 2) u of m breakpoints per function,
-/// since all values are positive.
+/// Compares entries with the reference, within the rounding error of single precision. It is (2 m +
+/// 2) u for functions with m breakpoints because all values are positive.
 fn compare(found: impl Iterator<Item = ((usize, usize), f32)>, expected: &[f64]) -> Checked {
     let bound = (2 * POINTS + 2) as f64 * f64::from(f32::EPSILON) / 2.0;
     for (((i, j), found), expected) in found.zip(expected) {

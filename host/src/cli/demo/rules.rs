@@ -1,6 +1,6 @@
 //! The demonstration of design rules.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use warpsmith::{
     design_rules::{
@@ -14,39 +14,34 @@ use warpsmith::{
     spmv::{Band, Traffic},
 };
 
-use super::{Checked, Row, Setting};
+use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Ranks of the simulated machine.
+/// Number of ranks of the simulated machine.
 const RANKS: usize = 4;
-/// Ranks on the device.
+/// Number of ranks on the device.
 const THREADS: usize = 2;
 const STREAMS: usize = 2;
-/// Schedules that the search measures.
+/// Number of schedules that the search measures.
 const ITERATIONS: usize = 200;
-/// Schedules that are run on the device, spread over all.
+/// Number of schedules, spread over all, that run on the device.
 const RUN: usize = 8;
-/// Multiplied with on the device.
+/// Matrix of the multiplications.
 const MATRIX: Band = Band::new(20_000, 200_000, 1);
 
-/// All schedules of a distributed multiplication on a simulated machine, a search for the fastest, and some for real.
+/// Simulates all schedules of a distributed multiplication, searches for the fastest, and runs some
+/// on the device.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let dag = spmv::dag();
     let schedules: Vec<Schedule> = Schedules::new(&dag, STREAMS)?.collect();
-    let row = |what: &str, schedules: usize, ranks: usize, ms: f64, checked| Row {
-        system: "rules",
-        what: what.to_owned(),
-        size: format!("{} schedules, {ranks} ranks", format::grouped(schedules)),
-        ms,
-        rate: format::rate(schedules, ms, "schedules"),
-        checked,
+    let row = |what: &str, schedules: usize, ranks: usize, ms, checked| {
+        let size = format!("{} schedules, {ranks} ranks", format::grouped(schedules));
+        Row { what: what.to_owned(), size, work: (schedules, "schedules"), ms, checked }
     };
 
     let traffic = Traffic::new(&MATRIX.matrix::<f32>()?, RANKS)?;
     let mut machine = SimPlatform::new(&SpmvModel::new(traffic), Machine::h200_node())?;
-    let start = Instant::now();
-    let times = schedules.iter().map(|schedule| machine.measure(schedule)).collect::<Result<Vec<_>, _>>()?;
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let (times, ms) = timed(|| schedules.iter().map(|schedule| machine.measure(schedule)).collect::<Result<Vec<_>, _>>())?;
     let mut checked = Checked::Reference;
     if schedules.len() as u128 != count(&dag, STREAMS)? {
         checked = Checked::Wrong(format!("{} schedules were listed, and {} counted", schedules.len(), count(&dag, STREAMS)?));
@@ -59,7 +54,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     }
     let mut rows = vec![row("all of SpMV on simulated GPUs", schedules.len(), RANKS, ms, checked)];
 
-    let start = Instant::now();
+    let start = std::time::Instant::now();
     let mut explorer = Explorer::new(&dag, STREAMS, Mcts::default(), 0)?;
     let (mut found, mut seen) = (Vec::new(), Vec::new());
     while let Some(schedule) = explorer.propose().filter(|_| found.len() < ITERATIONS) {
@@ -81,15 +76,9 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
 
     let setup = Arc::new(Multiplication::new(MATRIX.matrix::<f32>()?, Staging::Auto));
     let mut group = Group::threads(&vec![setting.device.clone(); THREADS], setup, STREAMS)?;
-    let start = Instant::now();
-    let mut checked = Checked::Near;
-    for schedule in schedules.iter().step_by(schedules.len() / RUN).take(RUN) {
-        if let Err(error) = group.check(schedule) {
-            checked = Checked::Wrong(error.to_string());
-            break;
-        }
-    }
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let mut run = schedules.iter().step_by(schedules.len() / RUN).take(RUN);
+    let (found, ms) = timed(|| Ok::<_, Failure>(run.try_for_each(|schedule| group.check(schedule))))?;
+    let checked = found.map_or_else(|error| Checked::Wrong(error.to_string()), |()| Checked::Near);
     rows.push(row("some, for real", RUN, THREADS, ms, checked));
     Ok(rows)
 }

@@ -1,7 +1,5 @@
 //! The demonstration of trees.
 
-use std::time::Instant;
-
 use cuda_std::I32x2;
 use rayon::prelude::*;
 use warpsmith::{
@@ -10,42 +8,40 @@ use warpsmith::{
     trees::{Ancestors, Rooter, Rooting, Roots, TreeSums},
 };
 
-use super::{Checked, Row, Setting, compare};
+use super::{Checked, Row, Setting, compare, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Pairs of vertices to find the lowest common ancestor of.
+/// Number of pairs of vertices whose lowest common ancestors are found.
 const PAIRS: usize = 1_000_000;
 
-/// Roots a tree that is given by its edges, adds up weights over its subtrees, and finds common ancestors.
+/// Roots a tree given by its edges, adds up weights over its subtrees, and finds lowest common
+/// ancestors.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let Setting { device, stream, progress } = setting;
     let n: usize = if device.backend() == Backend::Cuda { 10_000_000 } else { 500_000 };
     let spinner = progress.spinner(n, "generating a tree, and walking it on the host");
-    let row = |what: &str, count: usize, things: &str, ms: f64, checked| Row {
-        system: "tree",
-        what: what.to_owned(),
-        size: format!("{} {things}", format::grouped(count)),
-        ms,
-        rate: format::rate(count, ms, things),
-        checked,
+    let row = |what: &str, count: usize, things, ms, checked| {
+        let size = format!("{} {things}", format::grouped(count));
+        Row { what: what.to_owned(), size, work: (count, things), ms, checked }
     };
 
-    // Each vertex hangs on any earlier one. Labels are random, and so is the order of the edges.
+    // The parent of each vertex is some earlier one. Labels and the order of the edges are random.
     let (labels, order) = (Permutation::new(n as u64, 0), Permutation::new(n as u64 - 1, 1));
     let label = |v: usize| labels.apply(v as u64) as i32;
     let earlier = |v: usize| Permutation::new(v as u64, 2).apply(v as u64 / 2) as usize;
     let tree: Vec<[i32; 2]> = (1..n).into_par_iter().map(|v| [label(v), label(earlier(v))]).collect();
     let edges: Vec<I32x2> = (0..n - 1).into_par_iter().map(|place| tree[order.apply(place as u64) as usize].into()).collect();
-    let start = Instant::now();
-    let (mut parents, mut depths, mut sums) = (vec![-1; n], vec![0; n], (0..n as i64).collect::<Vec<_>>());
-    for &[v, parent] in &tree {
-        parents[v as usize] = parent;
-        depths[v as usize] = depths[parent as usize] + 1;
-    }
-    for &[v, parent] in tree.iter().rev() {
-        sums[parent as usize] += sums[v as usize];
-    }
-    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let ((parents, depths, sums), ms) = timed(|| {
+        let (mut parents, mut depths, mut sums) = (vec![-1; n], vec![0; n], (0..n as i64).collect::<Vec<_>>());
+        for &[v, parent] in &tree {
+            parents[v as usize] = parent;
+            depths[v as usize] = depths[parent as usize] + 1;
+        }
+        for &[v, parent] in tree.iter().rev() {
+            sums[parent as usize] += sums[v as usize];
+        }
+        Ok::<_, Failure>((parents, depths, sums))
+    })?;
     let mut rows = vec![row("edges in order, one core of the host", n, "vertices", ms, Checked::Reference)];
     drop((spinner, tree));
 

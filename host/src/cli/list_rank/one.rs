@@ -230,10 +230,14 @@ impl Job<'_> {
     fn repeat(&self, mut run: impl FnMut() -> Result<Report, ListError>) -> Result<Report, Failure> {
         let _work = self.progress.spinner(self.next.len(), format!("ranking on {}", self.device));
         let once = || {
-            run().map_err(|error| match (&error, &self.arguments.input) {
+            let report = run().map_err(|error| match (&error, &self.arguments.input) {
                 (ListError::Device(_) | ListError::Miscounted { .. }, _) | (_, None) => error.into(),
                 (_, Some(path)) => Failure::error(format_args!("{}: {error}", path.display())),
-            })
+            })?;
+            for step in &report.steps {
+                tracing::debug!(ms = step.ms, bytes = step.bytes, "{}", step.name);
+            }
+            Ok::<_, Failure>(report)
         };
         repeat::median(Some(self.runs), once, Report::total_ms)
     }

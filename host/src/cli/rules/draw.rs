@@ -22,7 +22,7 @@ use crate::cli::{failure::Failure, output::Files, terminal};
         warpsmith rules draw mine.json --output mine.svg\n  \
         warpsmith rules draw mine.json --output mine.dot"
 )]
-pub struct Arguments {
+pub struct DrawArgs {
     #[command(flatten)]
     choice: Choice,
     /// Write it here, as .svg or .dot, instead of printing it
@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &DrawArgs) -> Result<(), Failure> {
     let text = emit::program(&arguments.choice.dag()?);
     let Some(path) = &arguments.output else { return terminal::print(text.trim_end()) };
     let is_svg = match path.extension().and_then(|extension| extension.to_str()) {

@@ -5,32 +5,34 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Accuracy, Class, Model, Ruleset, Runs, program_of,
-    rules::{Advice, Arrangement, Comparison, Gain, Measured, Point, Space, Verdict, imperative},
-    tree::Search,
+    Model, Ruleset, Runs, SpaceComparison,
+    learn::{
+        labels::ClassSummary,
+        rules::{Advice, Arrangement, Cell, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
+        tree::TreeSearch,
+    },
+    program_of,
 };
 
-use super::learning::{ClassRow, Learning, Origin};
+use super::learning::{Learning, Origin};
 use crate::cli::{failure::Failure, format, terminal};
 
-/// Rulesets of a class beside the canonical ones, as in the paper's tables.
+/// Number of rulesets of a class that are shown, as in the paper's tables.
 const SHOWN: usize = 3;
 
 /// Options of `rules learn`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Learn rules from runs: class them by their times, grow a decision tree that tells the classes apart, and read off it \
-        what the fastest ones have in common.\n\n\
-        Classes are the peaks of the density of the times, as far as their noise lets them be told apart; class 1 is the fastest. The \
-        tree gets as many leaves as cross-validation says that the runs carry. What sets class 1 apart is said in a few rules, each \
-        with what it gains (95 % interval). --second measures these gains again by other runs.\n\n\
-        --full has the tree as in the paper, with as many leaves as lower its training error, and all rules of all classes: a schedule that \
-        follows all rules of a set is in the class, and `insufficient rules` says that some runs that follow them are not. --labels paper \
-        has classes as in the paper, too.\n\n\
-        With --against, the runs are part of a space that FULL.CSV has all of. Each schedule of it is given a class by the rules: the class \
-        accuracy is the share of those whose time is in the range of this class. The rules of the whole space are canonical, and those of \
-        the part are shown beside them: + before rules that none of the canonical ones asks for, - before those that are missing, ! before \
-        those that contradict.",
+    long_about = "Learn rules from runs: group them into classes by time, grow a decision tree that tells the classes apart, and derive \
+        what the fastest runs have in common.\n\n\
+        Classes are the peaks of the density of the times; class 1 is the fastest. Cross-validation chooses the size of the tree. A \
+        few rules set class 1 apart, each with its gain and a 95 % interval. --second measures these gains again by other runs.\n\n\
+        --full grows the tree as in the paper, with as many leaves as lower its training error, and prints all rules of all classes. A \
+        schedule that follows all rules of a set is in the class. `insufficient rules` marks sets that runs of other classes follow, \
+        too. --labels paper also takes the paper's classes.\n\n\
+        With --against, FULL.CSV has the whole space, and the runs are part of it. The rules predict the class of each schedule: the class \
+        accuracy is the share whose time is in the range of that class. The rules of the whole space are canonical, and those of the part \
+        are shown beside them: + marks rules that no canonical one asks for, - missing rules, ! contradictory rules.",
     after_help = "Examples:\n  \
         warpsmith rules learn runs.csv\n  \
         warpsmith rules learn runs.csv --second more.csv       do the rules hold in other runs?\n  \
@@ -39,14 +41,14 @@ const SHOWN: usize = 3;
         warpsmith rules learn runs.csv --against full.csv      how well they hold in the whole space\n  \
         warpsmith rules learn runs.csv --json                  the tree and the rules as one JSON object; times in s"
 )]
-pub struct Arguments {
+pub struct LearnArgs {
     /// Runs that `warpsmith rules explore` wrote
     #[arg(value_name = "RUNS.CSV")]
     runs: PathBuf,
-    /// Runs of the whole space, to compare with
+    /// Runs of the whole space, to compare the rules with
     #[arg(long, value_name = "FULL.CSV")]
     against: Option<PathBuf>,
-    /// Independent runs of the same program: whether the rules hold in them
+    /// Independent runs of the same program, to test the rules
     #[arg(long, value_name = "RUNS.CSV")]
     second: Option<PathBuf>,
     #[command(flatten)]
@@ -64,39 +66,34 @@ struct Object<'a> {
     #[serde(flatten)]
     origin: Origin<'a>,
     runs: usize,
-    classes: &'a [ClassRow],
+    classes: &'a [ClassSummary],
     features: usize,
     leaves: usize,
     depth: usize,
     error: f64,
-    tree_search: &'a Search,
+    tree_search: &'a TreeSearch,
     rules: &'a [Ruleset],
     advice: Option<&'a Advice>,
-    /// The same advice by the second runs.
+    /// The same advice, measured by the second runs.
     second: Option<&'a Advice>,
     against: Option<&'a Against>,
 }
 
-/// Beside the whole space.
+/// The comparison with the whole space.
 #[derive(Serialize)]
 struct Against {
     input_file: String,
-    runs: usize,
-    accuracy: f64,
-    within: usize,
-    classes: Vec<ClassRow>,
-    rules: Vec<Ruleset>,
-    /// All rulesets of each class, those of the part first, then the canonical ones.
-    compared: Vec<Arrangement>,
+    #[serde(flatten)]
+    comparison: SpaceComparison,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let full = arguments.against.as_deref().map(|path| compare(arguments, path, &runs, &model)).transpose()?;
     let second = arguments.second.as_deref().map(|path| again(arguments, path, &runs, &model)).transpose()?.flatten();
-    let classes = ClassRow::all(&model.labels);
+    let classes = model.labels.summary();
     if arguments.json {
         return terminal::print_json(&Object {
             system: "rules",
@@ -118,42 +115,29 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     print(&runs, &model, &classes, arguments.learning.is_full())?;
     advise(&runs, &model, second.as_ref())?;
-    full.as_ref().map_or(Ok(()), Against::print)
+    full.as_ref().map_or(Ok(()), |full| full.print(runs.runs.len()))
 }
 
-/// The advice by second runs, classed in the same way.
-fn again(arguments: &Arguments, path: &Path, runs: &Runs, model: &Model) -> Result<Option<Advice>, Failure> {
+/// Measures the advice by second runs, classified in the same way.
+fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Option<Advice>, Failure> {
     let second = Runs::read(path)?;
     same_program(&arguments.runs, runs, path, &second)?;
     let (table, theirs) = arguments.learning.learn(path, &second)?;
     let (rows, times) = ((0..table.len()).collect::<Vec<_>>(), second.times());
-    Ok(model.advice.as_ref().map(|advice| advice.again(&theirs.labels, &Measured::new(&table, &rows, &times))))
+    Ok(model.advice.as_ref().map(|advice| advice.again(&theirs.labels, &MeasuredRows::new(&table, &rows, &times))))
 }
 
-/// What the whole space says.
-fn compare(arguments: &Arguments, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
+/// Compares the model with that of the whole space.
+fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
     let full = Runs::read(path)?;
     same_program(&arguments.runs, runs, path, &full)?;
     let (table, canonical) = arguments.learning.learn(path, &full)?;
-    let accuracy = Accuracy::of(model, &table, &full.times())?;
-    let space = Space::new(&table, canonical.labels.classes())?;
-    let titles = [runs.runs.len(), full.runs.len()].map(|runs| format::counted(runs, "run", "runs"));
-    let columns = [(&*titles[0], &model.rules), (&*titles[1], &canonical.rules)];
-    let most = model.labels.count().max(canonical.labels.count());
-    let arrange = |index| Arrangement::new(Class::from_index(index), &columns, usize::MAX, Some(&canonical.rules), Some(&space));
-    Ok(Against {
-        input_file: path.display().to_string(),
-        runs: full.runs.len(),
-        accuracy: accuracy.share(),
-        within: accuracy.within,
-        classes: ClassRow::all(&canonical.labels),
-        compared: (0..most).map(arrange).collect(),
-        rules: canonical.rules.all().to_vec(),
-    })
+    let comparison = SpaceComparison::of(model, &canonical, &table, &full.times())?;
+    Ok(Against { input_file: path.display().to_string(), comparison })
 }
 
-/// Sees to it that both files are about one program.
-pub fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> Result<(), Failure> {
+/// Checks that both files are about one program.
+fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> Result<(), Failure> {
     if runs.about.signature == others.about.signature {
         return Ok(());
     }
@@ -162,7 +146,7 @@ pub fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> 
     Err(Failure::error(format_args!("{} has runs of {of}, and {} of `{ours}`", second.display(), first.display())))
 }
 
-fn print(runs: &Runs, model: &Model, classes: &[ClassRow], full: bool) -> Result<(), Failure> {
+fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Result<(), Failure> {
     let about = &runs.about;
     let schedules = match about.space.as_deref() {
         Some(space) => format!("{} of {} schedules", format::grouped(runs.runs.len()), format::grouped_digits(space)),
@@ -200,7 +184,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow], full: bool) -> Result
     Ok(())
 }
 
-/// What makes schedules fast.
+/// Prints the advice on the fastest class.
 fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Failure> {
     let Some(advice) = &model.advice else {
         let text = if model.labels.count() == 1 {
@@ -211,11 +195,11 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
         return terminal::print(format_args!("\n{text}"));
     };
     let dag = program_of(&runs.about).ok();
-    let sentences = |point: &Point| {
+    let sentences = |point: &Recommendation| {
         let all = point.rules.iter().map(|rule| imperative(rule, dag.as_ref()));
         all.collect::<Vec<_>>().join(", and ")
     };
-    let worth = |point: &Point, again: Option<&Point>| {
+    let worth = |point: &Recommendation, again: Option<&Recommendation>| {
         let gain = point.gain.map_or("too few runs to say how much faster".to_owned(), |gain| faster(&gain));
         let [members, of_members] = point.members;
         let all = if members == of_members {
@@ -250,7 +234,7 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
     Ok(())
 }
 
-/// A gain with its interval, or a loss.
+/// Formats a gain or a loss, with its interval.
 fn faster(gain: &Gain) -> String {
     let (sign, word) = if gain.share < 0.0 { (-1.0, "slower") } else { (1.0, "faster") };
     let percent = |share: f64| format!("{:.1}", 100.0 * sign * share);
@@ -260,7 +244,7 @@ fn faster(gain: &Gain) -> String {
     format!("{} % {word} ({low} to {high}), {}", percent(gain.share), format::seconds(sign * gain.seconds))
 }
 
-/// A set of rules, one per line.
+/// Prints a set of rules, one per line.
 fn print_set(set: &Ruleset) -> Result<(), Failure> {
     let insufficient = if set.is_sufficient() {
         String::new()
@@ -275,43 +259,65 @@ fn print_set(set: &Ruleset) -> Result<(), Failure> {
 }
 
 impl Against {
-    fn print(&self) -> Result<(), Failure> {
+    fn print(&self, runs: usize) -> Result<(), Failure> {
+        let SpaceComparison { runs: all, accuracy, within, compared, .. } = &self.comparison;
         terminal::print(format_args!(
-            "\nIn all {} of {}: class accuracy {:.3} ({}).",
-            format::counted(self.runs, "run", "runs"),
+            "\nIn all {} of {}: class accuracy {accuracy:.3} ({}).",
+            format::counted(*all, "run", "runs"),
             self.input_file,
-            self.accuracy,
-            format::counted(self.within, "schedule", "schedules")
+            format::counted(*within, "schedule", "schedules")
         ))?;
         let names = ["class", "rulesets", "consistent", "overconstrained", "underconstrained", "contradictory", "unmatched"];
+        let verdicts = [
+            Verdict::Consistent,
+            Verdict::Overconstrained,
+            Verdict::Underconstrained,
+            Verdict::Contradictory,
+            Verdict::Unmatched,
+        ];
         let mut table = terminal::table(names, 0..names.len());
-        for arranged in &self.compared {
+        for arranged in compared {
             let cells = &arranged.columns[0];
-            let count = |verdict: Verdict| {
-                let is = |comparison: &&Comparison| comparison.verdict == verdict;
-                cells.iter().filter_map(|cell| cell.comparison.as_ref()).filter(is).count().to_string()
-            };
-            table.add_row([
-                arranged.class.to_string(),
-                cells.len().to_string(),
-                count(Verdict::Consistent),
-                count(Verdict::Overconstrained),
-                count(Verdict::Underconstrained),
-                count(Verdict::Contradictory),
-                count(Verdict::Unmatched),
-            ]);
+            let count = |verdict| cells.iter().filter(|cell| cell.comparison.verdict == verdict).count();
+            let head = [arranged.class.to_string(), cells.len().to_string()];
+            table.add_row(head.into_iter().chain(verdicts.map(|verdict| count(verdict).to_string())));
         }
         terminal::print(table)?;
-        for arranged in &self.compared {
-            let shown = Arrangement {
-                columns: arranged.columns.iter().map(|cells| cells[..cells.len().min(SHOWN)].to_vec()).collect(),
-                ..arranged.clone()
-            };
-            let more = arranged.columns.iter().any(|cells| cells.len() > SHOWN);
-            let most = if more { ", the three that most runs follow" } else { "" };
-            terminal::print(format_args!("\nRulesets of class {}{most}", arranged.class))?;
-            terminal::print(shown)?;
-        }
-        Ok(())
+        let titles = [runs, *all].map(|runs| format::counted(runs, "run", "runs"));
+        compared.iter().try_for_each(|arranged| print_arrangement(arranged, &titles))
     }
+}
+
+/// Prints the largest rulesets of a class beside the canonical ones, with a line for each rule.
+fn print_arrangement(arranged: &Arrangement, titles: &[String]) -> Result<(), Failure> {
+    let more = arranged.columns.iter().any(|cells| cells.len() > SHOWN);
+    let most = if more { ", the three that most runs follow" } else { "" };
+    terminal::print(format_args!("\nRulesets of class {}{most}", arranged.class))?;
+    let mut table = terminal::table(titles.iter().map(String::as_str), []);
+    for row in 0..SHOWN.min(arranged.columns.iter().map(Vec::len).max().unwrap_or(0)) {
+        if row > 0 {
+            table.add_row(titles.iter().map(|_| ""));
+        }
+        let cells: Vec<Vec<String>> =
+            arranged.columns.iter().map(|cells| cells.get(row).map_or(Vec::new(), cell_lines)).collect();
+        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            table.add_row(cells.iter().map(|lines| lines.get(line).map_or("", String::as_str)));
+        }
+    }
+    terminal::print(table)
+}
+
+/// Returns a ruleset's lines: `+` marks extraneous rules, `!` contradictory ones, `-` missing ones.
+fn cell_lines(cell: &Cell) -> Vec<String> {
+    let Cell { ruleset, comparison, .. } = cell;
+    let sign = |mark: &Mark| match mark {
+        Mark::Extraneous => "+ ",
+        Mark::Contradictory => "! ",
+        Mark::Canonical => "",
+    };
+    let marked = ruleset.rules.iter().zip(&comparison.marks).map(|(rule, mark)| format!("{}{rule}", sign(mark)));
+    let any = ruleset.rules.is_empty().then(|| "any schedule".to_owned());
+    let missing = comparison.missing.iter().map(|rule| format!("- {rule}"));
+    let insufficient = (!ruleset.is_sufficient()).then(|| "insufficient rules".to_owned());
+    marked.chain(any).chain(missing).chain(insufficient).collect()
 }

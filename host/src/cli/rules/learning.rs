@@ -1,81 +1,68 @@
-//! Reading runs and learning from them.
+//! Options of the commands that learn from runs.
 
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Class, LabelOptions, Labels, LearnOptions, Model, Runs, TraversalTable, TreeOptions,
-    tree::{Criterion, Size},
+    LabelOptions, LearnOptions, Model, Runs, TraversalTable, TreeOptions,
+    learn::tree::{Criterion, Size},
 };
 
 use crate::cli::failure::Failure;
 
-/// How to learn.
+/// Options of commands that learn.
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
-    /// The measure of impurity that the tree minimizes
-    #[arg(long, value_enum, default_value_t = Impurity::Gini)]
-    criterion: Impurity,
-    /// Grow a tree of N leaves, if the runs differ enough for so many [default: as many as cross-validation says that they
-    /// carry]
+    /// Impurity that the tree minimizes
+    #[arg(long, value_enum, default_value_t = Criterion::Gini)]
+    criterion: Criterion,
+    /// Grow a tree of N leaves, if the runs differ enough [default: chosen by cross-validation]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_leaf_nodes: Option<u32>,
-    /// The full trees, with as many leaves as lower the training error, as in the paper; --labels paper has them, too
+    /// Grow full trees, with as many leaves as lower the training error, as in the paper; implied by --labels paper
     #[arg(long, conflicts_with = "max_leaf_nodes")]
     full: bool,
-    /// How runs are classed
-    #[arg(long, value_enum, default_value_t = Method::Density)]
-    labels: Method,
-    /// By density, times nearer to each other than this aren't told apart, in percent [default: the runs' noise where the
-    /// file has it, and at least 1]
+    /// Method that assigns runs to classes
+    #[arg(long, value_enum, default_value_t = LabelMethod::Density)]
+    labels: LabelMethod,
+    /// With --labels density, relative difference below which times count as equal, in percent [default: the noise that the
+    /// file states, and at least 1]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     resolution: Option<f64>,
-    /// With --labels paper, the percentile of the prominences, 0 to 100, that a step in the sorted times has to reach to
-    /// be a bound between classes [default: 98]
+    /// With --labels paper, percentile of the prominences, 0 to 100, that a step in the sorted times must reach to be a
+    /// boundary between classes [default: 98]
     #[arg(long, value_name = "P")]
     percentile: Option<f64>,
-    /// With --labels paper, the radius in runs of the step function that finds the steps [default: 0.5 % of the runs]
+    /// With --labels paper, radius of the step function that finds the steps, in runs [default: 0.5 % of the runs]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     radius: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Impurity {
-    /// The chance that two samples differ in class
-    Gini,
-    /// The classes' entropy
-    Entropy,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Method {
-    /// Peaks of the density of the times, with the valleys between them as bounds
+enum LabelMethod {
+    /// Peaks of the density of the times, with the valleys between them as boundaries
     Density,
     /// As in the paper: the largest steps of the sorted times, by a percentile
     Paper,
 }
 
 impl Learning {
-    /// The same for the library, to learn from these runs.
+    /// Returns the library's options for these runs.
     pub fn options(&self, runs: &Runs) -> Result<LearnOptions, Failure> {
-        let criterion = match self.criterion {
-            Impurity::Gini => Criterion::Gini,
-            Impurity::Entropy => Criterion::Entropy,
-        };
         let labels = match self.labels {
-            Method::Density if self.percentile.is_some() || self.radius.is_some() => {
+            LabelMethod::Density if self.percentile.is_some() || self.radius.is_some() => {
                 let option = if self.percentile.is_some() { "--percentile" } else { "--radius" };
                 return Err(Failure::error(format_args!("{option} is for --labels paper")));
             }
-            Method::Paper if self.resolution.is_some() => {
+            LabelMethod::Paper if self.resolution.is_some() => {
                 return Err(Failure::error("--resolution is for --labels density"));
             }
-            Method::Density => match self.resolution {
+            LabelMethod::Density => match self.resolution {
                 Some(percent) => LabelOptions::Density { resolution: percent / 100.0 },
                 None => LabelOptions::density(runs.about.noise),
             },
-            Method::Paper => LabelOptions::Paper {
+            LabelMethod::Paper => LabelOptions::Paper {
                 radius: self.radius.map(|radius| radius as usize),
                 percentile: self.percentile.unwrap_or(98.0),
             },
@@ -85,15 +72,15 @@ impl Learning {
             None if self.is_full() => Size::Paper,
             None => Size::Validated,
         };
-        Ok(LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() }, size })
+        Ok(LearnOptions { labels, tree: TreeOptions { criterion: self.criterion, ..TreeOptions::default() }, size })
     }
 
-    /// Whether all rulesets are to be shown.
+    /// Returns true if all rulesets are to be shown.
     pub fn is_full(&self) -> bool {
-        self.full || self.labels == Method::Paper
+        self.full || self.labels == LabelMethod::Paper
     }
 
-    /// Learns from these runs, which are in this file.
+    /// Learns from the runs of the file `path`.
     pub fn learn(&self, path: &Path, runs: &Runs) -> Result<(TraversalTable, Model), Failure> {
         let in_file = |error: &dyn std::fmt::Display| Failure::error(format_args!("{}: {error}", path.display()));
         let (Some(fastest), Some(slowest)) = (runs.fastest(), runs.slowest()) else {
@@ -111,28 +98,7 @@ impl Learning {
     }
 }
 
-/// A class's runs and times.
-#[derive(Serialize)]
-pub struct ClassRow {
-    pub class: Class,
-    pub runs: usize,
-    /// The least and the greatest time, in seconds.
-    pub fastest: f64,
-    pub slowest: f64,
-}
-
-impl ClassRow {
-    /// Of all classes.
-    pub fn all(labels: &Labels) -> Vec<Self> {
-        let row = |class: Class| {
-            let [fastest, slowest] = labels.range(class);
-            ClassRow { class, runs: labels.places(class).len(), fastest, slowest }
-        };
-        labels.all().map(row).collect()
-    }
-}
-
-/// What runs are of, without the steps in time.
+/// Description of runs, without timelines.
 #[derive(Serialize)]
 pub struct Origin<'a> {
     pub program: &'a str,

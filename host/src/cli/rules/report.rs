@@ -19,7 +19,7 @@ use crate::cli::{failure::Failure, format, output::Files, terminal};
         warpsmith rules report runs.csv --html report.html\n  \
         warpsmith rules report runs.csv --html small.html --max-leaf-nodes 6    a tree that is read at a glance"
 )]
-pub struct Arguments {
+pub struct ReportArgs {
     /// Runs that `warpsmith rules explore` wrote
     #[arg(value_name = "RUNS.CSV")]
     runs: PathBuf,
@@ -46,7 +46,7 @@ struct Object {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let destination = Files::reading([&arguments.runs]).write(&arguments.html)?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;

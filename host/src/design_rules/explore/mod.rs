@@ -27,6 +27,7 @@
 //! ```
 
 mod answer;
+pub mod offline;
 pub mod search;
 mod session;
 pub mod study;

@@ -1,0 +1,176 @@
+//! Choice of the tree's size: by cross-validation, or by the training error (the paper's Algorithm 1).
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use serde::Serialize;
+
+use super::decision::{DecisionTree, Limits, Node, TreeOptions};
+use super::growth::Growth;
+use crate::design_rules::error::RulesError;
+use crate::design_rules::learn::columns::BitColumns;
+use crate::design_rules::learn::labels::Class;
+
+/// Number of additional leaves that Algorithm 1 tries before it gives up.
+const MORE: usize = 5;
+/// Number of folds of the cross-validation.
+const FOLDS: usize = 10;
+/// Most leaves that cross-validation tries: nobody reads a larger tree.
+const MOST: usize = 24;
+
+/// Choice of the tree's size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// The size that ten-fold cross-validation supports. Trees of 1 to 24 leaves are trained on
+    /// nine tenths of the samples and tested on the rest. The smallest tree whose error is within
+    /// one standard error of the least is chosen (CART's rule: Breiman, Friedman, Olshen and Stone,
+    /// section 3.4.3), and is then trained on all samples.
+    #[default]
+    Validated,
+    /// The size that the paper's Algorithm 1 finds: leaves are added while they lower the training
+    /// error.
+    Paper,
+    /// This many leaves, if the samples differ enough.
+    Leaves(usize),
+}
+
+impl Size {
+    /// Trains a tree of this size.
+    ///
+    /// # Errors
+    /// As [`DecisionTree::train`].
+    pub fn train(self, columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
+        match self {
+            Size::Validated => validate(columns, classes, options),
+            Size::Paper => search(columns, classes, options),
+            Size::Leaves(leaves) => {
+                let tree = DecisionTree::train(columns, classes, options, Limits::leaves(leaves))?;
+                let trial = Trial { max_leaf_nodes: leaves, error: tree.training_error(), depth: tree.depth(), better: true };
+                Ok(TreeSearch { tree, max_leaf_nodes: leaves, trials: vec![trial], validated: false })
+            }
+        }
+    }
+}
+
+/// A trained size of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// Maximum number of leaves.
+    pub max_leaf_nodes: usize,
+    /// Share of wrong predictions: among the left-out samples by cross-validation, and otherwise
+    /// among the training samples.
+    pub error: f64,
+    /// Depth of the tree.
+    pub depth: usize,
+    /// True if the error is less than for all trials before.
+    pub better: bool,
+}
+
+/// The result of a search for the tree's size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TreeSearch {
+    /// The tree.
+    pub tree: DecisionTree,
+    /// Maximum number of leaves.
+    pub max_leaf_nodes: usize,
+    /// All trials, in order (the paper's Figure 5).
+    pub trials: Vec<Trial>,
+    /// True if the errors of the trials are by cross-validation.
+    pub validated: bool,
+}
+
+/// Trains larger and larger trees until the training error stops decreasing (the paper's Algorithm
+/// 1).
+///
+/// The first tree has one leaf per class, and at least two. Each step takes the first of up to five
+/// more leaves that lowers the error; the search ends if none does. (The paper's text starts at the
+/// number of classes, its listing at two. A tree with fewer leaves than classes can't separate
+/// them.) The depth may be one less than the number of leaves, which holds for every tree. So each
+/// tree is the previous one with one more split, and the tree grows only once.
+///
+/// # Errors
+/// As [`DecisionTree::train`].
+fn search(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
+    let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
+    let present = growth.nodes()[0].counts.iter().filter(|&&count| count > 0).count();
+    // For the trees of 1, 2, ... leaves: the number of wrong predictions, and the depth.
+    let mut grown = vec![(growth.nodes()[0].wrong(), 0)];
+    let mut trials: Vec<Trial> = Vec::new();
+    let mut train = |max_leaf_nodes: usize, least: usize| {
+        while growth.leaves() < max_leaf_nodes && growth.split_best() {
+            let (wrong, depth) = grown[grown.len() - 1];
+            let nodes = growth.nodes();
+            let children = &nodes[nodes.len() - 2..];
+            let now = children.iter().map(Node::wrong).sum::<usize>();
+            grown.push((wrong + now - parent(nodes).wrong(), depth.max(children[0].depth)));
+        }
+        let (wrong, depth) = grown[max_leaf_nodes.min(grown.len()) - 1];
+        let error = wrong as f64 / classes.len() as f64;
+        trials.push(Trial { max_leaf_nodes, error, depth, better: wrong < least });
+        wrong
+    };
+
+    let mut max_leaf_nodes = present.max(2);
+    let mut least = train(max_leaf_nodes, usize::MAX);
+    while let Some((more, wrong)) = (1..=MORE).find_map(|more| {
+        let wrong = train(max_leaf_nodes + more, least);
+        (wrong < least).then_some((more, wrong))
+    }) {
+        max_leaf_nodes += more;
+        least = wrong;
+    }
+    let tree = growth.tree_of(max_leaf_nodes.min(growth.leaves()));
+    Ok(TreeSearch { tree, max_leaf_nodes, trials, validated: false })
+}
+
+/// Returns the node that was split last.
+fn parent(nodes: &[Node]) -> &Node {
+    let last = nodes.len() - 1;
+    let found = nodes.iter().find(|node| node.split.is_some_and(|split| split.children[1] == last));
+    found.expect("children are made by a split")
+}
+
+/// Trains the tree of [`Size::Validated`].
+///
+/// # Errors
+/// As [`DecisionTree::train`](super::DecisionTree::train).
+fn validate(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
+    let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
+    while growth.leaves() < MOST && growth.split_best() {}
+    let samples = classes.len();
+    let folds = FOLDS.min(samples);
+    // Adjacent samples are alike, so each fold takes samples from everywhere.
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let mut order: Vec<usize> = (0..samples).collect();
+    for last in (1..samples).rev() {
+        order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+    }
+    let mut wrong = vec![0; growth.leaves()];
+    // A single sample can't be left out.
+    for fold in (0..folds).filter(|_| samples > 1) {
+        let (tested, trained): (Vec<usize>, Vec<usize>) = (0..samples).partition(|&place| place % folds == fold);
+        let rows: Vec<usize> = trained.into_iter().map(|place| order[place]).collect();
+        let mut part = BitColumns::new(rows.len());
+        (0..columns.columns()).for_each(|column| part.push(|row| columns.get(rows[row], column)));
+        let own: Vec<Class> = rows.iter().map(|&row| classes[row]).collect();
+        let mut grown = Growth::new(&part, &own, options, usize::MAX)?;
+        while grown.leaves() < wrong.len() && grown.split_best() {}
+        for (leaves, wrong) in (1..).zip(&mut wrong) {
+            let tree = grown.tree_of(grown.leaves().min(leaves));
+            let errs = |&&place: &&usize| tree.predict(|column| columns.get(order[place], column)) != classes[order[place]];
+            *wrong += tested.iter().filter(errs).count();
+        }
+    }
+    let share = |wrong: usize| wrong as f64 / samples as f64;
+    let least = share(wrong.iter().copied().min().expect("there is a tree of one leaf"));
+    let enough = least + (least * (1.0 - least) / samples as f64).sqrt();
+    let chosen = 1 + wrong.iter().position(|&wrong| share(wrong) <= enough).expect("the best one does");
+    let mut best = usize::MAX;
+    let trial = |(max_leaf_nodes, &wrong): (usize, &usize)| {
+        let better = wrong < best;
+        best = best.min(wrong);
+        Trial { max_leaf_nodes, error: share(wrong), depth: growth.tree_of(max_leaf_nodes).depth(), better }
+    };
+    let trials = (1..).zip(&wrong).map(trial).collect();
+    Ok(TreeSearch { tree: growth.tree_of(chosen), max_leaf_nodes: chosen, trials, validated: true })
+}
