@@ -1,9 +1,10 @@
 //! The figures of docs/performance.md on polygon overlap: `cargo bench --bench figures -- overlap`.
 //!
-//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the median of seven runs
-//! after two to warm up: by events around the work, and by the host's clock from the first launch to the end of the
-//! wait for the last kernel. `--quick` takes small cases. With each case come the pairs of poses compared, the pairs of
-//! pieces clipped (their octagons meet), and those that overlap, counted on the host.
+//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory. Each case is the
+//! median of seven runs after two warm-up runs. It is timed by events around the work, and by the
+//! host's clock from the first launch to the end of the wait for the last kernel. `--quick` takes
+//! small cases. The host counts, for each case, the pairs of poses compared, the pairs of pieces
+//! clipped (their octagons meet), and the pairs that overlap.
 //!
 //! `--scenes` measures scenes of 10^6 poses (`--poses N`) that aren't uniform, beside one that is; words that follow
 //! choose among them. `--count` adds the pairs of poses whose circles meet, and of pieces whose octagons do.
@@ -43,7 +44,7 @@ fn packings(count: usize, n: usize, seed: u64) -> Result<Packings> {
     Ok(Packings::ensembles(poses, n)?)
 }
 
-/// What there is to do.
+/// Amount of work of a case.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// Pairs of poses.
@@ -73,7 +74,7 @@ fn work(shapes: &[Shape], packings: &Packings) -> Counts {
                 placed.map(|ring: Vec<[f64; 2]>| (ring.clone(), extent(&ring))).collect()
             })
             .collect();
-        // Of each shape, in cells as wide as it.
+        // For each shape, its poses in cells of its width.
         let mut cells: Vec<HashMap<[i64; 2], Vec<usize>>> = vec![HashMap::new(); shapes.len()];
         for (pose, &center) in centers.iter().enumerate() {
             cells[shape(pose)].entry(cell(center, 2.0 * shapes[shape(pose)].radius())).or_default().push(pose);
@@ -259,7 +260,7 @@ fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
             poses[k][..2].copy_from_slice(&[radius * cosine, radius * sine]);
         }),
         "heap" => poses[n - n.min(2000)..].iter_mut().for_each(|pose| *pose = [1.0, 2.0, 0.5]),
-        // As many pairs as in the heap, spread.
+        // The same number of pairs as in the heap, spread out.
         "heaps" => {
             let first = n - n.min(64_000);
             (first..n).for_each(|k| poses[k] = poses[first + (k - first) / 64 * 64]);
@@ -302,7 +303,7 @@ fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize, count: bool
     Ok(())
 }
 
-/// What benches/peers/overlap.py asks for, one per line.
+/// Answers the requests of benches/peers/overlap.py, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     poses: PathBuf,
