@@ -32,7 +32,7 @@ impl Folder {
         self.path(name)
     }
 
-    /// What is said of a file, after its name.
+    /// Returns the part of an error that follows the file's name.
     fn after<'a>(&self, name: &str, error: &'a str) -> &'a str {
         error.strip_prefix(&*format!("{}: ", self.path(name))).unwrap_or_else(|| panic!("the file is not named: {error}"))
     }
@@ -67,7 +67,7 @@ fn polygon_of(ring: &[Point]) -> Polygon {
     Polygon::new(LineString(ring.iter().map(|&[x, y]| Coord { x, y }).collect()), vec![])
 }
 
-/// Schedule and moves points.
+/// Turns and moves points.
 fn turned(ring: &[Point], [x, y, theta]: [f64; 3]) -> Vec<Point> {
     let (sin, cos) = theta.sin_cos();
     ring.iter().map(|&[a, b]| [x + cos * a - sin * b, y + sin * a + cos * b]).collect()
@@ -79,7 +79,7 @@ fn turn(a: Point, b: Point, c: Point) -> f64 {
     robust::orient2d(coord(a), coord(b), coord(c))
 }
 
-/// Checks all that is promised of a shape which was made from this outline.
+/// Checks all promises about a shape that is made from this outline.
 #[track_caller]
 fn check_pieces(outline: &[Point]) -> Shape {
     let shape = Shape::polygon("it", outline).unwrap();
@@ -117,8 +117,8 @@ fn check_pieces(outline: &[Point]) -> Shape {
     shape
 }
 
-/// That the pieces cover the outline and nothing else, and each place once: their areas add up, and so does what they
-/// cover together.
+/// Checks that the pieces cover the outline and nothing else, and each point once: the area of
+/// their union is the sum of their areas.
 #[track_caller]
 fn check_union(outline: &[Point], shape: &Shape) {
     let whole = polygon_of(outline);
@@ -178,7 +178,7 @@ fn spiral(turns: f64, points: usize) -> Vec<Point> {
     inner.rev().chain((0..=points).map(|step| at(step, 0.05))).collect()
 }
 
-/// Whether a polygon has an area and meets itself nowhere, by looking at all pairs of edges.
+/// Returns whether a polygon has an area and doesn't meet itself, by looking at all pairs of edges.
 fn simple_by_brute_force(mut ring: Vec<(i64, i64)>) -> bool {
     let cross = |a: (i64, i64), b: (i64, i64), c: (i64, i64)| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
     let dot = |a: (i64, i64), b: (i64, i64), c: (i64, i64)| (b.0 - a.0) * (c.0 - b.0) + (b.1 - a.1) * (c.1 - b.1);
@@ -251,7 +251,7 @@ proptest! {
             check_pieces(&ring);
             check_union(&ring, &shape);
         } else {
-            // So few points that chords cross the next turn.
+            // With so few points, chords cross the next turn.
             prop_assert!((points as f64) < 12.0 * turns);
         }
     }
@@ -305,7 +305,7 @@ proptest! {
             for (j, b) in ring[..i].iter().enumerate() {
                 consider([0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])]);
                 for c in &ring[..j] {
-                    // Where the perpendiculars of two sides meet.
+                    // The intersection of two sides' perpendicular bisectors.
                     let (u, v) = ([b[0] - a[0], b[1] - a[1]], [c[0] - a[0], c[1] - a[1]]);
                     let det = 2.0 * (u[0] * v[1] - u[1] * v[0]);
                     let (p, q) = (u[0] * u[0] + u[1] * u[1], v[0] * v[0] + v[1] * v[1]);
@@ -437,7 +437,7 @@ fn shapes_of_pieces() {
     }
     // Rounding is no overlap.
     assert!(Shape::from_pieces("it", &[square(0.0), square(1.0 - 1e-15)]).is_ok());
-    // What polygon() cuts is taken back.
+    // The pieces of polygon() are valid input.
     for ring in [spiral(2.0, 100), turned(&Shape::tree().outlines()[0], [0.3, 0.1, 1.0])] {
         let cut = Shape::polygon("it", &ring).unwrap();
         let again = Shape::from_pieces("it", cut.pieces()).unwrap();
@@ -583,7 +583,7 @@ fn drawings() {
         [numbers.iter().copied().fold(f64::INFINITY, f64::min), numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max)]
     };
     assert_eq!((range(&x), range(&y)), ([10.0, 12.0], [-26.0, -20.0]));
-    // What isn't drawn there, isn't closed, or is nothing comes before what is taken.
+    // Elements that aren't drawn, aren't closed or are empty are skipped.
     assert_eq!(
         area(
             "<defs><rect width='9' height='9'/></defs><path d='M0 0 L1 1'/><path d='M3 3'/><path d=''/><rect width='1' height='1'/><circle r='1'/>"
@@ -780,7 +780,7 @@ fn curves_are_as_close_as_promised() {
     check(&flat, [0.0; 2], 100.0, 2.0 * x, &|point: Point| point[0].hypot(point[1]) > 99.997);
     // The large arc of three quarters, the other way round.
     check("<path d='M1 0A1 1 0 1 0 0 1L0 0Z'/>", [0.0; 2], 1.0, 2.0, &|point: Point| point[0].hypot(point[1]) > 0.5);
-    // Ellipses, of which each point is as far from the circle that they are when squeezed.
+    // Ellipses, by the distance to first order.
     for (inner, rx, ry, turn) in [
         ("<ellipse rx='3' ry='0.5'/>", 3.0, 0.5, 0.0),
         ("<path d='M3 0A3 .5 0 0 1 -3 0A3 .5 0 0 1 3 0Z'/>", 3.0, 0.5, 0.0),
@@ -800,7 +800,8 @@ fn curves_are_as_close_as_promised() {
             }
         }
     }
-    // Of a Bézier curve whose control points reach far beyond it: the box of the curve counts, not theirs.
+    // A Bézier curve whose control points are far beyond it: the tolerance depends on the curve's
+    // box, not on theirs.
     let ring = outline("<path d='M0 0C1000 10 -1000 20 0 30L-500 40L-500 -10Z'/>");
     let point = |t: f64| {
         let [a, b, c] = [3.0 * t * (1.0 - t) * (1.0 - t), 3.0 * t * t * (1.0 - t), t * t * t];

@@ -1,6 +1,7 @@
-//! Overlaps of copies of shapes, against another program's answers and a brute force of another method.
+//! Overlaps of copies of shapes, against another program's answers and a brute force by another
+//! method.
 //!
-//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU if there is one.
 
 use std::{f64::consts::PI, fs::File, path::Path};
 
@@ -224,7 +225,7 @@ fn thousands_of_random_pairs_agree_with_brute_force() -> Result {
     Ok(())
 }
 
-/// Boolean operations of the `geo` crate are another program's word, but good to some 1e-9 only.
+/// The `geo` crate's Boolean operations are independent, but accurate to about 1e-9 only.
 #[test]
 fn random_pairs_agree_with_geo() -> Result {
     use geo::{Area, BooleanOps};
@@ -241,7 +242,8 @@ fn random_pairs_agree_with_geo() -> Result {
     Ok(())
 }
 
-/// Central differences of the brute force, extrapolated; none where the two steps don't agree, as about a kink.
+/// Extrapolated central differences of the brute force; `None` if the steps don't agree, as at a
+/// kink.
 fn differences(rings: impl Fn(f64, usize) -> f64) -> [Option<f64>; 3] {
     [0, 1, 2].map(|axis| {
         let slope = |step: f64| (rings(step, axis) - rings(-step, axis)) / (2.0 * step);
@@ -334,7 +336,7 @@ proptest! {
         let poses = [[0.0, 0.0, a[2] + turn], [cosine * u - sine * v, sine * u + cosine * v, b[2] + turn]];
         let expected = brute(&place(&first, poses[0]), &place(&second, poses[1]));
         let far = poses.map(|[u, v, theta]| [u + x, v, theta]);
-        // What moving them there does to the difference of their positions.
+        // Rounding of the difference of their positions.
         let rounding = ((far[1][0] - far[0][0]) - (poses[1][0] - poses[0][0])).abs();
         for (poses, tolerance) in [(poses, 2e-14), (far, 2e-14 + 4.0 * rounding)] {
             let packings = Packings::one(poses.to_vec()).unwrap().with_shapes(vec![0, 1]).unwrap();
@@ -705,7 +707,7 @@ fn a_scene_is_evaluated_again_and_again() -> Result {
     Ok(())
 }
 
-/// What other kernels write to a scene's poses may make no sense, but breaks nothing.
+/// Meaningless poses, which other kernels may write to a scene, break nothing.
 #[test]
 fn poses_that_are_no_numbers() -> Result {
     let packings = Packings::ensembles(random_poses(90, 52), 30)?;

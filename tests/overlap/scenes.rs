@@ -63,7 +63,8 @@ fn moved(poses: Vec<Pose>, by: [f64; 2], scale: f64) -> Vec<Pose> {
     poses.into_iter().map(|[x, y, theta]| [scale * x + by[0], scale * y + by[1], theta]).collect()
 }
 
-/// What is compared, with its name and the largest coordinates at which it makes sense.
+/// The results to compare, each with its name and the largest coordinates at which it is
+/// meaningful.
 fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let clusters = |apart: f64| [moved(random_poses(60, 1), [-apart; 2], 1.0), moved(random_poses(60, 2), [apart, 0.0], 1.0)];
@@ -245,7 +246,7 @@ fn heaps_are_shared_out() -> Result {
     for deterministic in [false, true] {
         let made = overlap::<f64>(std::slice::from_ref(&square), OverlapKernel::Queue);
         let mut overlap = made.search(Search::Tree).deterministic(deterministic);
-        // What `found` is to be, if the others of pose k of the heap are so many steps away from it.
+        // Checks `found`, given the distances, in steps, of pose k of the heap from the others.
         let check = |found: &Evaluation<f64>, pairs: f64, others: &dyn Fn(usize) -> Vec<f64>| {
             let mut total = 0.0;
             for k in 0..heap {

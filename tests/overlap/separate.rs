@@ -57,7 +57,7 @@ fn heap(random: &mut ChaCha8Rng, count: usize, container: Container<'_>, angles:
         .collect()
 }
 
-/// What a packing's copies have in common, by pairs, where that counts, and how far each is outside.
+/// Areas of overlap of a packing's pairs of copies, if they count, and each copy's depth outside.
 fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Container<'_>, scale: f64) -> (Vec<f64>, Vec<f64>) {
     let outline = |copy: usize| place(&shapes[kinds[copy] as usize].outlines()[0], poses[copy]);
     let copies: Vec<_> = (0..kinds.len()).map(outline).collect();
@@ -101,8 +101,8 @@ fn sums_of_roots() -> Result {
     sums_of::<f64>(1e-3)
 }
 
-/// Where it says so, copies are apart and inside, at allowed angles, and the scale has gone down by whole factors. A seed
-/// gives the same.
+/// If the record says so, copies are apart and inside, at allowed angles, and the scale was reduced
+/// by whole factors. A seed gives the same.
 fn apart_of<T: OverlapReal + kernel::separate::Instance>() -> Result {
     let (stream, shapes, mut random) = (Device::best()?.stream()?, shapes(), ChaCha8Rng::seed_from_u64(4));
     for (container, angles, parts) in [(square(4.0), 0, 1), (strip(3.5), 2, 2), (square(4.2), 4, 3), (strip(3.8), 1, 4)] {

@@ -110,7 +110,7 @@ fn hull(mut points: Vec<Point>) -> Vec<Point> {
     ring
 }
 
-/// The quad of a polygon that is one, as the device gets it.
+/// The quad of a polygon that has one quad, as the device gets it.
 fn quad(ring: &[Point]) -> Option<[Point; 4]> {
     let shape = Shape::polygon("quad", ring).ok()?;
     match shape.quads() {
@@ -185,13 +185,13 @@ fn convex_pair(random: &mut Random) -> [Vec<Point>; 2] {
     pair
 }
 
-/// All of so many cases where `WARPSMITH_ALL_CASES` is set, and else a tenth, which finds what is wrong with the
-/// kernels as a whole.
+/// Number of cases: all if `WARPSMITH_ALL_CASES` is set, otherwise a tenth, which is enough to find
+/// errors of a whole kernel.
 fn cases(all: usize) -> usize {
     if std::env::var_os("WARPSMITH_ALL_CASES").is_some() { all } else { all / 10 }
 }
 
-/// What the kernels compute for a pair of pieces, in either order.
+/// Results of the kernels for a pair of pieces, in both orders.
 #[test]
 fn quads_that_touch_have_their_exact_area() {
     let blocks = cases(2_000) as u64;
@@ -236,7 +236,8 @@ fn sides(shape: &Shape) -> Vec<[Point; 2]> {
     sides.filter(|[from, to]| from != to).collect()
 }
 
-/// Poses of two shapes, the first where `pose` says, of which some sides touch or coincide, mostly up to a little.
+/// Poses of two shapes with sides that touch or coincide, mostly up to a small distance. The first
+/// is `pose`.
 fn touching(random: &mut Random, pose: Pose, first: &[[Point; 2]], second: &[[Point; 2]], same: bool) -> [Pose; 2] {
     let turned = |[x, y]: Point, angle: f64| [angle.cos() * x - angle.sin() * y, angle.sin() * x + angle.cos() * y];
     let [from, to] = first[random.below(first.len())];
@@ -244,7 +245,7 @@ fn touching(random: &mut Random, pose: Pose, first: &[[Point; 2]], second: &[[Po
     let direction = |from: Point, to: Point| (to[1] - from[1]).atan2(to[0] - from[0]);
     let share = if random.below(2) == 0 { random.uniform(-1.0, 1.0) } else { random.below(9) as f64 / 4.0 - 1.0 };
     let along = [share * (to[0] - from[0]), share * (to[1] - from[1])];
-    // Where, in the first one's frame, the second one's `start` goes, and by which angle it is turned.
+    // Target of the second shape's `start` in the first one's frame, and the second shape's angle.
     let (target, angle) = match random.below(if same { 5 } else { 3 }) {
         // Side on side, in either direction.
         0 => ([from[0] + along[0], from[1] + along[1]], direction(from, to) - direction(start, end)),
@@ -311,8 +312,8 @@ fn polygons_that_touch_have_their_exact_area_and_derivatives() -> Result {
             common_area(&place(outline(kinds[0]), [0.0, 0.0, poses[0][2]]), &place(outline(kinds[1]), second))
         })
         .collect();
-    // Where edges coincide there are two derivatives, to either side, and any number between is right. A sliver is
-    // thinner than a step of a difference.
+    // If edges coincide, there are two one-sided derivatives, and any number between them is right.
+    // A sliver is thinner than a step of a difference.
     let derivatives: Vec<(usize, [[[f64; 2]; 3]; 2])> = (0..exact.len())
         .into_par_iter()
         .filter(|pair| kinds[2 * pair..][..2].iter().all(|&shape| shapes[shape as usize].area() > 0.01))
