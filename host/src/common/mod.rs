@@ -6,6 +6,7 @@ mod errors;
 mod real;
 
 pub use cancel::{Cancel, Cancelled};
+#[cfg(feature = "list-rank")]
 pub(crate) use clock::Clock;
 pub use clock::StepTime;
 pub use errors::{chain, reason};

@@ -3,9 +3,9 @@
 use std::{io::Write as _, path::Path};
 
 use csv::Writer;
-use ndarray_npy::WritableElement;
 use serde::Serialize;
 use warpsmith::io::files::Destination;
+use warpsmith::io::npy::Element;
 
 use crate::cli::{
     failure::Failure,
@@ -37,7 +37,8 @@ pub struct ResultFile {
 }
 
 impl ResultFile {
-    /// Checks, before anything is computed, that the file can be written in one of these formats and isn't an input.
+    /// Checks, before anything is computed, that the file can be written in one of these formats
+    /// and isn't an input.
     pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[Format]) -> Result<Self, Failure> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let Some(&format) = allowed.iter().find(|format| Some(format.extension()) == extension.as_deref()) else {
@@ -57,7 +58,7 @@ impl ResultFile {
     }
 
     /// Writes an array.
-    pub fn array<T: WritableElement>(&self, values: &[T], shape: &[usize]) -> Result<(), Failure> {
+    pub fn array<T: Element>(&self, values: &[T], shape: &[usize]) -> Result<(), Failure> {
         write_array(&self.destination, values, shape)
     }
 

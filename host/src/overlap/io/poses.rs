@@ -22,15 +22,15 @@ use crate::{
 pub struct PoseFile {
     /// The poses.
     pub packings: Packings,
-    /// How the file had them.
+    /// Layout of the file.
     pub layout: PoseLayout,
-    /// The line of each pose in a text, from 1; none of an array.
+    /// Line of each pose in a text, from 1; `None` for an array.
     pub lines: Option<Vec<u64>>,
 }
 
 impl PoseFile {
-    /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is
-    /// one.
+    /// Returns an error about the file at `path`, from which this was read, with the line of the
+    /// pose at fault if there is one.
     pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
         let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error.to_string()) };
         match &self.lines {
@@ -40,7 +40,7 @@ impl PoseFile {
     }
 }
 
-/// How a file has poses.
+/// Layout of poses in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum PoseLayout {
@@ -48,7 +48,7 @@ pub enum PoseLayout {
     Single,
     /// Any number of packings: an array of shape (packings, poses, 3), or text with packings.
     Ensembles,
-    /// A submission to Kaggle's Santa 2025: packings in the order of their sizes, each of another one.
+    /// A submission to Kaggle's Santa 2025: packings of different sizes, in ascending order.
     Submission,
 }
 
@@ -64,10 +64,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the name's extension tells, in capitals or not: of text, [`Csv`](Format::Csv).
+    /// Returns the format of a file name's extension, ignoring case; for text,
+    /// [`Csv`](Format::Csv).
     ///
     /// # Errors
-    /// Where it tells none.
+    /// If the extension is unknown.
     pub fn of(path: &Path) -> Result<Self, OverlapError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -81,8 +82,8 @@ impl Format {
 /// Reads poses.
 ///
 /// # Errors
-/// Where the file can't be read, isn't such a file, or holds an invalid pose. The line and the column, or the pose, is
-/// named. With `ensembles`, a file of one packing is an error, too.
+/// If the file can't be read, isn't such a file, or has an invalid pose. The error names the line
+/// and the column, or the pose. With `ensembles`, a file of one packing is an error, too.
 pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {
         Format::Npy => read_npy(path, ensembles),
@@ -171,9 +172,9 @@ fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
 
 /// A row of a submission.
 struct Tree {
-    /// How many trees its packing has.
+    /// Number of trees of its packing.
     size: usize,
-    /// Which of them it is.
+    /// Its index in the packing.
     tree: usize,
     pose: [f64; 3],
     line: u64,
@@ -195,11 +196,11 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
             let number = number.filter(|number| number.is_finite());
             number.ok_or_else(|| fail(table.field_error(column, "a number with the prefix s, such as s0.5")))
         };
-        // Whole turns are taken off while that is exact.
+        // Whole turns are subtracted in degrees, where that is exact.
         let pose = [number(1)?, number(2)?, (number(3)? % 360.0).to_radians()];
         push(&mut trees, Tree { size, tree, pose, line: table.line() }).map_err(fail)?;
     }
-    // Of rows with the same id the later comes second.
+    // The sort is stable: of two rows with the same id, the later comes second.
     trees.sort_by_key(|tree| (tree.size, tree.tree));
     for pair in trees.windows(2) {
         if (pair[0].size, pair[0].tree) == (pair[1].size, pair[1].tree) {
@@ -222,7 +223,7 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
     Ok(PoseFile { packings, layout: PoseLayout::Submission, lines: Some(trees.iter().map(|tree| tree.line).collect()) })
 }
 
-/// What an id must be.
+/// Description of a valid id, for errors.
 const ID: &str = "an id such as 012_3, tree 3 of the packing of 12";
 
 /// The size of the packing, and the tree.
@@ -236,10 +237,10 @@ fn id_of(size: usize, tree: usize) -> String {
     format!("{size:03}_{tree}")
 }
 
-/// Writes poses, in the format that the name's extension tells.
+/// Writes poses, in the format of the name's extension.
 ///
 /// # Errors
-/// As [`save_poses_at`], and where the extension tells no format.
+/// The same as for [`save_poses_at`], and if the extension is unknown.
 pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
     let format = match (Format::of(path)?, layout) {
         (Format::Csv, PoseLayout::Submission) => Format::Submission,
@@ -248,15 +249,18 @@ pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Resul
     save_poses_at(packings, layout, &Destination::prepare(path)?, format)
 }
 
-/// Writes poses, to a destination that was prepared before.
+/// Writes poses to a prepared destination.
 ///
 /// A [`Single`](PoseLayout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`.
 /// A submission may have its packings in any order.
 ///
 /// # Errors
-/// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers
-/// of poses or poses in their shapes, text where a packing is empty, a submission where poses differ in their shapes or
-/// two packings are of one size, and a `Single` layout where there isn't just one packing.
+/// If the file can't be written, or the format can't hold the poses:
+///
+/// - `.npy`: packings differ in their numbers of poses, or poses have several shapes;
+/// - text: a packing is empty;
+/// - a submission: poses have several shapes, or two packings have the same size;
+/// - the `Single` layout: there isn't exactly one packing.
 pub fn save_poses_at(
     packings: &Packings,
     layout: PoseLayout,
@@ -321,7 +325,7 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, Reason> 
     }
 }
 
-/// With as many digits as tell each number from its neighbours.
+/// Writes text, with enough digits to distinguish each number from its neighbours.
 fn write_csv(packings: &Packings, single: bool, file: impl Write) -> io::Result<()> {
     let mut writer = Writer::from_writer(file);
     let shaped = packings.shapes().is_some();
@@ -349,7 +353,8 @@ fn write_submission(packings: &Packings, order: &[usize], mut file: impl Write) 
     order.iter().flat_map(|&packing| submission_lines(packings.get(packing))).try_for_each(|line| writeln!(file, "{line}"))
 }
 
-/// The lines that a submission has of one packing, with as many digits as tell each number from its neighbours.
+/// Returns the lines of one packing in a submission, with enough digits to distinguish each number
+/// from its neighbours.
 pub fn submission_lines(poses: &[[f64; 3]]) -> impl Iterator<Item = String> + '_ {
     let line = |(tree, &[x, y, theta]): (usize, &[f64; 3])| {
         format!("{},s{x:?},s{y:?},s{:?}", id_of(poses.len(), tree), theta.to_degrees())
