@@ -143,37 +143,13 @@ impl<T: SpmvReal> Part<T> {
             let mut wanted: Vec<u32> = columns.filter(|&column| part.rows.contains(&(column as usize))).collect();
             wanted.sort_unstable();
             wanted.dedup();
-            part.send(other, &wanted);
-        }
-        Ok(part)
-    }
-
-    /// The parts of all ranks.
-    ///
-    /// # Errors
-    /// [`SpmvError::NotSquare`], [`SpmvError::NoRanks`], [`SpmvError::TooManyRanks`].
-    pub fn all(matrix: &Csr<T>, ranks: usize) -> Result<Vec<Self>, SpmvError> {
-        let partition = Partition::of(matrix, ranks)?;
-        let needed: Vec<_> = (0..ranks).into_par_iter().map(|rank| partition.needed(matrix, rank)).collect();
-        let parts = needed.par_iter().enumerate();
-        let mut parts: Vec<_> = parts.map(|(rank, needed)| Self::without_sends(matrix, partition, rank, needed)).collect();
-        // Each range that one rank receives is sent by another one. Ranks come in ascending order,
-        // and so do those to send to.
-        for (rank, needed) in needed.iter().enumerate() {
-            for receive in partition.by_owner(needed) {
-                parts[receive.rank].send(rank, &needed[receive.range]);
+            if !wanted.is_empty() {
+                let start = part.pack.len();
+                part.pack.extend(wanted.iter().map(|column| column - part.rows.start as u32));
+                part.sends.push(Neighbour { rank: other, range: start..part.pack.len() });
             }
         }
-        Ok(parts)
-    }
-
-    /// Adds columns of this rank to the entries that it sends.
-    fn send(&mut self, to: usize, columns: &[u32]) {
-        if !columns.is_empty() {
-            let start = self.pack.len();
-            self.pack.extend(columns.iter().map(|column| column - self.rows.start as u32));
-            self.sends.push(Neighbour { rank: to, range: start..self.pack.len() });
-        }
+        Ok(part)
     }
 
     /// Makes the part of a rank that needs these columns of others, without the entries that it
