@@ -10,13 +10,13 @@ use super::{Backend, Global, failure::Failure, format, processes, terminal};
 #[derive(Args, Debug)]
 #[command(
     long_about = "List the devices: GPUs and the CPU.\n\n\
-        The PTX image is the one of the program's that the device's driver would compile: that of the highest compute \
-        capability which the device has. The CPU's multiprocessors are its worker threads, and its L2 the last-level cache.",
+        The PTX image is the program's image that the device's driver would compile: the one for the highest compute \
+        capability that the device has. The CPU's multiprocessors are its worker threads, and its L2 is the last-level cache.",
     after_help = "Examples:\n  \
         warpsmith devices                   a table\n  \
         warpsmith devices --json            one JSON object; memory in bytes\n  \
-        warpsmith devices --backend cuda    the GPUs alone; an error where there are none\n  \
-        mpirun -n 4 warpsmith devices       ranks, too, with their hosts and devices (feature mpi)"
+        warpsmith devices --backend cuda    only the GPUs; an error if there is none\n  \
+        mpirun -n 4 warpsmith devices       also the ranks, with their hosts and devices (feature mpi)"
 )]
 pub struct Arguments {
     /// Print one JSON object instead of a table; memory in bytes

@@ -48,7 +48,7 @@ use warpsmith::{
     name = "warpsmith",
     version,
     about = "GPU algorithms with kernels written in Rust. Without a command: a demonstration.",
-    long_about = "GPU algorithms with kernels written in Rust. They run on an NVIDIA GPU, or on the CPU where there is none.\n\n\
+    long_about = "GPU algorithms with kernels written in Rust. They run on an NVIDIA GPU, or on the CPU if there is no GPU.\n\n\
         Without a command a demonstration runs.",
     after_help = "Examples:\n  \
         warpsmith                                       a demonstration\n  \
@@ -61,15 +61,15 @@ use warpsmith::{
         warpsmith pcf --help                            piecewise constant functions\n  \
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
-        warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n  \
+        warpsmith concurrency --output study            what limits a kernel: tables and plots\n  \
         warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n  \
         warpsmith new my-kernels                        a project with kernels of your own\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by\n\
         SIGHUP.\n\
-        Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes; WARPSMITH_THREADS (or\n\
-        RAYON_NUM_THREADS) what `--threads` is without the option; WARPSMITH_SYNC=1 waits for every launch, so\n\
-        that a fault on a GPU names its kernel. Tables are as wide as the terminal, or as COLUMNS says, else 80\n\
-        characters. NO_COLOR=1 leaves out colours."
+        Environment: WARPSMITH_BACKEND (cuda or cpu) replaces `--backend auto`. WARPSMITH_THREADS (or\n\
+        RAYON_NUM_THREADS) is the default of `--threads`. WARPSMITH_SYNC=1 waits for every launch, so that a\n\
+        fault on a GPU names its kernel. COLUMNS is the width of tables; without it, the terminal's width or 80.\n\
+        NO_COLOR=1 turns colours off."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -99,9 +99,9 @@ struct Global {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Backend {
-    /// A GPU where one can be used, else the CPU
+    /// A GPU if one can be used, otherwise the CPU
     Auto,
-    /// An NVIDIA GPU; an error where none can be used
+    /// An NVIDIA GPU; an error if none can be used
     Cuda,
     /// The CPU
     Cpu,
@@ -131,7 +131,7 @@ enum Command {
     New(new::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
     #[command(after_help = "Examples:\n  \
-        warpsmith demo                  on a GPU where there is one, else on the CPU\n  \
+        warpsmith demo                  on a GPU if there is one, otherwise on the CPU\n  \
         warpsmith demo --backend cpu    on the CPU")]
     Demo,
 }

@@ -29,7 +29,7 @@ const STEP: usize = 10_000_000;
 #[derive(Args, Debug)]
 #[command(
     long_about = "What limits a kernel that adds up the overlaps of polygons? Experiments with streams, graphs, threads, reductions, \
-        places in memory and two phases in place of one, on this machine.\n\n\
+        placements in memory and two phases instead of one, on this machine.\n\n\
         They repeat those of a notebook that tried to make such a kernel faster. A thread compares one pose of a tree (4 pieces) with \
         all others. Tables and plots have the notebook's own figures beside these; docs/concurrency.md interprets them.",
     after_help = "Examples:\n  \
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// Seed of the poses; the notebook's is 123
     #[arg(long, value_name = "S", default_value_t = 123)]
     seed: u32,
-    /// Write plots, each as .svg and .png, to this directory, which is made if it isn't there
+    /// Write plots, each as .svg and .png, to this directory, which is made if it doesn't exist
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Print one JSON object instead of tables; times in ms

@@ -40,7 +40,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let on_cpu = device.backend() == Backend::Cpu;
     for (what, strategy) in strategies.into_iter().filter(|(_, strategy)| !on_cpu || *strategy != Strategy::Binned) {
         let mut ranker = ListRanker::new(device, Options { strategy, timed: true, ..Options::default() });
-        let ms = setting.best(|| Ok(ranker.rank(stream, &on_device, None, &mut ranks)?.total_ms()))?;
+        let ms = setting.best(2, || Ok(ranker.rank(stream, &on_device, None, &mut ranks)?.total_ms()))?;
         rows.push(row(what, ms, compare("element", &stream.download_vec(&ranks)?, &expected)));
     }
 
@@ -48,7 +48,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let weights = device.upload(&vec![2i64; next.len()])?;
     let mut sums = device.alloc(next.len())?;
     let mut ranker = ListRanker::<i64>::new(device, Options { timed: true, ..Options::default() });
-    let ms = setting.best(|| Ok(ranker.prefix_sums(stream, &on_device, None, &weights, &mut sums)?.total_ms()))?;
+    let ms = setting.best(2, || Ok(ranker.prefix_sums(stream, &on_device, None, &weights, &mut sums)?.total_ms()))?;
     let twice: Vec<_> = expected.iter().map(|&rank| 2 * i64::from(rank)).collect();
     rows.push(row("sums of int64 weights", ms, compare("element", &stream.download_vec(&sums)?, &twice)));
     Ok(rows)

@@ -35,10 +35,10 @@ struct Setting {
 const RUNS: u32 = 5;
 
 impl Setting {
-    /// The shortest of the times in ms that the runs return: on a GPU of [`RUNS`] after a warm-up,
-    /// on the CPU of two.
-    fn best(&self, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
-        let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
+    /// Returns the shortest of the times in ms that the runs return: [`RUNS`] on a GPU after a
+    /// warm-up, and `on_cpu` runs on the CPU.
+    fn best(&self, on_cpu: u32, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
+        let runs = if self.device.backend() == Backend::Cuda { RUNS } else { on_cpu - 1 };
         let mut best = run()?;
         for _ in 0..runs {
             best = best.min(run()?);

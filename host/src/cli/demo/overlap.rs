@@ -40,7 +40,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let mut overlap = Overlap::<f64>::new(device, std::slice::from_ref(&tree))?;
     for (what, wanted) in [("areas, f64", Wanted::TOTALS), ("areas and derivatives, f64", Wanted::GRADIENT)] {
         let mut checked = Checked::Near;
-        let ms = setting.best(|| {
+        let ms = setting.best(1, || {
             let (found, ms) = timed(|| overlap.evaluate(&packings, wanted))?;
             checked = check(&tree, &packings, &found, &sample, &expected);
             Ok(ms)

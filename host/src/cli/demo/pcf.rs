@@ -49,7 +49,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         let mut out = zeroed_vec(pairwise.shape(layout)?.iter().product())?;
         advise_huge_pages(&mut out);
         let ms = setting
-            .best(|| Ok(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64()))?;
+            .best(1, || Ok(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64()))?;
         let place = |(i, j): (usize, usize)| match layout {
             Layout::Dense => i * n + j,
             Layout::Condensed => n * i - i * (i + 1) / 2 + j - i - 1,

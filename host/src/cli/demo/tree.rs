@@ -49,7 +49,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let edges = device.upload(&edges)?;
     let mut rooter = Rooter::new(device)?.timed();
     let mut rooting = Rooting::new(device);
-    let ms = setting.best(|| Ok(rooter.edges(stream, n, &edges, Roots::At(label(0)), &mut rooting)?.total_ms()))?;
+    let ms = setting.best(2, || Ok(rooter.edges(stream, n, &edges, Roots::At(label(0)), &mut rooting)?.total_ms()))?;
     let checked = match compare("vertex", &stream.download_vec(rooting.parent())?, &parents) {
         Checked::Right => compare("vertex", &stream.download_vec(rooting.depth())?, &depths),
         wrong => wrong,
@@ -59,7 +59,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let weights = device.upload(&(0..n as i64).collect::<Vec<_>>())?;
     let mut found = device.alloc(n)?;
     let mut adder = TreeSums::new(device)?;
-    let ms = setting.best(|| Ok(stream.time(|stream| adder.subtrees(stream, &rooting, &weights, &mut found))?))?;
+    let ms = setting.best(2, || Ok(stream.time(|stream| adder.subtrees(stream, &rooting, &weights, &mut found))?))?;
     rows.push(row("sums over subtrees, int64", n, "vertices", ms, compare("vertex", &stream.download_vec(&found)?, &sums)));
 
     let mut ancestors = Ancestors::new(device)?;
@@ -68,7 +68,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let pair = |i: usize| [(i % n) as i32, others.apply((i % n) as u64) as i32];
     let pairs: Vec<I32x2> = (0..PAIRS).map(|i| pair(i).into()).collect();
     let (pairs, mut common) = (device.upload(&pairs)?, device.alloc(PAIRS)?);
-    let ms = setting.best(|| Ok(stream.time(|stream| ancestors.of(stream, &pairs, &mut common))?))?;
+    let ms = setting.best(2, || Ok(stream.time(|stream| ancestors.of(stream, &pairs, &mut common))?))?;
     let expected = (0..PAIRS).into_par_iter().map(|i| {
         let [mut u, mut v] = pair(i);
         while u != v {
