@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ndarray_npy::WritableElement;
+use warpsmith::io::npy::Element;
 use warpsmith::io::{
     files::{Destination, FileError},
     npy, npz,
@@ -81,8 +81,8 @@ impl Partial {
     }
 }
 
-/// Writes an array of this shape, with its elements in C order.
-pub fn write_array<T: WritableElement>(destination: &Destination, values: &[T], shape: &[usize]) -> Result<(), Failure> {
+/// Writes an array of this shape, whose elements are given in C order.
+pub fn write_array<T: Element>(destination: &Destination, values: &[T], shape: &[usize]) -> Result<(), Failure> {
     destination.write(|file| npy::write(file, values, shape))?;
     tracing::info!(elements = values.len(), "wrote {}", destination.name().display());
     Ok(())

@@ -5,14 +5,15 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::marker::PhantomData;
 use std::path::Path;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use memmap2::{MmapMut, MmapOptions};
-use ndarray_npy::WritableElement;
-use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
 use super::{EngineError, checkpoint::Checkpoint, room::Room};
 use crate::device::{Bytes, memory::memory};
-use crate::io::files::{Destination, FileError, Temporary};
+use crate::io::{
+    files::{Destination, FileError, Temporary},
+    npy::{self, Element},
+};
 
 /// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled
 /// in any order.
@@ -44,7 +45,7 @@ pub struct NpyFile<T> {
     element: PhantomData<T>,
 }
 
-impl<T: Pod + WritableElement> NpyFile<T> {
+impl<T: Element> NpyFile<T> {
     /// Makes a file of zeros, in C order. It takes all of its room on the disk at once, so that a
     /// full disk is an error here instead of a fault of the process later.
     ///
@@ -174,25 +175,16 @@ impl<T: Pod + WritableElement> NpyFile<T> {
 }
 
 /// An array's header in a file, and the size of the whole file.
-fn header<T: WritableElement>(
-    destination: &Destination,
-    shape: &[usize],
-    field: Option<&str>,
-) -> Result<(Vec<u8>, usize), EngineError> {
+fn header<T: Element>(destination: &Destination, shape: &[usize], field: Option<&str>) -> Result<(Vec<u8>, usize), EngineError> {
     let fail = |reason: String| FileError::unwritable(destination.name(), reason);
-    let plain = T::type_descriptor();
-    let type_descriptor = match field {
-        Some(field) => {
-            format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is not a valid field name")))?
+    let mut descriptor = T::KIND.descriptor();
+    if let Some(field) = field {
+        if field.contains(['\'', '\\', '\n']) {
+            return Err(fail(format!("`{field}` is not a valid field name")).into());
         }
-        None => plain,
-    };
-    let header = Header { type_descriptor, layout: Layout::Standard, shape: shape.to_vec() };
-    let mut start = Vec::new();
-    header.write(&mut start).map_err(|error| match error {
-        WriteHeaderError::Format(FormatHeaderError::HeaderTooLong) => fail(format!("{} dimensions are too many", shape.len())),
-        error => fail(error.to_string()),
-    })?;
+        descriptor = format!("[('{field}', {descriptor})]");
+    }
+    let start = npy::header(&descriptor, shape);
     let bytes = shape.iter().try_fold(size_of::<T>(), |bytes, &n| bytes.checked_mul(n));
     let size = bytes.and_then(|bytes| bytes.checked_add(start.len())).filter(|&size| size <= isize::MAX as usize);
     let size = size.ok_or_else(|| fail(format!("an array of shape {shape:?} is larger than any file")))?;
@@ -269,7 +261,7 @@ mod tests {
     use ndarray::ArrayD;
     use std::fs;
 
-    fn write<T: Pod + WritableElement>(path: &Path, shape: &[usize], values: &[T]) -> Result<(), EngineError> {
+    fn write<T: Element>(path: &Path, shape: &[usize], values: &[T]) -> Result<(), EngineError> {
         let mut file = NpyFile::create(path, shape)?;
         assert!(file.as_slice().iter().all(|value| bytemuck::bytes_of(value).iter().all(|&byte| byte == 0)));
         file.as_mut_slice().copy_from_slice(values);
@@ -382,7 +374,7 @@ mod tests {
     fn the_whole_file_has_its_place_at_once() {
         use std::os::unix::fs::MetadataExt as _;
         let directory = tempfile::tempdir().unwrap();
-        let file = NpyFile::<u8>::create(&directory.path().join("x.npy"), &[1 << 20]).unwrap();
+        let file = NpyFile::<f32>::create(&directory.path().join("x.npy"), &[1 << 18]).unwrap();
         assert!(file.file.file().metadata().unwrap().blocks() * 512 >= 1 << 20);
     }
 

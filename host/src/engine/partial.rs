@@ -15,10 +15,8 @@ use std::{
     sync::Arc,
 };
 
-use bytemuck::Pod;
-use ndarray_npy::WritableElement;
-
 use super::{BlockScheduler, Checkpoint, EngineError, NpyFile, Report, room::Room};
+use crate::io::npy::Element;
 use crate::{
     io::files::{Destination, FileError},
     ranks::Communicator,
@@ -77,7 +75,7 @@ pub struct PartialMatrix<T> {
     found: usize,
 }
 
-impl<T: Pod + WritableElement> PartialMatrix<T> {
+impl<T: Element> PartialMatrix<T> {
     /// Makes the file, or finds a partial one. A thread takes the room of a large file meanwhile.
     ///
     /// With a `field`, elements are structures of one field of this name: see [`NpyFile::create_at`].
@@ -156,7 +154,7 @@ impl<T: Pod + WritableElement> PartialMatrix<T> {
     }
 }
 
-impl<T: Pod + WritableElement> BegunMatrix<T> {
+impl<T: Element> BegunMatrix<T> {
     /// The side that blocks must have: that of the blocks in the file or, with ranks, the least of their `own`. `None`
     /// if any side will do.
     ///
