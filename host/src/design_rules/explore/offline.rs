@@ -94,5 +94,5 @@ pub fn add(dag: &Dag, destination: &Destination, about: About, schedule: &str, s
     }
     let schedule = Schedule::parse(dag, runs.about.streams, schedule)?;
     runs.push(seconds, schedule.text(dag).parse().map_err(RulesError::Setup)?);
-    Ok(runs.write(destination)?)
+    runs.write(destination)
 }
