@@ -196,7 +196,7 @@ impl<T: SpmvReal> Served<T> {
         write("x.npy", &stream.download_vec(&*x)?)?;
         write("y.npy", &stream.download_vec(&*y)?)?;
         for (name, numbers) in [("indptr.npy", host.row_ptr()), ("indices.npy", host.column_indices())] {
-            ndarray_npy::write_npy(folder.join(name), &ArrayView1::from(numbers))?;
+            ndarray_npy::write_npy(folder.join(name), &ndarray::ArrayView1::from(numbers))?;
         }
         Ok(())
     }

@@ -205,7 +205,7 @@ proptest! {
         // From a budget that a pair just fits in to one that holds half of the set.
         let least = 4 * 40 * 16 + 1024;
         let memory_budget = budget.map(|k| (least << k).max(8 * set.lengths().max().unwrap_or(0) * 16 + 1024));
-        let engine = engine_of(gpus, Settings { memory_budget, block_side: Some(side), ..Settings::default() });
+        let engine = engine_of(gpus, Settings { memory_budget, block_side: Some(side) });
         let symmetric = Pairwise::new(&set, None, measure).unwrap().with_kernel(kernel);
         let dense = symmetric.compute(&engine, Layout::Dense, Control::default()).unwrap();
         let packed = symmetric.compute(&engine, Layout::Packed, Control::default()).unwrap();

@@ -163,7 +163,7 @@ macro_rules! for_measure {
     };
 }
 
-/// Has the driver load the kernel that [`launch`] launches, which it would do before its first launch.
+/// Has the driver load the kernel that [`launch()`] launches, which it would do before its first launch.
 pub fn load<T: PcfReal>(device: &Device, tiled: bool, measure: Measure) -> Result<(), DeviceError> {
     for_measure!(T, measure, load_one(device, tiled))
 }

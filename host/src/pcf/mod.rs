@@ -34,7 +34,6 @@ pub mod random;
 mod real;
 mod reduced;
 mod repair;
-#[cfg(feature = "rules")]
 mod scalar;
 mod set;
 mod summary;
@@ -46,6 +45,5 @@ pub use pairwise::{Measure, Pairwise, PairwiseError};
 pub use real::PcfReal;
 pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
-#[cfg(feature = "rules")]
 pub use scalar::{integral, l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};
