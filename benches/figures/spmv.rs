@@ -16,7 +16,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ndarray::{ArrayView1, CowArray, Ix1};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng as _},
@@ -191,8 +190,7 @@ impl<T: SpmvReal> Served<T> {
         matrix.multiply(&stream, &*x, &mut *y)?;
         fs::create_dir_all(folder)?;
         let write = |name: &str, values: &[T]| -> Result {
-            let values: CowArray<'_, T, Ix1> = ArrayView1::from(values).into();
-            Ok(ndarray_npy::write_npy(folder.join(name), &values)?)
+            Ok(warpsmith::io::npy::write(fs::File::create(folder.join(name))?, values, &[values.len()])?)
         };
         write("data.npy", host.values())?;
         write("x.npy", &stream.download_vec(&*x)?)?;

@@ -23,7 +23,7 @@ use crate::{error::Failure, work};
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Runs(Arc<design_rules::Runs>);
 
-/// Schedules from their texts. It names the first that is none.
+/// Parses schedules. The error names the first invalid one.
 fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
     let parse = |(index, text): (usize, &String)| {
         text.parse().map_err(|reason: String| PyValueError::new_err(format!("schedule {index}: {reason}")).into())
@@ -33,7 +33,7 @@ fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
 
 #[pymethods]
 impl Runs {
-    /// As many times as schedules, all finite and not negative.
+    /// Takes one time per schedule, finite and not negative.
     #[new]
     fn new(py: Python<'_>, schedules: Vec<String>, seconds: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
         let seconds = seconds.as_array().to_vec();
@@ -78,7 +78,7 @@ impl Runs {
     }
 }
 
-/// What runs teach.
+/// A model learned from runs.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Model {
     runs: Arc<design_rules::Runs>,
@@ -128,14 +128,15 @@ impl Model {
         numbers(py, self.model.labels.classes())
     }
 
-    /// The least and the greatest time of each class, in seconds.
+    /// Returns the least and the greatest time of each class, in seconds.
     #[getter]
     fn ranges(&self) -> Vec<[f64; 2]> {
         let labels = &self.model.labels;
         labels.all().map(|class| labels.range(class)).collect()
     }
 
-    /// Of each the class, the rules, how many runs heed them, and how many of these are of the class.
+    /// Returns for each ruleset: the class, the rules, the number of runs that follow them, and the
+    /// number of these that are of the class.
     #[getter]
     fn rulesets(&self) -> Vec<(usize, Vec<String>, usize, usize)> {
         let ruleset = |ruleset: &design_rules::Ruleset| {
@@ -172,7 +173,7 @@ fn kind(kind: &str) -> PyResult<Kind> {
 
 #[pymethods]
 impl Dag {
-    /// Operations have a name and a kind, `cpu` or `gpu`.
+    /// Takes operations with a name and a kind, `cpu` or `gpu`.
     #[new]
     fn new(name: String, operations: Vec<(String, String)>, edges: Vec<(String, String)>) -> PyResult<Self> {
         let mut builder = design_rules::Dag::builder(name);
@@ -188,7 +189,7 @@ impl Dag {
         self.0.name()
     }
 
-    /// Without the end.
+    /// Returns the operations, without the end.
     #[getter]
     fn operations(&self) -> Vec<(&str, &'static str)> {
         let dag = &self.0;
@@ -207,7 +208,7 @@ impl Dag {
     }
 }
 
-/// A search, and what it was told.
+/// A search and the runs that it was told.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Explorer(Mutex<Search>);
 
@@ -251,7 +252,7 @@ impl Explorer {
         })
     }
 
-    /// Without a time, the schedule could not be measured.
+    /// Records a time; `None` means that the schedule failed.
     fn tell(&self, py: Python<'_>, schedule: &str, seconds: Option<f64>) -> PyResult<()> {
         work::brief(py, || {
             let Search { explorer, runs } = &mut *self.search();
@@ -270,7 +271,7 @@ impl Explorer {
         Runs(Arc::new(self.search().runs.clone()))
     }
 
-    /// How many schedules it was told of, with those that failed.
+    /// Number of schedules told, including those that failed.
     #[getter]
     fn rollouts(&self) -> u64 {
         self.search().explorer.statistics().rollouts

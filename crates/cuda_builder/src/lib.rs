@@ -262,7 +262,8 @@ impl CudaBuilder {
     /// If the environment variable `DOCS_RS` is set, no images are built: documentation needs none,
     /// and docs.rs has another toolchain.
     ///
-    /// # Errors [`BuilderError`], with advice: the crate doesn't compile, LLVM is not found, or
+    /// # Errors
+    /// [`BuilderError`], with advice: the crate doesn't compile, LLVM is not found, or
     /// device code holds something that a GPU can't have.
     pub fn build(self) -> Result<BuildOutput> {
         let (out_dir, target_dir) = match &self.out_dir {

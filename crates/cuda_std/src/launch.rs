@@ -287,7 +287,8 @@ pub unsafe trait KernelParam {
 /// }
 /// ```
 ///
-/// # Safety While the value's borrows last, the memory behind `raw` is initialised, alive, and
+/// # Safety
+/// While the value's borrows last, the memory behind `raw` is initialised, alive, and
 /// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it.
 /// [`Memory::page`], if set, is the page of the host library's buffer there, which is borrowed as
 /// long. A value without one stays usable until the kernel is done, and its author orders kernels
@@ -565,7 +566,8 @@ impl<F: Fn() + Sync> Bound<F> {
 
     /// Returns the closure that runs the kernel for the current [`simt`] thread.
     ///
-    /// # Safety All memory behind the arguments belongs to this process, and only threads of a
+    /// # Safety
+    /// All memory behind the arguments belongs to this process, and only threads of a
     /// launch of [`config`](Self::config) within the limits of [`kernel`](Self::kernel) call the
     /// closure.
     pub unsafe fn into_body(self) -> F {

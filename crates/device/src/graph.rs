@@ -155,7 +155,8 @@ impl Graph {
     /// Does what was captured, as if it were now enqueued on `stream`. On CUDA a launch waits for the one before of the
     /// same graph, whichever stream that was on.
     ///
-    /// # Safety Until all work is done, the requirements of every captured launch, copy and fill
+    /// # Safety
+    /// Until all work is done, the requirements of every captured launch, copy and fill
     /// hold: the buffers are alive and were not given other memory
     /// ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or writes
     /// what is read, and the contracts of `unsafe` kernels hold. This includes work on other

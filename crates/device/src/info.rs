@@ -15,7 +15,8 @@ pub enum Backend {
 impl Backend {
     /// Returns the backend that `WARPSMITH_BACKEND` requests, if it is set.
     ///
-    /// # Errors [`DeviceError::InvalidBackend`] if it is neither `cuda` nor `cpu`.
+    /// # Errors
+    /// [`DeviceError::InvalidBackend`] if it is neither `cuda` nor `cpu`.
     pub fn wished() -> Result<Option<Self>, DeviceError> {
         let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
         match wish.to_str() {

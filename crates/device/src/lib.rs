@@ -205,7 +205,8 @@ impl Device {
     /// The first CUDA device where one can be used, and else the CPU; or what `WARPSMITH_BACKEND` (`cuda` or `cpu`)
     /// says.
     ///
-    /// # Errors [`DeviceError::NoDevice`] and the like if it is `cuda` and there is no GPU,
+    /// # Errors
+    /// [`DeviceError::NoDevice`] and the like if it is `cuda` and there is no GPU,
     /// [`DeviceError::InvalidBackend`] if it is neither `cuda` nor `cpu`; on the CPU
     /// [`DeviceError::Threads`] if `WARPSMITH_THREADS` isn't a number of threads.
     pub fn best() -> Result<Self, DeviceError> {
@@ -233,21 +234,24 @@ impl Device {
 
     /// The CUDA device with this ordinal: they are numbered from 0.
     ///
-    /// # Errors [`DeviceError::NoDevice`] if it doesn't exist.
+    /// # Errors
+    /// [`DeviceError::NoDevice`] if it doesn't exist.
     pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
         Cuda::get(ordinal).map(Self::of_cuda)
     }
 
     /// Returns the number of CUDA devices without opening any.
     ///
-    /// # Errors [`DeviceError::NoDevice`] if there is no CUDA device.
+    /// # Errors
+    /// [`DeviceError::NoDevice`] if there is no CUDA device.
     pub fn count_cuda() -> Result<u32, DeviceError> {
         cuda::count()
     }
 
     /// All CUDA devices, by ordinal.
     ///
-    /// # Errors [`DeviceError::NoDevice`] if there is no CUDA device.
+    /// # Errors
+    /// [`DeviceError::NoDevice`] if there is no CUDA device.
     pub fn all_cuda() -> Result<Vec<Self>, DeviceError> {
         Self::several_cuda(0..Self::count_cuda()?).into_iter().collect()
     }
@@ -459,7 +463,8 @@ impl Device {
     /// Returns the number of blocks of `block` threads with `shared` bytes of dynamic shared memory
     /// that a multiprocessor holds at a time. CPU: one.
     ///
-    /// # Errors [`DeviceError::LaunchFailed`] if such blocks can't be launched, or the program has
+    /// # Errors
+    /// [`DeviceError::LaunchFailed`] if such blocks can't be launched, or the program has
     /// no PTX of the kernel.
     pub fn occupancy(&self, kernel: &'static KernelInfo, block: impl Into<Dim3>, shared: usize) -> Result<u32, DeviceError> {
         self.module_of(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
@@ -467,7 +472,8 @@ impl Device {
 
     /// Returns the resources of a kernel as the driver compiled it.
     ///
-    /// # Errors [`DeviceError::LaunchFailed`] if the program has no PTX of it.
+    /// # Errors
+    /// [`DeviceError::LaunchFailed`] if the program has no PTX of it.
     pub fn kernel_attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
         self.module_of(kernel)?.map_or_else(|| Ok(KernelAttributes::of_cpu()), |module| module.attributes(kernel))
     }

@@ -49,7 +49,8 @@ struct Body(Box<dyn Fn() + Sync>);
 unsafe impl Send for Body {}
 
 impl Body {
-    /// # Safety Everything that the body borrows is alive whenever it is called.
+    /// # Safety
+    /// Everything that the body borrows is alive whenever it is called.
     unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
         let body = ManuallyDrop::new(body);
         let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
@@ -610,7 +611,8 @@ impl Stream {
 
     /// Returns true if all work is done.
     ///
-    /// # Errors [`DeviceError::Fault`] if a kernel failed.
+    /// # Errors
+    /// [`DeviceError::Fault`] if a kernel failed.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         self.at_once("a question for what is done")?;
         match &self.queue {

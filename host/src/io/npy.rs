@@ -1,40 +1,38 @@
-//! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them; writes arrays.
+//! Reads the arrays of `.npy` files and `.npz` archives, and reports what is wrong with them; writes arrays.
 //!
-//! Nothing is believed that a header says: no more is allocated than there are bytes to read, or than
-//! the [limits](crate::io) allow.
+//! A header is never trusted: no more memory is allocated than the file has bytes, or than the
+//! [limits](crate::io) allow.
 
 use std::{
     io::{self, Read, Write},
+    mem,
     path::Path,
 };
 
 use bytemuck::Pod;
-use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
-use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
-use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
 use super::{
     files::Reason,
-    source::{Input, MOST_EMPTY, Source, brief, collect, quoted, reserve, unreadable, zeroed},
+    source::{Input, MOST_EMPTY, Source, collect, quoted, reserve, unreadable, zeroed},
 };
 
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Headers are about 100 bytes long; a longer one is not of a plain array, and may be anything at all.
+/// Longest header, in bytes. That of a plain array has about 100 bytes; a longer one may be anything.
 const LONGEST_HEADER: u32 = 4096;
 
-/// The most brackets of a header within each other. A plain array's has 2, one of structures 3 for each level of these.
+/// Deepest nesting of brackets in a header: 2 for a plain array, and 3 per level of structures.
 const MOST_NESTED: usize = 6;
 
-/// The most dimensions of an array; NumPy has as many.
+/// Largest number of dimensions of an array, as in NumPy.
 const MOST_DIMENSIONS: usize = 64;
 
-/// How much is read at a time, in bytes, of a file of this size and of what may be smaller than it claims.
+/// Bytes per read if the file's size is known, and if the content may be smaller than it claims.
 const CHUNK: usize = 256 << 20;
 const SMALL_CHUNK: usize = 8 << 20;
 
-/// The types of element that are read.
+/// The element types that can be read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `i32`
@@ -52,12 +50,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The whole numbers.
+    /// The integer types.
     pub const INTEGERS: &[Kind] = &[Kind::I32, Kind::I64, Kind::U32, Kind::U64];
-    /// The floating-point numbers.
+    /// The floating-point types.
     pub const FLOATS: &[Kind] = &[Kind::F32, Kind::F64];
 
-    /// Its name in NumPy.
+    /// The type's name in NumPy.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::I32 => "int32",
@@ -69,20 +67,38 @@ impl Kind {
         }
     }
 
-    /// Its size in bytes.
+    /// The type's descriptor in a header, without byte order and quotes.
+    const fn code(self) -> &'static str {
+        match self {
+            Kind::I32 => "i4",
+            Kind::I64 => "i8",
+            Kind::U32 => "u4",
+            Kind::U64 => "u8",
+            Kind::F32 => "f4",
+            Kind::F64 => "f8",
+        }
+    }
+
+    /// Size of an element, in bytes.
     pub const fn size(self) -> usize {
         match self {
             Kind::I32 | Kind::U32 | Kind::F32 => 4,
             Kind::I64 | Kind::U64 | Kind::F64 => 8,
         }
     }
+
+    /// The type's descriptor as a Python literal, in this machine's byte order: `'<f4'`.
+    pub(crate) fn descriptor(self) -> String {
+        let order = if cfg!(target_endian = "big") { '>' } else { '<' };
+        format!("'{order}{}'", self.code())
+    }
 }
 
-/// A type of element.
-pub trait Element: Pod + WritableElement {
-    /// Which it is.
+/// A type that arrays can have as elements.
+pub trait Element: Pod {
+    /// The type as a value.
     const KIND: Kind;
-    /// Its bytes in the other order.
+    /// Reverses the byte order.
     fn swapped(self) -> Self;
 }
 
@@ -100,48 +116,66 @@ macro_rules! element {
 }
 element!(i32 I32 i64 I64 u32 U32 u64 U64 f32 F32 f64 F64);
 
+/// Returns the header of an array in C order. `descriptor` is the type of its elements, as a Python literal.
+pub(crate) fn header(descriptor: &str, shape: &[usize]) -> Vec<u8> {
+    let extents: Vec<_> = shape.iter().map(usize::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let extents = extents.join(", ");
+    let text = format!("{{'descr': {descriptor}, 'fortran_order': False, 'shape': ({extents}{comma}), }}");
+    // Elements begin at a multiple of 64 bytes, after the end of a line.
+    let pad = |prefix: usize| (prefix + text.len() + 1).next_multiple_of(64) - prefix;
+    let start = match u16::try_from(pad(MAGIC.len() + 4)) {
+        Ok(length) => [MAGIC, &[1, 0], &length.to_le_bytes()].concat(),
+        Err(_) => [MAGIC, &[2, 0], &(pad(MAGIC.len() + 6) as u32).to_le_bytes()].concat(),
+    };
+    let length = pad(start.len());
+    [&start[..], format!("{text:<width$}\n", width = length - 1).as_bytes()].concat()
+}
+
 /// Writes an array of this shape, whose elements are given in C order.
 ///
 /// # Errors
-/// What `file` fails with, and where there are more or fewer elements than the shape has.
-pub fn write<T: WritableElement>(file: impl Write, values: &[T], shape: &[usize]) -> io::Result<()> {
-    let array = ArrayViewD::from_shape(IxDyn(shape), values).map_err(io::Error::other)?;
-    array.write_npy(file).map_err(unwritten)
-}
-
-/// Why an array can't be written.
-pub(crate) fn unwritten(error: WriteNpyError) -> io::Error {
-    match error {
-        WriteNpyError::Io(error) => error,
-        error => io::Error::other(error),
+/// The errors of `file`, and a number of elements that differs from the shape's.
+pub fn write<T: Element>(mut file: impl Write, values: &[T], shape: &[usize]) -> io::Result<()> {
+    if shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent)) != Some(values.len()) {
+        return Err(io::Error::other(format!("{} elements are not an array of shape {shape:?}", values.len())));
     }
+    file.write_all(&header(&T::KIND.descriptor(), shape))?;
+    file.write_all(bytemuck::cast_slice(values))
 }
 
-/// What is known of the bytes of a file or an entry of an archive before they are read.
+/// Size of a file or of an archive's entry, as far as it is known before reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// This many, the header's included.
+    /// Exact size in bytes, including the header.
     Is(u64),
-    /// They are packed, and may unpack to so many.
+    /// Compressed; the limit for its unpacked size, in bytes.
     Packed(u64),
-    /// Nothing: pipes have no size.
+    /// Unknown, as for a pipe.
     Unknown,
 }
 
-/// An array whose header was read, and its elements not yet.
+/// An array whose header has been read, but not its elements.
 ///
 /// Errors are clauses that follow the file's name, such as "is truncated: ...".
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
     size: Size,
-    /// The header's size in bytes.
+    /// Size of the header, in bytes.
     header_size: u64,
-    /// NumPy's name of the type; none for structures.
+    header: Header,
+}
+
+/// The content of a header.
+#[derive(Debug)]
+struct Header {
+    /// NumPy's descriptor of the element type. `None` for structures.
     descriptor: Option<String>,
-    /// Of structures of one field, its name and NumPy's name of its type.
+    /// Name and type descriptor of the only field, for structures of one field.
     field: Option<(String, String)>,
-    layout: Layout,
+    /// True if the first index varies fastest.
+    fortran: bool,
     shape: Vec<usize>,
 }
 
@@ -169,15 +203,7 @@ impl<R: Input> Reader<R> {
     /// Where there is none, or the array has no elements and an absurd shape.
     pub fn new(mut input: R, size: Size) -> Result<Self, Reason> {
         let (header, header_size) = read_header(&mut input)?;
-        let descriptor = header.type_descriptor.as_string().cloned();
-        let field = header.type_descriptor.as_list().and_then(|fields| match &fields[..] {
-            [field] => match &field.as_tuple()?[..] {
-                [name, descriptor] => Some((name.as_string()?.clone(), descriptor.as_string()?.clone())),
-                _ => None,
-            },
-            _ => None,
-        });
-        let shape = header.shape;
+        let shape = &header.shape;
         if shape.len() > MOST_DIMENSIONS {
             return Err(format!("has {} dimensions, and an array has {MOST_DIMENSIONS} at most", shape.len()).into());
         }
@@ -192,14 +218,14 @@ impl<R: Input> Reader<R> {
                 .into());
             }
         }
-        Ok(Reader { input, size, header_size, descriptor, field, layout: header.layout, shape })
+        Ok(Reader { input, size, header_size, header })
     }
 
     /// Whether elements are structures of one field of this name. If so, they are taken for its numbers from now on.
     pub fn unwrap_field(&mut self, name: &str) -> bool {
-        match self.field.take_if(|(field, _)| field == name) {
+        match self.header.field.take_if(|(field, _)| field == name) {
             Some((_, descriptor)) => {
-                self.descriptor = Some(descriptor);
+                self.header.descriptor = Some(descriptor);
                 true
             }
             None => false,
@@ -208,12 +234,12 @@ impl<R: Input> Reader<R> {
 
     /// The array's shape.
     pub fn shape(&self) -> &[usize] {
-        &self.shape
+        &self.header.shape
     }
 
     /// Whether the first index is the fastest.
     pub fn is_fortran(&self) -> bool {
-        self.layout == Layout::Fortran
+        self.header.fortran
     }
 
     /// The header's size in bytes, after which the elements start.
@@ -223,7 +249,7 @@ impl<R: Input> Reader<R> {
 
     /// Whether the elements' bytes are in the order that this machine has not.
     pub fn is_swapped(&self) -> bool {
-        let big_endian = self.descriptor.as_deref().and_then(parse_type).is_some_and(|(_, big_endian)| big_endian);
+        let big_endian = self.header.descriptor.as_deref().and_then(parse_type).is_some_and(|(_, big_endian)| big_endian);
         big_endian != cfg!(target_endian = "big")
     }
 
@@ -233,9 +259,9 @@ impl<R: Input> Reader<R> {
     /// # Errors
     /// Where it is another one.
     pub fn kind(&self, what: &str, allowed: &[Kind]) -> Result<Kind, Reason> {
-        let kind = self.descriptor.as_deref().and_then(parse_type).map(|(kind, _)| kind);
+        let kind = self.header.descriptor.as_deref().and_then(parse_type).map(|(kind, _)| kind);
         Ok(kind.filter(|kind| allowed.contains(kind)).ok_or_else(|| {
-            let found = self.descriptor.as_deref().map_or_else(|| "structured elements".to_owned(), type_name);
+            let found = self.header.descriptor.as_deref().map_or_else(|| "structured elements".to_owned(), type_name);
             let names: Vec<_> = allowed.iter().map(|kind| kind.name()).collect();
             let names = match &names[..] {
                 [others @ .., other, last] if !others.is_empty() => format!("{}, {other} or {last}", others.join(", ")),
@@ -250,8 +276,8 @@ impl<R: Input> Reader<R> {
     /// # Errors
     /// Where there are fewer, or more elements than can be counted.
     pub fn check_size(&self, kind: Kind) -> Result<usize, Reason> {
-        let n = self.shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
-        let n = if self.shape.contains(&0) { Some(0) } else { n };
+        let n = self.header.shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
+        let n = if self.header.shape.contains(&0) { Some(0) } else { n };
         let n = n.filter(|n| n.checked_mul(kind.size()).is_some()).ok_or("has more elements than can be counted")?;
         let promised = (n * kind.size()) as u64;
         match self.size {
@@ -298,12 +324,30 @@ impl<R: Input> Reader<R> {
         if self.is_swapped() {
             values.iter_mut().for_each(|value| *value = value.swapped());
         }
-        if self.is_fortran() && self.shape.len() > 1 && n > 0 {
-            let array = ArrayD::from_shape_vec(IxDyn(&self.shape).f(), values).map_err(|error| error.to_string())?;
-            values = collect(array.iter().copied())?;
+        if self.is_fortran() && self.header.shape.len() > 1 && n > 0 {
+            values = to_c_order(&values, &self.header.shape)?;
         }
         Ok(values)
     }
+}
+
+/// Reorders elements from Fortran order, in which the first index varies fastest, to C order.
+fn to_c_order<T: Copy>(values: &[T], shape: &[usize]) -> Result<Vec<T>, Reason> {
+    let strides = shape.iter().scan(1, |stride, &extent| Some(mem::replace(stride, *stride * extent)));
+    let strides: Vec<usize> = strides.collect();
+    let (mut index, mut place) = (vec![0; shape.len()], 0);
+    collect((0..values.len()).map(|_| {
+        let value = values[place];
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            place += strides[axis];
+            if index[axis] < shape[axis] {
+                break;
+            }
+            place -= strides[axis] * mem::take(&mut index[axis]);
+        }
+        value
+    }))
 }
 
 fn truncated(n: usize, kind: Kind, found: u64) -> String {
@@ -338,23 +382,127 @@ fn read_header(input: &mut impl Read) -> Result<(Header, u64), Reason> {
     }
     let size = start.len() as u64 + u64::from(length);
     input.take(length.into()).read_to_end(&mut start).map_err(unreadable)?;
-    // The time that the parser takes may double with each.
-    let mut depth = 0usize;
-    for byte in start.iter().skip(10) {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > MOST_NESTED {
-            return Err(format!("has a header that can't be read: more than {MOST_NESTED} brackets are within each other").into());
+    if (start.len() as u64) < size {
+        return Err("is truncated: it ends within its header".into());
+    }
+    let body = &start[start.len() - length as usize..];
+    let header = parse_header(body).map_err(|error| format!("has a header that can't be read: {error}"))?;
+    Ok((header, size))
+}
+
+/// A Python literal, as in a header.
+enum Literal {
+    Text(String),
+    Bool(bool),
+    Number(usize),
+    /// A tuple or a list.
+    Many(Vec<Literal>),
+    Dict(Vec<(String, Literal)>),
+}
+
+fn parse_header(body: &[u8]) -> Result<Header, String> {
+    let text = std::str::from_utf8(body).map_err(|_| "it is not UTF-8 text")?;
+    let mut rest = text.trim();
+    let Literal::Dict(entries) = literal(&mut rest, 0)? else { return Err("it is not a dictionary".to_owned()) };
+    if !rest.is_empty() {
+        return Err(format!("it goes on with {}", quoted(rest)));
+    }
+    let (mut descr, mut fortran, mut shape) = (None, None, None);
+    for (key, value) in entries {
+        match (&key[..], value) {
+            ("descr", value @ (Literal::Text(_) | Literal::Many(_))) => descr = Some(value),
+            ("fortran_order", Literal::Bool(value)) => fortran = Some(value),
+            ("shape", Literal::Many(extents)) => {
+                let extent = |extent: &Literal| if let Literal::Number(n) = extent { Some(*n) } else { None };
+                shape = Some(extents.iter().map(extent).collect::<Option<Vec<_>>>().ok_or("`shape` is not a tuple of sizes")?);
+            }
+            ("descr" | "fortran_order" | "shape", _) => return Err(format!("`{key}` is of the wrong type")),
+            _ => return Err(format!("it has an unknown key, {}", quoted(&key))),
         }
     }
-    let header = Header::from_reader(&mut &start[..]).map_err(|error| match error {
-        ReadHeaderError::Io(_) => "is truncated: it ends within its header".to_owned(),
-        error => format!("has a header that can't be read: {}", brief(error)),
-    })?;
-    Ok((header, size))
+    let missing = |key: &str| format!("it has no `{key}`");
+    let (descriptor, field) = match descr.ok_or_else(|| missing("descr"))? {
+        Literal::Text(descriptor) => (Some(descriptor), None),
+        Literal::Many(fields) => (None, only_field(&fields)),
+        _ => (None, None),
+    };
+    let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
+    Ok(Header { descriptor, field, fortran, shape: shape.ok_or_else(|| missing("shape"))? })
+}
+
+/// Returns the name and the type of the field of a structure that has exactly one.
+fn only_field(fields: &[Literal]) -> Option<(String, String)> {
+    match fields {
+        [Literal::Many(field)] => match &field[..] {
+            [Literal::Text(name), Literal::Text(descriptor)] => Some((name.clone(), descriptor.clone())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Parses the literal that `rest` begins with, `depth` brackets deep, and the white space after it.
+fn literal(rest: &mut &str, depth: usize) -> Result<Literal, String> {
+    let unexpected = |rest: &str| match rest.chars().next() {
+        Some(found) => format!("unexpected {}", quoted(&found.to_string())),
+        None => "it ends too early".to_owned(),
+    };
+    let next = |rest: &mut &str, token: &str| {
+        let found = rest.strip_prefix(token).map(str::trim_start);
+        *rest = found.unwrap_or(rest);
+        found.is_some()
+    };
+    let value = match rest.as_bytes().first() {
+        Some(quote @ (b'\'' | b'"')) => {
+            let (text, after) = rest[1..].split_once(char::from(*quote)).ok_or("a string has no end")?;
+            if text.contains('\\') {
+                return Err("it has a string with escapes".to_owned());
+            }
+            *rest = after;
+            Literal::Text(text.to_owned())
+        }
+        Some(b'0'..=b'9') => {
+            let end = rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(rest.len());
+            let number = rest[..end].parse().map_err(|_| format!("{} is too large", quoted(&rest[..end])))?;
+            *rest = &rest[end..];
+            Literal::Number(number)
+        }
+        Some(b'T') if next(rest, "True") => Literal::Bool(true),
+        Some(b'F') if next(rest, "False") => Literal::Bool(false),
+        Some(b'(' | b'[' | b'{') if depth == MOST_NESTED => {
+            return Err(format!("more than {MOST_NESTED} brackets are within each other"));
+        }
+        Some(open @ (b'(' | b'[' | b'{')) => {
+            let (open, close) = match open {
+                b'(' => ("(", ")"),
+                b'[' => ("[", "]"),
+                _ => ("{", "}"),
+            };
+            next(rest, open);
+            let (mut many, mut dict, mut comma) = (Vec::new(), Vec::new(), true);
+            while !next(rest, close) {
+                if !comma {
+                    return Err(unexpected(rest));
+                }
+                let item = literal(rest, depth + 1)?;
+                match item {
+                    Literal::Text(key) if open == "{" && next(rest, ":") => dict.push((key, literal(rest, depth + 1)?)),
+                    _ if open == "{" => return Err("a key of the dictionary is missing".to_owned()),
+                    item => many.push(item),
+                }
+                comma = next(rest, ",");
+            }
+            match many.pop() {
+                _ if open == "{" => Literal::Dict(dict),
+                // Parentheses around one value are no tuple.
+                Some(only) if open == "(" && many.is_empty() && !comma => only,
+                last => Literal::Many(many.into_iter().chain(last).collect()),
+            }
+        }
+        _ => return Err(unexpected(rest)),
+    };
+    *rest = rest.trim_start();
+    Ok(value)
 }
 
 /// The type of a descriptor such as `<i4`, and whether its bytes are in big-endian order.
@@ -364,15 +512,8 @@ fn parse_type(descriptor: &str) -> Option<(Kind, bool)> {
         ">" => true,
         _ => return None,
     };
-    let kind = match &descriptor[1..] {
-        "i4" => Kind::I32,
-        "i8" => Kind::I64,
-        "u4" => Kind::U32,
-        "u8" => Kind::U64,
-        "f4" => Kind::F32,
-        "f8" => Kind::F64,
-        _ => return None,
-    };
+    let mut kinds = Kind::INTEGERS.iter().chain(Kind::FLOATS);
+    let kind = *kinds.find(|kind| kind.code() == &descriptor[1..])?;
     Some((kind, big_endian))
 }
 
@@ -442,6 +583,61 @@ mod tests {
             let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
             assert_eq!(Reader::new(&bytes[..], Size::Unknown).err(), Some(error.into()));
         }
+    }
+
+    /// As Python reads and writes them.
+    #[test]
+    fn headers() {
+        for (text, expected) in [
+            ("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", Ok((Some("<f8"), None, true, vec![2, 3]))),
+            ("{\"shape\":(7,),\"fortran_order\":False,\"descr\":\"|S3\"} \n", Ok((Some("|S3"), None, false, vec![7]))),
+            ("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': ()}", Ok((None, Some(("x", "<f4")), false, vec![]))),
+            (
+                "{'descr': [('x', '<f4', (2,)), ('y', [('z', '<i4')])], 'fortran_order': False, 'shape': ()}",
+                Ok((None, None, false, vec![])),
+            ),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (3)}", Err("`shape` is of the wrong type")),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (-3,)}", Err("unexpected `-`")),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': ('a',)}", Err("`shape` is not a tuple of sizes")),
+            (
+                "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+                Err("`99999999999999999999` is too large"),
+            ),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (3 4)}", Err("unexpected `4`")),
+            ("{'descr': '<f8', 'fortran_order': False}", Err("it has no `shape`")),
+            ("{'descr': '<f8', 'fortran_order': 1}", Err("`fortran_order` is of the wrong type")),
+            ("{'descr': '<f8', 'order': False}", Err("it has an unknown key, `order`")),
+            ("{'descr', 'shape'}", Err("a key of the dictionary is missing")),
+            ("{'descr': '<f8} ", Err("a string has no end")),
+            ("{'descr': 'a\\n'}", Err("it has a string with escapes")),
+            ("{'descr': ", Err("it ends too early")),
+            ("{} {}", Err("it goes on with `{}`")),
+            ("[]", Err("it is not a dictionary")),
+            ("", Err("it ends too early")),
+        ] {
+            let found = parse_header(text.as_bytes());
+            let found = found.as_ref().map(|header| {
+                let field = header.field.as_ref().map(|(name, descriptor)| (&name[..], &descriptor[..]));
+                (header.descriptor.as_deref(), field, header.fortran, header.shape.clone())
+            });
+            assert_eq!(found.map_err(|error| &error[..]), expected, "{text}");
+        }
+        for shape in [&[][..], &[7], &[2, 3], &[1; 64]] {
+            let bytes = header(&Kind::I64.descriptor(), shape);
+            assert!(bytes.len() % 64 == 0 && bytes.ends_with(b"\n"));
+            let reader = Reader::new(&bytes[..], Size::Unknown).unwrap();
+            assert_eq!((reader.shape(), reader.header_size()), (shape, bytes.len() as u64));
+            assert_eq!((reader.kind("it", Kind::INTEGERS), reader.is_fortran()), (Ok(Kind::I64), false));
+        }
+        assert!(write(Vec::new(), &[1, 2, 3], &[2, 2]).is_err());
+    }
+
+    #[test]
+    fn orders_of_three_dimensions() {
+        let shape = [2, 3, 4];
+        let fortran: Vec<i32> = (0..24).collect();
+        let expected: Vec<i32> = (0..24).map(|at| (at / 12, at / 4 % 3, at % 4)).map(|(i, j, k)| i + 2 * j + 6 * k).collect();
+        assert_eq!(to_c_order(&fortran, &shape).unwrap(), expected);
     }
 
     #[test]

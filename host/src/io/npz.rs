@@ -2,13 +2,9 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use ndarray_npy::{
-    WritableElement,
-    npy::header::{Header, Layout},
-};
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
-use super::npy;
+use super::npy::{self, Element};
 
 /// An archive of arrays that is written, without compression.
 #[allow(missing_debug_implementations)]
@@ -24,7 +20,7 @@ impl<W: Write + Seek> Arrays<W> {
     ///
     /// # Errors
     /// What the file fails with, and where there are more or fewer elements than the shape has.
-    pub fn add<T: WritableElement>(&mut self, name: &str, values: &[T], shape: &[usize]) -> io::Result<()> {
+    pub fn add<T: Element>(&mut self, name: &str, values: &[T], shape: &[usize]) -> io::Result<()> {
         self.start(name, size_of_val(values))?;
         npy::write(&mut self.0, values, shape)
     }
@@ -35,8 +31,7 @@ impl<W: Write + Seek> Arrays<W> {
     /// What the file fails with.
     pub fn add_text(&mut self, name: &str, text: &str) -> io::Result<()> {
         self.start(name, text.len())?;
-        let type_descriptor = format!("'|S{}'", text.len()).parse().map_err(io::Error::other)?;
-        Header { type_descriptor, layout: Layout::Standard, shape: Vec::new() }.write(&mut self.0).map_err(io::Error::other)?;
+        self.0.write_all(&npy::header(&format!("'|S{}'", text.len()), &[]))?;
         self.0.write_all(text.as_bytes())
     }
 

@@ -103,7 +103,8 @@ impl CudaGraph {
 
     /// Enqueues all that was captured.
     ///
-    /// # Safety The memory that it uses stays allocated until it is done.
+    /// # Safety
+    /// The memory that it uses stays allocated until it is done.
     pub(in super::super) unsafe fn launch(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use ndarray_npy::WritableElement;
 use serde::Serialize;
+use warpsmith::io::npy::Element;
 use warpsmith::{
     device::{Backend, Device, Stream},
     io::files::Destination,
@@ -193,7 +193,7 @@ impl Job<'_> {
     }
 
     /// Sums weights along the list.
-    fn sums<V: Summand + WritableElement>(&self, weights: &[V]) -> Result<Made, Failure> {
+    fn sums<V: Summand + Element>(&self, weights: &[V]) -> Result<Made, Failure> {
         let next = self.device.upload(self.next)?;
         let on_device = self.device.upload(weights)?;
         let mut sums = self.device.alloc(self.next.len())?;
@@ -243,7 +243,7 @@ impl Job<'_> {
     }
 
     /// Compares the result with a walk, if that is asked for, and writes it unless the two differ.
-    fn finish<V: WritableElement>(
+    fn finish<V: Element>(
         &self,
         report: Report,
         lists: Option<usize>,

@@ -3,9 +3,9 @@
 use std::{io::Write as _, path::Path};
 
 use csv::Writer;
-use ndarray_npy::WritableElement;
 use serde::Serialize;
 use warpsmith::io::files::Destination;
+use warpsmith::io::npy::Element;
 
 use crate::cli::{
     failure::Failure,
@@ -58,7 +58,7 @@ impl ResultFile {
     }
 
     /// Writes an array.
-    pub fn array<T: WritableElement>(&self, values: &[T], shape: &[usize]) -> Result<(), Failure> {
+    pub fn array<T: Element>(&self, values: &[T], shape: &[usize]) -> Result<(), Failure> {
         write_array(&self.destination, values, shape)
     }
 

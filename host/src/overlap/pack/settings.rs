@@ -88,11 +88,12 @@ impl Settings {
         Settings { shapes, packings: vec![Copies::new(counts)], ..Settings::default() }
     }
 
-    /// The same search, going on from a valid packing, which is the first one's: a pose for each
-    /// copy, ordered by shape.
+    /// The same search, but its first packing goes on from a valid one: a pose for each copy,
+    /// ordered by shape.
     pub fn going_on(mut self, poses: Vec<[f64; 3]>) -> Self {
-        self.packings.truncate(1);
-        self.packings.iter_mut().for_each(|copies| copies.from = Some(poses.clone()));
+        if let Some(copies) = self.packings.first_mut() {
+            copies.from = Some(poses);
+        }
         self
     }
 
