@@ -8,7 +8,6 @@ use std::{f64::consts::PI, fs::File, path::Path};
 use crate::polygon::{Point, Pose, brute, place};
 use ndarray::{Array0, Array2};
 use ndarray_npy::NpzReader;
-use proptest::prelude::*;
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
@@ -225,23 +224,6 @@ fn thousands_of_random_pairs_agree_with_brute_force() -> Result {
     Ok(())
 }
 
-/// The `geo` crate's Boolean operations are independent, but accurate to about 1e-9 only.
-#[test]
-fn random_pairs_agree_with_geo() -> Result {
-    use geo::{Area, BooleanOps};
-    let polygon = |ring: Vec<Point>| geo::Polygon::new(ring.into_iter().map(|[x, y]| geo::Coord { x, y }).collect(), vec![]);
-    let shapes = shapes();
-    let packings = random_pairs(&shapes, 1000, 12)?;
-    let mut overlap = overlap::<f64>(&shapes, OverlapKernel::Direct);
-    let totals = overlap.evaluate(&packings, Wanted::TOTALS)?.totals;
-    for (k, total) in totals.iter().enumerate() {
-        let ring = |i: usize| polygon(place(&shapes[packings.shape_of(2 * k + i) as usize].outlines()[0], packings.get(k)[i]));
-        let area = ring(0).intersection(&ring(1)).unsigned_area();
-        assert!((total - area).abs() < 1e-7, "packing {k}: {total} and {area}");
-    }
-    Ok(())
-}
-
 /// Extrapolated central differences of the brute force; `None` if the steps don't agree, as at a
 /// kink.
 fn differences(rings: impl Fn(f64, usize) -> f64) -> [Option<f64>; 3] {
@@ -283,69 +265,6 @@ fn gradients_agree_with_differences() -> Result {
         assert!(compared > 900 && skipped < compared, "{compared} compared, {skipped} skipped");
     }
     Ok(())
-}
-
-/// A pose's coordinate on a coarse raster, so that edges and vertices meet.
-fn raster() -> impl Strategy<Value = Pose> {
-    (-8i32..=8, -8i32..=8, 0u8..4)
-        .prop_map(|(x, y, turns)| [f64::from(x) / 16.0, f64::from(y) / 16.0, f64::from(turns) * PI / 2.0])
-}
-
-/// Triangles, quads and a notched polygon on the raster; and slivers.
-fn raster_shape() -> impl Strategy<Value = Vec<Point>> {
-    prop_oneof![
-        Just(vec![[0.0, 0.0], [0.5, 0.0], [0.5, 0.25], [0.0, 0.25]]),
-        Just(vec![[0.0, 0.0], [0.5, 0.0], [0.25, 0.5]]),
-        Just(vec![[-0.25, -0.25], [0.5, -0.25], [0.5, 0.5], [0.25, 0.0], [-0.25, 0.5]]),
-        Just(Shape::tree().outlines()[0].clone()),
-        (1u32..9).prop_map(|k| vec![[0.0, 0.0], [0.75, 0.0], [0.75, 10f64.powi(-(k as i32))], [0.25, 10f64.powi(-(k as i32))]]),
-        (1u32..9).prop_map(|k| vec![[-0.5, 0.0], [0.5, 0.0], [0.0, 10f64.powi(-(k as i32))]]),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-
-    /// Edges on edges, vertices on vertices and on edges, one inside the other, identical poses, slivers.
-    #[test]
-    fn touching_shapes_agree_with_brute_force(
-        first in raster_shape(), second in raster_shape(), a in raster(), b in raster(), same in any::<bool>(),
-    ) {
-        let shapes = [Shape::polygon("first", &first).unwrap(), Shape::polygon("second", &second).unwrap()];
-        let b = if same { a } else { b };
-        let expected = brute(&place(&first, a), &place(&second, b));
-        let packings = Packings::one(vec![a, b]).unwrap().with_shapes(vec![0, 1]).unwrap();
-        for kernel in KERNELS {
-            let total = overlap::<f64>(&shapes, kernel).evaluate(&packings, Wanted::GRADIENT).unwrap();
-            prop_assert!((total.totals[0] - expected).abs() < 1e-14, "{} and {expected}", total.totals[0]);
-            prop_assert!(total.gradient.as_flattened().iter().all(|slope| slope.abs() < 10.0));
-            let total = overlap::<f32>(&shapes, kernel).evaluate(&packings, Wanted::TOTALS).unwrap().totals[0];
-            prop_assert!((f64::from(total) - expected).abs() < 2e-6, "{total} and {expected}");
-        }
-    }
-
-    /// The same turned by any angle and moved far away, so that edges meet up to rounding only.
-    #[test]
-    fn nearly_touching_shapes_agree_with_brute_force(
-        first in raster_shape(), second in raster_shape(), a in raster(), b in raster(), turn in -3.0..3.0, x in -1e3..1e3,
-    ) {
-        let shapes = [Shape::polygon("first", &first).unwrap(), Shape::polygon("second", &second).unwrap()];
-        let (sine, cosine) = f64::sin_cos(turn);
-        // Both by the same motion, about the first's position, which is exact.
-        let [u, v] = [b[0] - a[0], b[1] - a[1]];
-        let poses = [[0.0, 0.0, a[2] + turn], [cosine * u - sine * v, sine * u + cosine * v, b[2] + turn]];
-        let expected = brute(&place(&first, poses[0]), &place(&second, poses[1]));
-        let far = poses.map(|[u, v, theta]| [u + x, v, theta]);
-        // Rounding of the difference of their positions.
-        let rounding = ((far[1][0] - far[0][0]) - (poses[1][0] - poses[0][0])).abs();
-        for (poses, tolerance) in [(poses, 2e-14), (far, 2e-14 + 4.0 * rounding)] {
-            let packings = Packings::one(poses.to_vec()).unwrap().with_shapes(vec![0, 1]).unwrap();
-            for kernel in KERNELS {
-                let total = overlap::<f64>(&shapes, kernel).evaluate(&packings, Wanted::TOTALS).unwrap().totals[0];
-                prop_assert!((total - expected).abs() < tolerance, "{total} and {expected}, by {kernel:?}");
-            }
-        }
-    }
 }
 
 /// Ensembles of all sizes at once: each packing as if it were alone.

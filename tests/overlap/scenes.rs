@@ -63,8 +63,7 @@ fn moved(poses: Vec<Pose>, by: [f64; 2], scale: f64) -> Vec<Pose> {
     poses.into_iter().map(|[x, y, theta]| [scale * x + by[0], scale * y + by[1], theta]).collect()
 }
 
-/// The results to compare, each with its name and the largest coordinates at which it is
-/// meaningful.
+/// Scenes with their names. Coordinates are at most `far` in magnitude.
 fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let clusters = |apart: f64| [moved(random_poses(60, 1), [-apart; 2], 1.0), moved(random_poses(60, 2), [apart, 0.0], 1.0)];

@@ -1,6 +1,6 @@
 //! Area of each copy outside a convex region.
 //!
-//! Each packing has its own *scale*. The region is one of these, centred at the origin:
+//! Each packing has its own *scale*. The region is one of these, about the origin:
 //!
 //! - a convex polygon times the scale (for the unit square, the scale is the side);
 //! - a strip, whose height is the scale;

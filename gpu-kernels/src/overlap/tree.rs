@@ -10,7 +10,8 @@
 //!    take none; poses are sorted by packing, class of size, and place along the Hilbert curve through these numbers.
 //! 3. *Boxes*: around each [`LEAF`] consecutive circles, and each [`FAN`] boxes of one level.
 //!
-//! Keys affect the size of boxes, not the result: poses of equal keys are in arbitrary order.
+//! Keys affect the size of boxes, not the result: poses of equal keys are merely not
+//! distinguished.
 //!
 //! Sources: I. Kamel and C. Faloutsos, *On packing R-trees*, CIKM 1993.
 
