@@ -23,7 +23,7 @@ use crate::{error::Failure, work};
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Runs(Arc<design_rules::Runs>);
 
-/// Schedules from their texts. It names the first that is none.
+/// Parses schedules. The error names the first invalid one.
 fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
     let parse = |(index, text): (usize, &String)| {
         text.parse().map_err(|reason: String| PyValueError::new_err(format!("schedule {index}: {reason}")).into())
@@ -33,7 +33,7 @@ fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
 
 #[pymethods]
 impl Runs {
-    /// As many times as schedules, all finite and not negative.
+    /// One time per schedule, all finite and nonnegative.
     #[new]
     fn new(py: Python<'_>, schedules: Vec<String>, seconds: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
         let seconds = seconds.as_array().to_vec();
@@ -78,7 +78,7 @@ impl Runs {
     }
 }
 
-/// What runs teach.
+/// The rules learned from runs.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Model {
     runs: Arc<design_rules::Runs>,
@@ -128,14 +128,14 @@ impl Model {
         numbers(py, self.model.labels.classes())
     }
 
-    /// The least and the greatest time of each class, in seconds.
+    /// The minimum and maximum time of each class, in seconds.
     #[getter]
     fn ranges(&self) -> Vec<[f64; 2]> {
         let labels = &self.model.labels;
         labels.all().map(|class| labels.range(class)).collect()
     }
 
-    /// Of each the class, the rules, how many runs heed them, and how many of these are of the class.
+    /// For each leaf: its class, its rules, the number of runs that follow them, and the number of these in the class.
     #[getter]
     fn rulesets(&self) -> Vec<(usize, Vec<String>, usize, usize)> {
         let ruleset = |ruleset: &design_rules::Ruleset| {
@@ -270,7 +270,7 @@ impl Explorer {
         Runs(Arc::new(self.search().runs.clone()))
     }
 
-    /// How many schedules it was told of, with those that failed.
+    /// The number of recorded schedules, including failed ones.
     #[getter]
     fn rollouts(&self) -> u64 {
         self.search().explorer.statistics().rollouts

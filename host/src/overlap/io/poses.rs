@@ -17,20 +17,20 @@ use crate::{
     overlap::{OverlapError, Packings},
 };
 
-/// Poses as a file had them.
+/// Poses read from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoseFile {
     /// The poses.
     pub packings: Packings,
-    /// How the file had them.
+    /// Layout of the file.
     pub layout: PoseLayout,
-    /// The line of each pose in a text, from 1; none of an array.
+    /// Line of each pose in a text, from 1. `None` for arrays.
     pub lines: Option<Vec<u64>>,
 }
 
 impl PoseFile {
-    /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is
-    /// one.
+    /// Converts an error about a pose to one about its file at `path`, with the pose's line if the
+    /// file is text.
     pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
         let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error.to_string()) };
         match &self.lines {
@@ -40,7 +40,7 @@ impl PoseFile {
     }
 }
 
-/// How a file has poses.
+/// The layout of the poses in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum PoseLayout {
@@ -48,14 +48,14 @@ pub enum PoseLayout {
     Single,
     /// Any number of packings: an array of shape (packings, poses, 3), or text with packings.
     Ensembles,
-    /// A submission to Kaggle's Santa 2025: packings in the order of their sizes, each of another one.
+    /// A submission to Kaggle's Santa 2025: packings of distinct sizes, in increasing order.
     Submission,
 }
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// An array of NumPy's.
+    /// A NumPy array.
     Npy,
     /// Text with the header `x,y,theta`.
     Csv,
@@ -64,10 +64,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the name's extension tells, in capitals or not: of text, [`Csv`](Format::Csv).
+    /// Returns the format of the name's extension, in upper or lower case. Text is
+    /// [`Csv`](Format::Csv).
     ///
     /// # Errors
-    /// Where it tells none.
+    /// The extension names no format.
     pub fn of(path: &Path) -> Result<Self, OverlapError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -81,8 +82,8 @@ impl Format {
 /// Reads poses.
 ///
 /// # Errors
-/// Where the file can't be read, isn't such a file, or holds an invalid pose. The line and the column, or the pose, is
-/// named. With `ensembles`, a file of one packing is an error, too.
+/// The file can't be read, has another format, or contains an invalid pose. The error names the
+/// line and the column, or the pose. With `ensembles`, a file of one packing is an error, too.
 pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {
         Format::Npy => read_npy(path, ensembles),
@@ -104,10 +105,8 @@ fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
         _ => {
             let wanted = if ensembles { "(packings, poses, 3)" } else { "(poses, 3) or (packings, poses, 3)" };
             let what = if ensembles { "ensembles" } else { "poses" };
-            let comma = if shape.len() == 1 { "," } else { "" };
-            let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
-            let shape = shape.join(", ");
-            return Err(fail(format!("holds an array of shape ({shape}{comma}), but that of {what} must be {wanted}").into()));
+            let shape = npy::tuple(&shape);
+            return Err(fail(format!("holds an array of shape {shape}, but that of {what} must be {wanted}").into()));
         }
     };
     let numbers: Vec<f64> = match kind {
@@ -171,9 +170,9 @@ fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
 
 /// A row of a submission.
 struct Tree {
-    /// How many trees its packing has.
+    /// Number of trees of its packing.
     size: usize,
-    /// Which of them it is.
+    /// Index of the tree in its packing.
     tree: usize,
     pose: [f64; 3],
     line: u64,
@@ -195,11 +194,11 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
             let number = number.filter(|number| number.is_finite());
             number.ok_or_else(|| fail(table.field_error(column, "a number with the prefix s, such as s0.5")))
         };
-        // Whole turns are taken off while that is exact.
+        // The remainder is exact, unlike a conversion of whole turns to radians.
         let pose = [number(1)?, number(2)?, (number(3)? % 360.0).to_radians()];
         push(&mut trees, Tree { size, tree, pose, line: table.line() }).map_err(fail)?;
     }
-    // Of rows with the same id the later comes second.
+    // The sort is stable: among rows with the same id, the later comes second.
     trees.sort_by_key(|tree| (tree.size, tree.tree));
     for pair in trees.windows(2) {
         if (pair[0].size, pair[0].tree) == (pair[1].size, pair[1].tree) {
@@ -222,10 +221,10 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
     Ok(PoseFile { packings, layout: PoseLayout::Submission, lines: Some(trees.iter().map(|tree| tree.line).collect()) })
 }
 
-/// What an id must be.
+/// Description of a valid id, for errors.
 const ID: &str = "an id such as 012_3, tree 3 of the packing of 12";
 
-/// The size of the packing, and the tree.
+/// Parses an id into the size of the packing and the index of the tree.
 fn parse_id(id: &str) -> Option<(usize, usize)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<usize>().ok())?;
     let (size, tree) = id.split_once('_')?;
@@ -236,10 +235,10 @@ fn id_of(size: usize, tree: usize) -> String {
     format!("{size:03}_{tree}")
 }
 
-/// Writes poses, in the format that the name's extension tells.
+/// Writes poses in the format of the name's extension.
 ///
 /// # Errors
-/// As [`save_poses_at`], and where the extension tells no format.
+/// As [`save_poses_at`], and an extension that names no format.
 pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
     let format = match (Format::of(path)?, layout) {
         (Format::Csv, PoseLayout::Submission) => Format::Submission,
@@ -248,15 +247,15 @@ pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Resul
     save_poses_at(packings, layout, &Destination::prepare(path)?, format)
 }
 
-/// Writes poses, to a destination that was prepared before.
+/// Writes poses to a prepared destination.
 ///
 /// A [`Single`](PoseLayout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`.
 /// A submission may have its packings in any order.
 ///
 /// # Errors
-/// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers
-/// of poses or poses in their shapes, text where a packing is empty, a submission where poses differ in their shapes or
-/// two packings are of one size, and a `Single` layout where there isn't just one packing.
+/// The file can't be written, or the format can't represent the poses. `.npy` needs packings of
+/// equal size and poses of one shape; text has no empty packings; a submission needs poses of one
+/// shape and packings of distinct sizes; `Single` needs exactly one packing.
 pub fn save_poses_at(
     packings: &Packings,
     layout: PoseLayout,
@@ -321,7 +320,7 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, Reason> 
     }
 }
 
-/// With as many digits as tell each number from its neighbours.
+/// Writes poses as text, with the fewest digits that identify each number.
 fn write_csv(packings: &Packings, single: bool, file: impl Write) -> io::Result<()> {
     let mut writer = Writer::from_writer(file);
     let shaped = packings.shapes().is_some();
@@ -349,7 +348,8 @@ fn write_submission(packings: &Packings, order: &[usize], mut file: impl Write) 
     order.iter().flat_map(|&packing| submission_lines(packings.get(packing))).try_for_each(|line| writeln!(file, "{line}"))
 }
 
-/// The lines that a submission has of one packing, with as many digits as tell each number from its neighbours.
+/// Returns the lines of one packing in a submission, with the fewest digits that identify each
+/// number.
 pub fn submission_lines(poses: &[[f64; 3]]) -> impl Iterator<Item = String> + '_ {
     let line = |(tree, &[x, y, theta]): (usize, &[f64; 3])| {
         format!("{},s{x:?},s{y:?},s{:?}", id_of(poses.len(), tree), theta.to_degrees())

@@ -16,8 +16,8 @@ use crate::{
 /// A shape from a file has the file's name without the extension, unless the file says another.
 ///
 /// # Errors
-/// Where it is none of these, the file can't be read or holds something else, or the [`Shape`] is invalid. Polygons
-/// with holes, drawings with paths of several parts and open paths are errors.
+/// The text is none of these, the file can't be read or has other content, or the [`Shape`] is
+/// invalid. Polygons with holes, drawings with paths of several parts and open paths are errors.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
@@ -50,11 +50,11 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     })
 }
 
-/// What is wrong with a text.
+/// The reason why a text is not a shape.
 pub(super) enum Problem {
-    /// It holds something else. A clause that follows the file's name.
+    /// The text is something else. A clause that follows the file's name.
     Text(String),
-    /// It holds an invalid shape.
+    /// The text describes an invalid shape.
     Shape(OverlapError),
 }
 
@@ -68,7 +68,7 @@ pub(super) fn problem<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Text(reason.into()))
 }
 
-/// Whether it starts as WKT does.
+/// Returns true if the text starts as WKT does.
 fn is_wkt(text: &str) -> bool {
     const NAMES: &[&str] =
         &["POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON", "GEOMETRYCOLLECTION"];
@@ -101,10 +101,10 @@ fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
     problem(format!("is a {other}, but a shape must be a POLYGON"))
 }
 
-/// Makes sure, of WKT, that parentheses are not too deep within each other for its reader, which calls itself, and that
-/// nothing follows the geometry, which that reader doesn't look at.
+/// Checks that the parentheses of WKT are not nested too deeply for its parser, which is recursive,
+/// and that nothing follows the geometry, which that parser ignores.
 fn check_parentheses(text: &str) -> Result<(), Problem> {
-    // Those of a MULTIPOLYGON, whose name is better than this to say what is wrong.
+    // Four levels are a MULTIPOLYGON: the parser's error, which names it, is clearer.
     const MOST: usize = 3;
     let mut depth = 0usize;
     for (place, byte) in text.bytes().enumerate() {
@@ -135,7 +135,7 @@ pub(super) fn check_vertices(count: usize) -> Result<(), Problem> {
     if count <= MOST_VERTICES { Ok(()) } else { problem(format!("has more than {MOST_VERTICES} vertices")) }
 }
 
-/// That a polygon doesn't have just one ring.
+/// Returns the error of a polygon without exactly one ring.
 fn rings(n: usize) -> String {
     match n {
         0 => "is a polygon without vertices".to_owned(),
