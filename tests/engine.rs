@@ -4,12 +4,10 @@
 
 use std::cmp::Reverse;
 use std::fmt::Debug;
-use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::{env, fs, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -319,34 +317,6 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
         assert!(read.indexed_iter().all(|((row, column), &value)| value == (1000 * row + column) as f64));
     }
     Ok(())
-}
-
-/// The test starts itself once more, and kills that process while its file is half written.
-#[test]
-fn killed_before_the_end() {
-    const PATH: &str = "WARPSMITH_TEST_KILLED";
-    if let Some(path) = env::var_os(PATH) {
-        let mut file = NpyFile::<f32>::create(path.as_ref(), &[1000, 1000]).unwrap();
-        file.as_mut_slice()[..500_000].fill(1.0);
-        eprintln!("half written");
-        thread::sleep(Duration::from_secs(600));
-        file.finish().unwrap();
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let (path, new) = (directory.path().join("x.npy"), directory.path().join("new.npy"));
-    fs::write(&path, "as it was").unwrap();
-    for target in [&path, &new] {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "killed_before_the_end", "--nocapture"]).env(PATH, target);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("half written")));
-        child.kill().unwrap();
-        assert!(!child.wait().unwrap().success());
-    }
-    assert_eq!(fs::read(&path).unwrap(), b"as it was");
-    assert!(!new.exists());
 }
 
 /// Entries that are their row's number times a thousand and their column's; a block's computation starts with `before`.

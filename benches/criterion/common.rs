@@ -1,4 +1,4 @@
-//! What the Criterion benches share.
+//! Functions that the Criterion benches share.
 
 use criterion::Criterion;
 use plotters::style::{FontStyle, register_font};
@@ -11,7 +11,7 @@ pub fn with_font() -> Criterion {
     Criterion::default()
 }
 
-/// The GPU, where there is one to bench on; else says why there is none.
+/// Returns the GPU, or prints why there is none.
 pub fn gpu(bench: &str) -> Option<Device> {
     let gpu = Device::best().ok().filter(|device| device.backend() == Backend::Cuda);
     if gpu.is_none() {

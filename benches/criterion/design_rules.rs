@@ -1,5 +1,6 @@
-//! Design rules on the CPU: schedules listed, counted and simulated per second, searches; classes, features, trees and
-//! Algorithm 1 of as many schedules as a space has: `cargo bench --bench criterion -- design_rules`.
+//! Design rules on the CPU: schedules listed, counted and simulated per second, searches; classes,
+//! features, trees and Algorithm 1 of as many schedules as a space has: `cargo bench --bench
+//! criterion -- design_rules`.
 //!
 //! All by one thread; wall times.
 
@@ -44,7 +45,7 @@ fn samples() -> (BitColumns, Vec<Class>) {
     (columns, classes)
 }
 
-/// Random orders of steps, some of which are synchronisation.
+/// Returns random orders of steps, with some synchronisation among them.
 fn schedules() -> Vec<Traversal> {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut schedule = || {
@@ -108,7 +109,7 @@ fn spaces(c: &mut Criterion) {
         b.iter(|| all.iter().map(|schedule| platform.measure(schedule).expect("no deadlock")).sum::<f64>());
     });
 
-    // What a search costs besides measuring: an iteration is a proposal and its record.
+    // Cost of a search besides measuring: an iteration is a proposal and its record.
     group.throughput(Throughput::Elements(400));
     group.bench_function("search, 400 iterations", |b| {
         b.iter(|| {

@@ -1,14 +1,17 @@
 //! The figures of docs/performance.md on polygon overlap: `cargo bench --bench figures -- overlap`.
 //!
-//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the median of seven runs
-//! after two to warm up: by events around the work, and by the host's clock from the first launch to the end of the
-//! wait for the last kernel. `--quick` takes small cases. With each case come the pairs of poses compared, the pairs of
-//! pieces clipped (their octagons meet), and those that overlap, counted on the host.
+//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the
+//! median of seven runs after two to warm up. Two times are shown: by events around the work, and
+//! by the host's clock from the first launch to the end of the wait for the last kernel. `--quick`
+//! takes small cases. With each case come the pairs of poses compared, the pairs of pieces clipped
+//! (their octagons meet), and those that overlap, counted on the host.
 //!
-//! `--scenes` measures scenes of 10^6 poses (`--poses N`) that aren't uniform, beside one that is; words that follow
-//! choose among them. `--count` adds the pairs of poses whose circles meet, and of pieces whose octagons do.
+//! `--scenes` measures scenes of 10^6 poses (`--poses N`) that aren't uniform, beside one that is;
+//! words that follow choose among them. `--count` adds the pairs of poses whose circles meet, and
+//! of pieces whose octagons do.
 //!
-//! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this one; it says how.
+//! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this
+//! one; it says how.
 
 use std::{
     collections::HashMap,
@@ -43,7 +46,7 @@ fn packings(count: usize, n: usize, seed: u64) -> Result<Packings> {
     Ok(Packings::ensembles(poses, n)?)
 }
 
-/// What there is to do.
+/// Work of an evaluation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// Pairs of poses.
@@ -73,7 +76,7 @@ fn work(shapes: &[Shape], packings: &Packings) -> Counts {
                 placed.map(|ring: Vec<[f64; 2]>| (ring.clone(), extent(&ring))).collect()
             })
             .collect();
-        // Of each shape, in cells as wide as it.
+        // One grid per shape, with cells as wide as the shape.
         let mut cells: Vec<HashMap<[i64; 2], Vec<usize>>> = vec![HashMap::new(); shapes.len()];
         for (pose, &center) in centers.iter().enumerate() {
             cells[shape(pose)].entry(cell(center, 2.0 * shapes[shape(pose)].radius())).or_default().push(pose);
@@ -226,11 +229,13 @@ fn table(quick: bool) -> Result {
     Ok(())
 }
 
-/// Scenes whose poses have about as many neighbours as in the uniform one, and how their shapes are scaled.
+/// Scenes whose poses have about as many neighbours as in the uniform one, and how their shapes are
+/// scaled.
 const SCENES: [&str; 11] =
     ["uniform", "two-clusters", "hundred-clusters", "outliers", "far", "line", "diagonal", "ring", "heap", "heaps", "sizes"];
 
-/// `n` poses of the scene of this name; of the second shape, 100 times as large, are the last of "sizes".
+/// `n` poses of the scene of this name; of the second shape, 100 times as large, are the last of
+/// "sizes".
 fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut uniform = |half: f64| half * (2.0 * (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 1.0);
@@ -259,7 +264,7 @@ fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
             poses[k][..2].copy_from_slice(&[radius * cosine, radius * sine]);
         }),
         "heap" => poses[n - n.min(2000)..].iter_mut().for_each(|pose| *pose = [1.0, 2.0, 0.5]),
-        // As many pairs as in the heap, spread.
+        // The same number of pairs as in the heap, spread out.
         "heaps" => {
             let first = n - n.min(64_000);
             (first..n).for_each(|k| poses[k] = poses[first + (k - first) / 64 * 64]);
@@ -302,7 +307,7 @@ fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize, count: bool
     Ok(())
 }
 
-/// What benches/peers/overlap.py asks for, one per line.
+/// A request of benches/peers/overlap.py, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     poses: PathBuf,

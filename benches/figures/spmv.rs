@@ -192,7 +192,7 @@ impl<T: SpmvReal> Served<T> {
         fs::create_dir_all(folder)?;
         let write = |name: &str, values: &[T]| -> Result {
             let values: CowArray<'_, T, Ix1> = ArrayView1::from(values).into();
-            Ok(ndarray_npy::write_npy(folder.join(name), &values)?)
+            Ok(warpsmith::io::npy::write(std::fs::File::create(folder.join(name))?, values, &[values.len()])?)
         };
         write("data.npy", host.values())?;
         write("x.npy", &stream.download_vec(&*x)?)?;

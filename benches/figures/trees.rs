@@ -1,10 +1,10 @@
-//! The figures of docs/trees.md: trees of three shapes, rooted from their edges and from their parents, sums, and lowest
-//! common ancestors.
+//! The figures of docs/trees.md: trees of three shapes, rooted from their edges and from their
+//! parents, sums, and lowest common ancestors.
 //!
 //! `cargo bench --bench figures -- trees --n 1e8`
 //!
-//! Labels are random, edges are in random order and of random directions. It measures on the GPU where there is one,
-//! copies from and to the host left out, medians of seven runs.
+//! Labels are random, edges are in random order and of random directions. It measures on the GPU
+//! where there is one, copies from and to the host left out, medians of seven runs.
 
 use std::error::Error;
 
@@ -47,7 +47,7 @@ fn hash(key: u64, seed: u64) -> u64 {
     key ^ key >> 31
 }
 
-/// Measures the tree in which `parent` maps each vertex but the first to its parent.
+/// Measures a tree. `parent` maps each vertex but the first to its parent.
 fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize + Sync) -> Result<()> {
     println!("\n{name}");
     let stream = device.stream()?;

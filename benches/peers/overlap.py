@@ -99,8 +99,8 @@ class Anchor:
         sys.path.insert(0, str(folder))
         import pack_cuda
 
-        # It builds PTX for sm_89, of which the driver of a later GPU makes code of too many registers for blocks of 480
-        # threads: they can't be launched. So it is built for the GPU there is, with as many registers as such blocks may have.
+        # It builds PTX for sm_89, and the driver of a later GPU compiles it to too many registers for blocks of 480
+        # threads: they can't be launched. Therefore it is built for the GPU there is, with as many registers as such blocks may have.
         run = subprocess.run
 
         def build(command, **options):
@@ -252,7 +252,7 @@ def main():
             try:
                 theirs = anchor.results(memory, poses)
             except RuntimeError as error:
-                # What CuPy raises when the driver refuses a launch. If nothing has worked, the reason is another one.
+                # CuPy raises this when the driver refuses a launch. If nothing has worked, the reason is another one.
                 if not checks:
                     raise
                 theirs, reason = None, str(error)

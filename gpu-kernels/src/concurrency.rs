@@ -1,15 +1,18 @@
-//! The kernels that the concurrency study compares: the total overlap of one list of poses with another, the way that
-//! the study's source does it. A thread takes a pose of the first list and goes through all of the second.
+//! Kernels of the concurrency study: the total overlap of one list of poses with another, in the
+//! way of the study's source. A thread takes one pose of the first list and compares it with all of
+//! the second.
 //!
-//! - [`global`], [`constant`](mod@constant) and [`shared`]: in one phase. A thread transforms the pieces of both poses
-//!   anew for each comparison. The modules differ in where it reads the shape's quads from.
+//! - [`global`], [`constant`](mod@constant) and [`shared`]: in one phase. A thread transforms the
+//!   pieces of both poses anew for each comparison. The modules differ in where it reads the
+//!   shape's quads from.
 //! - [`two_phase`]: the same loop over quads that [`transform()`] has turned before.
 //!
-//! In each module a kernel a reduction, that is a way from the threads' sums to one a block: `interleaved`,
-//! `sequential`, `shuffle`, `atomic`, and `separate`, which leaves the reduction out.
+//! Each module has one kernel per reduction of the threads' sums to one sum per block:
+//! `interleaved`, `sequential`, `shuffle`, `atomic`, and `separate`, which leaves the reduction
+//! out.
 //!
-//! These are models to measure, not the way to compute overlaps: for that there are the other modules. Only one shape,
-//! in double precision.
+//! These kernels are models to measure; the module `overlap` computes overlaps. They take one
+//! shape, in double precision.
 
 use crate::collectives::{
     Sum,
@@ -25,13 +28,14 @@ pub type Pose = [f64; 3];
 /// The vertices (x, y) of a convex quad, counter-clockwise. A triangle repeats its last.
 pub type Piece = [[f64; 2]; 4];
 
-/// The most pieces that a shape may have.
+/// Maximum number of a shape's pieces.
 pub const MAX_PIECES: usize = 16;
 
-/// The most threads that a block may have. The clipping takes more registers than a thread can have in blocks of 512.
+/// Maximum block size in threads. Clipping takes more registers than a thread can have in blocks of
+/// 512.
 pub const MAX_THREADS: u32 = 256;
 
-/// Doubles of a piece.
+/// Number of doubles per piece.
 const DOUBLES: usize = 8;
 
 constant! {
@@ -39,10 +43,10 @@ constant! {
     pub static ONE_PHASE_PIECES: [[[f64; 2]; 4]; MAX_PIECES];
 }
 
-/// Where a thread reads the shape's pieces.
+/// Memory that a thread reads the shape's pieces from.
 trait Pieces: Copy {
     /// # Safety
-    /// There is such a piece.
+    /// There are more than `index` pieces.
     unsafe fn get(self, index: usize) -> Piece;
 }
 
@@ -77,7 +81,8 @@ impl InShared {
     /// Copies the pieces, as many as fit.
     ///
     /// # Safety
-    /// All threads of the block call it together with the same arguments, and nobody uses the array before.
+    /// All threads of the block call it together with the same arguments, and nobody uses the array
+    /// before.
     #[inline(always)]
     unsafe fn fill(array: Shared, pieces: &[Piece]) -> Self {
         let doubles = (pieces.len() * DOUBLES).min(array.len());
@@ -95,19 +100,21 @@ impl InShared {
 impl Pieces for InShared {
     #[inline(always)]
     unsafe fn get(self, index: usize) -> Piece {
-        // SAFETY: such a piece was copied by `fill`, by the caller's word, and nobody has written it since.
+        // SAFETY: such a piece was copied by `fill`, by the caller's word, and nobody has written
+        // it since.
         unsafe { self.0.as_mut_ptr().cast::<Piece>().add(index).read() }
     }
 }
 
-/// The piece turned, then moved by (x, y).
+/// Turns the piece, then moves it by (x, y).
 #[inline(always)]
 fn turned(piece: &Piece, (sin, cos): (f64, f64), x: f64, y: f64) -> Quad<f64> {
     let vertex = |[vx, vy]: [f64; 2]| Point::new(cos * vx - sin * vy + x, math::mul_add(sin, vx, cos * vy) + y);
     [vertex(piece[0]), vertex(piece[1]), vertex(piece[2]), vertex(piece[3])]
 }
 
-/// Where the other pose is, seen from this one, if the two may overlap: not if they are the same, or too far apart.
+/// Returns the other pose's position relative to this one, unless the two are the same or too far
+/// apart to overlap.
 #[inline(always)]
 fn offset(own: &Pose, other: &Pose, reach: f64) -> Option<(f64, f64)> {
     let (x, y) = (other[0] - own[0], other[1] - own[1]);
@@ -115,7 +122,8 @@ fn offset(own: &Pose, other: &Pose, reach: f64) -> Option<(f64, f64)> {
     (!same && math::mul_add(x, x, y * y) <= reach).then_some((x, y))
 }
 
-/// The overlap of the pose of `first` that is this thread's with all of `second`; 0 where there is none for it.
+/// Returns the overlap of this thread's pose of `first` with all of `second`, or 0 if the thread
+/// has no pose.
 #[inline(always)]
 fn row(first: &[Pose], second: &[Pose], pieces: impl Pieces, count: usize, reach: f64) -> f64 {
     let Some(own) = first.get(thread::index_1d() as usize) else { return 0.0 };
@@ -137,7 +145,7 @@ fn row(first: &[Pose], second: &[Pose], pieces: impl Pieces, count: usize, reach
     0.5 * sum
 }
 
-/// The same, of turned pieces: `count` a pose.
+/// Returns the same from turned pieces, `count` per pose.
 #[inline(always)]
 fn turned_row(first: &[Pose], second: &[Pose], first_pieces: &[Piece], second_pieces: &[Piece], count: usize, reach: f64) -> f64 {
     let index = thread::index_1d() as usize;
@@ -160,10 +168,12 @@ fn turned_row(first: &[Pose], second: &[Pose], first_pieces: &[Piece], second_pi
     0.5 * sum
 }
 
-/// The pieces of all poses, turned and not moved: those of pose i are `turned[i * pieces.len()..]`. A thread a pose.
+/// Turns the pieces of all poses without moving them, one thread per pose.
+///
+/// Those of pose i go to `turned[i * pieces.len()..]`.
 ///
 /// # Safety
-/// One-dimensional grid and block; `turned` points to `pieces.len()` elements for each of the poses.
+/// The grid and block are one-dimensional, and `turned` points to `pieces.len()` elements per pose.
 #[kernel(max_threads = 256, min_blocks = 1)]
 pub unsafe fn transform(poses: &[Pose], pieces: &[Piece], turned: *mut Piece) {
     for index in thread::grid_stride(poses.len()) {
@@ -176,18 +186,19 @@ pub unsafe fn transform(poses: &[Pose], pieces: &[Piece], turned: *mut Piece) {
     }
 }
 
-/// Does nothing: what a launch takes by itself.
+/// Does nothing, to measure a launch by itself.
 #[kernel(max_threads = 256, min_blocks = 1)]
 pub fn nothing() {}
 
-/// An element for each thread of a block.
+/// Shared array with one element per thread of a block.
 type Sums = SharedArray<f64, { MAX_THREADS as usize }>;
 
-// What the reductions below ask of their callers: all threads of the block call it together; `totals` points to an
-// element a block; the shared array is used for nothing else. Each thread writes its own element first, and between two
-// barriers no element is written by one thread and accessed by another.
+// The contract of the reductions below: all threads of the block call them together, `totals`
+// points to one element per block, and the shared array has no other use. Each thread writes its
+// own element first, and between two barriers no element is written by one thread and accessed by
+// another.
 
-/// A tree in which neighbours come together first: of the threads that still add, the distance doubles each time.
+/// Adds neighbours first: the distance between the threads that still add doubles each time.
 #[inline(always)]
 unsafe fn interleaved(value: f64, sums: Sums, totals: *mut f64) {
     let (me, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
@@ -210,7 +221,7 @@ unsafe fn interleaved(value: f64, sums: Sums, totals: *mut f64) {
     }
 }
 
-/// A tree in which the upper half comes to the lower one: the threads that still add are the first ones.
+/// Adds the upper half to the lower half: the threads that still add are the first ones.
 #[inline(always)]
 unsafe fn sequential(value: f64, sums: Sums, totals: *mut f64) {
     let (me, mut left) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
@@ -232,15 +243,15 @@ unsafe fn sequential(value: f64, sums: Sums, totals: *mut f64) {
     }
 }
 
-/// Each warp by shuffles, then the first warp the others' sums.
+/// Adds within each warp by shuffles, then the warps' sums within the first warp.
 #[inline(always)]
 unsafe fn shuffle(value: f64, sums: Sums, totals: *mut f64) {
     let threads = thread::block_dim_x();
     let warps = threads.div_ceil(cuda_std::warp::WARP_SIZE);
     let (me, warp) = (cuda_std::warp::lane_id(), cuda_std::warp::warp_id());
     let mut total = warp::reduce(Lanes::of_block(threads), value, Sum);
-    // SAFETY: see above; a warp has an element, of which there are no more than threads. With two warps the first has
-    // 32 lanes, and a block has no more warps than that.
+    // SAFETY: see above; each warp has an element, because there are fewer warps than threads. If
+    // there are two warps or more, the first has 32 lanes, and a block has at most 32 warps.
     unsafe {
         if warps > 1 {
             if me == 0 {
@@ -257,21 +268,21 @@ unsafe fn shuffle(value: f64, sums: Sums, totals: *mut f64) {
     }
 }
 
-/// Each thread adds to the total, which was 0.
+/// Adds each thread's sum to the total, which was 0.
 #[inline(always)]
 unsafe fn atomic(value: f64, totals: *mut f64) {
-    // SAFETY: there is an element a block, which nobody accesses otherwise.
+    // SAFETY: there is one element per block, and all accesses to it are atomic.
     unsafe { atomic::device::fetch_add(totals.add(thread::block_idx_x() as usize), value) };
 }
 
-/// None: each thread stores its sum, as if it were a block.
+/// Stores each thread's sum without a reduction, as if the thread were a block.
 #[inline(always)]
 unsafe fn separate(value: f64, totals: *mut f64) {
-    // SAFETY: of this kernel's callers an element a thread is asked.
+    // SAFETY: this kernel's contract asks for one element per thread.
     unsafe { totals.add(thread::index_1d() as usize).write(value) };
 }
 
-/// A kernel a reduction: `|arguments| setup, sum of a thread`.
+/// Defines one kernel per reduction: `|arguments| setup, sum of a thread`.
 macro_rules! reductions {
     (($($argument:ident: $type:ty),*) { $($setup:tt)* } $row:expr) => {
         reductions! { @one "A tree that doubles its stride.", interleaved, (sums), ($($argument: $type),*) { $($setup)* } $row }
@@ -286,14 +297,14 @@ macro_rules! reductions {
         #[doc = $doc]
         ///
         /// # Safety
-        /// One-dimensional grid and block, `totals` points to an element a block (for `separate` a thread), and there
-        /// are as many pieces as the module says.
+        /// The grid and block are one-dimensional, `totals` points to one element per block (for
+        /// `separate`, per thread), and there are as many pieces as the module says.
         #[kernel(max_threads = 256, min_blocks = 1)]
         pub unsafe fn $name($($argument: $type),*, totals: *mut f64) {
             $(let $sums = shared_array![f64; MAX_THREADS as usize];)?
             $($setup)*
             let value = $row;
-            // SAFETY: all threads of the block come here.
+            // SAFETY: all threads of the block get here.
             unsafe { super::$name(value, $($sums,)? totals) };
         }
     };
@@ -310,7 +321,8 @@ pub mod global {
     }
 }
 
-/// In one phase, with the shape's pieces in constant memory: the first `count` of [`ONE_PHASE_PIECES`].
+/// In one phase, with the shape's pieces in constant memory: the first `count` of
+/// [`ONE_PHASE_PIECES`].
 ///
 /// Poses whose distance squared is above `reach` are taken not to overlap.
 pub mod constant {
@@ -321,7 +333,8 @@ pub mod constant {
     }
 }
 
-/// In one phase, with the shape's pieces, no more than [`MAX_PIECES`], copied to shared memory by each block.
+/// In one phase, with the shape's pieces, no more than [`MAX_PIECES`], copied to shared memory by
+/// each block.
 ///
 /// Poses whose distance squared is above `reach` are taken not to overlap.
 pub mod shared {
@@ -336,7 +349,8 @@ pub mod shared {
     }
 }
 
-/// The second of two phases: `count` turned pieces for each pose of either list, from [`transform()`].
+/// The second of two phases: `count` turned pieces for each pose of either list, from
+/// [`transform()`].
 ///
 /// Poses whose distance squared is above `reach` are taken not to overlap.
 pub mod two_phase {

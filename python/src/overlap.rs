@@ -229,7 +229,8 @@ struct Found<A> {
 }
 
 impl<A> Found<A> {
-    /// Makes Python's arrays, each of its shape. `poses` is the shape of the poses: (n, 3) or (packings, n, 3).
+    /// Makes Python's arrays, each of its shape. `poses` is the shape of the poses: (n, 3) or
+    /// (packings, n, 3).
     fn arrays<'py>(self, poses: &[usize], array: impl Fn(A, &[usize]) -> PyResult<Bound<'py, PyAny>>) -> PyResult<Arrays<'py>> {
         let by_pose = &poses[..poses.len() - 1];
         let by_packing = &by_pose[..by_pose.len() - 1];
@@ -288,8 +289,8 @@ fn placed<T: Real>(layout: &Packings, numbers: &[T]) -> Result<Packings, Overlap
 }
 
 impl<T: Real> Evaluator<T> {
-    /// Evaluates poses on their device. Derivatives go to `gradient` if it is given. The results are copies, which later
-    /// evaluations leave alone.
+    /// Evaluates poses on their device. Derivatives go to `gradient` if it is given. The results
+    /// are copies, which later evaluations leave alone.
     fn evaluate(
         &mut self,
         poses: &DeviceArray,

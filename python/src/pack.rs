@@ -15,8 +15,8 @@ use crate::{
 /// Maximum duration of a search, in seconds. A clock's time plus this doesn't overflow.
 const LONGEST: f64 = 1e9;
 
-/// Poses, three numbers each; side; density; starts; steps; seconds; for each improvement the steps, the seconds and the
-/// side.
+/// Poses, three numbers each; side; density; starts; steps; seconds; for each improvement the
+/// steps, the seconds and the side.
 type Arrays<'py> = (Bound<'py, PyArray1<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray1<f64>>);
 
 /// The budget is `seconds`, a positive number, or otherwise `steps`.

@@ -33,7 +33,7 @@ fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
 
 #[pymethods]
 impl Runs {
-    /// One time per schedule, all finite and nonnegative.
+    /// Takes one time per schedule, finite and not negative.
     #[new]
     fn new(py: Python<'_>, schedules: Vec<String>, seconds: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
         let seconds = seconds.as_array().to_vec();
@@ -78,7 +78,7 @@ impl Runs {
     }
 }
 
-/// The rules learned from runs.
+/// A model learned from runs.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Model {
     runs: Arc<design_rules::Runs>,
@@ -128,14 +128,15 @@ impl Model {
         numbers(py, self.model.labels.classes())
     }
 
-    /// The minimum and maximum time of each class, in seconds.
+    /// Returns the least and the greatest time of each class, in seconds.
     #[getter]
     fn ranges(&self) -> Vec<[f64; 2]> {
         let labels = &self.model.labels;
         labels.all().map(|class| labels.range(class)).collect()
     }
 
-    /// For each leaf: its class, its rules, the number of runs that follow them, and the number of these in the class.
+    /// Returns for each ruleset: the class, the rules, the number of runs that follow them, and the
+    /// number of these that are of the class.
     #[getter]
     fn rulesets(&self) -> Vec<(usize, Vec<String>, usize, usize)> {
         let ruleset = |ruleset: &design_rules::Ruleset| {
@@ -172,7 +173,7 @@ fn kind(kind: &str) -> PyResult<Kind> {
 
 #[pymethods]
 impl Dag {
-    /// Operations have a name and a kind, `cpu` or `gpu`.
+    /// Takes operations with a name and a kind, `cpu` or `gpu`.
     #[new]
     fn new(name: String, operations: Vec<(String, String)>, edges: Vec<(String, String)>) -> PyResult<Self> {
         let mut builder = design_rules::Dag::builder(name);
@@ -188,7 +189,7 @@ impl Dag {
         self.0.name()
     }
 
-    /// Without the end.
+    /// Returns the operations, without the end.
     #[getter]
     fn operations(&self) -> Vec<(&str, &'static str)> {
         let dag = &self.0;
@@ -207,7 +208,7 @@ impl Dag {
     }
 }
 
-/// A search, and what it was told.
+/// A search and the runs that it was told.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Explorer(Mutex<Search>);
 
@@ -251,7 +252,7 @@ impl Explorer {
         })
     }
 
-    /// Without a time, the schedule could not be measured.
+    /// Records a time; `None` means that the schedule failed.
     fn tell(&self, py: Python<'_>, schedule: &str, seconds: Option<f64>) -> PyResult<()> {
         work::brief(py, || {
             let Search { explorer, runs } = &mut *self.search();
@@ -270,7 +271,7 @@ impl Explorer {
         Runs(Arc::new(self.search().runs.clone()))
     }
 
-    /// The number of recorded schedules, including failed ones.
+    /// Number of schedules told, including those that failed.
     #[getter]
     fn rollouts(&self) -> u64 {
         self.search().explorer.statistics().rollouts

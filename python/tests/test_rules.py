@@ -15,7 +15,7 @@ from warpsmith import rules
 from warpsmith.rules import Dag, Explorer, Runs
 
 SCHEDULES = [";".join(order) for order in permutations("abcd")]
-# As fast as a is early, and faster still with b before c: four classes.
+# Faster if a is before d, and faster still if b is before c: four classes.
 SECONDS = [
     1 + 10 * (text.index("a") > text.index("d")) + 3 * (text.index("b") > text.index("c")) + index * 1e-6
     for index, text in enumerate(SCHEDULES)
@@ -96,7 +96,7 @@ def test_what_teaches_nothing() -> None:
     assert set(same.classes) == {1} and same.ranges.tolist() == [[1.0, 1.0]]
 
 
-# Of the host alone, schedules are the orders that heed the edges.
+# A program of the host alone: its schedules are the orders that respect the edges.
 HOST = Dag(dict.fromkeys("abcde", "cpu"), [("a", "b"), ("a", "c"), ("d", "e")], name="host")
 ORDERS = [
     ";".join(order)

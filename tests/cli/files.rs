@@ -1,4 +1,4 @@
-//! What holds for the files of all commands: none is destroyed, and nothing is left of those that weren't completed.
+//! Files of all commands: no input is destroyed, and incomplete outputs leave nothing behind.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// What is in all files.
+/// Returns the contents of all files.
 fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     folder.files().into_iter().map(|name| (name.clone(), fs::read(folder.path(&name)).unwrap_or_default())).collect()
 }
@@ -78,7 +78,7 @@ fn no_output_is_an_input_or_another_output() {
     }
 }
 
-/// A matrix of the name that runs have until there are all.
+/// A matrix whose name is that of unfinished runs.
 #[test]
 fn what_lies_beside_an_output_is_no_one_elses_file() {
     let folder = Folder::of("").with_matrix();
@@ -118,7 +118,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
     assert!(folder.path("link.csv").is_symlink());
 }
 
-/// What is no file, and what the command itself prints to.
+/// Outputs that aren't files, or that the command itself prints to.
 #[test]
 fn no_place_for_a_file() {
     let folder = folder();
@@ -150,7 +150,7 @@ fn no_place_for_a_file() {
     }
 }
 
-/// Every writer, where no file may be larger than nothing.
+/// Runs every writer under a limit of 0 bytes per file.
 #[test]
 fn a_full_disk_is_one_sentence_that_names_the_file() {
     let folder = folder();
@@ -188,7 +188,7 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
             .current_dir(&folder.directory)
             .output()
             .unwrap();
-        // Each schedule that was measured goes to a file of its own at once.
+        // Each measured schedule is written at once to a file beside the output.
         let name = if command.contains("explore") { format!("{name}.partial") } else { name.to_owned() };
         let expected = format!("error: {name} can't be written: file too large\n");
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected), "{command}");

@@ -1,4 +1,4 @@
-//! The command line, on the backend that `WARPSMITH_BACKEND` names (by default whichever is there).
+//! The command line, on the backend that `WARPSMITH_BACKEND` names, by default on the best device.
 
 use std::{
     fs,
@@ -306,7 +306,7 @@ fn as_wide_as(columns: usize, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Every command's tables, at 80 columns and in the default, which they are in a pipe.
+/// Every command's tables at 80 columns, and in the default width of a pipe.
 #[test]
 fn tables_fit_the_terminal() {
     let directory = tempdir().unwrap();
@@ -339,7 +339,7 @@ fn tables_fit_the_terminal() {
         "rules study full.csv --seeds 2",
         "demo",
     ] {
-        // What takes seconds shows it once.
+        // Commands that take seconds run once.
         let slow = ["demo", "rules explore"].iter().any(|command| arguments.starts_with(command));
         for columns in if slow { &[None][..] } else { &[Some("80"), None] } {
             let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
@@ -359,7 +359,8 @@ fn tables_fit_the_terminal() {
     }
 }
 
-/// Commands with little memory, in which threads need room, too, end with a sentence or do their work.
+/// Commands with little memory, which includes the threads' stacks, do their work or end with a
+/// sentence.
 #[cfg(target_os = "linux")]
 #[test]
 fn limits_are_no_panics() {
@@ -390,7 +391,7 @@ fn limits_are_no_panics() {
     assert!(code == Some(2) && stderr.contains("thread"), "{stderr}");
 }
 
-/// No count is so large, or so strange, that anything else than a sentence comes of it.
+/// Counts of any size and form are accepted or refused with a sentence.
 #[test]
 fn counts_have_bounds() {
     let directory = tempdir().unwrap();
@@ -423,7 +424,7 @@ fn counts_have_bounds() {
     assert_eq!(files(&directory), ["s.npz"]);
 }
 
-/// What isn't UTF-8 is shown with its option.
+/// Texts that aren't UTF-8 are shown with their option.
 #[cfg(unix)]
 #[test]
 fn texts_that_are_not_utf_8() {
@@ -464,8 +465,8 @@ fn a_closed_pipe_is_no_panic() {
     }
 }
 
-/// The number of the CPU's threads comes from the environment; an invalid number, or one that can't be had, is an error
-/// and no panic.
+/// The number of the CPU's threads comes from the environment; an invalid number, or one that can't
+/// be had, is an error and no panic.
 #[test]
 fn the_number_of_threads() {
     let run = |before: &str, variables: &[(&str, &str)], arguments: &str| {

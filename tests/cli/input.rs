@@ -1,5 +1,5 @@
-//! Invalid files, given to every command that reads: without end, as pipes, and such as unpack to more than there is
-//! room for.
+//! Invalid files for every command that reads: endless ones, pipes, and archives that unpack to
+//! more than the memory holds.
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 /// Far longer than any of these takes, on a busy machine, too: a pipe is handed on in small pieces.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Runs a script in which `$W` is the program, with at most this many MiB of addresses.
+/// Runs a script with at most this many MiB of address space. `$W` in it is the program.
 fn run(folder: &TempDir, mebibytes: usize, script: &str) -> Output {
     let script = format!("ulimit -v {}; {script}", mebibytes << 10);
     let start = Instant::now();
@@ -119,7 +119,7 @@ fn pipes() {
     ] {
         bad(&folder, &piped("p.csv", &format!("printf '{text}'"), command), sentence);
     }
-    // What is right can be read from one.
+    // A valid file can be read from a pipe.
     let convert = "pcf convert p.csv --dtype f32 --output out.csv && cat out.csv";
     let output = run(&folder, 512, &piped("p.csv", "printf 'function,t,v\\n0,0,1\\n'", convert));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().last(), Some("0,0.0,1.0"), "{output:?}");

@@ -1,4 +1,4 @@
-//! The study of what limits kernels, and its command.
+//! The concurrency study and its command.
 
 #![cfg(feature = "cli")]
 

@@ -1,5 +1,5 @@
-//! The concurrency study: its kernels against an independent computation, on the backend that `WARPSMITH_BACKEND` names
-//! (by default whichever is there).
+//! The concurrency study: its kernels against an independent computation, on the backend that
+//! `WARPSMITH_BACKEND` names, by default on the best device.
 
 use simt::{Executor, Schedule};
 use warpsmith::{
@@ -11,7 +11,7 @@ use warpsmith::{
 
 type Polygon = Vec<[f64; 2]>;
 
-/// What is left of a polygon to the left of each edge of a convex one (Sutherland and Hodgman), corner by corner.
+/// Clips a polygon by a convex one, edge by edge (Sutherland and Hodgman).
 fn clip(mut polygon: Polygon, by: &Polygon) -> Polygon {
     for (k, from) in by.iter().enumerate() {
         let to = by[(k + 1) % by.len()];
@@ -106,8 +106,8 @@ fn lists_of_nothing_and_crowds() {
     let few = poses(5, 2);
     compare(&device, &few[..1], &[], &[256]);
     compare(&device, &[], &few, &[256]);
-    // All on top of each other, some of them the same, far from the origin; the same place at another angle isn't the
-    // same.
+    // All on top of each other, some of them the same, far from the origin; the same place at
+    // another angle isn't the same.
     let crowd: Vec<Pose> =
         (0..40).map(|i| [1000.0 + 0.125 * f64::from(i % 5), -0.25 * f64::from(i % 3), 0.5 * f64::from(i % 4)]).collect();
     compare(&device, &crowd, &crowd, &[256, 9]);

@@ -22,7 +22,7 @@ fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance * wanted.abs()
 }
 
-/// How the paper's classes came about.
+/// The convolution behind the paper's classes.
 fn paper(labels: &Labels) -> &Convolution {
     match labels.evidence() {
         Evidence::Paper(convolution) => convolution,
@@ -131,7 +131,8 @@ fn times() -> impl Strategy<Value = Vec<f64>> {
 }
 
 proptest! {
-    /// Classes ascend with the times, partition the runs, and don't depend on the order in which runs are given.
+    /// Classes ascend with the times, partition the runs, and don't depend on the order of the
+    /// runs.
     #[test]
     fn classes_belong_to_times((times, shuffled) in times().prop_flat_map(|times| {
         let order: Vec<usize> = (0..times.len()).collect();
@@ -196,17 +197,17 @@ fn steps_larger_than_the_noise_are_bounds() {
     assert!(1.01 < low && low < 1.09 && 1.11 < high && high < 1.2, "{low} {high}");
     times.extend([1.9, 2.6]);
     assert_eq!(Labels::with(&times, &LabelOptions::default()).unwrap().starts(), [0, 100, 200], "outliers are no class");
-    // What is coarser than the steps sees none of them.
+    // A resolution coarser than the steps hides them.
     let coarse = Labels::with(&times[..300], &LabelOptions::Density { resolution: 0.3 }).unwrap();
     assert_eq!(coarse.count(), 1);
 }
 
-/// Of all divisions of a few bins, the blocks are the one of the greatest likelihood less the penalty.
+/// The blocks are the division of the bins with the greatest penalized likelihood.
 #[test]
 fn blocks_are_the_best_division() {
     let width = 0.25;
     for counts in [&[5, 0, 0, 0, 9, 1, 30, 28][..], &[1, 1, 1, 1], &[40, 2, 0, 3, 35], &[3, 0, 0, 0, 0, 0, 60]] {
-        // In the middle of each bin, of which the first has the least time in it.
+        // Times in the middle of each bin. The first bin has the least time.
         let times: Vec<f64> =
             counts.iter().enumerate().flat_map(|(bin, &count)| vec![(bin as f64 * width).exp(); count]).collect();
         let n: usize = counts.iter().sum();
@@ -301,7 +302,7 @@ fn features_and_their_sentences() {
     assert!(one.is_empty() && columns.columns() == 0);
 }
 
-/// Schedules of four GPU operations, a CPU operation, and synchronisation that is there or not, in any order.
+/// Schedules of four GPU operations and one of the host, with random synchronization, in any order.
 fn schedules(most: usize) -> impl Strategy<Value = Vec<Traversal>> {
     let names = ["g", "h", "k", "l", "Send", "CER-after-g", "CSWE-b4-h", "CES-b4-Send"];
     let one =
@@ -369,7 +370,7 @@ proptest! {
         for (column, feature) in features.features().iter().enumerate() {
             for (sample, traversal) in own.iter().enumerate() {
                 prop_assert_eq!(columns.get(sample, column), naive_value(feature, traversal));
-                // What the rule says holds where the feature has the value.
+                // The rule holds for exactly the samples with the value.
                 let value = columns.get(sample, column);
                 let rule = features.rule(column, value);
                 prop_assert_eq!(naive_value(&rule.feature, traversal), rule.value);
@@ -493,7 +494,7 @@ fn trees_of_what_can_not_be_told_apart() {
     assert!(error.contains("there may be 4096"), "{error}");
 }
 
-/// What a naive tree has at a node.
+/// A node of a naive tree.
 #[derive(Clone, Debug)]
 struct NaiveNode {
     samples: Vec<usize>,
@@ -505,7 +506,7 @@ struct Naive<'a> {
     rows: &'a [Vec<u8>],
     labels: &'a [usize],
     options: TreeOptions,
-    /// What a sample of each class counts.
+    /// Weight of a sample of each class.
     weight: Vec<f64>,
 }
 
@@ -863,7 +864,7 @@ fn planted_rules_are_found() {
         let rulesets = model.rules.of_class(Class::from_index(class));
         rulesets.map(|ruleset| ruleset.rules.iter().map(Rule::to_string).collect()).collect()
     };
-    // Of the times' three levels, 98 % of the prominences let the two highest steps by.
+    // The 98th percentile lets the two highest steps pass.
     assert_eq!(model.labels.count(), 3, "{:?}", model.labels.starts());
     assert_eq!(model.labels.starts(), [0, 60, 120]);
     assert_eq!(texts(2), [["Wait before y_L"]]);
@@ -899,7 +900,7 @@ fn what_makes_planted_schedules_fast() {
     assert!((gains[0].share - (1.0 - 1.3f64.sqrt() / 2.0)).abs() < 1e-3, "{gains:?}");
     assert!((gains[1].share - 0.3 / 1.3).abs() < 1e-3 && gains[1].is_certain(), "{gains:?}");
     assert_eq!((advice.shared[0].members, advice.shared[0].others), ([60, 60], [60, 180]));
-    // Where other runs take as long whatever they do, the rules don't hold.
+    // If other runs take the same time either way, the rules don't hold.
     let rows: Vec<usize> = (0..240).collect();
     let flat: Vec<f64> = (0..240).map(|run| 1e-3 * (1.0 + 0.01 * ((run * 89) % 240) as f64 / 240.0)).collect();
     let again = advice.again(&Labels::with(&flat, &LabelOptions::default()).unwrap(), &MeasuredRows::new(&table, &rows, &flat));

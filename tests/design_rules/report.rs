@@ -65,7 +65,7 @@ fn element<'a>(page: &'a str, start: &str) -> &'a str {
     rest.split_once("</script>").unwrap().0
 }
 
-/// What the page's script says to an expression, as JSON.
+/// Evaluates an expression in the page's script, as JSON.
 fn evaluate(page: &str, expression: &str) -> Value {
     let source = format!("{};JSON.stringify({expression})", element(page, "<script id=\"draw\">"));
     let context = Context::full(&Runtime::new().unwrap()).unwrap();
@@ -75,14 +75,14 @@ fn evaluate(page: &str, expression: &str) -> Value {
     })
 }
 
-/// What the page's script draws.
+/// Runs the page's script and returns the drawing.
 fn draw(page: &str) -> String {
     let data = element(page, "<script type=\"application/json\" id=\"data\">");
     let drawn = evaluate(page, &format!("page({data})"));
     format!("<body>{}</body>", drawn.as_str().unwrap())
 }
 
-/// What holds for every page; gives what it shows.
+/// Checks what must hold for every page, and returns the drawing.
 #[track_caller]
 fn check(page: &str, runs: &Runs, model: &Model) -> String {
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\"") && page.len() < 1_000_000, "{}", page.len());
@@ -146,7 +146,7 @@ fn check(page: &str, runs: &Runs, model: &Model) -> String {
 fn three_classes_with_timelines() {
     let dag = programs::spmv::dag();
     let pack = dag.find("Pack").unwrap();
-    // Three levels, by what can be told from features.
+    // Three levels that features can tell apart.
     let time = |_, schedule: &Schedule| {
         let place =
             schedule.steps().iter().position(|step| matches!(step, warpsmith::design_rules::Step::Gpu { op, .. } if *op == pack));
@@ -171,8 +171,8 @@ fn three_classes_with_timelines() {
     for part in ["539", "of 5,390: 10.0 %", "100.0 µs", "tree search", "seed 7", "an input", "a platform"] {
         assert!(text.contains(part), "{part}");
     }
-    // Of 20 ranks some are drawn: the last to be done, which all are, and seven more. Each step has a bar, and is
-    // named.
+    // Eight of the 20 ranks are drawn: the last to finish (here all of them) and seven others. Each
+    // step has a bar and a name.
     let lanes: Vec<_> = classed(&document, "lanes").collect();
     assert_eq!(lanes.len(), 8 + 2);
     for lane in &lanes {

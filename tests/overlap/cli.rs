@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use crate::folder::Folder;
 
 impl Folder {
-    /// With a unit square, from the origin to the right and up, in `square.json`, and three poses of it in `p.csv`: of
-    /// the second a half by three quarters overlaps the first, and the third is far away.
+    /// With a unit square, from the origin to the right and up, in `square.json`, and three poses
+    /// of it in `p.csv`: of the second a half by three quarters overlaps the first, and the third
+    /// is far away.
     fn new() -> Self {
         let folder = Folder::of("overlap");
         folder.write("square.json", "{\"outline\": [[0, 0], [1, 0], [1, 1], [0, 1]]}");
@@ -94,8 +95,8 @@ fn totals() {
         let options = format!("--shape square.json --dtype {dtype} --deterministic");
         near(&folder.json(&format!("total p.csv {options}"))["overlap"], 0.375, 1e-6);
     }
-    // In a lattice of unit height each overlaps its own images above and below by none, and the first two those of the
-    // other.
+    // In a lattice of unit height each overlaps its own images above and below by none, and the
+    // first two those of the other.
     let result = folder.json("total p.csv --shape square.json --lattice 9,0,0,1");
     near(&result["overlap"], 0.5, 1e-14);
     folder.write("q.csv", "x,y,theta\n7.5,0.5,0\n0,0,0\n");
@@ -137,8 +138,8 @@ fn totals_of_many_packings() {
     assert!(folder.text("t.csv").starts_with("packing,poses,overlap,outside\n0,2,1.0,0.0\n1,2,0.75,0.25\n"));
 }
 
-/// A submission with a packing of each of these sizes. Trees stand in rows of 15, 1.25 apart, and `moved` moves each, given
-/// its size and index.
+/// A submission with a packing of each of these sizes. Trees stand in rows of 15, 1.25 apart, and
+/// `moved` moves each, given its size and index.
 fn submission(sizes: impl IntoIterator<Item = usize>, moved: impl Fn(usize, usize) -> [f64; 2]) -> String {
     let mut text = "id,x,y,deg\n".to_owned();
     for size in sizes {
@@ -213,7 +214,8 @@ fn submissions_are_checked() {
     let table = folder.good("total all.csv");
     assert!(table.contains("Valid by the contest's rules: ") && table.contains("\nScore: "), "{table}");
 
-    // In packings 50 and 60 every tree but the first of a row lies on the one before, 0.1 to the right.
+    // In packings 50 and 60 every tree but the first of a row lies on the one before, 0.1 to the
+    // right.
     let shifted = |size: usize, tree: usize| [if [50, 60].contains(&size) { -1.15 * (tree % 15) as f64 } else { 0.0 }, 0.0];
     folder.write("bad.csv", &submission(1..=200, shifted));
     let table = folder.wrong("total bad.csv", " pairs of trees overlap, in 2 packings (50, 60)");
@@ -241,7 +243,8 @@ fn submissions_are_checked() {
     let result = folder.json("total t.csv --check");
     assert_eq!((&result["check"]["valid"], result["check"]["touching"].as_array().unwrap().len()), (&json!(true), 1));
     assert!(folder.good("total t.csv --check").contains("1 pair of trees touches to within rounding"));
-    // A corner that is 1e-9 deep has an area of 1e-18 or so, and the contest refuses it all the same.
+    // A corner that is 1e-9 deep has an area of 1e-18 or so, and the contest refuses it all the
+    // same.
     folder.write("t.csv", "x,y,theta\n0,0,0\n0.699999999,0,0\n");
     folder.wrong("total t.csv --check", "t.csv: 1 pair of trees overlaps, in 1 packing (0)");
     folder.write("t.csv", "x,y,theta\n0,0,0\n0.700000000001,0,0\n");
@@ -360,7 +363,8 @@ fn gradients() {
             assert!((0..30).map(|pose| packing[[pose, k]]).sum::<f64>().abs() < 1e-12);
         }
     }
-    // Against themselves each pair counts twice, but for poses and themselves, which have no derivative.
+    // Against themselves each pair counts twice, but for poses and themselves, which have no
+    // derivative.
     folder.good("gradient e.npy --against e.npy --output h.npy");
     let twice = folder.read::<f64>("h.npy");
     assert_eq!(twice.shape(), [4, 30, 3]);

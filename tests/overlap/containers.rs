@@ -39,8 +39,8 @@ fn triangle() -> Boundary {
     Boundary::polygon(&[[-0.5, -0.3], [0.9, -0.2], [-0.1, 0.8]]).expect("it is convex")
 }
 
-/// That no two copies overlap, that all are in the container by exact arithmetic, that it is no larger than need be, and
-/// that turns are allowed ones.
+/// That no two copies overlap, that all are in the container by exact arithmetic, that it is no
+/// larger than need be, and that turns are allowed ones.
 #[track_caller]
 fn check(settings: &Settings, packed: &Packed) {
     let Settings { shapes: kinds, packings, container, turns, .. } = settings;
@@ -159,7 +159,8 @@ fn turns_and_shapes() -> Result {
     Ok(())
 }
 
-/// Rectangles that can't be turned, so that their sides are parallel: in nanometres, or in kilometres.
+/// Rectangles that can't be turned, so that their sides are parallel: in nanometres, or in
+/// kilometres.
 #[test]
 fn units() -> Result {
     for unit in [1e-5, 1e5] {

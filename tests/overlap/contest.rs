@@ -55,8 +55,9 @@ const TRIANGLES: [[usize; 3]; 13] = [
     [6, 8, 9],
 ];
 
-/// The tree's vertices as the contest has them: in double precision, 1e18 times as large, turned and then moved.
-/// Depending on the machine, the contest's library fuses multiplications and additions.
+/// The tree's vertices as the contest has them: in double precision, 1e18 times as large, turned
+/// and then moved. Depending on the machine, the contest's library fuses multiplications and
+/// additions.
 fn placed([x, y, degrees]: Row, fused: bool) -> Vec<Coord<f64>> {
     let angle = degrees * PI / 180.0;
     let zeroed = |number: f64| if number.abs() < 2.5e-16 { 0.0 } else { number };
@@ -71,7 +72,8 @@ fn placed([x, y, degrees]: Row, fused: bool) -> Vec<Coord<f64>> {
     TREE.map(place).to_vec()
 }
 
-/// Returns true if the interiors of two clockwise triangles meet, exactly, by signs of determinants.
+/// Returns true if the interiors of two clockwise triangles meet, exactly, by signs of
+/// determinants.
 fn meet(one: [Coord<f64>; 3], other: [Coord<f64>; 3]) -> bool {
     let separates = |from: [Coord<f64>; 3], to: [Coord<f64>; 3]| {
         (0..3).any(|edge| to.iter().all(|&vertex| orient2d(from[edge], from[(edge + 1) % 3], vertex) >= 0.0))

@@ -50,8 +50,8 @@ fn side(packed: &Packed) -> f64 {
     packed.packings[0].side
 }
 
-/// That no two copies overlap, that they are in the square, which is no larger than need be, and that the numbers say
-/// so.
+/// That no two copies overlap, that they are in the square, which is no larger than need be, and
+/// that the numbers say so.
 #[track_caller]
 fn check(shape: &Shape, count: usize, packed: &Packed) {
     let Packing { poses, side } = &packed.packings[0];
@@ -335,7 +335,8 @@ macro_rules! adam_is_adam {
                 let (a, b, c) = (device.upload(&gradient)?, device.upload(&outside)?, device.upload(&by_pose)?);
                 // Of one warp, fewer threads than poses, and of several.
                 let threads = 32 << (number % 3);
-                // SAFETY: there are as many numbers for poses and packings as the kernel says, and blocks of whole warps.
+                // SAFETY: there are as many numbers for poses and packings as the kernel says, and
+                // blocks of whole warps.
                 unsafe {
                     let (rates, least, half_planes) = (&rates_device, &least_device, &half_planes);
                     let (poses, scales) = (&mut poses, &mut scales);
@@ -459,7 +460,8 @@ fn the_command_writes_poses_and_a_picture() -> Result {
     Ok(())
 }
 
-/// A killed search leaves its best packing of some seconds before, and the next search starts from it.
+/// A killed search leaves its best packing of some seconds before, and the next search starts from
+/// it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_search_leaves_its_best() -> Result {

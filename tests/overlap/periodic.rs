@@ -25,9 +25,10 @@ fn regular(sides: u32) -> Shape {
 #[test]
 fn as_dense_as_is_known() -> Result {
     let shape = |outline: &[[f64; 2]]| Shape::polygon("shape", outline);
-    // A triangle tiles the plane with a turned one; alone it covers two thirds (I. Fáry, 1950). Of regular pentagons, no
-    // packing covers more than (5 - √5) / 3 (T. Hales and W. Kusner, 2016), and one lattice of pairs does; alone they are
-    // as dense as decagons, 0.9137, times the ratio of areas. The tree's densities are the best that other seeds found.
+    // A triangle tiles the plane with a turned one; alone it covers two thirds (I. Fáry, 1950). Of
+    // regular pentagons, no packing covers more than (5 - √5) / 3 (T. Hales and W. Kusner, 2016),
+    // and one lattice of pairs does; alone they are as dense as decagons, 0.9137, times the ratio
+    // of areas. The tree's densities are the best that other seeds found.
     let triangle = shape(&[[0.0, 0.0], [1.0, 0.1], [0.3, 0.9]])?;
     let pentagons = (5.0 - 5f64.sqrt()) / 3.0;
     for (shape, single, double) in [

@@ -37,8 +37,9 @@ fn exact(text: &str) -> BigInt {
     digits * BigInt::from(10).pow(shift as u32)
 }
 
-/// Checks that the trees of a file are apart. Positions are exactly as written. Turned vertices are rounded to 10^-40, and
-/// trees are grown by 10^-12, which exceeds all rounding. Returns the packings' sides.
+/// Checks that the trees of a file are apart. Positions are exactly as written. Turned vertices are
+/// rounded to 10^-40, and trees are grown by 10^-12, which exceeds all rounding. Returns the
+/// packings' sides.
 #[track_caller]
 fn check_exactly(path: &Path) -> BTreeMap<usize, f64> {
     let tree = Shape::tree();

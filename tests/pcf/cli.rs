@@ -493,23 +493,6 @@ fn neither_gpus_nor_budgets_change_an_entry() {
 }
 
 #[test]
-fn traces() {
-    let folder = Folder::new();
-    folder.good("random --count 200 --points 30 --output a.npz");
-    let value = folder.json("--backend cpu pdist a.npz --gpus 2 --memory-budget 50k --trace t.json --output d.npy");
-    assert_eq!(value["trace"], "t.json");
-    let trace: Value = serde_json::from_slice(&fs::read(folder.path("t.json")).unwrap()).unwrap();
-    assert_eq!(trace["displayTimeUnit"], "ms");
-    let spans: Vec<_> = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X").collect();
-    let named = |start: &str| spans.iter().filter(|span| span["name"].as_str().unwrap().starts_with(start)).count() as u64;
-    for name in ["compute ", "download ", "scatter "] {
-        assert_eq!(Some(named(name)), value["blocks"].as_u64(), "{name}");
-    }
-    assert_eq!(named("to the disk"), 1);
-    assert!(spans.iter().all(|span| span["ts"].as_f64().unwrap() >= 0.0 && span["dur"].as_f64().unwrap() >= 0.0));
-}
-
-#[test]
 fn matrices_of_few_functions() {
     let folder = Folder::new();
     folder.write("none.csv", "function,t,v\n");

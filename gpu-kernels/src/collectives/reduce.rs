@@ -10,7 +10,7 @@ pub use super::tile::threads;
 use super::{
     Identity, Max, Min, Sum,
     block::{Block, STORAGE, Storage},
-    tile::{self, Element, Place},
+    tile::{self, Element, ThreadItems},
     warp::Shuffle,
 };
 use cuda_std::{SharedArray, atomic, kernel, shared_array, thread};
@@ -49,7 +49,7 @@ where
     let mut of_thread = [op.identity(); V];
     let mut tile = thread::block_idx_x() as usize;
     while tile < tile::tiles(input.len()) {
-        let place = Place::<V>::new(tile, input.len());
+        let place = ThreadItems::<V>::new(tile, input.len());
         // SAFETY: the array's length is that of the slice, and nothing writes to it.
         for round in unsafe { place.load::<T, true>(input.as_ptr(), op.identity()) } {
             for i in 0..V {

@@ -12,7 +12,7 @@ use super::{
     Identity, Op, Sum,
     block::{Block, STORAGE, Storage},
     look_back::{Decoupled, Hierarchical, LookBack, State, StateValue},
-    tile::{self, Element, Place, ROUNDS},
+    tile::{self, Element, ROUNDS, ThreadItems},
     warp::{self, Lanes},
 };
 use cuda_std::{
@@ -61,7 +61,7 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
         });
         (Block::with_threads(storage, tile::threads::<T>()), tile)
     };
-    let place = Place::<V>::new(tile as usize, n);
+    let place = ThreadItems::<V>::new(tile as usize, n);
     // SAFETY: the input has `n` items (this function's contract), and no other thread writes this thread's own; with
     // `READ_ONLY`, nothing writes any.
     let mut items = unsafe { place.load::<T, READ_ONLY>(input, Sum.identity()) };

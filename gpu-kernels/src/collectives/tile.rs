@@ -58,7 +58,7 @@ elements! {
 
 /// The places of one thread's items in a tile: `V` in each of the [`ROUNDS`] rounds.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<const V: usize> {
+pub struct ThreadItems<const V: usize> {
     first: usize,
     /// Number of the array's items from the tile's start on, at most `TILE`.
     valid: u32,
@@ -66,7 +66,7 @@ pub struct Place<const V: usize> {
     own: u32,
 }
 
-impl<const V: usize> Place<V> {
+impl<const V: usize> ThreadItems<V> {
     /// Items of a warp in a round.
     const ROUND: u32 = WARP_SIZE * V as u32;
 
@@ -75,7 +75,7 @@ impl<const V: usize> Place<V> {
     #[inline(always)]
     pub fn new(tile: usize, n: usize) -> Self {
         let first = tile * TILE;
-        Place {
+        ThreadItems {
             first,
             valid: n.saturating_sub(first).min(TILE) as u32,
             own: warp_id() * Self::ROUND * ROUNDS as u32 + lane_id() * V as u32,

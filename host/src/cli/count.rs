@@ -1,17 +1,18 @@
-//! Numbers of elements, and of other things, as people write them.
+//! Reads counts as people write them: `100_000_000`, `1e8`, `100M`.
 
 use super::format::grouped;
 
-/// The most elements that a list can have: 2^31 - 2, since the device names them by an `i32` and one value more stands
-/// for none.
+/// Maximum length of a list: 2^31 - 2. The device names elements by an `i32`, and one more value
+/// stands for "none".
 pub const MAX: u32 = i32::MAX as u32 - 1;
 
-/// Reads a number of elements: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are powers of ten).
+/// Reads a number of elements: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are
+/// powers of ten).
 pub fn parse(text: &str) -> Result<u32, String> {
     parse_long(text).and_then(short)
 }
 
-/// The same of a list over several ranks.
+/// Reads the length of a list over several ranks.
 pub fn parse_long(text: &str) -> Result<u64, String> {
     match exact(text) {
         Some(0) => Err("there must be at least 1 element".into()),
@@ -21,12 +22,12 @@ pub fn parse_long(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The number, if the elements of a list on one device can be as many.
+/// Returns the number if a list on one device can be that long.
 pub fn short(n: u64) -> Result<u32, String> {
     u32::try_from(n).ok().filter(|&n| n <= MAX).ok_or_else(|| format!("at most 2^31 - 2 = {MAX} elements can be indexed"))
 }
 
-/// A reader of whole numbers from 1 to `most`, written as those of elements are.
+/// Returns a reader of whole numbers from 1 to `most`, in the notations of [`parse`].
 pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
     move |text| match exact(text) {
         Some(0) => Err("it must be at least 1".to_owned()),
@@ -39,7 +40,8 @@ pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Se
     }
 }
 
-/// The number, if it is one and whole. What is larger than any list comes out as `u64::MAX`.
+/// Returns the number if it is whole. Numbers beyond 19 digits become `u64::MAX`, which is longer
+/// than any list.
 fn exact(text: &str) -> Option<u64> {
     let plain: String = text.chars().filter(|&character| character != '_').collect();
     let (rest, suffix) = match plain.char_indices().last()? {
@@ -61,7 +63,7 @@ fn exact(text: &str) -> Option<u64> {
     if digits.is_empty() {
         return Some(0);
     }
-    // Shift the point: zeroes are appended, or must be there to be cut.
+    // Shift the point: append zeros, or cut them if the digits end in enough of them.
     let shift = i64::from(exponent) + suffix - fraction.len() as i64;
     let significant = digits.trim_end_matches('0');
     let zeroes = (digits.len() - significant.len()) as i64 + shift;

@@ -27,13 +27,13 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Object {
     devices: Vec<Row>,
-    /// What commands run on that name no device.
+    /// Device of commands that name none.
     default: Option<String>,
-    /// Why such commands fail.
+    /// Reason why such commands fail.
     default_error: Option<String>,
-    /// Why there is no GPU.
+    /// Reason why no GPU can be used.
     no_cuda_reason: Option<String>,
-    /// The processes that were started together, where there are several.
+    /// Processes that were started together, if there are several.
     ranks: Vec<Rank>,
 }
 
@@ -94,7 +94,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json { terminal::print_json(&object) } else { object.print() }
 }
 
-/// On rank 0, the ranks, their hosts and the devices that they take; on the others, none.
+/// Collects the ranks with their hosts and devices on rank 0. The list is empty on the others.
 fn ranks(global: &Global) -> Result<Option<Vec<Rank>>, Failure> {
     let started = if processes::is_launched() { processes::started()? } else { None };
     let Some(ranks) = started.filter(|ranks| ranks.size() > 1) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! How a command fails.
+//! Errors of commands: their sentences and exit codes.
 
 use std::{fmt, io::Write as _, process::ExitCode};
 
@@ -18,28 +18,28 @@ use warpsmith::{
     trees::TreeError,
 };
 
-/// Why a command ended early.
+/// Reason why a command ended early.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// It could not be done; a sentence for the user.
+    /// An error, as a sentence for the user.
     Error(String),
-    /// It was done, and the result is wrong; a sentence on where.
+    /// A wrong result, with a sentence that says where.
     Verification(String),
-    /// The user ended it.
+    /// Cancelled by the user.
     Cancelled,
-    /// Nobody reads the output any more, as after `| head`.
+    /// Nobody reads stdout any more, as after `| head`.
     Closed,
-    /// It could not be done, as another process says.
+    /// An error that another process reports.
     Elsewhere,
 }
 
 impl Failure {
-    /// An error of this text.
+    /// Returns an error with this text.
     pub fn error(text: impl fmt::Display) -> Self {
         Failure::Error(text.to_string())
     }
 
-    /// Says it on stderr, and gives the exit code that goes with it.
+    /// Prints the failure on stderr and returns its exit code.
     pub fn report(self) -> ExitCode {
         let (text, code) = match self {
             Failure::Error(text) => (format!("error: {text}"), 2),
@@ -48,13 +48,13 @@ impl Failure {
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Elsewhere => return ExitCode::from(2),
         };
-        // There is nowhere left to complain where stderr is closed.
+        // If stderr is closed, the message is lost.
         let _ = writeln!(std::io::stderr(), "{text}");
         ExitCode::from(code)
     }
 }
 
-/// Without the words that begin it on stderr.
+/// The sentence without the words that precede it on stderr.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

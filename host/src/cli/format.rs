@@ -1,11 +1,11 @@
-//! Numbers for people.
+//! Numbers as text for people.
 
 /// `10,000,000`
 pub fn grouped(n: usize) -> String {
     grouped_digits(&n.to_string())
 }
 
-/// The same of a number in digits, however long.
+/// Groups the digits of a number of any length.
 pub fn grouped_digits(digits: &str) -> String {
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {
@@ -17,7 +17,7 @@ pub fn grouped_digits(digits: &str) -> String {
     text
 }
 
-/// A number of things by their name: `1 pose`, `2,000 poses`.
+/// A number with the name of what it counts: `1 pose`, `2,000 poses`.
 pub fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
@@ -27,7 +27,7 @@ pub fn time(ms: f64) -> String {
     if ms < 1000.0 { format!("{} ms", digits(ms)) } else { format!("{} s", digits(ms / 1000.0)) }
 }
 
-/// Seconds to four digits in the unit that they take: `63.82 µs`, `1.234 ms`, `2.500 s`.
+/// Seconds with four digits in a suitable unit: `63.82 µs`, `1.234 ms`, `2.500 s`.
 pub fn seconds(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e3, "ms"), (1e6, "µs")];
     let (factor, unit) = units.into_iter().find(|(factor, _)| seconds * factor >= 1.0).unwrap_or((1e9, "ns"));
@@ -41,12 +41,12 @@ pub fn seconds(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// A share in per cent, to two digits after the point.
+/// A share in percent, with two decimals.
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 5e-5 { "< 0.01 %".to_owned() } else { format!("{:.2} %", 100.0 * share) }
 }
 
-/// Bytes in powers of ten, as rates are: `12 B`, `1.20 GB`.
+/// Bytes in powers of ten, the units of rates: `12 B`, `1.20 GB`.
 pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -63,13 +63,13 @@ pub fn memory(bytes: usize) -> String {
     }
 }
 
-/// GB per second; nothing where the time is too short to be known.
+/// GB per second, or an empty text if the time is too short to be known.
 pub fn bandwidth(bytes: u64, ms: f64) -> String {
     if ms > 0.0 { digits(bytes as f64 / ms / 1e6) } else { String::new() }
 }
 
-/// This many of `what` per second: `123 M pairs/s`, `362 pairs/s`, or `123 M/s` of nothing in particular; nothing where
-/// the time is too short to be known.
+/// `n` of `what` per second: `123 M pairs/s`, `362 pairs/s`, or `123 M/s` if `what` is empty. The
+/// text is empty if the time is too short to be known.
 pub fn rate(n: usize, ms: f64, what: &str) -> String {
     if ms <= 0.0 {
         return String::new();
@@ -78,7 +78,7 @@ pub fn rate(n: usize, ms: f64, what: &str) -> String {
     format!("{}/s", format!("{scaled}{what}").trim_end())
 }
 
-/// In the largest unit of which there is one at least, else in the smallest.
+/// A value in the largest unit that is no larger than the value, or else in the smallest unit.
 pub fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let found = units.iter().find(|(unit, _)| value.abs() >= *unit).or(units.last());
     let (unit, name) = found.copied().unwrap_or((1.0, ""));
@@ -87,7 +87,7 @@ pub fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 
 /// Three significant digits, or all before the point.
 pub fn digits(value: f64) -> String {
-    // Times below one are in µs, whose three digits count.
+    // Times below 1 ms have three decimals: whole microseconds.
     let decimals = match value.abs() {
         0.0..1.0 => 3,
         1.0..9.995 => 2,
@@ -97,7 +97,7 @@ pub fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// With at most so many decimals, and no zeros at their end: `0.25`, `3`.
+/// At most `decimals` decimals, without trailing zeros: `0.25`, `3`.
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };

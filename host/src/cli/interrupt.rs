@@ -1,4 +1,5 @@
-//! Signals that ask for the end: Ctrl-C (SIGINT), SIGTERM, and SIGHUP, which comes when a terminal is closed.
+//! Signals that end a command: Ctrl-C (SIGINT), SIGTERM, and SIGHUP, which is sent when a terminal
+//! is closed.
 
 use std::{
     io::{IsTerminal as _, Write as _, stderr},
@@ -10,7 +11,7 @@ use warpsmith::{
     io::files::remove_temporaries,
 };
 
-/// What the first signal sets.
+/// The flag that the first signal sets.
 static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::new);
 
 static STATE: Mutex<State> = Mutex::new(State { stage: Stage::Ends, code: 128 + SIGINT });
@@ -20,31 +21,31 @@ const SIGINT: u8 = 2;
 
 struct State {
     stage: Stage,
-    /// What the process ends with: what shells make of one that the first signal ended.
+    /// Exit code of a process that the first signal ended, as shells number it.
     code: u8,
 }
 
-/// What a signal does.
+/// Effect of a signal.
 #[derive(Clone, Copy)]
 enum Stage {
-    /// It ends the process at once.
+    /// Ends the process at once.
     Ends,
-    /// The first one but sets the flag; somebody at a terminal is told what happens then.
+    /// Sets the flag, if it is the first signal, and prints the text at a terminal.
     Sets(&'static str),
-    /// The output is in place: it is too late to cancel.
+    /// Nothing: the output is in place, and it is too late to cancel.
     TooLate,
 }
 
-/// Handles signals from now on, except those that the process was started to ignore, as `nohup` does. To be called
-/// once.
+/// Handles signals from now on, except those that the process was started to ignore, as under
+/// `nohup`. Call it once.
 ///
-/// A signal ends the process at once, and no temporary file is left of it, unless the command
-/// [asks](Interrupt::first_sets) for more.
+/// A signal ends the process at once and removes its temporary files, unless the command
+/// [asks](Interrupt::first_sets) for a flag instead.
 pub fn handle() {
     system::handle(signalled);
 }
 
-/// The exit code of a command that was cancelled: 128 and the signal's number.
+/// Returns the exit code of a cancelled command: 128 plus the signal's number.
 pub fn exit_code() -> u8 {
     state().code
 }
@@ -54,7 +55,7 @@ pub fn exit_code() -> u8 {
 pub struct Interrupt(());
 
 impl Interrupt {
-    /// From now on the first signal but sets the flag. At a terminal, `what` happens then is said.
+    /// Makes the first signal set the flag and, at a terminal, print `what` happens then.
     pub fn first_sets(what: &'static str) -> Self {
         state().stage = Stage::Sets(what);
         Interrupt(())
@@ -65,7 +66,8 @@ impl Interrupt {
         &CANCEL
     }
 
-    /// Puts the output in place, unless there was a signal before: there is either an output or a cancellation.
+    /// Puts the output in place unless a signal came before: a command either writes its output or
+    /// is cancelled.
     pub fn commit<E: From<Cancelled>>(&self, finish: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let mut state = state();
         self.cancel().check()?;
@@ -75,7 +77,7 @@ impl Interrupt {
     }
 }
 
-/// On a thread of its own, not in the signal's handler.
+/// Reacts to a signal, on a thread of its own and not in the signal's handler.
 fn signalled(signal: u8) {
     let mut state = state();
     if !CANCEL.is_cancelled() {
@@ -110,8 +112,10 @@ mod system {
 
     /// Calls this with each signal's number.
     pub fn handle(signalled: fn(u8)) {
-        // A file that is larger than the process may make one is an error, as a full disk is.
-        // SAFETY: no handler is called, and nothing in this program depends on the one that was there.
+        // Writing beyond the limit of file sizes becomes an error, like a full disk, instead of a
+        // signal.
+        // SAFETY: no handler is called, and nothing in this program depends on the one that was
+        // there.
         unsafe { libc::signal(SIGXFSZ, SIG_IGN) };
         let heeded: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
         let (ready, handled) = mpsc::channel();
@@ -129,7 +133,7 @@ mod system {
         }
     }
 
-    /// Whether the process ignores a signal.
+    /// Returns true if the process ignores a signal.
     fn is_ignored(signal: c_int) -> bool {
         // SAFETY: a `sigaction` is plain numbers and an optional function, which all may be zero.
         let mut action: libc::sigaction = unsafe { mem::zeroed() };
@@ -138,8 +142,8 @@ mod system {
         result == 0 && action.sa_sigaction == SIG_IGN
     }
 
-    /// Ends the process without what is to be done at its end: other threads go on until it is gone, some of them in a
-    /// GPU's driver.
+    /// Ends the process without running exit handlers: other threads, some of them in a GPU's
+    /// driver, still run.
     pub fn exit(code: u8) -> ! {
         // SAFETY: no code of this process runs afterwards.
         unsafe { libc::_exit(code.into()) }

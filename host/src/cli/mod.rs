@@ -1,6 +1,7 @@
-//! The command line: what it takes, and how it ends.
+//! The command line: parses arguments, runs a command, and reports how it ended.
 //!
-//! The only part of the program that prints: results on stdout, and progress, errors and `-v`'s messages on stderr.
+//! The only part of the program that prints: results on stdout, and progress, errors and `-v`'s
+//! messages on stderr.
 
 mod concurrency;
 mod count;
@@ -81,17 +82,17 @@ struct Arguments {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of all commands")]
 struct Global {
-    /// What runs the kernels
+    /// Backend for the kernels
     #[arg(long, value_enum, default_value_t = Backend::Auto, global = true)]
     backend: Backend,
-    /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
+    /// Ordinal of the CUDA device, as `warpsmith devices` lists them [default: 0]
     #[arg(long, value_name = "I", allow_negative_numbers = true, global = true)]
     device: Option<u32>,
-    /// Worker threads on the CPU, for kernels there and for what the host computes [default: WARPSMITH_THREADS, else
-    /// one per core]
+    /// Worker threads on the CPU, for kernels and for the host's own computations [default:
+    /// WARPSMITH_THREADS, else one per core]
     #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]
     threads: Option<usize>,
-    /// Say on stderr what is done; -vv says more
+    /// Log to stderr what is done; -vv logs more
     #[arg(short, long, action = ArgAction::Count, global = true)]
     verbose: u8,
 }
@@ -106,8 +107,8 @@ enum Backend {
     Cpu,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
-// too.
+// `about` is the line in the list of commands. A doc comment would replace the command's own longer
+// text as well.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Rank a linked list: how many elements come before each")]
@@ -119,7 +120,7 @@ enum Command {
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
-    Overlap(overlap::Arguments),
+    Overlap(overlap::OverlapArgs),
     #[command(about = "Experiments with streams, graphs, threads, reductions and memory on this machine")]
     Concurrency(concurrency::Arguments),
     #[command(about = "Schedules of CUDA+MPI programs: search them, and learn what makes them fast")]
@@ -135,7 +136,7 @@ enum Command {
     Demo,
 }
 
-/// A reader of texts. What isn't UTF-8 is shown, with the option that has it.
+/// Returns a parser of UTF-8 texts. Its error names the option and shows the text.
 fn utf8() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().try_map(|text| text.into_string().map_err(|_| "it is not UTF-8 text"))
 }
@@ -165,7 +166,7 @@ pub fn main() -> ExitCode {
 }
 
 impl Global {
-    /// The devices of the kind to run on, at most so many, or the one that was asked for.
+    /// Opens at most `most` devices of the wanted backend, or only the device that the user chose.
     fn open_at_most(&self, most: u32) -> Result<Vec<Device>, Failure> {
         match self.open()? {
             device if device.backend() == device::Backend::Cuda && self.device.is_none() => {
@@ -176,13 +177,13 @@ impl Global {
         }
     }
 
-    /// The device to run on.
+    /// Opens the device to run on.
     fn open(&self) -> Result<Device, Failure> {
         self.open_for(0)
     }
 
-    /// As [`open`](Self::open), for one of several processes of this host, which are numbered from 0. Each takes another
-    /// GPU, as far as there are enough.
+    /// Opens the device for process `process`, from 0, of this host. The processes take different
+    /// GPUs if there are enough.
     fn open_for(&self, process: u32) -> Result<Device, Failure> {
         let device = match (self.backend, self.device) {
             (Backend::Auto, None) => Device::of_process(process, device::Backend::wished()?)?,
@@ -198,13 +199,15 @@ impl Global {
         Ok(device)
     }
 
-    /// The first N GPUs; on the CPU, N times the CPU. Without a number, the device to run on.
+    /// Opens the first N GPUs, or returns the CPU N times. Without a number, opens the device to
+    /// run on.
     fn open_several(&self, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
         let Some(gpus) = gpus else { return Ok(vec![self.open()?]) };
         if self.device.is_some() {
             return Err(Failure::error("--gpus can't be used with --device: it takes the GPUs from 0 on"));
         }
-        // Side by side. Only then is it known whether they are used.
+        // All at once, before it is known whether they are used: opening them one after the other
+        // takes long.
         let may_be_cuda = match self.backend {
             Backend::Auto => device::Backend::wished()? != Some(device::Backend::Cpu),
             backend => backend == Backend::Cuda,
@@ -215,7 +218,7 @@ impl Global {
             return Ok(vec![first; gpus]);
         }
         let opened = |(ordinal, device): (usize, Result<Device, DeviceError>)| match device {
-            // The first of those that are not there.
+            // The first GPU that doesn't exist tells their number.
             Err(DeviceError::NoDevice { .. }) if ordinal > 0 => {
                 let (are, there) = (if ordinal == 1 { "is" } else { "are" }, format::counted(ordinal, "GPU", "GPUs"));
                 Err(Failure::error(format_args!("--gpus {gpus} is asked for, but there {are} {there}")))

@@ -1,4 +1,4 @@
-//! The files that a command writes.
+//! Files that a command writes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 pub use warpsmith::common::reason;
 
-/// The files of a command: none that it writes is one that it reads, and no two that it writes are the same.
+/// The files of a command. An output is never an input, and all outputs are different.
 #[derive(Debug)]
 pub struct Files {
     inputs: Vec<PathBuf>,
@@ -20,12 +20,12 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those that it reads.
+    /// Starts with the files that the command reads.
     pub fn reading<P: AsRef<Path>>(inputs: impl IntoIterator<Item = P>) -> Self {
         Files { inputs: inputs.into_iter().map(|input| input.as_ref().to_owned()).collect(), outputs: Vec::new() }
     }
 
-    /// Makes sure, before anything is computed, that this one can be written, too.
+    /// Adds an output, and checks before anything is computed that it can be written.
     pub fn write(&mut self, path: &Path) -> Result<Destination, Failure> {
         let destination = Destination::prepare(path)?;
         let inputs = self.inputs.iter().map(|input| (input.as_path(), "is to be read"));
@@ -39,7 +39,8 @@ impl Files {
     }
 }
 
-/// A file beside an output, for what there is until the output is complete. It stays where that doesn't come to be.
+/// A file beside an output that holds partial results until the output is complete. It stays if the
+/// command fails.
 #[derive(Debug)]
 pub struct Partial {
     destination: Destination,
@@ -47,7 +48,8 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Makes sure that it can be written and, unless its content is `resumed`, that nothing is lost by that.
+    /// Checks that the file can be written and, unless its content is `resumed`, that it doesn't
+    /// exist.
     pub fn prepare(files: &mut Files, path: &Path, resumed: bool) -> Result<Self, Failure> {
         let destination = files.write(path)?;
         if !resumed && path.exists() {
@@ -60,18 +62,18 @@ impl Partial {
         Ok(Partial { destination, written: resumed && path.exists() })
     }
 
-    /// Where it is to be written, as it is about to be.
+    /// Returns where to write it. It counts as written from then on.
     pub fn destination(&mut self) -> &Destination {
         self.written = true;
         &self.destination
     }
 
-    /// Where it is, if it is anywhere.
+    /// Returns its path if it was written.
     pub fn path(&self) -> Option<&Path> {
         self.written.then(|| self.destination.name())
     }
 
-    /// Removes it, once the output is in place.
+    /// Removes the file once the output is in place.
     pub fn remove(self) {
         if let Some(path) = self.path() {
             let _ = std::fs::remove_file(path);
@@ -86,7 +88,7 @@ pub fn write_array<T: Element>(destination: &Destination, values: &[T], shape: &
     Ok(())
 }
 
-/// Does the same for each type of column.
+/// Runs the same code for each type of column.
 macro_rules! each_column {
     ($column:expr, $values:ident => $act:expr) => {
         match *$column {
@@ -98,7 +100,7 @@ macro_rules! each_column {
     };
 }
 
-/// Named arrays to write: into one archive, or each into a file of its own in a folder.
+/// Named arrays to write, into one archive or as files in a folder.
 #[derive(Debug)]
 pub struct Arrays {
     names: &'static [&'static str],
@@ -111,7 +113,7 @@ enum ArrayFiles {
     Folder(Folder, Vec<Destination>),
 }
 
-/// A folder, which goes again where it was made and nothing was written to it.
+/// A folder. If this command made it and wrote nothing to it, dropping removes it.
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
@@ -121,15 +123,15 @@ struct Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.made {
-            // Fails where there is anything in it.
+            // Fails unless the folder is empty.
             let _ = std::fs::remove_dir(&self.path);
         }
     }
 }
 
 impl Arrays {
-    /// Makes sure that they can be written: to `path` where that ends in `.npz`, else to the folder `path`, which is
-    /// made where there is none.
+    /// Checks that the arrays can be written: to the archive `path` if it ends in `.npz`, otherwise
+    /// to the folder `path`, which is made if it doesn't exist.
     pub fn prepare(files: &mut Files, path: &Path, names: &'static [&'static str]) -> Result<Self, Failure> {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
             return Ok(Arrays { names, files: ArrayFiles::Archive(files.write(path)?) });
@@ -143,7 +145,7 @@ impl Arrays {
         Ok(Arrays { names, files: ArrayFiles::Folder(folder, destinations) })
     }
 
-    /// Where they go, as it was named.
+    /// Returns the archive or the folder, as the user named it.
     pub fn name(&self) -> &Path {
         match &self.files {
             ArrayFiles::Archive(destination) => destination.name(),

@@ -9,14 +9,16 @@ use warpsmith::{
 
 use super::{Backend, Global, failure::Failure};
 
-/// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
+/// Variables that hold the number of processes under Open MPI, MVAPICH and launchers that speak
+/// PMI.
 const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
-/// In which others do: IBM's jsrun, Flux, and Slurm, which also sets its own for what another launcher starts within a
-/// step.
+/// The same under IBM's jsrun, Flux and Slurm. Slurm also sets its own if another launcher starts
+/// processes in a step.
 const SIZES: [&str; 3] = ["JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"];
-/// In which those that don't tell the number say which process it is, from 0: PMIx, Cray's PALS and ALPS.
+/// Variables that hold the process's index, from 0, under launchers that don't tell the number:
+/// PMIx, Cray's PALS, ALPS.
 const RANKS: [&str; 3] = ["PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE"];
-/// In which they say which of its host's processes it is, from 0.
+/// Variables that hold the index among the host's processes, from 0.
 const LOCAL_RANKS: [&str; 7] = [
     "OMPI_COMM_WORLD_LOCAL_RANK",
     "MV2_COMM_WORLD_LOCAL_RANK",
@@ -27,7 +29,7 @@ const LOCAL_RANKS: [&str; 7] = [
     "SLURM_LOCALID",
 ];
 
-/// What a launcher says.
+/// A launcher's statement about the processes that it started.
 struct Launched {
     variable: &'static str,
     value: u64,
@@ -38,13 +40,14 @@ fn launched() -> Option<Launched> {
     let value = |variable: &&'static str| Some((*variable, env::var(variable).ok()?.trim().parse::<u64>().ok()?));
     let of_size = |(variable, value)| Launched { variable, value, several: value > 1 };
     let size = MPI_SIZES.iter().chain(&SIZES).find_map(value).map(of_size);
-    // The first of several can't be told from one alone, but the others can.
+    // Process 0 may be alone, but a process with a higher index isn't.
     size.or_else(|| RANKS.iter().find_map(value).map(|(variable, value)| Launched { variable, value, several: value > 0 }))
 }
 
-/// The ranks that are processes, where a launcher has started some; all ask alike.
+/// Connects the ranks if a launcher started several processes. All ranks call this together.
 ///
-/// In a build without MPI, several are an error: each would do the same by itself.
+/// Without the feature `mpi`, several processes are an error because each would do the whole work
+/// by itself.
 pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
     let launched = launched();
     let alone = |why: &str| match &launched {
@@ -66,21 +69,22 @@ pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
     alone("this build has no MPI: build it with `cargo build --release --features mpi`")
 }
 
-/// Whether a launcher says that it started this process.
+/// Returns true if a launcher says that it started this process.
 pub fn is_launched() -> bool {
     launched().is_some()
 }
 
-/// The most GPUs that can be asked for.
+/// Maximum number of GPUs that a user can ask for.
 pub const MOST_GPUS: usize = 64;
 
-/// Where a command works: on devices of this process, or as one of several ranks.
+/// A command's place: devices of this process, or one of several ranks with its device.
 pub struct Places {
     pub devices: Vec<Device>,
     pub ranks: Option<Arc<dyn Communicator>>,
 }
 
-/// The ranks that a launcher started, if there are several. Each takes one GPU: `--gpus` is an error then.
+/// The ranks that a launcher started, if there are several. Each takes one GPU: `--gpus` is an
+/// error then.
 pub fn several(gpus: Option<usize>) -> Result<Option<Arc<dyn Communicator>>, Failure> {
     let ranks = if is_launched() { started()? } else { None };
     let ranks = ranks.filter(|ranks| ranks.size() > 1);
@@ -98,7 +102,8 @@ pub fn devices(global: &Global, ranks: Option<&dyn Communicator>, gpus: Option<u
     }
 }
 
-/// The ranks that a launcher started, with this one's device, or the devices that `--gpus` asks for.
+/// The ranks that a launcher started, with this one's device, or the devices that `--gpus` asks
+/// for.
 pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
     let mut places = Places { devices: Vec::new(), ranks: several(gpus)? };
     places.devices = devices(global, places.ranks.as_deref(), gpus).inspect_err(|failure| places.end(failure))?;
@@ -106,12 +111,12 @@ pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
 }
 
 impl Places {
-    /// Whether this process says and writes what comes of it.
+    /// Returns true for the process that prints and writes the results.
     pub fn is_first(&self) -> bool {
         self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0)
     }
 
-    /// Has a failure of this rank end the others, which would wait for it.
+    /// Ends the other ranks if this one fails, since they would wait for it.
     pub fn end(&self, failure: &Failure) {
         if let Some(ranks) = &self.ranks {
             ranks.abort(&failure.to_string());
@@ -127,21 +132,22 @@ impl fmt::Display for Places {
     }
 }
 
-/// The device of this one of several ranks: of those of one host, each takes another one, as far as there are enough.
+/// Opens the device of this rank. Ranks of one host take different GPUs if there are enough.
 ///
-/// Where there are GPUs, one that can't be opened is an error: a rank on the CPU would do other work than those on GPUs.
+/// If there are GPUs, one that can't be opened is an error: a rank on the CPU would work
+/// differently.
 pub fn device(global: &Global, ranks: &dyn Communicator) -> Result<Device, Failure> {
     let mut global = global.clone();
     let is_auto = global.backend == Backend::Auto && global.device.is_none() && device::Backend::wished()?.is_none();
     if is_auto && Device::count_cuda().is_ok_and(|gpus| gpus > 0) {
         global.backend = Backend::Cuda;
     }
-    // Launchers that don't tell fill a host before they go on to the next.
+    // Other launchers are assumed to fill a host before they go on to the next.
     let of_host = local_rank(|variable| env::var(variable).ok()).unwrap_or(ranks.rank() as u32);
     global.open_for(of_host)
 }
 
-/// Which of its host's processes this is, where launchers tell.
+/// Returns this process's index among its host's, if the launcher tells.
 fn local_rank(value: impl Fn(&str) -> Option<String>) -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|variable| value(variable)?.trim().parse().ok())
 }

@@ -10,37 +10,37 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// ProgressLine on fewer elements than this is over before anyone looks.
+/// Minimum number of elements for a line to show: work on fewer is over before anyone looks.
 const LONG: usize = 10_000_000;
 
-/// Whether and how progress is shown.
+/// Factory of progress lines, which may be hidden.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     shown: bool,
 }
 
-/// One piece of work; its line goes with it.
+/// The line of one piece of work. Dropping removes it.
 pub struct ProgressLine {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Shown on a terminal, unless `quiet`.
+    /// Shows progress if stderr is a terminal, unless `quiet`.
     pub fn new(quiet: bool) -> Self {
         Progress { shown: !quiet && stderr().is_terminal() }
     }
 
-    /// A spinner for work on `n` elements whose end can't be told.
+    /// Returns a spinner for work on `n` elements whose end can't be predicted.
     pub fn spinner(self, n: usize, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         self.start(n, ProgressBar::new_spinner(), "{spinner} {msg} ({elapsed})", text)
     }
 
-    /// A bar for work on `n` elements, each of which counts one.
+    /// Returns a bar for work on `n` elements.
     pub fn bar(self, n: usize, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         self.start(n, ProgressBar::new(n as u64), "{spinner} {msg} {wide_bar} {human_pos}/{human_len} ({eta})", text)
     }
 
-    /// A bar for work on elements each of which takes as long as `cost` of others.
+    /// Returns a bar for work on elements that take `cost` times as long as usual ones.
     pub fn costly_bar(self, n: usize, cost: usize, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         let template = "{spinner} {msg} {wide_bar} {percent} % ({eta})";
         self.start(n.saturating_mul(cost), ProgressBar::new(n as u64), template, text)
@@ -52,7 +52,7 @@ impl Progress {
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bar.with_style(style).with_message(text);
-        // Its thread is started by a call that panics where there can't be any more of them.
+        // `enable_steady_tick` panics if it can't start a thread.
         if thread::Builder::new().spawn(|| {}).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(100));
         }
@@ -61,23 +61,23 @@ impl Progress {
 }
 
 impl ProgressLine {
-    /// `n` more elements are done.
+    /// Advances by `n` elements.
     pub fn advance(&self, n: usize) {
         self.bar.inc(n as u64);
     }
 
-    /// Says something else in front of the bar.
+    /// Replaces the text in front of the bar.
     pub fn say(&self, text: impl Into<Cow<'static, str>>) {
         self.bar.set_message(text);
     }
 
-    /// Says on stderr what went wrong and is no reason to stop.
+    /// Prints a warning on stderr.
     pub fn warn(&self, text: impl fmt::Display) {
-        // There is nowhere left to complain where stderr is closed.
+        // If stderr is closed, the warning is lost.
         self.bar.suspend(|| drop(writeln!(stderr(), "warning: {text}")));
     }
 
-    /// `n` elements of `total` are done.
+    /// Shows that `n` elements of `total` are done.
     pub fn reach(&self, n: usize, total: usize) {
         self.bar.set_length(total as u64);
         self.bar.set_position(n as u64);

@@ -1,4 +1,4 @@
-//! Amounts of memory, as people write them and as there is.
+//! Sizes of memory: reads them as people write them, and compares them with the free memory.
 
 use std::fmt::Display;
 
@@ -18,8 +18,8 @@ const UNITS: [(&str, u64); 8] = [
     ("t", 1_000_000_000_000),
 ];
 
-/// Refuses what would not fit into the host's memory, which the system hands out before it finds that it has none.
-/// `what` takes so many bytes, about.
+/// Returns an error if `what` would take about `bytes` and less of the host's memory is free. The
+/// system itself would hand out more memory than it has.
 pub fn check_memory(what: impl Display, bytes: f64) -> Result<(), Failure> {
     let free = Device::cpu().memory()?.free;
     if bytes <= free as f64 {
@@ -29,14 +29,14 @@ pub fn check_memory(what: impl Display, bytes: f64) -> Result<(), Failure> {
     Err(Failure::error(format_args!("{what} would take about {bytes} of memory, and {free} are free")))
 }
 
-/// Reads a number of bytes: `500M` and `500MB` (k, M, G and T are powers of ten), `2GiB` (powers of two), `1.5G`,
-/// `1e9`, `4_096`.
+/// Reads a number of bytes: `500M` and `500MB` (k, M, G and T are powers of ten), `2GiB` (powers of
+/// two), `1.5G`, `1e9`, `4_096`.
 pub fn parse(text: &str) -> Result<usize, String> {
     let bad = || "not a size; write 500M, 2GiB or a number of bytes".to_owned();
     let plain: String = text.chars().filter(|&character| character != '_').collect::<String>().to_ascii_lowercase();
     let number = plain.strip_suffix('b').unwrap_or(&plain);
     let (number, unit) = UNITS.iter().find_map(|(name, unit)| Some((number.strip_suffix(name)?, *unit))).unwrap_or((number, 1));
-    // Of what Rust takes for a number, these have neither words nor signs in front.
+    // Excludes what Rust's parser would also accept: words, such as `inf`, and signs.
     if !number.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return Err(bad());
     }

@@ -1,4 +1,4 @@
-//! stdout, tables that fit it, and the messages of `-v`.
+//! Output on stdout, tables that fit the terminal, and the messages of `-v`.
 
 use std::{
     env,
@@ -15,13 +15,13 @@ use warpsmith::list_rank::StepTime;
 
 use super::{failure::Failure, format};
 
-/// Writes `text` and a line's end to stdout.
+/// Writes `text` and a line break to stdout.
 pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| unprinted(&error))
 }
 
-/// What an error of stdout means for the command.
+/// Converts an error of writing to stdout into the command's failure.
 pub fn unprinted(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => Failure::Closed,
@@ -29,9 +29,9 @@ pub fn unprinted(error: &io::Error) -> Failure {
     }
 }
 
-/// Says on stderr what the user should know of results that are there all the same.
+/// Prints a warning about valid results on stderr.
 pub fn warn(text: impl Display) {
-    // There is nowhere left to complain where stderr is closed.
+    // If stderr is closed, the warning is lost.
     let _ = writeln!(io::stderr(), "warning: {text}");
 }
 
@@ -40,28 +40,30 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(serde_json::to_string_pretty(value).map_err(Failure::error)?)
 }
 
-/// How many columns of characters there are where nobody says: the usual terminal, a pipe and a file.
+/// Width for pipes, files and terminals of unknown width, in characters.
 const USUAL: usize = 80;
-/// The fewest for which anything is arranged.
+/// Minimum width that tables are arranged for.
 const LEAST: usize = 40;
-/// Texts are broken into lines of no fewer characters, and words that are longer than this, as names of files may be.
+/// Minimum width of wrapped texts, and maximum length of words that aren't broken. Names of files
+/// may be longer.
 const NARROW: usize = 12;
 const LONG_WORD: usize = 24;
-/// Blanks around each cell.
+/// Number of blanks around each cell.
 const PADDING: usize = 2;
 /// A rule below the header, and nothing between columns.
 const RULES: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none())
     .header_separator(LineStyle::none().fill('═'))
     .content_lines(ContentLineStyle::none());
-/// How wide what is printed may be: as `COLUMNS` says, else as the terminal is, else 80.
+/// Returns the width for printing: `COLUMNS`, or the terminal's width, or 80.
 pub fn width() -> usize {
     let said = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     let found = || terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     said.filter(|&columns| columns > 0).or_else(found).unwrap_or(USUAL).max(LEAST)
 }
 
-/// An empty table under `header`; the columns in `numbers` are aligned to the right, and their cells stay in one line.
+/// Returns an empty table under `header`. Columns in `numbers` are right-aligned, and their cells
+/// stay in one line.
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIterator<Item = usize>) -> Table {
     let mut columns: Vec<_> = header.into_iter().map(|header| Column { header: header.to_owned(), number: false }).collect();
     for index in numbers {
@@ -70,7 +72,7 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIt
     Table { columns, rows: Vec::new(), keys: 1 }
 }
 
-/// A table of steps, with a last row for all of them.
+/// Returns a table of steps, with their total in the last row.
 pub fn steps(steps: &[StepTime]) -> Table {
     let mut table = table(["step", "ms", "moved", "GB/s", "share"], 1..5);
     let total = ("total", StepTime::total_ms(steps), steps.iter().map(|step| step.bytes).sum());
@@ -81,8 +83,9 @@ pub fn steps(steps: &[StepTime]) -> Table {
     table
 }
 
-/// A table that is printed as wide as there is room. Where it is too wide, headers and texts are broken into lines;
-/// where that isn't enough, it is printed in parts one below the other, each with the columns that name the rows.
+/// A table that fits the terminal. If it is too wide, headers and texts are wrapped. If that isn't
+/// enough, the table is printed in parts one below the other, and each part repeats the columns
+/// that name the rows.
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Column>,
@@ -97,19 +100,19 @@ struct Column {
 }
 
 impl Table {
-    /// The same, whose first `keys` columns name the rows instead of the first one alone.
+    /// Makes the first `keys` columns name the rows, instead of only the first.
     pub fn keys(self, keys: usize) -> Self {
         Table { keys, ..self }
     }
 
-    /// Adds a row, with a cell for each column.
+    /// Adds a row with one cell per column.
     pub fn add_row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         let mut row: Vec<String> = cells.into_iter().map(Into::into).collect();
         row.resize(self.columns.len(), String::new());
         self.rows.push(row);
     }
 
-    /// The columns of each part, so that none is wider than `width` if that is possible.
+    /// Splits the columns into parts that are no wider than `width`, if that is possible.
     fn parts(&self, width: usize) -> Vec<Vec<usize>> {
         let least: Vec<_> = (0..self.columns.len()).map(|column| self.least(column) + PADDING).collect();
         let mut parts: Vec<Vec<usize>> = vec![(0..self.keys.min(least.len())).collect()];
@@ -126,7 +129,8 @@ impl Table {
         parts
     }
 
-    /// Width that a column needs: numbers stay in one line, and words whole up to a length.
+    /// Returns the width that a column needs. Numbers stay in one line, and words are whole up to a
+    /// length.
     fn least(&self, column: usize) -> usize {
         let Column { header, number } = &self.columns[column];
         let word = |text: &str| text.split(' ').map(length).max().unwrap_or_default().min(LONG_WORD);
@@ -134,7 +138,7 @@ impl Table {
         self.rows.iter().map(|row| cell(&row[column])).chain([word(header)]).max().unwrap_or_default()
     }
 
-    /// The text in this width: rules at the top, below the header and at the end.
+    /// Formats the table in this width, with rules at the top, below the header and at the end.
     fn text(&self, width: usize) -> String {
         let part = |columns: Vec<usize>| {
             let mut table = comfy_table::Table::new();
@@ -175,7 +179,7 @@ pub fn paragraph(text: &str) -> String {
     lines.join("\n  ")
 }
 
-/// Starts the messages on stderr: none, info (`-v`) or debug (`-vv`).
+/// Starts logging to stderr at level info (`-v`) or debug (`-vv`).
 pub fn trace(verbose: u8) {
     let level = match verbose {
         0 => return,
@@ -191,7 +195,7 @@ pub fn trace(verbose: u8) {
         .init();
 }
 
-/// Whether colours are wanted: on a terminal, unless `NO_COLOR` has a value, whatever it is (no-color.org).
+/// Returns true on a terminal, unless `NO_COLOR` has any value (no-color.org).
 fn coloured(terminal: bool, no_color: Option<OsString>) -> bool {
     terminal && no_color.is_none_or(|value| value.is_empty())
 }
@@ -200,7 +204,7 @@ fn coloured(terminal: bool, no_color: Option<OsString>) -> bool {
 mod tests {
     use super::*;
 
-    /// The texts that were in the table, without the blanks and the lines between them.
+    /// Returns the texts of a printed table's cells.
     fn cells(text: &str) -> Vec<&str> {
         text.lines().flat_map(|line| line.split("  ")).map(str::trim).filter(|cell| !cell.is_empty()).collect()
     }
@@ -226,7 +230,7 @@ mod tests {
             assert!(text.lines().all(|line| length(line) <= width), "{width}:\n{text}");
             for row in 0..3 {
                 let shown: Vec<_> = cells(&text).into_iter().filter(|cell| cell.starts_with(&row.to_string())).collect();
-                // Each cell once, but for the first, which is in each part.
+                // Each cell appears once, but the first is in each part.
                 let mut once = shown.clone();
                 once.dedup();
                 once.sort_unstable();

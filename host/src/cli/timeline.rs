@@ -1,4 +1,4 @@
-//! Where a command's time goes, all of it, from the program's start on.
+//! A command's time, divided into named parts from the program's start on.
 
 use std::{
     cell::RefCell,
@@ -10,16 +10,16 @@ use serde::Serialize;
 
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// Notes the program's start.
+/// Records the program's start.
 pub fn start() {
     START.get_or_init(Instant::now);
 }
 
-/// The parts of a command's time, one after the other, without gaps.
+/// Consecutive parts of a command's time, without gaps.
 #[derive(Debug)]
 pub struct Timeline {
     start: Instant,
-    /// Their names, and when they ended.
+    /// Names and ends of the parts.
     ends: RefCell<Vec<(&'static str, Instant)>>,
 }
 
@@ -31,18 +31,18 @@ pub struct Part {
 }
 
 impl Timeline {
-    /// One whose first part began with the program.
+    /// Starts a timeline whose first part began with the program.
     pub fn new() -> Self {
         Timeline { start: *START.get_or_init(Instant::now), ends: RefCell::default() }
     }
 
-    /// Says what was done since the last part ended.
+    /// Ends a part, which began where the last one ended.
     pub fn end(&self, part: &'static str) {
         tracing::debug!("done: {part}");
         self.ends.borrow_mut().push((part, Instant::now()));
     }
 
-    /// The parts, in order.
+    /// Returns the parts in order.
     pub fn parts(&self) -> Vec<Part> {
         let mut start = self.start;
         let part = |&(name, end): &(&'static str, Instant)| {
@@ -53,7 +53,7 @@ impl Timeline {
         self.ends.borrow().iter().map(part).collect()
     }
 
-    /// All of them together, in ms.
+    /// Returns the total time in ms.
     pub fn total_ms(&self) -> f64 {
         self.ends.borrow().last().map_or(0.0, |(_, end)| in_ms(end.saturating_duration_since(self.start)))
     }

@@ -13,11 +13,11 @@ use crate::common::Cancel;
 use crate::device::{Backend, Device, DeviceError, Graph, Stream};
 use crate::overlap::{Overlap, Packings, Scene, Shape, Wanted};
 
-/// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding
-/// errors of 1e-16.
+/// Largest relative difference between equal totals: they are sums of some thousand areas with
+/// rounding errors of 1e-16.
 const TOLERANCE: f64 = 1e-11;
 
-/// What all experiments need.
+/// The device, kernels and options of all experiments.
 pub(super) struct Bench<'a> {
     pub device: &'a Device,
     pub stream: Stream,
@@ -30,7 +30,7 @@ pub(super) struct Bench<'a> {
 struct Engine {
     overlap: Overlap<f64>,
     scenes: [Scene<f64>; 2],
-    /// What poses that are in both lists have in common with themselves, which the study leaves out.
+    /// Overlap of poses in both lists with themselves, which the study leaves out.
     own: f64,
 }
 
@@ -50,7 +50,7 @@ impl Engine {
         Ok(self.overlap.enqueue_between(stream, first, second, Wanted::TOTALS)?)
     }
 
-    /// Sees to it that it finds as much as the study's kernels.
+    /// Returns an error unless the evaluator finds the same total as the study's kernels.
     fn check(&mut self, stream: &Stream, expected: f64) -> Result<(), ConcurrencyError> {
         self.enqueue(stream)?;
         let found = self.overlap.read(stream, &self.scenes[0], Wanted::TOTALS)?.totals[0] - self.own;
@@ -62,7 +62,7 @@ impl Engine {
     }
 }
 
-/// Threads of a block for so many poses.
+/// Returns the block size for a launch of `threads` threads.
 pub(super) fn block_of(threads: usize) -> usize {
     threads.min(MAX_THREADS)
 }
@@ -85,7 +85,7 @@ impl Bench<'_> {
         })
     }
 
-    /// All kernels on one pair of lists.
+    /// Measures all kernels on one pair of lists, and compares their totals.
     pub fn batch(&self, first: &[Pose], second: &[Pose], agreement: &mut Agreement) -> Result<BatchRow, ConcurrencyError> {
         let Bench { device, stream, kernels, options, cancel } = self;
         let block = block_of(first.len());
@@ -148,13 +148,13 @@ impl Bench<'_> {
         })
     }
 
-    /// About `total` comparisons by each number of threads of the batches.
+    /// Measures about `total` comparisons with each number of threads of the batches.
     pub fn fixed(&self, total: usize) -> Result<Fixed, ConcurrencyError> {
         let Bench { stream, kernels, options, cancel, .. } = self;
         let mut rows = Vec::new();
         let mut all_lists = Vec::new();
         for &threads in options.batch.iter().filter(|&&threads| threads <= total) {
-            // Lists of their own, as in the notebook.
+            // Each size has its own lists, as in the notebook.
             let (first, second) = (poses(threads, options.seed), poses(total / threads, options.seed));
             let block = block_of(threads);
             let work = Work::count(&first, &second, kernels.pieces(), kernels.reach(), block);
@@ -170,7 +170,7 @@ impl Bench<'_> {
         Ok(Fixed { total, rows })
     }
 
-    /// The same launch on so many streams.
+    /// Measures the same launch on `count` streams.
     pub fn streams(&self, count: usize, first: &[Pose], second: &[Pose]) -> Result<StreamsRow, ConcurrencyError> {
         let Bench { device, stream, kernels, options, cancel } = self;
         let (runs, iterations) = (options.runs, options.iterations);
@@ -209,7 +209,8 @@ impl Bench<'_> {
             .collect::<Result<Vec<Graph>, _>>()?;
         let graphs_ms = on_the_host(cancel, runs, || {
             for (stream, graph) in streams.iter().zip(&graphs) {
-                // SAFETY: a graph has a stream and lists of its own, which live as long as this function.
+                // SAFETY: a graph has a stream and lists of its own, which live as long as this
+                // function.
                 unsafe { graph.launch(stream)? };
             }
             wait()
@@ -220,7 +221,8 @@ impl Bench<'_> {
         })?;
         branches.prepare(stream)?;
         let branches_ms = on_the_host(cancel, runs, || {
-            // SAFETY: a branch has lists of its own, which live as long as this function; `wait` was before.
+            // SAFETY: a branch has lists of its own, which live as long as this function; `wait`
+            // was before.
             unsafe { branches.launch(stream)? };
             stream.synchronize()
         })?;
@@ -235,9 +237,8 @@ impl Bench<'_> {
     }
 }
 
-/// Double-precision instructions that a multiprocessor of a compute capability starts per clock, by the throughput
-/// table of NVIDIA's
-/// *CUDA C++ Programming Guide*.
+/// Returns the double-precision instructions that a multiprocessor starts per clock, from the
+/// throughput table of NVIDIA's *CUDA C++ Programming Guide*.
 fn fp64_lanes(capability: (u32, u32)) -> Option<u32> {
     match capability {
         (7, 0) | (8, 0) => Some(32),

@@ -1,4 +1,4 @@
-//! Why a study could not be made.
+//! Errors of the concurrency study.
 
 use crate::common::Cancelled;
 use crate::device::DeviceError;
@@ -6,55 +6,55 @@ use crate::overlap::OverlapError;
 
 use super::Variant;
 
-/// Why a study could not be made.
+/// An error of the concurrency study.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConcurrencyError {
-    /// A list of the options has no entries, or one that is out of range.
+    /// An option is out of range, or its list has no entries.
     #[error("{option} has {}; {expected}", found.map_or_else(|| "no entries".to_owned(), |found| format!("the entry {found}")))]
     Option {
         /// The option: `streams`, `batch`, `poses`, `iterations` or `runs`.
         option: &'static str,
-        /// The first entry that can't be.
+        /// The first entry out of range.
         found: Option<usize>,
-        /// What it may be.
+        /// The valid range, as a sentence.
         expected: &'static str,
     },
-    /// The kernels of [`overlap`](crate::overlap) don't agree with those of the study.
+    /// The kernels of [`overlap`](crate::overlap) and those of the study find different totals.
     #[error("the library finds a total overlap of {found} for {threads} poses with {poses}, and the study {expected}")]
     Engine {
         /// The library's total, without that of a pose with itself.
         found: f64,
-        /// The study's.
+        /// The study's total.
         expected: f64,
-        /// Poses of the first list.
+        /// Number of poses in the first list.
         threads: usize,
-        /// Poses of the second list.
+        /// Number of poses in the second list.
         poses: usize,
     },
-    /// Two kernels don't agree, so that there is no sense in comparing their times.
+    /// Two kernels find different totals, so their times can't be compared.
     #[error("{variant} finds a total overlap of {found} for {threads} poses with {poses}, and {reference} {expected}")]
     Disagreement {
         /// The kernel.
         variant: Variant,
         /// Its total.
         found: f64,
-        /// The kernel that it was compared with.
+        /// The reference kernel.
         reference: Variant,
-        /// That one's total.
+        /// The reference's total.
         expected: f64,
-        /// Poses of the first list.
+        /// Number of poses in the first list.
         threads: usize,
-        /// Poses of the second list.
+        /// Number of poses in the second list.
         poses: usize,
     },
     /// The study was cancelled.
     #[error("the study was cancelled")]
     Cancelled,
-    /// The device could not do it.
+    /// An error of the device.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The library could not do it.
+    /// An error of the library's evaluator.
     #[error(transparent)]
     Overlap(#[from] OverlapError),
 }

@@ -12,7 +12,7 @@ use crate::overlap::Shape;
 
 use super::poses::{Pose, reach};
 
-/// Where the kernels of one phase read the shape's pieces.
+/// Memory that the one-phase kernels read the shape's pieces from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
@@ -20,11 +20,11 @@ pub enum Placement {
     Global,
     /// Constant memory.
     Constant,
-    /// Shared memory, to which each block copies them first.
+    /// Shared memory, after each block has copied them there.
     Shared,
 }
 
-/// How the threads' sums come together.
+/// Reduction of the threads' sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reduction {
@@ -34,9 +34,9 @@ pub enum Reduction {
     Sequential,
     /// Shuffles within each warp, and then within the first.
     Shuffle,
-    /// An atomic addition a thread.
+    /// One atomic addition per thread.
     Atomic,
-    /// Not at all: each thread stores its sum.
+    /// No reduction: each thread stores its sum.
     Separate,
 }
 
@@ -46,15 +46,15 @@ pub enum Reduction {
 pub enum Variant {
     /// Each comparison turns the pieces of both poses.
     OnePhase(Placement, Reduction),
-    /// Pieces are turned before, by a kernel of its own.
+    /// A kernel of its own turns the pieces beforehand.
     TwoPhase(Reduction),
 }
 
 impl Placement {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 3] = [Self::Global, Self::Constant, Self::Shared];
 
-    /// Its name, in one word.
+    /// Returns the name in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -65,10 +65,10 @@ impl Placement {
 }
 
 impl Reduction {
-    /// All of them, that which leaves it out last.
+    /// All reductions; the last is none.
     pub const ALL: [Self; 5] = [Self::Interleaved, Self::Sequential, Self::Shuffle, Self::Atomic, Self::Separate];
 
-    /// Its name, in one word.
+    /// Returns the name in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interleaved => "interleaved",
@@ -81,10 +81,10 @@ impl Reduction {
 }
 
 impl Variant {
-    /// What the notebook starts with: one phase, global memory, the tree that doubles its stride.
+    /// The notebook's first kernel: one phase, global memory, the tree that doubles its stride.
     pub const NOTEBOOK: Self = Self::OnePhase(Placement::Global, Reduction::Interleaved);
 
-    /// All of them.
+    /// All values.
     pub fn all() -> impl Iterator<Item = Self> {
         let one =
             Placement::ALL.into_iter().flat_map(|placement| Reduction::ALL.map(|reduction| Self::OnePhase(placement, reduction)));
@@ -101,8 +101,8 @@ impl fmt::Display for Variant {
     }
 }
 
-/// The shape's pieces on a device, in each of the kernels' places. There is one at a time in a process, since there is
-/// one array in constant memory.
+/// The shape's pieces on a device, in each placement. A process has one value at a time because
+/// there is one array in constant memory.
 #[derive(Debug)]
 pub struct Kernels {
     device: Device,
@@ -111,7 +111,7 @@ pub struct Kernels {
     _constant: MutexGuard<'static, ()>,
 }
 
-/// Two lists of poses on a device, and room for their overlap.
+/// Two lists of poses on a device, with buffers for their overlap.
 #[derive(Debug)]
 pub struct Lists {
     first: Buffer<Pose>,
@@ -120,16 +120,16 @@ pub struct Lists {
     all: Buffer<Pose>,
     /// The turned pieces of both.
     turned: Buffer<Piece>,
-    /// An element a thread, of which most kernels use one a block.
+    /// One element per thread. Most kernels use only one per block.
     totals: Buffer<f64>,
     config: LaunchConfig,
 }
 
 impl Kernels {
-    /// Brings the pieces of the tree to the device. Waits while another has them.
+    /// Uploads the pieces of the tree. Waits while another value exists.
     ///
     /// # Errors
-    /// What the device has against it.
+    /// Errors of the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         static CONSTANT: Mutex<()> = Mutex::new(());
         let constant = CONSTANT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,28 +137,28 @@ impl Kernels {
         let pieces = shape.quads();
         let mut padded = [[[0.0; 2]; 4]; MAX_PIECES];
         padded[..pieces.len()].copy_from_slice(pieces);
-        // SAFETY: the kernels that read it are launched by this type alone, of which there is one while the guard
-        // lives; `drop` has waited for those of an earlier one.
+        // SAFETY: only this type launches kernels that read the array, the guard allows one value
+        // at a time, and `drop` has waited for the kernels of an earlier one.
         unsafe { device.set_constant(&ONE_PHASE_PIECES, &padded)? };
         Ok(Kernels { device: device.clone(), pieces: device.upload(pieces)?, reach: reach(&shape), _constant: constant })
     }
 
-    /// The number of the shape's pieces.
+    /// Returns the number of the shape's pieces.
     pub fn pieces(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The square of the distance up to which two poses may overlap.
+    /// Returns the square of the largest distance at which two poses may overlap.
     pub fn reach(&self) -> f64 {
         self.reach
     }
 
-    /// Brings two lists to the device, to be compared with a thread for each pose of the first.
+    /// Uploads two lists, to be compared with one thread per pose of the first.
     ///
-    /// `block` threads make a block: at most [`MAX_THREADS`].
+    /// A block has `block` threads, at most [`MAX_THREADS`].
     ///
     /// # Errors
-    /// What the device has against it.
+    /// Errors of the device.
     pub fn lists(&self, first: &[Pose], second: &[Pose], block: usize) -> Result<Lists, DeviceError> {
         let block = block.clamp(1, MAX_THREADS as usize);
         let config = LaunchConfig::for_elements(first.len(), block as u32);
@@ -173,17 +173,17 @@ impl Kernels {
         })
     }
 
-    /// Schedule the pieces of both lists, which the kernels of two phases read.
+    /// Turns the pieces of both lists, which the two-phase kernels read.
     ///
     /// # Errors
     /// As [`Stream::launch`].
     pub fn transform(&self, stream: &Stream, lists: &mut Lists) -> Result<(), DeviceError> {
         let grid = lists.all.len().div_ceil(128) as u32;
-        // SAFETY: there are as many turned pieces.
+        // SAFETY: `turned` has one element per pose and piece.
         unsafe { launch!(stream, one_phase::transform<<<grid, 128>>>(&lists.all, &self.pieces, &mut lists.turned)) }
     }
 
-    /// Adds up the overlap. With [`Reduction::Atomic`] it comes on top of what is there.
+    /// Adds up the overlap. [`Reduction::Atomic`] adds it to the previous total.
     ///
     /// # Errors
     /// As [`Stream::launch`].
@@ -191,11 +191,12 @@ impl Kernels {
         let Lists { first, second, turned, totals, config, .. } = lists;
         let LaunchConfig { grid, block, .. } = *config;
         let (pieces, count, reach) = (&self.pieces, self.pieces.len(), self.reach);
-        // Most arguments are the same; the modules differ in where the pieces are.
+        // The modules differ in the arguments for the pieces.
         macro_rules! reduce {
             ($reduction:expr, $module:ident($($argument:expr),*)) => {
-                // SAFETY: the grid is of one dimension, there is a total for each of its threads, the shape has no more
-                // pieces than fit, and there are as many turned ones for each pose.
+                // SAFETY: the grid is of one dimension, there is a total for each of its threads,
+                // the shape has no more pieces than fit, and there are as many turned ones for each
+                // pose.
                 unsafe {
                     match $reduction {
                         Reduction::Interleaved => launch!(stream, one_phase::$module::interleaved<<<grid, block>>>($($argument),*, totals)),
@@ -218,7 +219,7 @@ impl Kernels {
         }
     }
 
-    /// A kernel of as many blocks that does nothing.
+    /// Launches a kernel of the same size that does nothing.
     ///
     /// # Errors
     /// As [`Stream::launch`].
@@ -227,7 +228,7 @@ impl Kernels {
         launch!(stream, one_phase::nothing<<<grid, block>>>())
     }
 
-    /// The total overlap, by `variant` with all that it needs; waits for it.
+    /// Runs `variant`, with the turning if it needs it, and returns the total overlap.
     ///
     /// # Errors
     /// As [`Stream::launch`].
@@ -245,13 +246,13 @@ impl Kernels {
 
 impl Drop for Kernels {
     fn drop(&mut self) {
-        // After a fault nothing reads the constant any more.
+        // An error is ignored: after a fault nothing reads the constant any more.
         _ = self.device.synchronize();
     }
 }
 
 impl Lists {
-    /// The size of a launch.
+    /// Returns the size of a launch.
     pub fn config(&self) -> LaunchConfig {
         self.config
     }

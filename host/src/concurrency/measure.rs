@@ -1,4 +1,4 @@
-//! Times, and how much they vary.
+//! Times with their spread over several runs.
 
 use std::time::Instant;
 
@@ -11,23 +11,23 @@ use crate::{
 
 use super::ConcurrencyError;
 
-/// How long a device is kept busy for one measurement, in milliseconds, if the iterations asked for suffice: events are
-/// exact to half a microsecond, and a launch's own start is not to count.
+/// Target length of one measurement in milliseconds, as far as the iterations asked for allow. It
+/// is long because events are exact to half a microsecond and a launch's own start shouldn't count.
 const BUSY_MS: f64 = 10.0;
 
 /// The times of several runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// The one in the middle; of an even number of runs the larger of the two.
+    /// Median; the larger of the two middle values for an even number of runs.
     pub median: f64,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of `values`, of which there is at least one.
+    /// Returns the spread of `values`, or zeros if there are no values.
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         match values.as_slice() {
@@ -37,7 +37,7 @@ impl Spread {
         }
     }
 
-    /// The same in other units.
+    /// Converts to other units.
     pub fn map(self, convert: impl Fn(f64) -> f64) -> Self {
         Spread::of([self.median, self.min, self.max].map(convert).to_vec())
     }
@@ -46,8 +46,8 @@ impl Spread {
 /// Something to measure, once.
 pub(super) type Piece<'a> = Box<dyn FnMut(&Stream) -> Result<(), ConcurrencyError> + 'a>;
 
-/// The device's times for each of `pieces`, in milliseconds: medians of `runs`, taken in turns, of at most `iterations`
-/// in a row.
+/// Measures each of `pieces` on the device, in milliseconds: `runs` measurements in turns, each of
+/// at most `iterations` in a row.
 pub(super) fn in_turns(
     stream: &Stream,
     cancel: &Cancel,
@@ -55,7 +55,7 @@ pub(super) fn in_turns(
     iterations: usize,
     pieces: &mut [Piece<'_>],
 ) -> Result<Vec<Spread>, ConcurrencyError> {
-    // The first warms up, the second says how long it takes.
+    // The first run warms up, and the second tells the number of repetitions.
     let mut repetitions = Vec::new();
     for piece in &mut *pieces {
         cancel.check()?;
@@ -74,7 +74,8 @@ pub(super) fn in_turns(
     Ok(times.into_iter().map(Spread::of).collect())
 }
 
-/// The host's time for `work` and for waiting for it, in milliseconds: the median of `runs` after one to warm up.
+/// Measures `work`, which includes waiting, by the host's clock in milliseconds: `runs` runs after
+/// one to warm up.
 pub(super) fn on_the_host(
     cancel: &Cancel,
     runs: usize,

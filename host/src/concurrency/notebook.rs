@@ -1,5 +1,5 @@
-//! What the notebook measured, to set beside: its GPU isn't named, and by its figures is none for computing in double
-//! precision.
+//! The notebook's figures, for comparison. It doesn't name its GPU; by its figures, double
+//! precision is slow on it.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub const ITERATIONS: usize = 20;
 /// A row of the experiment with streams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Streams {
-    /// How many.
+    /// Number of streams.
     pub streams: usize,
     /// Kernels per second.
     pub kernels_per_s: f64,
@@ -39,5 +39,6 @@ pub const FIXED: [(usize, f64); 5] = [(4, 12.100), (8, 8.674), (16, 7.695), (32,
 /// The comparisons of [`FIXED`].
 pub const FIXED_TOTAL: usize = 2000;
 
-/// Threads, and kernels per second with the pieces in global and in constant memory, as the text gives them.
+/// Threads, and kernels per second with the pieces in global and in constant memory, as the text
+/// gives them.
 pub const PLACEMENTS: [(usize, f64, f64); 3] = [(8, 83.0, 69.0), (16, 43.0, 36.0), (32, 22.0, 20.0)];

@@ -1,41 +1,44 @@
-//! What is measured, and how often.
+//! Options of a study.
 
 use serde::Serialize;
 
 use super::{ConcurrencyError, notebook};
 use crate::device::{Backend, Device};
 
-/// The most poses of a study, in either list.
+/// Maximum number of poses in either list.
 pub const MOST_POSES: usize = 1 << 20;
-/// The most launches on each stream.
+/// Maximum number of launches on each stream.
 pub const MOST_ITERATIONS: usize = 10_000;
-/// The most measurements of each time.
+/// Maximum number of measurements of each time.
 pub const MOST_RUNS: usize = 1000;
 
-/// The most poses of all streams' lists together.
+/// Maximum number of poses in all streams' lists together.
 const MOST_OF_STREAMS: usize = 1 << 24;
 
-/// What is measured, and how often.
+/// Sizes and repetitions of the experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
     /// Numbers of streams, from 1 to 1,024.
     pub streams: Vec<usize>,
-    /// Numbers of poses in the first list, a thread each, at least 1. Those above `poses` are left out.
+    /// Numbers of poses in the first list, one thread each, at least 1. Numbers above `poses` are
+    /// left out.
     pub batch: Vec<usize>,
-    /// Poses in the second list, at least 1.
+    /// Number of poses in the second list, at least 1.
     pub poses: usize,
-    /// Launches on each stream, and at most in a row for one time, from 1 to 10,000.
+    /// Number of launches on each stream, and most launches in a row for one time, from 1 to
+    /// 10,000.
     pub iterations: usize,
-    /// Measurements that a median is of, from 1 to 1,000.
+    /// Number of measurements per median, from 1 to 1,000.
     pub runs: usize,
     /// The seed of the poses.
     pub seed: u32,
-    /// Numbers of comparisons that are shared out over ever more threads.
+    /// Numbers of comparisons for the experiment with fixed work.
     pub fixed: Vec<usize>,
 }
 
 impl Options {
-    /// The notebook's, with medians of 7; on the CPU of 3, of single launches.
+    /// Returns the notebook's options with medians of 7 runs, or on the CPU of 3 runs of single
+    /// launches.
     pub fn of(device: &Device) -> Self {
         let gpu = device.backend() == Backend::Cuda;
         Options {
@@ -49,7 +52,7 @@ impl Options {
         }
     }
 
-    /// In ascending order without repetitions, and checked.
+    /// Checks the options, and sorts the lists without repetitions.
     pub(super) fn checked(&self) -> Result<Self, ConcurrencyError> {
         let mut options = self.clone();
         let lists = [

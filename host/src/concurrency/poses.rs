@@ -5,11 +5,11 @@ use crate::overlap::Shape;
 /// x, y and the angle in radians.
 pub type Pose = [f64; 3];
 
-/// Half the side of the square that poses are in.
+/// Half the side of the square that contains the poses.
 const HALF_SIDE: f64 = 5.0;
 
-/// `n` poses, x and y uniform from -5 to 5 and the angle from -π to π: bit for bit those that the notebook draws, with
-/// `numpy.random.RandomState(seed)`.
+/// Returns `n` poses with x and y uniform from -5 to 5 and angles from -π to π: bit for bit those
+/// that the notebook draws with `numpy.random.RandomState(seed)`.
 pub fn poses(n: usize, seed: u32) -> Vec<Pose> {
     let mut twister = Twister::new(seed);
     let mut draw = |half: f64| -> Vec<f64> { (0..n).map(|_| -half + 2.0 * half * twister.uniform()).collect() };
@@ -17,14 +17,15 @@ pub fn poses(n: usize, seed: u32) -> Vec<Pose> {
     x.into_iter().zip(y).zip(angle).map(|((x, y), angle)| [x, y, angle]).collect()
 }
 
-/// The square of the distance beyond which two poses of a shape can't overlap: twice the farthest that a vertex is from
-/// the origin of the shape's coordinates.
+/// Returns the square of the distance beyond which two poses of a shape can't overlap: twice the
+/// largest distance of a vertex from the origin of the shape's coordinates.
 pub(super) fn reach(shape: &Shape) -> f64 {
     let farthest = shape.quads().iter().flatten().map(|[x, y]| x * x + y * y).fold(0.0, f64::max);
     4.0 * farthest
 }
 
-/// Matsumoto and Nishimura's generator MT19937 (1998), with the seeding and the doubles of NumPy's `RandomState`.
+/// Matsumoto and Nishimura's generator MT19937 (1998), with the seeding and the doubles of NumPy's
+/// `RandomState`.
 struct Twister {
     state: [u32; 624],
     next: usize,
@@ -57,7 +58,7 @@ impl Twister {
         word ^ word >> 18
     }
 
-    /// From 0 to 1, with 53 bits.
+    /// Returns a number from 0 to 1 with 53 random bits.
     fn uniform(&mut self) -> f64 {
         let (high, low) = (self.word() >> 5, self.word() >> 6);
         (f64::from(high) * 67_108_864.0 + f64::from(low)) / 9_007_199_254_740_992.0
@@ -75,8 +76,8 @@ mod tests {
         for expected in [0.69646919, 0.28613933, 0.22685145] {
             assert!((twister.uniform() - expected).abs() < 5e-9);
         }
-        // The 10,000th word of the seed that the generator's authors give, 5489, by their own account in C++'s
-        // standard.
+        // The 10,000th word of the seed that the generator's authors give, 5489, by their own
+        // account in C++'s standard.
         let mut twister = Twister::new(5489);
         assert_eq!((0..10_000).map(|_| twister.word()).last(), Some(4_123_659_995));
     }

@@ -1,4 +1,4 @@
-//! What a study is, and how it goes.
+//! The study: its data, and the order of its experiments.
 
 use serde::Serialize;
 
@@ -11,35 +11,36 @@ use super::work::Work;
 use super::{ConcurrencyError, notebook};
 use crate::{common::Cancel, device::Device};
 
-/// What is known of the device.
+/// Properties of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Facts {
     /// Its name.
     pub name: String,
     /// `cuda` or `cpu`.
     pub backend: String,
-    /// Multiprocessors; of the CPU worker threads.
+    /// Number of multiprocessors, or of worker threads on the CPU.
     pub multiprocessors: u32,
-    /// The highest clock's rate in MHz; none where that is unknown.
+    /// Highest clock rate in MHz, if it is known.
     pub clock_mhz: Option<f64>,
-    /// Double-precision instructions that a multiprocessor starts per clock; none where that is unknown.
+    /// Double-precision instructions that a multiprocessor starts per clock, if the number is
+    /// known.
     pub fp64_lanes: Option<u32>,
-    /// Hardware queues between the host and the device, which streams share: `CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless it
-    /// is set. None on the CPU.
+    /// Hardware queues between the host and the device, which streams share:
+    /// `CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless it is set. None on the CPU.
     pub queues: Option<u32>,
     /// Registers of a thread of the notebook's kernel; 0 on the CPU.
     pub registers: u32,
-    /// How many blocks of the experiment with streams a multiprocessor holds.
+    /// Number of blocks of the experiment with streams that fit on a multiprocessor.
     pub blocks_per_multiprocessor: u32,
-    /// The second-level cache, in bytes; 0 where that is unknown.
+    /// Size of the L2 cache in bytes; 0 if it is unknown.
     pub l2_bytes: usize,
 }
 
-/// The times of one number of streams, by the host's clock: on each as many launches, of 64 poses against all, as there
-/// are iterations.
+/// Times of one number of streams by the host's clock. Each stream has one launch of 64 poses
+/// against all per iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StreamsRow {
-    /// How many.
+    /// Number of streams.
     pub streams: usize,
     /// All launches one by one, in turns over the streams: milliseconds until all are done.
     pub plain_ms: Spread,
@@ -47,36 +48,38 @@ pub struct StreamsRow {
     pub graphs_ms: Spread,
     /// One graph, with a branch for each stream.
     pub branches_ms: Spread,
-    /// One stream, with the launches of all at once as one of so many blocks.
+    /// One stream, where one launch with a block per stream replaces the launches of all streams.
     pub blocks_ms: Spread,
-    /// As `plain_ms`, of a kernel that does nothing.
+    /// The same as `plain_ms` for a kernel that does nothing.
     pub empty_ms: Spread,
 }
 
-/// The times of one number of threads, in milliseconds on the device, per launch.
+/// Times of one number of threads, per launch, in milliseconds on the device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BatchRow {
-    /// Poses of the first list, and threads.
+    /// Number of poses in the first list, which is the number of threads.
     pub threads: usize,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: usize,
-    /// What there is to do.
+    /// Work of a launch.
     pub work: Work,
-    /// Of the notebook's kernel, back to back on one stream by the host's clock.
+    /// Rate of the notebook's kernel, back to back on one stream by the host's clock.
     pub kernels_per_s: Spread,
-    /// One phase from global memory, with each reduction in the order of [`Reduction::ALL`](super::Reduction::ALL).
+    /// One phase from global memory, with each reduction in the order of
+    /// [`Reduction::ALL`](super::Reduction::ALL).
     pub reductions: Vec<Spread>,
-    /// One phase with the notebook's reduction, with the pieces in each of [`Placement::ALL`](super::Placement::ALL).
+    /// One phase with the notebook's reduction, with the pieces in each of
+    /// [`Placement::ALL`](super::Placement::ALL).
     pub placements: Vec<Spread>,
     /// Turning the pieces of both lists.
     pub transform: Spread,
     /// Intersecting turned pieces.
     pub turned: Spread,
-    /// Both.
+    /// Turning and intersecting.
     pub two_phase: Spread,
     /// The library's evaluator ([`Overlap`](crate::overlap::Overlap)), from the poses to the total.
     pub engine: Spread,
-    /// The total overlap, a pair that is in both lists counting twice.
+    /// Total overlap. A pair that is in both lists counts twice.
     pub total: f64,
 }
 
@@ -88,76 +91,76 @@ impl BatchRow {
 }
 
 impl StreamsRow {
-    /// Launches per second, where `ms` is one of its times.
+    /// Converts `ms`, one of the row's times, to launches per second.
     pub fn rate(&self, ms: Spread, iterations: usize) -> Spread {
         ms.map(|ms| 1e3 * (self.streams * iterations) as f64 / ms)
     }
 }
 
-/// A number of comparisons, shared out over ever more threads.
+/// A fixed number of comparisons, divided among different numbers of threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Fixed {
-    /// Comparisons, at most: lists are whole.
+    /// Maximum number of comparisons; lists of whole poses may have fewer.
     pub total: usize,
-    /// By threads.
+    /// One row per number of threads.
     pub rows: Vec<FixedRow>,
 }
 
-/// One way to share them out.
+/// One number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct FixedRow {
-    /// Poses of the first list, and threads.
+    /// Number of poses in the first list, which is the number of threads.
     pub threads: usize,
-    /// Poses of the second.
+    /// Number of poses in the second list.
     pub poses: usize,
-    /// What there is to do.
+    /// Work of a launch.
     pub work: Work,
-    /// The notebook's kernel, on the device.
+    /// Time of the notebook's kernel on the device.
     pub ms: Spread,
 }
 
-/// Whether all kernels found the same.
+/// Agreement of all kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Agreement {
-    /// How many kernels.
+    /// Number of kernels.
     pub variants: usize,
-    /// The largest difference of two totals, as a share of them.
+    /// Largest relative difference of two totals.
     pub largest_difference: f64,
 }
 
-/// All that was measured.
+/// Results of all experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Study {
     /// The device.
     pub device: Facts,
-    /// What was asked for, as it was carried out.
+    /// Options, as they were carried out.
     pub options: Options,
-    /// Pieces of the shape.
+    /// Number of the shape's pieces.
     pub pieces: usize,
-    /// Threads of a launch of the experiment with streams.
+    /// Number of threads per launch in the experiment with streams.
     pub stream_threads: usize,
-    /// What such a launch has to do.
+    /// Work of such a launch.
     pub stream_work: Work,
-    /// By number of streams.
+    /// One row per number of streams.
     pub streams: Vec<StreamsRow>,
-    /// By number of threads.
+    /// One row per number of threads.
     pub batch: Vec<BatchRow>,
-    /// Fixed work.
+    /// The experiment with fixed work, by number of comparisons.
     pub fixed: Vec<Fixed>,
     /// The check of all kernels against each other.
     pub agreement: Agreement,
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StudyProgress {
-    /// Steps that are done.
+    /// Number of finished steps.
     pub done: usize,
-    /// Steps in all.
+    /// Number of all steps.
     pub steps: usize,
-    /// What is being done.
+    /// Name of the current step.
     pub what: &'static str,
 }
 
@@ -167,8 +170,8 @@ impl Study {
     /// `progress` is called before each step and at the end.
     ///
     /// # Errors
-    /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] where two kernels find
-    /// different totals, and what the device has against it.
+    /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] if
+    /// two kernels find different totals, and errors of the device.
     pub fn run(device: &Device, options: &Options, progress: impl FnMut(StudyProgress)) -> Result<Self, ConcurrencyError> {
         Study::run_until(device, options, &Cancel::new(), progress)
     }

@@ -1,38 +1,40 @@
-//! What a launch has to do, counted on the host.
+//! Work of a launch, counted on the host.
 
 use serde::Serialize;
 
 use super::poses::Pose;
 
-/// Lanes of a warp.
+/// Number of lanes per warp.
 const WARP: usize = 32;
 
-/// What a launch has to do.
+/// Work of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
-    /// Pairs of a pose of the first list and one of the second.
+    /// Number of pairs of a pose of the first list and one of the second.
     pub comparisons: u64,
-    /// Those near enough to overlap, and not of a pose with itself: their pieces are intersected.
+    /// Number of comparisons of different poses that are near enough to overlap. Their pieces are
+    /// intersected.
     pub candidates: u64,
-    /// Intersections of two pieces.
+    /// Number of intersections of two pieces.
     pub clips: u64,
-    /// Pieces that one phase turns.
+    /// Number of pieces that one phase turns.
     pub one_phase_transforms: u64,
-    /// Pieces that two phases turn, of both lists.
+    /// Number of pieces of both lists that two phases turn.
     pub two_phase_transforms: u64,
-    /// The most candidates that one thread has.
+    /// Largest number of candidates of one thread.
     pub longest_thread: u64,
-    /// The most comparisons that are a candidate for some lane of one warp: the whole warp goes through them one after
-    /// another.
+    /// Largest number of comparisons of one warp that are a candidate for some lane. The whole warp
+    /// goes through them one after another.
     pub longest_warp: u64,
-    /// The same, summed over all warps.
+    /// Number of such comparisons, summed over all warps.
     pub warp_steps: u64,
-    /// Lanes in those steps that have a candidate, out of those that the warps have threads for.
+    /// Share of the warps' threads that have a candidate in such a comparison.
     pub busy_lanes: f64,
 }
 
 impl Work {
-    /// Counts what comparing `first` with `second` takes, with a thread for each of `first`, in blocks of `block`.
+    /// Counts the work of comparing `first` with `second`, with one thread per pose of `first`, in
+    /// blocks of `block`.
     pub fn count(first: &[Pose], second: &[Pose], pieces: usize, reach: f64, block: usize) -> Self {
         let pieces = pieces as u64;
         let near = |own: &Pose, other: &Pose| {
@@ -74,7 +76,8 @@ mod tests {
 
     #[test]
     fn lanes_that_wait_for_others_count() {
-        // Two clusters far apart: the first two poses are candidates of each other, the third has none.
+        // Two clusters far apart: the first two poses are candidates of each other, and the third
+        // has no candidate.
         let poses = [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [100.0, 0.0, 0.0]];
         let work = Work::count(&poses, &poses, 4, 1.0, 256);
         assert_eq!((work.comparisons, work.candidates, work.clips), (9, 2, 32));

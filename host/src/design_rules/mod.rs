@@ -2,15 +2,21 @@
 //! rules that tell fast ones from slow ones, after Pearson, Javeed and Devine, *Machine Learning for CUDA+MPI Design
 //! Rules* (2022).
 //!
-//! - A [`Dag`] is a program, and a [`Schedule`] one way to run it: [`schedule`] lists and counts them.
-//! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
-//!   the CPU, with ranks as threads or processes; [`external`] through somebody else's program; [`sim`] on a simulated
-//!   machine; [`Replay`] from a file of [`Runs`]. A [`Measurer`] measures each as often as its noise takes.
-//! - [`Model`] learns from times: classes ([`labels`](learn::labels)), features ([`FeatureSet`]), a [`tree`](learn::tree), and
-//!   [`rules`](learn::rules) as
-//!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
-//! - [`emit`] writes a schedule as code.
-//! - [`programs`] has some to begin with.
+//! In: a [`Dag`] of operations, and a [`Platform`] that runs it. Out: [`Runs`] (schedules with their
+//! times), rules as sentences, and the fastest schedule as code.
+//!
+//! - [`program`]: operations and their dependences, and [`programs`] that can be run.
+//! - [`schedule`]: one way to run a program. Lists and counts schedules, and writes them as code
+//!   ([`emit`]).
+//! - [`measure`]: platforms on GPUs or the CPU ([`platform`]), or in another process ([`external`]);
+//!   repeated measurements ([`Measurer`]), and files of runs.
+//! - [`sim`]: a simulated machine as a platform.
+//! - [`learn`]: a [`Model`] from runs: classes, features, a decision tree, and rules as sentences.
+//! - [`explore`]: the schedules to measure: by a [`search`], or all of them ([`Survey`]). [`study`]
+//!   judges searches by the rules that they lead to.
+//! - [`report`]: a page about runs and rules.
+//!
+//! Modules import only from those above them in this list.
 //!
 //! ```
 //! use warpsmith::design_rules::{LearnOptions, Model, Platform, TraversalTable, programs::spmv};

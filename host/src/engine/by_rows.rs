@@ -378,7 +378,7 @@ impl<T: Entry> BelowReport<T> {
         Ok(BelowReport { count: device.alloc(1)?, places: device.empty(), values: device.empty() })
     }
 
-    /// Number of entries found, including those for which there is no room.
+    /// Number of entries found, including those that didn't fit.
     fn count(&self, stream: &Stream) -> Result<usize, EngineError> {
         let mut count = [0];
         stream.download(&self.count, &mut count)?;

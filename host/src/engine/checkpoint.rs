@@ -1,5 +1,6 @@
 //! Table of the blocks that are in a matrix's file: a computation that was ended goes on from it.
 
+use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -9,38 +10,17 @@ use super::{BlockScheduler, EngineError};
 use crate::io::files::{FileError, keep};
 use crate::ranks::Counter;
 
-/// Deals out the blocks of a matrix. By default a computation deals them to its own devices, from the first to the last.
-pub trait Queue: Sync {
-    /// Learns which blocks there are, before any is drawn. Returns the number of entries that need no computing.
-    ///
-    /// # Errors
-    /// If the queue is of other blocks, for example.
-    fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError>;
-
-    /// The index of a block to compute, each once; `None` when there are no more.
-    ///
-    /// # Errors
-    /// What the queue fails with.
-    fn draw(&self) -> Result<Option<usize>, EngineError>;
-
-    /// Learns that a block's entries are in place.
-    ///
-    /// # Errors
-    /// What the queue fails with.
-    fn done(&self, index: usize) -> Result<(), EngineError>;
-}
-
 /// First bytes of a file's table of blocks.
 const MAGIC: &[u8; 8] = b"WSBLOCKS";
 /// Size of the table without its blocks, in bytes: [`MAGIC`], identity, side and number of blocks.
 const HEADER: usize = 32;
 
-/// A [`Queue`] of the blocks that are not yet in a file. Behind the array, the file has a table with a byte per block,
-/// which becomes 1 as soon as the block is in place.
+/// A queue of the blocks that are not yet in a matrix's file. Behind the array, the file has a table with a byte per
+/// block, which becomes 1 as soon as the block is in place.
 ///
 /// A process may be killed at any time: what it has written stays. If the machine itself fails, the file and its table
 /// may be of different times.
-pub(super) struct Checkpoint {
+pub struct Checkpoint {
     file: File,
     path: PathBuf,
     /// Offset of the table in the file.
@@ -60,12 +40,18 @@ struct Table {
     done: Vec<u8>,
 }
 
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint").field("path", &self.path).field("block_side", &self.block_side()).finish_non_exhaustive()
+    }
+}
+
 impl Checkpoint {
     /// Reads the table at offset `at` of the file, if it has one.
     ///
     /// # Errors
     /// If the file can't be read, or its table is of another matrix.
-    pub fn open(file: File, path: &Path, at: u64, identity: u64) -> Result<Self, EngineError> {
+    pub(super) fn open(file: File, path: &Path, at: u64, identity: u64) -> Result<Self, EngineError> {
         let io_error = |error| FileError::unwritten(path, error);
         let mut table = None;
         if let Some(blocks) = file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
@@ -85,12 +71,12 @@ impl Checkpoint {
     }
 
     /// The side of the blocks that the table is of.
-    pub fn block_side(&self) -> Option<usize> {
+    pub(super) fn block_side(&self) -> Option<usize> {
         self.table.as_ref().map(|table| table.side)
     }
 
     /// Number of blocks that were in place when this was opened.
-    pub fn blocks_found(&self) -> usize {
+    pub(super) fn blocks_found(&self) -> usize {
         self.table.as_ref().map_or(0, |table| table.done.iter().filter(|&&done| done == 1).count())
     }
 
@@ -98,7 +84,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If it can't be written, or the blocks that are in place have another side.
-    pub fn prepare(&mut self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
+    pub(super) fn prepare(&mut self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
         if self.table.is_some() {
             return self.check(scheduler);
         }
@@ -115,7 +101,7 @@ impl Checkpoint {
     }
 
     /// Has ranks that write to the same file draw its blocks from this counter.
-    pub fn share(&mut self, counter: Box<dyn Counter>) {
+    pub(super) fn share(&mut self, counter: Box<dyn Counter>) {
         self.shared = Some(counter);
     }
 
@@ -141,17 +127,18 @@ impl Checkpoint {
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), EngineError> {
         Ok(self.file.write_all_at(bytes, at).map_err(|error| FileError::unwritten(&self.path, error))?)
     }
-}
 
-impl Queue for Checkpoint {
-    fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError> {
+    /// Checks that the table is of these blocks, before any is drawn. Returns the number of entries that need no
+    /// computing.
+    pub(super) fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError> {
         self.check(scheduler)?;
         self.next.store(0, Ordering::Relaxed);
         let done = scheduler.blocks().iter().zip(self.done_before()).filter(|&(_, &done)| done == 1);
         Ok(done.map(|(block, _)| scheduler.coverage().work(block)).sum())
     }
 
-    fn draw(&self) -> Result<Option<usize>, EngineError> {
+    /// The index of a block to compute, each once; `None` when there are no more.
+    pub(super) fn draw(&self) -> Result<Option<usize>, EngineError> {
         loop {
             let index = match &self.shared {
                 Some(counter) => {
@@ -168,7 +155,8 @@ impl Queue for Checkpoint {
         }
     }
 
-    fn done(&self, index: usize) -> Result<(), EngineError> {
+    /// Notes that a block's entries are in place.
+    pub(super) fn done(&self, index: usize) -> Result<(), EngineError> {
         self.write(&[1], self.at + (HEADER + index) as u64)
     }
 }

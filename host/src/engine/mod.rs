@@ -33,7 +33,7 @@ mod worker;
 pub use crate::common::Cancel;
 pub use block::{Block, Coverage};
 pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
-pub use checkpoint::Queue;
+pub use checkpoint::Checkpoint;
 pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;
 pub use host_matrix::HostMatrix;

@@ -62,21 +62,23 @@ impl<T: Element> NpyFile<T> {
     /// NumPy reads the numbers as `load(path)[field]`, and a reader that expects plain numbers
     /// fails.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
-        Self::begin_at(destination, shape, field)?.wait()
+        let (room, file) = Self::begin_at(destination, shape, field)?;
+        room.wait()?;
+        Ok(file)
     }
 
-    /// As [`create_at`](NpyFile::create_at), but a thread takes a large file's room: [`Begun::wait`] waits for it.
-    pub(super) fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
+    /// As [`create_at`](NpyFile::create_at), but a thread takes a large file's room: [`Room::wait`] waits for it.
+    pub(super) fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<(Room, Self), EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
         let room = begin(&destination, file.file(), &start, size)?;
-        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
+        Ok((room, Self::map(destination, file, start.len(), size)?))
     }
 
     /// As [`begin_at`](NpyFile::begin_at), in a [partial](Destination::partial) file. One that has some blocks of a
-    /// matrix is taken as it is, and [`Begun::checkpoint`] knows them. Otherwise the file is removed if it is dropped
+    /// matrix is taken as it is, and [`checkpoint`](Self::checkpoint) knows them. Otherwise the file is removed if it is dropped
     /// before it has a [table](Checkpoint::prepare) of its blocks.
-    pub(super) fn resume_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
+    pub(super) fn resume_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<(Room, Self), EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.partial()?;
         let io_error = |error| FileError::unwritten(file.path(), error);
@@ -94,7 +96,7 @@ impl<T: Element> NpyFile<T> {
         } else {
             Room::default()
         };
-        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
+        Ok((room, Self::map(destination, file, start.len(), size)?))
     }
 
     /// The [partial](Destination::partial) file that another process has begun, and whose table it has
@@ -107,12 +109,21 @@ impl<T: Element> NpyFile<T> {
     ) -> Result<(Self, Checkpoint), EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.shared_partial()?;
-        let checkpoint = open_checkpoint(&file, size, identity)?;
+        let file = Self::map(destination, file, start.len(), size)?;
+        let checkpoint = file.checkpoint(identity)?;
         if checkpoint.block_side().is_none() {
             let reason = "is not what another process has begun: do they share the directory?";
-            return Err(FileError::new(file.path(), reason).into());
+            return Err(FileError::new(file.temporary_path(), reason).into());
         }
-        Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
+        Ok((file, checkpoint))
+    }
+
+    /// The table of blocks behind the array, of the matrix of this `identity`. It is to be written when all of the room is
+    /// taken.
+    pub(super) fn checkpoint(&self, identity: u64) -> Result<Checkpoint, EngineError> {
+        let path = self.temporary_path();
+        let file = self.file.file().try_clone().map_err(|error| FileError::unwritten(path, error))?;
+        Checkpoint::open(file, path, self.map.len() as u64, identity)
     }
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
@@ -163,33 +174,6 @@ impl<T: Element> NpyFile<T> {
     }
 }
 
-/// A file whose room may still be missing. Unless it is waited for, a file without blocks is removed.
-#[derive(Debug)]
-pub(super) struct Begun<T> {
-    room: Room,
-    file: NpyFile<T>,
-}
-
-impl<T> Begun<T> {
-    /// Waits until all of the room is taken.
-    pub fn wait(self) -> Result<NpyFile<T>, EngineError> {
-        self.room.wait()?;
-        Ok(self.file)
-    }
-
-    /// The table of blocks of the matrix of this `identity`. It is to be written when all of the
-    /// room is taken.
-    pub fn checkpoint(&self, identity: u64) -> Result<Checkpoint, EngineError> {
-        open_checkpoint(&self.file.file, self.file.map.len(), identity)
-    }
-}
-
-/// The table of blocks behind an array, which ends at `size`.
-fn open_checkpoint(file: &Temporary, size: usize, identity: u64) -> Result<Checkpoint, EngineError> {
-    let clone = file.file().try_clone().map_err(|error| FileError::unwritten(file.path(), error))?;
-    Checkpoint::open(clone, file.path(), size as u64, identity)
-}
-
 /// An array's header in a file, and the size of the whole file.
 fn header<T: Element>(destination: &Destination, shape: &[usize], field: Option<&str>) -> Result<(Vec<u8>, usize), EngineError> {
     let fail = |reason: String| FileError::unwritable(destination.name(), reason);
@@ -238,7 +222,7 @@ fn free_space(file: &File) -> Option<usize> {
 /// [`OutOfMemory`](EngineError::OutOfMemory), also if the system would promise the memory and later
 /// end the process for using it.
 pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
-    /// Smallest size for which the system's tables are consulted, in bytes.
+    /// Least size, in bytes, that is compared with the system's free memory.
     const LARGE: usize = 1 << 28;
     let requested = len.saturating_mul(size_of::<T>());
     if requested >= LARGE && requested > memory().free {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytemuck::Pod;
 
-use super::{Block, BlockScheduler, Cancel, Coverage, EngineError, Order, Queue, Trace};
+use super::{Block, BlockScheduler, Cancel, Checkpoint, Coverage, EngineError, Order, Trace};
 use crate::device::{Device, Stream, View, ViewMut};
 
 /// An entry of a matrix.
@@ -169,8 +169,8 @@ pub struct Control<'a> {
     pub cancel: Option<&'a Cancel>,
     /// Records what happens when.
     pub trace: Option<&'a Trace>,
-    /// Deals out the blocks.
-    pub queue: Option<&'a dyn Queue>,
+    /// Deals out the blocks that a [`PartialMatrix`](super::PartialMatrix) lacks. By default all are computed.
+    pub queue: Option<&'a Checkpoint>,
 }
 
 impl fmt::Debug for Control<'_> {

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{BlockScheduler, EngineError, NpyFile, Queue, Report, checkpoint::Checkpoint, npy_file::Begun};
+use super::{BlockScheduler, Checkpoint, EngineError, NpyFile, Report, room::Room};
 use crate::io::npy::Element;
 use crate::{
     io::files::{Destination, FileError},
@@ -62,7 +62,7 @@ pub struct BegunMatrix<T> {
     field: Option<&'static str>,
     parts: Parts,
     /// `None` on all ranks but the first.
-    begun: Option<Begun<T>>,
+    begun: Option<(Room, NpyFile<T>)>,
     identity: u64,
     checkpoint: Option<Checkpoint>,
 }
@@ -98,8 +98,8 @@ impl<T: Element> PartialMatrix<T> {
 
     /// The matrix's elements, and the queue of blocks that are still to be computed, for
     /// [`Control::queue`](super::Control::queue).
-    pub fn parts(&mut self) -> (&mut [T], Option<&dyn Queue>) {
-        (self.file.as_mut_slice(), self.checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue))
+    pub fn parts(&mut self) -> (&mut [T], Option<&Checkpoint>) {
+        (self.file.as_mut_slice(), self.checkpoint.as_ref())
     }
 
     /// The matrix's elements.
@@ -171,8 +171,8 @@ impl<T: Element> BegunMatrix<T> {
         (what(), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
         self.identity = hasher.finish();
         let mut found = None;
-        if let Some(begun) = &self.begun {
-            let checkpoint = begun.checkpoint(self.identity)?;
+        if let Some((_, file)) = &self.begun {
+            let checkpoint = file.checkpoint(self.identity)?;
             found = checkpoint.block_side();
             self.checkpoint = Some(checkpoint);
         }
@@ -194,8 +194,8 @@ impl<T: Element> BegunMatrix<T> {
     pub fn open(self, scheduler: &BlockScheduler) -> Result<PartialMatrix<T>, EngineError> {
         let BegunMatrix { destination, shape, field, parts, begun, identity, mut checkpoint } = self;
         let file = match begun {
-            Some(begun) => {
-                let file = begun.wait()?;
+            Some((room, file)) => {
+                room.wait()?;
                 if let Some(checkpoint) = &mut checkpoint {
                     checkpoint.prepare(scheduler)?;
                 }

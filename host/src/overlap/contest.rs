@@ -1,11 +1,12 @@
 //! The rules of Kaggle's Santa 2025, and their violations: [`Check`].
 //!
-//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees overlap. A submission has
-//! one packing of each size. The contest computes in double precision: it turns and moves the vertices of both trees,
-//! rounds each, and then decides exactly whether their interiors meet. Its rounding thus decides whether trees that touch
-//! overlap. Here, trees overlap if one would have to move by more than the [`tolerance`] of their poses, which bounds that
-//! rounding, for their interiors to be apart: then they overlap in the contest, too. Trees so near to each other that
-//! rounding decides are listed separately.
+//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees
+//! overlap. A submission has one packing of each size. The contest computes in double precision: it
+//! turns and moves the vertices of both trees, rounds each, and then decides exactly whether their
+//! interiors meet. Its rounding thus decides whether trees that touch overlap. Here, trees overlap
+//! if one would have to move by more than the [`tolerance`] of their poses, which bounds that
+//! rounding, for their interiors to be apart: then they overlap in the contest, too. Trees so near
+//! to each other that rounding decides are listed separately.
 
 use rayon::prelude::*;
 
@@ -63,8 +64,8 @@ pub struct Meeting {
     pub second: usize,
     /// Area that they have in common.
     pub area: f64,
-    /// Depth of the overlap (length): the distance that some convex piece of one would have to move to be apart from a
-    /// piece of the other. If they are apart, minus their distance.
+    /// Depth of the overlap (length): the distance that some convex piece of one would have to move
+    /// to be apart from a piece of the other. If they are apart, minus their distance.
     pub depth: f64,
 }
 
@@ -112,13 +113,13 @@ impl Check {
     }
 }
 
-/// Upper bound of the rounding errors of the contest and of [`Check`] together, as a length, for two poses of shapes of
-/// these reaches. A reach is the distance of the farthest vertex from the frame's origin. The bound is 1e-14 near the
-/// origin, and 2e-13 at the bounds.
+/// Upper bound of the rounding errors of the contest and of [`Check`] together, as a length, for
+/// two poses of shapes of these reaches. A reach is the distance of the farthest vertex from the
+/// frame's origin. The bound is 1e-14 near the origin, and 2e-13 at the bounds.
 ///
-/// Let u be the unit roundoff. Both round a vertex's position when they read it and when they move it: 4 u of its
-/// coordinates. The angle (up to a turn) is rounded twice when it becomes radians, and the turned vertex by 3 u: 32 u of
-/// the reach.
+/// Let u be the unit roundoff. Both round a vertex's position when they read it and when they move
+/// it: 4 u of its coordinates. The angle (up to a turn) is rounded twice when it becomes radians,
+/// and the turned vertex by 3 u: 32 u of the reach.
 pub fn tolerance(poses: [[f64; 3]; 2], reaches: [f64; 2]) -> f64 {
     let of = |[x, y, _]: [f64; 3], reach: f64| 0.5 * f64::EPSILON * (4.0 * x.abs().max(y.abs()) + 32.0 * reach);
     std::f64::consts::SQRT_2 * (of(poses[0], reaches[0]) + of(poses[1], reaches[1]))
@@ -129,7 +130,8 @@ fn reach(shape: &Shape) -> f64 {
     shape.pieces().iter().flatten().map(|vertex| distance([0.0, 0.0], *vertex)).fold(0.0, f64::max)
 }
 
-/// The pairs of a packing that overlap or touch, in the order of their poses, and whether they overlap.
+/// The pairs of a packing that overlap or touch, in the order of their poses, and whether they
+/// overlap.
 pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) -> Vec<(Meeting, bool)> {
     let (poses, range) = (packings.get(packing), packings.range(packing));
     let shape_of = |pose: usize| packings.shape_of(range.start + pose) as usize;
@@ -169,8 +171,8 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
     found
 }
 
-/// The distance of two convex polygons along the normal of an edge, maximised over all edges of both. If they overlap,
-/// it is negative: minus the distance that one must move to be apart.
+/// The distance of two convex polygons along the normal of an edge, maximised over all edges of
+/// both. If they overlap, it is negative: minus the distance that one must move to be apart.
 fn separation(one: &[Point], other: &[Point]) -> f64 {
     let along_edges_of = |ring: &[Point], other: &[Point]| {
         let edges = (0..ring.len()).map(|index| (ring[index], ring[(index + 1) % ring.len()]));

@@ -1,4 +1,4 @@
-//! What can be wrong with shapes, with poses, and with the files that they come from.
+//! Errors of shapes, of poses, and of their files.
 
 use std::{fmt, path::Path};
 
@@ -12,8 +12,9 @@ pub(super) const LARGEST: f64 = 1e6;
 /// A shape must be at least this wide or this high.
 pub(super) const SMALLEST: f64 = 1e-6;
 
-/// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their
-/// indices, from 0; edge i is the one from vertex i to the next. Where several offend, the first is named.
+/// An error of shapes, poses or their files. Pieces, vertices, edges, packings and poses are named
+/// by their indices, from 0; edge i leads from vertex i to the next. An error names the first
+/// offending element.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlapError {
@@ -22,9 +23,9 @@ pub enum OverlapError {
     Shape {
         /// The shape's name.
         name: String,
-        /// The piece at fault, where the shape was given in pieces.
+        /// The piece at fault, if the shape was given in pieces.
         piece: Option<usize>,
-        /// What is wrong with it.
+        /// The reason.
         problem: ShapeProblem,
     },
     /// A number of a pose is infinite or NaN.
@@ -34,7 +35,7 @@ pub enum OverlapError {
         packing: usize,
         /// The pose's index in the packing.
         pose: usize,
-        /// Which of its numbers.
+        /// The coordinate or angle at fault.
         field: Field,
         /// The number.
         value: f64,
@@ -44,9 +45,9 @@ pub enum OverlapError {
     Offsets {
         /// The index of the offset.
         index: usize,
-        /// What it is.
+        /// Its value.
         found: usize,
-        /// What it must be.
+        /// The requirement.
         wanted: String,
     },
     /// There are no offsets at all.
@@ -68,7 +69,7 @@ pub enum OverlapError {
         /// The number of poses.
         poses: usize,
     },
-    /// A pose is of a shape that there isn't.
+    /// A pose has the index of an unknown shape.
     #[error("packing {packing}, pose {pose}: shape = {shape}, but {}", match shapes {
         0 => "there are no shapes".to_owned(),
         1 => "the only shape is 0".to_owned(),
@@ -81,30 +82,31 @@ pub enum OverlapError {
         pose: usize,
         /// The index of the shape.
         shape: u32,
-        /// How many shapes there are.
+        /// Number of shapes.
         shapes: usize,
     },
-    /// Two vectors that make no lattice.
+    /// Two vectors don't span a lattice.
     #[error("a lattice of ({}, {}) and ({}, {}): {reason}", a[0], a[1], b[0], b[1])]
     Lattice {
         /// The first vector.
         a: [f64; 2],
         /// The second vector.
         b: [f64; 2],
-        /// What is wrong with them.
+        /// The reason.
         reason: String,
     },
-    /// A lattice so fine, beside the shapes, that too many images of a pose meet another.
+    /// A lattice is so fine, relative to the shapes, that too many images of a pose may overlap
+    /// another pose.
     #[error(
         "images up to {images} lattice cells away may overlap; at most {most} can be handled: the lattice is too fine for the shapes"
     )]
     FineLattice {
-        /// How many cells away.
+        /// Distance of the farthest such image, in cells.
         images: u64,
-        /// How many there may be.
+        /// Largest supported distance, in cells.
         most: u64,
     },
-    /// A boundary that hasn't the origin inside, about which it is scaled.
+    /// A boundary doesn't contain the origin, about which it is scaled.
     #[error("the boundary's edge {edge} doesn't have the origin on its inner side: the boundary must contain it")]
     Origin {
         /// The edge from the vertex of this index to the next.
@@ -127,7 +129,7 @@ pub enum OverlapError {
         /// The scale.
         scale: f64,
     },
-    /// Not one scale for all packings, nor one for each.
+    /// The number of scales is neither 1 nor the number of packings.
     #[error("there are {scales} scales of the boundary, but {packings} packings; there must be one for all, or one for each")]
     ScaleCount {
         /// The number of scales.
@@ -135,7 +137,7 @@ pub enum OverlapError {
         /// The number of packings.
         packings: usize,
     },
-    /// Scales of a boundary, and no boundary.
+    /// Scales were given without a boundary.
     #[error("there are scales for a boundary, but there is no boundary")]
     NoBoundary,
     /// A pose too far out for the type.
@@ -147,7 +149,7 @@ pub enum OverlapError {
         packing: usize,
         /// The pose's index in the packing.
         pose: usize,
-        /// Which of its numbers.
+        /// The coordinate or angle at fault.
         field: Field,
         /// The number.
         value: f64,
@@ -156,15 +158,15 @@ pub enum OverlapError {
         /// The largest magnitude.
         most: f64,
     },
-    /// More of something than 32-bit numbers can count.
+    /// A number exceeds 32 bits.
     #[error("{count} {what}: there can be at most {most}", most = u32::MAX)]
     TooMany {
-        /// Of what: poses, pieces, or pairs.
+        /// The things counted: poses, pieces, or pairs.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
     },
-    /// A scene that was loaded by another evaluator, or before this one was given its lattice.
+    /// A scene was loaded by another evaluator, or before this one got its lattice.
     #[error("the scene was loaded for other shapes or another lattice than those that it is to be evaluated with")]
     ForeignScene,
     /// Two lists of different numbers of packings.
@@ -181,15 +183,15 @@ pub enum OverlapError {
     /// A device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A file can't be read or written, or holds something else.
+    /// A file can't be read or written, or has other content.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What was given for a shape isn't one.
+    /// A text doesn't name or describe a shape.
     #[error("`{text}` is not a shape: {reason}")]
     NoShape {
-        /// What was given.
+        /// The text.
         text: String,
-        /// Why not, as a clause.
+        /// The reason, as a clause.
         reason: String,
     },
 }
@@ -221,11 +223,11 @@ impl fmt::Display for Field {
     }
 }
 
-/// What can be wrong with a shape.
+/// A reason why a shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeProblem {
-    /// It was given in pieces, and there are none.
+    /// The list of pieces is empty.
     #[error("there are no pieces")]
     NoPieces,
     /// Too few vertices for an area.
@@ -235,7 +237,7 @@ pub enum ShapeProblem {
         n => format!("are {n} vertices"),
     })]
     TooFew {
-        /// How many there are; a last one that repeats the first doesn't count.
+        /// Number of vertices; a last one that repeats the first doesn't count.
         vertices: usize,
     },
     /// A coordinate is infinite or NaN.
@@ -272,7 +274,7 @@ pub enum ShapeProblem {
         /// The other edge, of a higher index.
         second: usize,
     },
-    /// Next to no area.
+    /// The area is next to 0.
     #[error("the area is {area:e}, next to nothing for a width or height of {extent}")]
     Degenerate {
         /// The area.
@@ -304,7 +306,7 @@ impl OverlapError {
         FileError::new(path, reason).into()
     }
 
-    /// The packing at fault and the pose in it, where it is a pose's fault.
+    /// Returns the packing at fault and the pose in it, if a pose is at fault.
     pub fn pose(&self) -> Option<(usize, usize)> {
         match *self {
             OverlapError::NotFinite { packing, pose, .. }

@@ -2,7 +2,8 @@
 
 use super::{OverlapError, Point};
 
-/// Two vectors that make a packing repeat: every pose has images at all sums of their integer multiples.
+/// Two vectors that make a packing repeat: every pose has images at all sums of their integer
+/// multiples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lattice {
     vectors: [Point; 2],

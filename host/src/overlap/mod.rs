@@ -1,15 +1,19 @@
-//! Overlap of many copies of a few shapes, for packing: areas, exact derivatives, pairs, and what is outside a
-//! boundary.
+//! Overlap of many copies of a few shapes, for packing: areas, exact derivatives, pairs, and areas
+//! outside a boundary.
 //!
-//! A [`Shape`] is a simple polygon, cut into convex pieces. [`Packings`] are poses (x, y, theta) of copies; [`Overlap`]
-//! evaluates them on a device, one packing or thousands in one go, among themselves or against others, with a
-//! [`Boundary`] or with the images of a [`Lattice`]. A [`Scene`] keeps packings on the device, for optimisers that work
-//! there.
+//! A [`Shape`] is a simple polygon, cut into convex pieces. [`Packings`] are poses (x, y, theta) of
+//! copies. [`Overlap`] evaluates one packing or thousands at a time on a device: among themselves
+//! or against others, with a [`Boundary`] or with the images of a [`Lattice`]. A [`Scene`] keeps
+//! packings on the device, for optimisers that run there.
 //!
-//! The kernels, and how they do it, are in `gpu_kernels::overlap`. Sources: the two-phase design (transform each
-//! polygon once, then intersect) is that of the notebook that ends in J. Cottaar's packing program for Kaggle's Santa
-//! 2025 (github.com/jcottaar/packing, `core/pack_cuda.py`); the derivatives are by Reynolds' transport theorem (O.
-//! Reynolds, *The Sub-Mechanics of the Universe*, 1903).
+//! The modules, from the bottom up: `shape` makes shapes, [`io`] reads and writes files, `evaluate`
+//! evaluates packings, and [`pack`] searches for dense ones. The kernels are in
+//! `gpu_kernels::overlap`.
+//!
+//! Sources: the two-phase design (transform each polygon once, then intersect) is from the notebook
+//! that ends in J. Cottaar's packing program for Kaggle's Santa 2025
+//! (github.com/jcottaar/packing, `core/pack_cuda.py`). The derivatives use Reynolds' transport
+//! theorem (O. Reynolds, *The Sub-Mechanics of the Universe*, 1903).
 
 pub mod contest;
 mod error;

@@ -7,14 +7,13 @@ use super::{OverlapError, OverlapReal, Point, Shape, convex, error::Field};
 /// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the
 /// origin of the shape's frame, counter-clockwise, and then moves that origin to (x, y).
 ///
-/// All numbers are finite. Poses of one packing may overlap each other, those of different packings have nothing to do
-/// with each other. A packing may be empty.
+/// All numbers are finite. Only poses of the same packing can overlap. A packing may be empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packings {
     poses: Vec<[f64; 3]>,
-    /// Where each packing's poses start, and where the last one's end.
+    /// Start of each packing's poses, and the end of the last.
     offsets: Vec<usize>,
-    /// The index of each pose's shape; all are of the first where there are none.
+    /// The index of each pose's shape; `None` if all have the first shape.
     shapes: Option<Vec<u32>>,
 }
 
@@ -22,7 +21,7 @@ impl Packings {
     /// One packing of all the poses.
     ///
     /// # Errors
-    /// Where a number isn't finite.
+    /// If a number isn't finite.
     pub fn one(poses: Vec<[f64; 3]>) -> Result<Self, OverlapError> {
         let offsets = vec![0, poses.len()];
         Packings::ragged(poses, offsets)
@@ -31,7 +30,7 @@ impl Packings {
     /// Packings of `each` poses, one after the other.
     ///
     /// # Errors
-    /// Where a number isn't finite, or `each` is 0 or doesn't divide the number of poses.
+    /// If a number isn't finite, or `each` is 0 or doesn't divide the number of poses.
     pub fn ensembles(poses: Vec<[f64; 3]>, each: usize) -> Result<Self, OverlapError> {
         if each == 0 || !poses.len().is_multiple_of(each) {
             return Err(OverlapError::Uneven { poses: poses.len(), each });
@@ -43,7 +42,8 @@ impl Packings {
     /// Packings of different sizes: packing i has the poses `offsets[i]..offsets[i + 1]`.
     ///
     /// # Errors
-    /// Where a number isn't finite, or the offsets don't ascend (equal ones are fine) from 0 to the number of poses.
+    /// If a number isn't finite, or the offsets don't ascend (equal ones are fine) from 0 to the
+    /// number of poses.
     pub fn ragged(poses: Vec<[f64; 3]>, offsets: Vec<usize>) -> Result<Self, OverlapError> {
         let wrong = |index: usize, wanted: String| OverlapError::Offsets { index, found: offsets[index], wanted };
         match offsets.first() {
@@ -74,10 +74,10 @@ impl Packings {
         }
     }
 
-    /// The same poses of several shapes: for each pose the index of its shape.
+    /// Returns the same poses with the index of each pose's shape.
     ///
     /// # Errors
-    /// Where there aren't as many indices as poses.
+    /// If the number of indices isn't the number of poses.
     pub fn with_shapes(self, shapes: Vec<u32>) -> Result<Self, OverlapError> {
         if shapes.len() != self.poses.len() {
             return Err(OverlapError::ShapeCount { shapes: shapes.len(), poses: self.poses.len() });
@@ -90,7 +90,7 @@ impl Packings {
         self.offsets.len() - 1
     }
 
-    /// Whether there are no packings.
+    /// Returns whether there are no packings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -100,12 +100,13 @@ impl Packings {
         &self.poses
     }
 
-    /// One more than packings: those of packing i are `poses()[offsets[i]..offsets[i + 1]]`.
+    /// Start of each packing's poses, and the end of the last: packing i is
+    /// `poses()[offsets[i]..offsets[i + 1]]`.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// For each pose the index of its shape; none where all are 0.
+    /// The index of each pose's shape; `None` if all are 0.
     pub fn shapes(&self) -> Option<&[u32]> {
         self.shapes.as_deref()
     }
@@ -113,15 +114,15 @@ impl Packings {
     /// The poses of one packing.
     ///
     /// # Panics
-    /// Where there is no such packing.
+    /// If there is no such packing.
     pub fn get(&self, packing: usize) -> &[[f64; 3]] {
         &self.poses[self.range(packing)]
     }
 
-    /// Where the poses of one packing are in [`poses`](Packings::poses).
+    /// The range of a packing's poses in [`poses`](Packings::poses).
     ///
     /// # Panics
-    /// Where there is no such packing.
+    /// If there is no such packing.
     pub fn range(&self, packing: usize) -> Range<usize> {
         self.offsets[packing]..self.offsets[packing + 1]
     }
@@ -137,14 +138,15 @@ impl Packings {
         (packing, pose - self.offsets[packing])
     }
 
-    /// How many poses each packing has, where all have as many.
+    /// Number of poses per packing, if it is the same for all packings.
     pub fn each(&self) -> Option<usize> {
         let mut sizes = self.offsets.windows(2).map(|pair| pair[1] - pair[0]);
         let first = sizes.next()?;
         sizes.all(|size| size == first).then_some(first)
     }
 
-    /// The corners of the smallest box, parallel to the axes, around a packing of these shapes. None if it is empty.
+    /// The corners of the smallest box, parallel to the axes, around a packing of these shapes.
+    /// None if it is empty.
     ///
     /// # Panics
     /// If there is no such packing, or a pose has a shape that doesn't exist.
@@ -162,10 +164,10 @@ impl Packings {
         self.bounds(packing, shapes).map_or(0.0, |[low, high]| (high[0] - low[0]).max(high[1] - low[1]))
     }
 
-    /// Checks that no pose is too far out to be evaluated in `T`.
+    /// Checks that all positions are small enough to be evaluated in `T`.
     ///
     /// # Errors
-    /// [`OverlapError::TooFar`] where one is; the first is named.
+    /// [`OverlapError::TooFar`] with the first such pose.
     pub fn check_positions<T: OverlapReal>(&self) -> Result<(), OverlapError> {
         let most = T::MAX_POSITION;
         let far = |pose: &[f64; 3]| pose[0].abs() > most || pose[1].abs() > most;
@@ -176,10 +178,10 @@ impl Packings {
         Err(OverlapError::TooFar { packing, pose, field, value, type_name: T::NAME, most })
     }
 
-    /// Checks that no pose is of a shape beyond the first `count`.
+    /// Checks that all indices of shapes are below `count`.
     ///
     /// # Errors
-    /// Where one is; the first is named.
+    /// [`OverlapError::UnknownShape`] with the first pose of another shape.
     pub fn check_shapes(&self, count: usize) -> Result<(), OverlapError> {
         let first = match &self.shapes {
             None if count == 0 && !self.poses.is_empty() => Some(0),

@@ -1,4 +1,4 @@
-//! Random packings. A seed gives the same ones everywhere.
+//! Random packings. The same seed gives the same packings on every machine.
 
 use std::f64::consts::PI;
 
@@ -36,7 +36,7 @@ impl Random {
         ((self.unit() * n as f64) as usize).min(n - 1)
     }
 
-    /// As often below 0 as above, mostly within 1: a sum of uniform numbers, of variance 1.
+    /// An approximately normal number of mean 0 and variance 1: a sum of uniform numbers.
     pub fn bell(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
@@ -46,7 +46,7 @@ impl Random {
 /// angle from -π to π. Each packing has a random stream of its own, and so doesn't depend on how many there are.
 ///
 /// # Panics
-/// Where the side isn't finite.
+/// If the side isn't finite.
 pub fn uniform(packings: usize, each: usize, side: f64, seed: u64) -> Packings {
     assert!(side.is_finite(), "the side is {side}, but it must be a finite number");
     let mut poses = Vec::with_capacity(packings * each);

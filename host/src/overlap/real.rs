@@ -29,11 +29,11 @@ pub trait OverlapReal:
     + tree::leaves::Instance
     + tree::parents::Instance
 {
-    /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any
-    /// more.
+    /// Largest magnitude of a position. Squares of larger ones would overflow or be meaningless.
     const MAX_POSITION: f64;
-    /// What a [nudge](gpu_kernels::overlap::clip::nudged) has across every side of its shape, as a part of the largest
-    /// shape's extent: far more than rounding does to where a side is.
+    /// Component of a [nudge](gpu_kernels::overlap::clip::nudged) across every side of its shape,
+    /// relative to the largest shape's extent. It is far larger than the rounding of a side's
+    /// position.
     const NUDGE: f64;
 }
 

@@ -10,8 +10,7 @@ const TOGETHER: usize = 16;
 
 impl<T: PcfReal> PcfSet<T> {
     /// Combines this set's function i with `other`'s function j, for each pair (i, j), by applying
-    /// `value` to their values at every time. Breakpoints at which the result doesn't change are
-    /// left out.
+    /// `value` to their values at every time. The result has breakpoints only where it changes.
     ///
     /// # Errors
     /// If such a value is not finite, or above [`PcfReal::MAX_VALUE`]. Functions are named by the

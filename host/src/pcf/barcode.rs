@@ -39,7 +39,7 @@ pub struct Bar {
     pub death: f64,
 }
 
-/// Direction in which a filtration of a space grows.
+/// Direction of growth of a filtration of a space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filtration {
     /// With the time t: by all that is at most t. Bars are [birth, death), and one without end has the death infinity.

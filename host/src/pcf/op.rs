@@ -72,7 +72,7 @@ impl<T: PcfReal> PcfOp<'_, T> {
         self.cols.unwrap_or(self.rows)
     }
 
-    /// Least number of sums over pieces for which there has to be room.
+    /// Least number of sums over pieces that memory must hold.
     fn least_partials(&self) -> usize {
         self.cuts.as_ref().map_or(0, |cuts| cuts.pieces() * LEAST_PARTIALS)
     }

@@ -5,11 +5,12 @@ use rayon::prelude::*;
 use super::{Pcf, PcfError, PcfReal, PcfSet, Point};
 
 impl<T: PcfReal> PcfSet<T> {
-    /// The pointwise mean of all functions, without breakpoints at which it doesn't change.
+    /// The pointwise mean of all functions. It has breakpoints only where it changes.
     ///
-    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the
-    /// functions' values at its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time
-    /// at which all are zero gives exactly 0. Takes O(N log N) time for N breakpoints in all.
+    /// Values are summed in `f64` by a tree over the functions. Each value of the mean thus depends
+    /// only on the functions' values at its time, and is off by at most log2(n) + 1 roundings of
+    /// their mean magnitude. If all functions are zero at a time, so is the mean, exactly. Takes
+    /// O(N log N) time for N breakpoints in all.
     ///
     /// # Errors
     /// If there are no functions.
@@ -18,13 +19,14 @@ impl<T: PcfReal> PcfSet<T> {
         self.summary(0.0, |v| v, |a, b| a + b, |sum| sum / count).ok_or(PcfError::NoFunctions { what: "mean" })
     }
 
-    /// The pointwise standard deviation of all functions: the root of the mean of their squared distances from the
-    /// mean, without breakpoints at which it doesn't change.
+    /// The pointwise standard deviation of all functions: the root of the mean of their squared
+    /// distances from the mean. It has breakpoints only where it changes.
     ///
-    /// As with [`mean`](Self::mean), each value depends on the functions' values at its time alone. The deviations of
-    /// halves are put together in the way of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a
-    /// Pairwise Algorithm for Computing Sample Variances*, 1979), which loses nothing if the mean is large; a time
-    /// at which all functions are the same gives exactly 0.
+    /// As with [`mean`](Self::mean), each value depends on the functions' values at its time alone.
+    /// The deviations of halves are put together in the way of T. F. Chan, G. H. Golub and R. J.
+    /// LeVeque (*Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*, 1979),
+    /// which loses nothing if the mean is large. If all functions are equal at a time, the
+    /// deviation is exactly 0.
     ///
     /// # Errors
     /// If there are no functions.
@@ -35,8 +37,8 @@ impl<T: PcfReal> PcfSet<T> {
             .ok_or(PcfError::NoFunctions { what: "standard deviation" })
     }
 
-    /// The function that at every time has the `value` of all functions' values then, each of which is a `leaf`, and
-    /// which are joined pairwise. `None` for an empty set.
+    /// The function whose value at every time is `value` of all functions' values then: they become
+    /// leaves by `leaf`, and are joined pairwise. `None` for an empty set.
     fn summary<N: Copy>(
         &self,
         empty: N,
@@ -76,8 +78,8 @@ impl<T: PcfReal> PcfSet<T> {
     }
 }
 
-/// Things, and what they come to when neighbours are joined; one can be changed in O(log n). A complete binary tree
-/// whose nodes hold what their children come to.
+/// Leaves, and the result of joining neighbours; one leaf can be changed in O(log n). A complete
+/// binary tree whose nodes hold the joined children.
 struct Tree<N, J> {
     /// Node 1 is the root, nodes 2 i and 2 i + 1 are below node i, the leaves are the last half.
     nodes: Vec<N>,

@@ -18,11 +18,11 @@ use warpsmith::{
 
 use super::{Global, count, draw::Target, failure::Failure, format, output::Files, progress::Progress, size, terminal};
 
-/// About what a pose takes in a pair of lists.
+/// Approximate memory per pose in a pair of lists, in bytes.
 const LIST_BYTES: f64 = 400.0;
 /// The library refuses more streams.
 const MOST_STREAMS: usize = 1024;
-/// Steps of a study last so long that progress is shown.
+/// Weight of a step of the study in the progress bar. It is large enough for the bar to show.
 const STEP: usize = 10_000_000;
 
 /// Options of `concurrency`.
@@ -43,16 +43,17 @@ pub struct Arguments {
     /// Numbers of streams: 1,2,4 or 1..32, which doubles [default: 1..32]
     #[arg(long, value_name = "LIST", value_parser = parse_list, allow_hyphen_values = true)]
     streams: Option<List>,
-    /// Numbers of threads, each with a pose to compare with all: 4,8,16 or 4..256, which doubles [default: 4..256]
+    /// Numbers of threads, each with a pose to compare with all: 4,8,16 or 4..256, which doubles
+    /// [default: 4..256]
     #[arg(long, value_name = "LIST", value_parser = parse_list, allow_hyphen_values = true)]
     batch: Option<List>,
-    /// Poses that each is compared with
+    /// Number of poses that each is compared with
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     poses: usize,
-    /// Launches on each stream [default: 20 on CUDA, 1 on the CPU]
+    /// Number of launches on each stream [default: 20 on CUDA, 1 on the CPU]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_ITERATIONS), allow_negative_numbers = true)]
     iterations: Option<usize>,
-    /// Measurements of each time, of which the median is shown [default: 7 on CUDA, 3 on the CPU]
+    /// Number of measurements of each time; the median is shown [default: 7 on CUDA, 3 on the CPU]
     #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
     runs: Option<usize>,
     /// Seed of the poses; the notebook's is 123
@@ -66,7 +67,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Numbers as they were given.
+/// Numbers from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct List(Vec<usize>);
 
@@ -104,7 +105,7 @@ struct StudyReport<'a> {
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let device = global.open()?;
     let options = arguments.options(&device);
-    // The lists of each stream, and of the largest batch; on the CPU they are all in the host's memory.
+    // The lists of all streams and of the largest batch. On the CPU they are in the host's memory.
     let streams = options.streams.iter().copied().max().unwrap_or(0).min(MOST_STREAMS) + 3;
     if device.backend() == Backend::Cpu {
         size::check_memory(format::counted(streams, "list", "lists"), LIST_BYTES * (streams * options.poses) as f64)?;
@@ -134,7 +135,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Makes the directory, and sure of all files in it.
+/// Makes the directory, and checks that all plots can be written.
 fn prepare(directory: &Path) -> Result<Vec<(plots::Plot, Target)>, Failure> {
     if !directory.is_dir() {
         fs::create_dir(directory).map_err(|error| FileError::unwritten(directory, error))?;

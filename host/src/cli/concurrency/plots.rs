@@ -19,10 +19,10 @@ pub enum Plot {
 }
 
 impl Plot {
-    /// All of them.
+    /// All plots.
     pub const ALL: [Self; 6] = [Self::Streams, Self::Batch, Self::FixedWork, Self::Reductions, Self::Placements, Self::Phases];
 
-    /// Its file's name, without an extension.
+    /// Returns the file's name without an extension.
     pub fn name(self) -> &'static str {
         match self {
             Self::Streams => "streams",
@@ -34,7 +34,7 @@ impl Plot {
         }
     }
 
-    /// The picture.
+    /// Returns the chart of a study's figures.
     pub fn chart(self, study: &Study) -> Chart {
         let (title, y, logarithmic, lines) = match self {
             Self::Streams => ("Kernels per second by streams", "kernels per second", true, streams(study)),
@@ -98,7 +98,7 @@ fn fixed(study: &Study) -> Vec<Line> {
     lines
 }
 
-/// `spreads[index]` of each row, as a multiple of the median of `spreads[one]`.
+/// Returns `spreads[index]` of each row as a multiple of the median of `spreads[one]`.
 fn multiples(study: &Study, name: &str, spreads: fn(&BatchRow) -> &[Spread], index: usize, one: usize) -> Line {
     let points = study.batch.iter().filter_map(|row| {
         let (spread, one) = (spreads(row).get(index)?, spreads(row).get(one)?.median);

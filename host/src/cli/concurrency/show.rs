@@ -57,19 +57,19 @@ fn say(text: impl Display) -> Result<(), Failure> {
     terminal::print(terminal::paragraph(&text.to_string()))
 }
 
-/// The spread of the median, in percent of it.
+/// Formats half the range of the runs, in percent of the median.
 fn spread(spread: Spread) -> String {
     let share = 50.0 * (spread.max - spread.min) / spread.median;
     if share < 9.95 { format!("± {share:.1} %") } else { format!("± {share:.0} %") }
 }
 
-/// The worst of several.
+/// Formats the largest of several spreads.
 fn worst(spreads: &[Spread]) -> String {
     let share = |spread: &&Spread| (spread.max - spread.min) / spread.median;
     spreads.iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or_else(String::new, |worst| self::spread(*worst))
 }
 
-/// A number per second, with all digits before the point.
+/// Formats a rate with all digits before the point.
 fn rate(value: f64) -> String {
     if value < 100.0 { format::digits(value) } else { format::grouped(value.round() as usize) }
 }

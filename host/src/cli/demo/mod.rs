@@ -12,7 +12,7 @@ use warpsmith::device::{self, Backend, Device, Stream};
 
 use super::{Global, failure::Failure, format, progress::Progress, terminal};
 
-/// Demonstrates one system.
+/// Runs one system and returns its rows of the table.
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
 /// The systems, in the table's order.
@@ -24,7 +24,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("rules", rules::section),
 ];
 
-/// What all sections run on.
+/// The device, stream and progress display of all sections.
 struct Setting {
     device: Device,
     stream: Stream,
@@ -35,7 +35,8 @@ struct Setting {
 const RUNS: u32 = 5;
 
 impl Setting {
-    /// The shortest of the times in ms that the runs return: on a GPU of [`RUNS`] after a warm-up, on the CPU of two.
+    /// The shortest of the times in ms that the runs return: on a GPU of [`RUNS`] after a warm-up,
+    /// on the CPU of two.
     fn best(&self, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
         let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
         let mut best = run()?;
@@ -48,11 +49,11 @@ impl Setting {
 
 /// A row of the table: one computation of a system.
 struct Row {
-    /// What was computed.
+    /// Name of the computation.
     what: String,
     /// Size of the input.
     size: String,
-    /// Number of units of work, and what they are called.
+    /// Number of units of work, and their name.
     work: (usize, &'static str),
     /// Time in ms.
     ms: f64,
@@ -60,26 +61,26 @@ struct Row {
     checked: Checked,
 }
 
-/// Runs on the host, and returns the time in ms, too.
+/// Runs a computation and returns its time in ms with the result.
 fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
     let start = Instant::now();
     run().map(|result| (result, 1e3 * start.elapsed().as_secs_f64()))
 }
 
 enum Checked {
-    /// Others are checked against it.
+    /// The result that others are compared with.
     Reference,
-    /// It came out as the reference.
+    /// Equal to the reference.
     Right,
-    /// As the reference, to rounding.
+    /// Equal to the reference up to rounding.
     Near,
-    /// As near to the reference as this says.
+    /// As close to the reference as the text says.
     Within(&'static str),
-    /// It did not.
+    /// Different from the reference, as the sentence says.
     Wrong(String),
 }
 
-/// Whether each of the things was found as expected.
+/// Compares the results for `thing`s one by one with those of a sequential walk.
 fn compare<T: PartialEq + std::fmt::Display>(thing: &str, found: &[T], expected: &[T]) -> Checked {
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
         None => Checked::Right,
@@ -131,7 +132,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))
 }
 
-/// Where it runs, and why not on a GPU.
+/// Says which device runs the demonstration, and why it isn't a GPU.
 fn place(global: &Global, device: &Device) -> String {
     let info = device.info();
     if device.backend() == Backend::Cuda {

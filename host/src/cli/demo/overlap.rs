@@ -9,7 +9,7 @@ use warpsmith::{
 use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Trees of each packing.
+/// Number of trees in each packing.
 const TREES: usize = 120;
 /// Number of packings, spread over all, that are computed on the host, too.
 const SAMPLE: usize = 16;
@@ -18,7 +18,7 @@ const STEP: f64 = 1e-6;
 /// Tolerance for such differences: about the step times a second derivative.
 const DIFFERENCE: f64 = 1e-4;
 
-/// Overlaps in many random packings of trees at once.
+/// Computes overlaps in many random packings of trees at once.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let Setting { device, progress, .. } = setting;
     let on_gpu = device.backend() == Backend::Cuda;
@@ -50,26 +50,27 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The sum of all pairs' areas, on the host.
+/// Adds up the areas of all pairs on the host.
 fn total(tree: &Shape, poses: &[[f64; 3]]) -> f64 {
     let placed: Vec<Vec<_>> = poses.iter().map(|&pose| tree.posed_pieces(pose).collect()).collect();
     let all = (0..poses.len()).flat_map(|first| (first + 1..poses.len()).map(move |second| (first, second)));
     all.filter(|&(first, second)| near(poses[first], poses[second])).map(|(i, j)| common(&placed[i], &placed[j])).sum()
 }
 
-/// The area that one pose has in common with the others.
+/// Adds up the areas that one pose has in common with the others.
 fn total_of(tree: &Shape, poses: &[[f64; 3]], index: usize, pose: [f64; 3]) -> f64 {
     let pieces: Vec<_> = tree.posed_pieces(pose).collect();
     let others = poses.iter().enumerate().filter(|&(other, &at)| other != index && near(pose, at));
     others.map(|(_, &other)| common(&pieces, &tree.posed_pieces(other).collect::<Vec<_>>())).sum()
 }
 
-/// Whether trees in these poses may overlap: no vertex is farther than 1 from the frame's origin.
+/// Returns true if trees in these poses may overlap: no vertex is farther than 1 from a tree's
+/// origin.
 fn near(first: [f64; 3], second: [f64; 3]) -> bool {
     (first[0] - second[0]).hypot(first[1] - second[1]) < 2.0
 }
 
-/// The area that two trees have in common.
+/// Returns the area that two trees have in common.
 fn common(first: &[Vec<[f64; 2]>], second: &[Vec<[f64; 2]>]) -> f64 {
     let rings = first.iter().flat_map(|first| second.iter().map(move |second| convex_intersection(first, second)));
     let area = |ring: &[[f64; 2]]| {
@@ -80,7 +81,7 @@ fn common(first: &[Vec<[f64; 2]>], second: &[Vec<[f64; 2]>]) -> f64 {
     rings.map(|ring| area(&ring)).sum()
 }
 
-/// Compares totals, and derivatives with differences on the host.
+/// Compares totals with the host's, and derivatives with finite differences of the host's.
 fn check(tree: &Shape, packings: &Packings, found: &Evaluation<f64>, sample: &[usize], expected: &[f64]) -> Checked {
     for (&packing, &expected) in sample.iter().zip(expected) {
         let found = found.totals[packing];

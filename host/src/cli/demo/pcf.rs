@@ -10,12 +10,12 @@ use warpsmith::{
 use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Breakpoints of each function.
+/// Number of breakpoints of each function.
 const POINTS: usize = 100;
-/// How many pairs are computed on the host, too, spread over all.
+/// Maximum number of pairs that are computed on the host, too, spread over all.
 const SAMPLE: usize = 100_000;
 
-/// Distances and inner products of all pairs of random functions.
+/// Computes distances and inner products of all pairs of random functions.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let Setting { device, progress, .. } = setting;
     let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
@@ -31,7 +31,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         checked,
     };
 
-    // What each pair is checked against is computed in double precision from the same functions.
+    // The reference is computed in double precision from the same functions.
     let exact: PcfSet<f64> = set.cast()?;
     let pairs: Vec<_> = sample(n).collect();
     let distance = |&(i, j): &(usize, usize)| lp_distance(exact.get(i), exact.get(j), 1.0);
@@ -61,14 +61,14 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Pairs i < j of n functions: all of them, or each so-many'th in the condensed matrix.
+/// Returns pairs i < j of n functions, in equal steps through the condensed matrix.
 fn sample(n: usize) -> impl Iterator<Item = (usize, usize)> {
     let stride = (n * (n - 1) / 2).div_ceil(SAMPLE).max(1);
     (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j))).step_by(stride)
 }
 
-/// Whether all are as expected to within the rounding of single precision: (2 m + 2) u of m breakpoints per function,
-/// since all values are positive.
+/// Compares entries with the reference, within the rounding error of single precision. It is (2 m +
+/// 2) u for functions with m breakpoints because all values are positive.
 fn compare(found: impl Iterator<Item = ((usize, usize), f32)>, expected: &[f64]) -> Checked {
     let bound = (2 * POINTS + 2) as f64 * f64::from(f32::EPSILON) / 2.0;
     for (((i, j), found), expected) in found.zip(expected) {

@@ -17,19 +17,20 @@ use warpsmith::{
 use super::{Checked, Row, Setting, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Ranks of the simulated machine.
+/// Number of ranks of the simulated machine.
 const RANKS: usize = 4;
-/// Ranks on the device.
+/// Number of ranks on the device.
 const THREADS: usize = 2;
 const STREAMS: usize = 2;
-/// Schedules that the search measures.
+/// Number of schedules that the search measures.
 const ITERATIONS: usize = 200;
-/// Schedules that are run on the device, spread over all.
+/// Number of schedules, spread over all, that run on the device.
 const RUN: usize = 8;
-/// Multiplied with on the device.
+/// Matrix of the multiplications.
 const MATRIX: Band = Band::new(20_000, 200_000, 1);
 
-/// All schedules of a distributed multiplication on a simulated machine, a search for the fastest, and some for real.
+/// Simulates all schedules of a distributed multiplication, searches for the fastest, and runs some
+/// on the device.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let dag = spmv::dag();
     let schedules: Vec<Schedule> = Schedules::new(&dag, STREAMS)?.collect();

@@ -11,10 +11,11 @@ use warpsmith::{
 use super::{Checked, Row, Setting, compare, timed};
 use crate::cli::{failure::Failure, format};
 
-/// Pairs of vertices to find the lowest common ancestor of.
+/// Number of pairs of vertices whose lowest common ancestors are found.
 const PAIRS: usize = 1_000_000;
 
-/// Roots a tree that is given by its edges, adds up weights over its subtrees, and finds common ancestors.
+/// Roots a tree given by its edges, adds up weights over its subtrees, and finds lowest common
+/// ancestors.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let Setting { device, stream, progress } = setting;
     let n: usize = if device.backend() == Backend::Cuda { 10_000_000 } else { 500_000 };
@@ -24,7 +25,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         Row { what: what.to_owned(), size, work: (count, things), ms, checked }
     };
 
-    // Each vertex hangs on any earlier one. Labels are random, and so is the order of the edges.
+    // The parent of each vertex is some earlier one. Labels and the order of the edges are random.
     let (labels, order) = (Permutation::new(n as u64, 0), Permutation::new(n as u64 - 1, 1));
     let label = |v: usize| labels.apply(v as u64) as i32;
     let earlier = |v: usize| Permutation::new(v as u64, 2).apply(v as u64 / 2) as usize;

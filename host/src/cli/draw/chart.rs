@@ -1,4 +1,4 @@
-//! A chart of lines over a logarithmic axis, in PNG or SVG.
+//! A line chart over a logarithmic x axis.
 
 use std::error::Error;
 
@@ -14,10 +14,10 @@ use super::{Drawing, FONT, Image};
 use crate::cli::format;
 
 const SIZE: (u32, u32) = (1080, 520);
-/// Room for the lines' names, to the right.
+/// Width of the legend on the right, in pixels.
 const NAMES: u32 = 280;
 
-/// Of lines in their order; the notebook's are grey.
+/// Colours of the lines in their order. Lines of somebody else's figures are grey.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(31, 119, 180),
     RGBColor(214, 39, 40),
@@ -33,19 +33,19 @@ const GREY: RGBColor = RGBColor(120, 120, 120);
 #[derive(Clone, Debug)]
 pub struct Line {
     pub name: String,
-    /// x, y, and from where to where y varies.
+    /// x, y, and the smallest and largest y of all runs.
     pub points: Vec<(f64, f64, f64, f64)>,
-    /// Whether it is somebody else's, drawn grey and dashed.
+    /// True for somebody else's figures, which are drawn grey and dashed.
     pub theirs: bool,
 }
 
-/// What is drawn.
+/// Content of a chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
     pub title: String,
     pub x: String,
     pub y: String,
-    /// Whether y is logarithmic, too. Else it is a ratio.
+    /// True for a logarithmic y axis; otherwise y is a ratio.
     pub logarithmic: bool,
     pub lines: Vec<Line>,
 }
@@ -70,7 +70,7 @@ impl Drawing for Chart {
         if self.logarithmic {
             self.draw_over(root, (low / 1.5..high * 1.5).log_scale())
         } else {
-            // Ratios near 1, which are not to look farther apart than they are.
+            // Ratios near 1 shouldn't look farther apart than they are.
             let (low, high) = (low.min(0.98), high.max(1.02));
             let margin = 0.1 * (high - low);
             self.draw_over(root, low - margin..high + margin)
@@ -130,7 +130,7 @@ impl Chart {
     }
 }
 
-/// A value at an axis: `0.01`, `500`, `20k`.
+/// Formats a value for an axis: `0.01`, `500`, `20k`.
 fn label(value: f64) -> String {
     let short = |value: f64, unit: &str| format::trimmed(value, 3) + unit;
     match value.abs() {

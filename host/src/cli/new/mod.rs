@@ -35,7 +35,7 @@ pub struct Arguments {
     rev: Option<String>,
 }
 
-/// The files, and what they are made of.
+/// Files of a project with their templates.
 const FILES: &[(&str, &str)] = &[
     (".cargo/config.toml", include_str!("template/config.toml")),
     (".cargo/cuda/lib64/.gitkeep", ""),
@@ -52,7 +52,8 @@ const FILES: &[(&str, &str)] = &[
     ("tests/kernels.rs", include_str!("template/kernels_test.rs")),
 ];
 
-/// Names that would be taken for something else: Rust's own, and those of the packages that the project needs.
+/// Names that a project can't have: keywords, Rust's own crates, and the packages that the project
+/// needs.
 const TAKEN: &str = "\
     abstract alloc as async await become box break const continue core crate cuda_builder \
     cuda_std do dyn else enum extern false final fn for gen if impl in let loop macro match mod \
@@ -84,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The package's name: the folder's.
+/// Returns the package's name, which is the folder's.
 fn name(folder: &Path) -> Result<&str, Failure> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let refused = |reason: &str| Err(Failure::error(format_args!("{} can't be a package's name: {reason}", folder.display())));
@@ -98,7 +99,7 @@ fn name(folder: &Path) -> Result<&str, Failure> {
     Ok(name)
 }
 
-/// Where warpsmith's crates come from.
+/// The source of warpsmith's crates.
 enum Source<'a> {
     /// A checkout's absolute path.
     Path(String),
@@ -131,7 +132,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What stands in a manifest for one of warpsmith's packages.
+    /// Returns the manifest's entry for one of warpsmith's packages.
     fn dependency(&self, package: &str, folder: &str) -> String {
         let place = match self {
             Source::Path(path) => format!("path = {:?}", format!("{path}/crates/{folder}")),
@@ -149,7 +150,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Writes all files, or none.
+/// Writes all files, or none if one fails.
 fn write(folder: &Path, fill: impl Fn(&str) -> String) -> io::Result<()> {
     if folder.symlink_metadata().is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already"));

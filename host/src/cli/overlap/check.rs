@@ -83,7 +83,7 @@ impl Checked {
         if !touching.is_empty() {
             let pairs = format::counted(touching.len(), "pair of trees touches", "pairs of trees touch");
             terminal::print(terminal::paragraph(&format!(
-                "{pairs} to within rounding: whether they overlap is for the contest's own rounding to say."
+                "{pairs} to within rounding: the contest's own rounding decides whether they overlap."
             )))?;
         }
         terminal::print(terminal::paragraph(&match self.broken() {

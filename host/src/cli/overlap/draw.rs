@@ -21,7 +21,8 @@ const BELOW: u32 = 56;
 /// Margin within the drawing, in units of the longer side.
 const MARGIN: f64 = 0.03;
 
-/// Vertices lie on whole pixels of a finer picture. For PNG it is averaged, so that edges are smooth.
+/// Vertices lie on whole pixels of a finer picture. For PNG it is averaged, so that edges are
+/// smooth.
 const FINER_PNG: u32 = 4;
 const FINER_SVG: u32 = 64;
 
@@ -66,7 +67,8 @@ impl Picture<'_> {
         ranges.map(|[low, high]| [low - margin, high + margin])
     }
 
-    /// The drawing's width and height in pixels. Both directions have the same number of pixels per unit.
+    /// The drawing's width and height in pixels. Both directions have the same number of pixels per
+    /// unit.
     fn plot_size(&self) -> [u32; 2] {
         let extents = self.ranges().map(|[low, high]| high - low);
         let scale = SIDE / extents[0].max(extents[1]);

@@ -1,4 +1,5 @@
-//! Evaluations of overlaps: `total`, `pairs` and `gradient` read, evaluate and report in the same way.
+//! Evaluations of overlaps: `total`, `pairs` and `gradient` read, evaluate and report in the same
+//! way.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -134,7 +135,8 @@ pub fn evaluated<T: OverlapReal, C: Evaluating, R>(
     Ok(Evaluated { loaded, target, header, result })
 }
 
-/// Evaluates areas: against the other packings if there are any, otherwise within a square if there is one.
+/// Evaluates areas: against the other packings if there are any, otherwise within a square if there
+/// is one.
 pub fn areas<T: OverlapReal>(
     overlap: &mut Overlap<T>,
     loaded: &Loaded,

@@ -37,7 +37,8 @@ pub struct ResultFile {
 }
 
 impl ResultFile {
-    /// Checks, before anything is computed, that the file can be written in one of these formats and isn't an input.
+    /// Checks, before anything is computed, that the file can be written in one of these formats
+    /// and isn't an input.
     pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[Format]) -> Result<Self, Failure> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let Some(&format) = allowed.iter().find(|format| Some(format.extension()) == extension.as_deref()) else {

@@ -29,22 +29,23 @@ use super::{Global, failure::Failure};
         to Kaggle's Santa 2025: .csv with the header id,x,y,deg. Packings are numbered from 0, those of a submission by how many \
         trees they have.\n\n\
         A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...]}, with {\"pieces\": [...]} of convex polygons or a \
-        GeoJSON Polygon; .svg, of which the first closed path is taken, with y upwards and curves as lines; .wkt, or WKT itself.",
+        GeoJSON Polygon; .svg, whose first closed path is read with y upwards and curves as lines; .wkt, or WKT itself.",
     after_help = "Examples:\n  \
-        warpsmith overlap total submission.csv                      the score, and what breaks the contest's rules\n  \
+        warpsmith overlap total submission.csv                      the score, and violations of the contest's rules\n  \
         warpsmith overlap total poses.npy --boundary 4              areas of overlap and outside a square of side 4\n  \
         warpsmith overlap pairs poses.npy --output pairs.csv        the pairs that overlap\n  \
         warpsmith overlap gradient poses.npy --output gradient.npy  derivatives by every pose\n  \
         warpsmith overlap plot poses.npy packing.svg                a picture, overlaps in red\n  \
         warpsmith overlap pack --count 50 --output packed.csv       a small square for 50 trees\n  \
-        warpsmith overlap improve submission.csv --time 10m         smaller squares for all that it has"
+        warpsmith overlap improve submission.csv --time 10m         smaller squares for all its packings"
 )]
-pub struct Arguments {
+pub struct OverlapArgs {
     #[command(subcommand)]
     command: Command,
 }
 
-// `about` is the line in the list of commands. Doc comments would also replace the longer texts of the arguments.
+// `about` is the line in the list of commands. Doc comments would also replace the longer texts of
+// the arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Compute the areas of overlap, and outside a square; score and check a submission")]
@@ -55,7 +56,7 @@ enum Command {
     Gradient(gradient::GradientArgs),
     #[command(about = "Draw a packing, overlaps in red")]
     Plot(plot::PlotArgs),
-    #[command(about = "Pack copies of a shape into as small a square as can be found")]
+    #[command(about = "Pack copies of shapes into as small a container as possible")]
     Pack(pack::PackArgs),
     #[command(about = "Make the packings of a submission smaller")]
     Improve(pack::ImproveArgs),
@@ -64,7 +65,7 @@ enum Command {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &OverlapArgs) -> Result<(), Failure> {
     match &arguments.command {
         Command::Total(arguments) => arguments.run(global),
         Command::Pairs(arguments) => arguments.run(global),

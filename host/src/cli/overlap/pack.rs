@@ -36,23 +36,22 @@ use crate::cli::{
 /// Options of `overlap pack`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Pack copies of a shape, or of several, into as small a container as can be found: a square, a strip of a given width, \
+    long_about = "Pack copies of a shape, or of several, into as small a container as possible: a square, a strip of a given width, \
         a circle or a convex polygon.\n\n\
-        Many packings are squeezed at once on the device, changed a little and squeezed again, for as long as --time or --steps say. \
-        Those of one shape start as containers cut out of its densest lattices, and few copies also at random. \
-        Copies of several shapes start at random, are taken apart one by one in ever smaller containers, and are squeezed then. \
-        The best one is let out until no two copies overlap, and written with the container about the origin: a polygon is moved so that \
-        its centroid is there. Ctrl-C or SIGTERM ends \
-        the search early: what was found until then is settled and written in the same way, with exit code 130 or 143; a second one ends \
-        at once.\n\n\
-        Every few seconds the best packing so far is written to a file beside the output, POSES.partial.csv for POSES.csv, which goes at \
-        the end. Where a search doesn't come to its end, --resume goes on from there, and nothing larger comes of it.\n\n\
+        Many candidates are improved at once on the device: changed a little, squeezed, and changed again, for as long as --time or \
+        --steps say. Copies of one shape start as containers cut out of its densest lattices, and few copies also at random. Copies of \
+        several shapes start at random, and are separated one by one in ever smaller containers before they are squeezed. The container \
+        of the best candidate then grows until no two copies overlap. It is centred at the origin: a polygon by its centroid.\n\n\
+        Ctrl-C or SIGTERM ends the search early. The best candidate is settled and written in the same way, with exit code 130 or 143; a \
+        second signal ends the command at once.\n\n\
+        Every few seconds the best packing so far is written to a file beside the output, POSES.partial.csv for POSES.csv, which is \
+        removed at the end. If a search is killed, --resume goes on from that file, and the result is never larger.\n\n\
         With --counts and --submission, packings of many counts are searched for at once, and written as a submission to Kaggle's \
-        Santa 2025. Where the file is there already, the search goes on from it, and none of its packings becomes larger; it is \
-        written anew, whole, every few seconds.\n\n\
-        With --gpus, each GPU searches with as many packings and other random numbers, and now and then gets the best packings of \
-        another; ranks under mpirun do the same (in builds with the feature mpi), and rank 0 writes.\n\n\
-        With --steps, a seed gives the same packing each time on as many devices of the same kind.",
+        Santa 2025. If the file exists, the search goes on from it, and none of its packings becomes larger. The whole file is \
+        rewritten every few seconds.\n\n\
+        With --gpus, each GPU searches with the same number of candidates and other random numbers, and now and then gets the best \
+        packings of another. Ranks under mpirun do the same (in builds with the feature mpi), and rank 0 writes.\n\n\
+        With --steps, a seed gives the same packing each time on the same number of devices of the same kind.",
     after_help = "Examples:\n  \
         warpsmith overlap pack --count 50 --output poses.csv                                30 s of search\n  \
         warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
@@ -71,17 +70,19 @@ pub struct PackArgs {
     /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
-    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its number of copies
-    /// [default: tree]
+    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its
+    /// number of copies [default: tree]
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
-    /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or in WKT
+    /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or
+    /// in WKT
     #[arg(long, value_name = "CONTAINER", default_value = "square", value_parser = utf8())]
     container: String,
     /// Allowed angles of copies, in degrees: `any`, multiples of 90 or 180, or `none`
     #[arg(long, value_enum, default_value_t = Turns::Any)]
     turns: Turns,
-    /// Go on from the smaller one of the output's packing and the file that a search left beside it, if they exist
+    /// Go on from the smaller one of the output's packing and the file that a search left beside
+    /// it, if they exist
     #[arg(long)]
     resume: bool,
     /// Go on from the packings of this submission, too
@@ -103,10 +104,10 @@ pub struct PackArgs {
 /// Options of `overlap improve`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Make the packings of a submission to Kaggle's Santa 2025 smaller.\n\n\
-        All of them are worked on at once, from what the file has and from new starts. Every few seconds the file is written anew, \
-        whole, with what has become smaller; whatever has not stays as it is, digit by digit. Ctrl-C or SIGTERM ends the search early, \
-        with exit code 130 or 143, and nothing that was found is lost.",
+    long_about = "Make the packings of a submission to Kaggle's Santa 2025 smaller: `overlap pack --submission` on an existing file.\n\n\
+        The search works on all packings at once, from those of the file and from new starts. Every few seconds the whole file is \
+        rewritten with the packings that have become smaller; the others stay as they are, digit by digit. Ctrl-C or SIGTERM ends the \
+        search early, with exit code 130 or 143, and its results are kept.",
     after_help = "Examples:\n  \
         warpsmith overlap improve submission.csv --time 10m\n  \
         warpsmith overlap improve submission.csv --counts 30..60 --time 1h\n  \

@@ -31,7 +31,8 @@ pub struct PairsArgs {
     /// Areas up to this are rounding, and left out [default: 1e-12; 1e-6 with f32]
     #[arg(long, value_name = "AREA", value_parser = parse_area, allow_hyphen_values = true)]
     above: Option<f64>,
-    /// Write the pairs: .csv, .json, or .npy with a row of four float64 for each (six with --lattice)
+    /// Write the pairs: .csv, .json, or .npy with a row of four float64 for each (six with
+    /// --lattice)
     #[arg(long, value_name = "PAIRS.CSV")]
     output: Option<PathBuf>,
 }

@@ -35,7 +35,8 @@ pub struct PlotArgs {
     /// Draw a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
     boundary: Option<f64>,
-    /// Text above the picture [default: number of poses, the square's side, and the area of overlap]
+    /// Text above the picture [default: number of poses, the square's side, and the area of
+    /// overlap]
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line

@@ -1,4 +1,5 @@
-//! Submissions to Kaggle's Santa 2025, packed or made smaller: `overlap pack --submission` and `overlap improve`.
+//! Submissions to Kaggle's Santa 2025, packed or made smaller: `overlap pack --submission` and
+//! `overlap improve`.
 
 use std::path::Path;
 

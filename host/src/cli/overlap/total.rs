@@ -19,14 +19,14 @@ use crate::cli::{Global, failure::Failure, format, terminal};
 #[command(
     long_about = "Compute for each packing the area in which its poses overlap, each pair counted once, and with --boundary the area \
         of all poses outside of a square around the origin.\n\n\
-        Of a submission to Kaggle's Santa 2025 also the score: the sum of side^2 / n over its packings, where side is that of the \
-        smallest square with sides along the axes around the n trees. And it is checked by the contest's rules, with exit code 1 where \
+        A submission to Kaggle's Santa 2025 also gets its score: the sum of side^2 / n over its packings, where side is that of the \
+        smallest square, with sides along the axes, around the n trees. And it is checked by the contest's rules, with exit code 1 if \
         it breaks one: a packing of each size from 1 to 200, |x| and |y| at most 100, and no two trees that overlap.\n\n\
-        The contest rounds all vertices to double precision and allows no overlap then, however small. Pairs count as overlapping that \
-        do so however that rounding comes out: by a depth of more than 1e-14, or 2e-13 far from the origin. Those that are nearer to \
-        touching are counted apart: a gap of 1e-12 keeps them safe.",
+        The contest rounds all vertices to double precision, and then allows no overlap, however small. Pairs count as overlapping if \
+        they do so whatever that rounding is: by a depth of more than 1e-14, or 2e-13 far from the origin. Pairs that are nearer to \
+        touching are counted separately: a gap of 1e-12 keeps them safe.",
     after_help = "Examples:\n  \
-        warpsmith overlap total submission.csv                         the score, and what breaks the rules\n  \
+        warpsmith overlap total submission.csv                         the score, and violations of the rules\n  \
         warpsmith overlap total submission.csv --all                   all pairs that overlap\n  \
         warpsmith overlap total poses.npy --boundary 4 --json          one JSON object\n  \
         warpsmith overlap total poses.npy --output totals.npy          a number for each packing\n  \
@@ -37,10 +37,12 @@ use crate::cli::{Global, failure::Failure, format, terminal};
 pub struct TotalArgs {
     #[command(flatten)]
     options: EvaluateArgs,
-    /// Also compute the area outside a square of this side around the origin, with sides along the axes
+    /// Also compute the area outside a square of this side around the origin, with sides along the
+    /// axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
-    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 if they break one [default: for submissions]
+    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 if they break one
+    /// [default: for submissions]
     #[arg(long, conflicts_with_all = ["lattice", "against"])]
     check: bool,
     /// Don't check a submission

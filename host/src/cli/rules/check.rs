@@ -19,7 +19,7 @@ use crate::cli::{failure::Failure, format, terminal};
         warpsmith rules check mine.json --schedule 'Pack@0;CER-after-Pack;CES-b4-Send;Send'\n  \
         warpsmith rules check mine.json --runs runs.csv      every schedule of a table"
 )]
-pub struct Arguments {
+pub struct CheckArgs {
     #[command(flatten)]
     choice: Choice,
     /// A schedule of it
@@ -49,7 +49,7 @@ struct Object<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
     let dag = arguments.choice.dag()?;
     let mut schedules = 0;
     if let Some(text) = &arguments.schedule {

@@ -16,10 +16,10 @@ use crate::cli::{failure::Failure, format, terminal};
 /// Options of `rules count`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Count the schedules of a program: the orders of its operations, with the streams of the GPU's, and the \
-        synchronisation that these take. Schedules that differ in the names of streams alone count once.\n\n\
-        The number is exact, and known without listing them. Where it has 39 digits or more, or would take long, it is only said to be \
-        more than some power of ten. With --list, each schedule is a line: names with `;` between them, and \
+    long_about = "Count the schedules of a program: orders of its operations, with streams for those of the GPU, and the \
+        synchronisation between them. Schedules that differ only in the names of streams count once.\n\n\
+        The number is exact, and does not take a list. If it has 39 digits or more, or would take long, the output is a lower bound, a \
+        power of ten. With --list, each schedule is a line: names with `;` between them, and \
         `@` and the stream behind those that name one.",
     after_help = "Examples:\n  \
         warpsmith rules count spmv                     on 1 and on 2 streams\n  \
@@ -27,7 +27,7 @@ use crate::cli::{failure::Failure, format, terminal};
         warpsmith rules count spmv --list | head       the first ten schedules on 2 streams\n  \
         warpsmith rules count spmv --json              one JSON object; numbers are text, since they may be long"
 )]
-pub struct Arguments {
+pub struct CountArgs {
     #[command(flatten)]
     choice: Choice,
     /// The most streams that a schedule may use
@@ -82,7 +82,7 @@ impl Count {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
     let dag = arguments.choice.dag()?;
     if arguments.list {
         return list(&dag, arguments.streams);

@@ -29,7 +29,7 @@ use crate::cli::{failure::Failure, output::Files, terminal};
         warpsmith rules emit textbook --program spmv --language dot\n  \
         warpsmith rules emit 'Pack@0;CER-after-Pack;CES-b4-Send;Send' --program mine.json --language dot"
 )]
-pub struct Arguments {
+pub struct EmitArgs {
     /// A schedule, or runs
     #[arg(value_name = "SCHEDULE|RUNS.CSV")]
     schedule: String,
@@ -48,7 +48,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &EmitArgs) -> Result<(), Failure> {
     let named = arguments.program.as_ref().map(Program::dag).transpose()?;
     let (dag, schedule) = find(&arguments.schedule, named)?;
     if let Some(against) = &arguments.against {

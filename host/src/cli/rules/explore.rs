@@ -35,23 +35,23 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[derive(Args, Debug)]
 #[command(
     long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
-        By itself a model of the times chooses which: it learns what orders and shared streams take, and proposes what may be the fastest. \
-        --search mcts is the paper's Monte-Carlo tree search, which goes where times differ most; random and dfs (depth first) are there to \
-        compare with. The search ends early when there are no more.\n\n\
-        A schedule is measured again until the interval of its time is narrow enough: twice at least, and as often as its noise takes. Its \
-        time is the median. The first schedule is the reference. It is measured again after every four other measurements, and in turns \
-        with schedules whose times jump, so that what the machine drifts meanwhile can be divided out. At the end, up to four schedules \
-        that may be the fastest are measured again, in turns with it. RUNS.CSV has the noise of each time, and all times as they were \
-        measured.\n\nWith --exhaustive, all schedules \
-        are measured, --passes times over in random orders, and each has the median of its times, with what the machine drifted \
-        meanwhile taken out.\n\n\
-        Ctrl-C or SIGTERM ends the search: what was measured until then is written in the same way, with exit code 130 or 143; a second \
-        one ends at once. Until the end, each measurement goes to RUNS.CSV.partial at once, and RUNS.CSV stays as it is. Where a search didn't come to \
-        its end, --resume continues it from there as if it had never stopped: program, input, platform, search and seed must be the same. \
-        Without such a file, it continues RUNS.CSV itself. Iterations and passes are counted with those that there are.\n\n\
-        A program of your own is a file of JSON with its operations, and a command, behind `--`, that runs the schedules which it is \
-        told, a line of JSON each, and answers with a time: docs/design-rules.md has an example. A schedule on which it fails \
-        twice is written down as failed, and the search goes on.",
+        By default, a model of the times chooses the schedules. It learns how orders and shared streams affect the time, and proposes \
+        schedules that may be the fastest. --search mcts is the paper's Monte-Carlo tree search, which explores where times differ most. \
+        random and dfs (depth first) are baselines. The search ends early if no schedules are left.\n\n\
+        A schedule is measured until the confidence interval of its time is narrow enough: at least twice, and more often if its times \
+        vary. Its time is the median. The first schedule is the reference, by which the machine's drift is divided out. It is measured \
+        again after every four other measurements, and between those of a schedule whose times jump. At the end, up to four schedules \
+        that may be the fastest are measured again, in turns with the reference. RUNS.CSV contains the noise of each time, and all \
+        measurements.\n\n\
+        With --exhaustive, all schedules are measured, in --passes passes, each in a random order. The time of a schedule is the median \
+        of its passes without the machine's drift.\n\n\
+        Ctrl-C or SIGTERM ends the search and writes what was measured, with exit code 130 or 143; a second signal ends at once. Until \
+        the end, each measurement is added to RUNS.CSV.partial at once, and RUNS.CSV stays as it is. If a search did not come to its \
+        end, --resume continues it as if it had never stopped: program, input, platform, search and seed must be the same. Without \
+        RUNS.CSV.partial, it continues RUNS.CSV. --iterations and --passes include those of before.\n\n\
+        A program of your own takes two things: a file of JSON with its operations, and a command behind `--`. The command reads \
+        schedules, one line of JSON each, runs them, and answers with their times: docs/design-rules.md has an example. A schedule on \
+        which it fails twice is recorded as failed, and the search goes on.",
     after_help = "Examples:\n  \
         warpsmith rules explore spmv --output runs.csv                       200 schedules on 4 ranks\n  \
         warpsmith rules explore spmv --iterations 400 --resume --output runs.csv\n  \
@@ -85,19 +85,18 @@ pub struct ExploreArgs {
     /// With --exhaustive, how often to measure each [default: 1]
     #[arg(long, value_name = "N", requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=1000))]
     passes: Option<u64>,
-    /// With --exhaustive, also write the times of all passes, as they were measured: rows in order, with each schedule
-    /// as often as it was measured. --resume then goes on from these, with more --passes, too
+    /// With --exhaustive, also write every single measurement, one per row, in order. --resume continues from these, also
+    /// with more --passes
     #[arg(long, value_name = "RAW.CSV", requires = "exhaustive")]
     raw: Option<PathBuf>,
     /// Search strategy
     #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
     search: SearchMethod,
-    /// Measure a schedule again until the 95 % interval of its time reaches no farther than so many percent to either
-    /// side [default: 1]
+    /// Half-width of the 95 % confidence interval of a time, in percent, until which a schedule is measured again
+    /// [default: 1]
     #[arg(long, value_name = "PERCENT", conflicts_with = "exhaustive", value_parser = parse_percent)]
     interval: Option<f64>,
-    /// The most measurements to spend on that; with 1, each schedule is measured once, and noise stays unknown
-    /// [default: 6]
+    /// The most measurements of a schedule for that; with 1, each is measured once, and its noise is unknown [default: 6]
     #[arg(long, value_name = "N", conflicts_with = "exhaustive", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     repeats_at_most: Option<u16>,
     /// Seed of all that is random

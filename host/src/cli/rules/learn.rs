@@ -17,24 +17,22 @@ use warpsmith::design_rules::{
 use super::learning::{Learning, Origin};
 use crate::cli::{failure::Failure, format, terminal};
 
-/// Rulesets of a class beside the canonical ones, as in the paper's tables.
+/// Number of rulesets of a class that are shown, as in the paper's tables.
 const SHOWN: usize = 3;
 
 /// Options of `rules learn`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Learn rules from runs: class them by their times, grow a decision tree that tells the classes apart, and read off it \
-        what the fastest ones have in common.\n\n\
-        Classes are the peaks of the density of the times, as far as their noise lets them be told apart; class 1 is the fastest. The \
-        tree gets as many leaves as cross-validation says that the runs carry. What sets class 1 apart is said in a few rules, each \
-        with what it gains (95 % interval). --second measures these gains again by other runs.\n\n\
-        --full has the tree as in the paper, with as many leaves as lower its training error, and all rules of all classes: a schedule that \
-        follows all rules of a set is in the class, and `insufficient rules` says that some runs that follow them are not. --labels paper \
-        has classes as in the paper, too.\n\n\
-        With --against, the runs are part of a space that FULL.CSV has all of. Each schedule of it is given a class by the rules: the class \
-        accuracy is the share of those whose time is in the range of this class. The rules of the whole space are canonical, and those of \
-        the part are shown beside them: + before rules that none of the canonical ones asks for, - before those that are missing, ! before \
-        those that contradict.",
+    long_about = "Learn rules from runs: group them into classes by time, grow a decision tree that tells the classes apart, and derive \
+        what the fastest runs have in common.\n\n\
+        Classes are the peaks of the density of the times; class 1 is the fastest. Cross-validation chooses the size of the tree. A \
+        few rules set class 1 apart, each with its gain and a 95 % interval. --second measures these gains again by other runs.\n\n\
+        --full grows the tree as in the paper, with as many leaves as lower its training error, and prints all rules of all classes. A \
+        schedule that follows all rules of a set is in the class. `insufficient rules` marks sets that runs of other classes follow, \
+        too. --labels paper also takes the paper's classes.\n\n\
+        With --against, FULL.CSV has the whole space, and the runs are part of it. The rules predict the class of each schedule: the class \
+        accuracy is the share whose time is in the range of that class. The rules of the whole space are canonical, and those of the part \
+        are shown beside them: + marks rules that no canonical one asks for, - missing rules, ! contradictory rules.",
     after_help = "Examples:\n  \
         warpsmith rules learn runs.csv\n  \
         warpsmith rules learn runs.csv --second more.csv       do the rules hold in other runs?\n  \
@@ -47,10 +45,10 @@ pub struct LearnArgs {
     /// Runs that `warpsmith rules explore` wrote
     #[arg(value_name = "RUNS.CSV")]
     runs: PathBuf,
-    /// Runs of the whole space, to compare with
+    /// Runs of the whole space, to compare the rules with
     #[arg(long, value_name = "FULL.CSV")]
     against: Option<PathBuf>,
-    /// Independent runs of the same program: whether the rules hold in them
+    /// Independent runs of the same program, to test the rules
     #[arg(long, value_name = "RUNS.CSV")]
     second: Option<PathBuf>,
     #[command(flatten)]
@@ -120,7 +118,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     full.as_ref().map_or(Ok(()), |full| full.print(runs.runs.len()))
 }
 
-/// The advice by second runs, classed in the same way.
+/// Measures the advice by second runs, classified in the same way.
 fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Option<Advice>, Failure> {
     let second = Runs::read(path)?;
     same_program(&arguments.runs, runs, path, &second)?;
@@ -186,7 +184,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
     Ok(())
 }
 
-/// What makes schedules fast.
+/// Prints the advice on the fastest class.
 fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Failure> {
     let Some(advice) = &model.advice else {
         let text = if model.labels.count() == 1 {
@@ -236,7 +234,7 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
     Ok(())
 }
 
-/// A gain with its interval, or a loss.
+/// Formats a gain or a loss, with its interval.
 fn faster(gain: &Gain) -> String {
     let (sign, word) = if gain.share < 0.0 { (-1.0, "slower") } else { (1.0, "faster") };
     let percent = |share: f64| format!("{:.1}", 100.0 * sign * share);
@@ -246,7 +244,7 @@ fn faster(gain: &Gain) -> String {
     format!("{} % {word} ({low} to {high}), {}", percent(gain.share), format::seconds(sign * gain.seconds))
 }
 
-/// A set of rules, one per line.
+/// Prints a set of rules, one per line.
 fn print_set(set: &Ruleset) -> Result<(), Failure> {
     let insufficient = if set.is_sufficient() {
         String::new()

@@ -98,7 +98,7 @@ impl Learning {
     }
 }
 
-/// What runs are of, without the steps in time.
+/// Description of runs, without timelines.
 #[derive(Serialize)]
 pub struct Origin<'a> {
     pub program: &'a str,

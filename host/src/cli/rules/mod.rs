@@ -49,9 +49,9 @@ enum Command {
     #[command(about = "Measure schedules of a program: search for those that matter, or all")]
     Explore(explore::ExploreArgs),
     #[command(about = "Count the schedules of a program, or list them")]
-    Count(count::Arguments),
+    Count(count::CountArgs),
     #[command(about = "Check a program's file, and schedules of it")]
-    Check(check::Arguments),
+    Check(check::CheckArgs),
     #[command(about = "Draw a program as a graph")]
     Draw(draw::DrawArgs),
     #[command(about = "Print what a search would measure next")]
@@ -59,13 +59,13 @@ enum Command {
     #[command(about = "Add the time of a schedule to runs")]
     Add(offline::AddArgs),
     #[command(about = "Write a schedule as code, or say what differs from another")]
-    Emit(emit::Arguments),
+    Emit(emit::EmitArgs),
     #[command(about = "Print the JSON schema of programs, or of what they hear and answer")]
-    Schema(schema::Arguments),
+    Schema(schema::SchemaArgs),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
     Learn(learn::LearnArgs),
     #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
-    Study(study::Arguments),
+    Study(study::StudyArgs),
     #[command(about = "Write a page of HTML about runs and rules")]
     Report(report::ReportArgs),
 }

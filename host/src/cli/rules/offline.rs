@@ -22,13 +22,13 @@ use crate::cli::{failure::Failure, output::Files, terminal};
 pub struct NextArgs {
     #[command(flatten)]
     choice: Choice,
-    /// What was measured; it need not be there yet
+    /// Runs measured so far; the file is created if it doesn't exist
     #[arg(long, value_name = "RUNS.CSV")]
     runs: PathBuf,
-    /// How many schedules to print
+    /// Number of schedules to print
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     count: u64,
-    /// Print each as the line of JSON that a program of your own is asked with
+    /// Print the JSON line of the protocol instead
     #[arg(long)]
     steps: bool,
     #[command(flatten)]
@@ -53,23 +53,23 @@ pub struct AddArgs {
     /// A schedule, as `rules next` prints it
     #[arg(value_name = "SCHEDULE")]
     schedule: String,
-    /// Its time in seconds, or `failed`
+    /// Time of the schedule in seconds, or `failed`
     #[arg(value_name = "SECONDS", value_parser = parse_time, allow_hyphen_values = true)]
     seconds: Time,
-    /// Where it was measured, for a new file
+    /// Description of the platform, for a new file
     #[arg(long, value_name = "TEXT", default_value = "")]
     platform: String,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What is said of a search.
+/// Options of the search.
 #[derive(Args, Debug)]
 struct Settings {
     /// The most streams that a schedule may use [default: 2, or what RUNS.CSV says]
     #[arg(long, value_name = "S")]
     streams: Option<usize>,
-    /// How to choose schedules
+    /// Search strategy
     #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
     search: SearchMethod,
     /// Seed of all that is random

@@ -14,7 +14,7 @@ use crate::cli::{failure::Failure, terminal};
         warpsmith rules schema > dag.schema.json\n  \
         warpsmith rules schema protocol"
 )]
-pub struct Arguments {
+pub struct SchemaArgs {
     /// Files or messages to describe
     #[arg(value_enum, default_value_t = Subject::Program)]
     subject: Subject,
@@ -29,7 +29,7 @@ enum Subject {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &SchemaArgs) -> Result<(), Failure> {
     let text = match arguments.subject {
         Subject::Program => Dag::SCHEMA,
         Subject::Protocol => external::SCHEMA,

@@ -40,7 +40,7 @@ const PAPER: [(usize, f64); 4] = [(50, 0.75), (100, 0.83), (200, 0.96), (400, 0.
         warpsmith rules study full.csv --iterations 25,50,100,200,400,800 --plot accuracy.svg\n  \
         warpsmith rules study full.csv --search mcts --seeds 100 --json"
 )]
-pub struct Arguments {
+pub struct StudyArgs {
     /// Runs of all schedules
     #[arg(value_name = "FULL.CSV")]
     runs: PathBuf,
@@ -85,7 +85,7 @@ struct Object<'a> {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
     let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;

@@ -1,6 +1,6 @@
-//! Values of binary features, packed.
+//! Binary features, packed 64 to a word.
 
-/// A table of bits, stored by columns: a row for each sample, a column for each feature.
+/// A table of bits, stored by column: a row per sample, a column per feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BitColumns {
     rows: usize,
@@ -9,12 +9,12 @@ pub struct BitColumns {
 }
 
 impl BitColumns {
-    /// A table of this many rows and no columns.
+    /// Creates a table with this many rows and no columns.
     pub fn new(rows: usize) -> Self {
         BitColumns { rows, columns: 0, words: Vec::new() }
     }
 
-    /// Appends a column of these bits.
+    /// Appends a column of bits.
     pub fn push(&mut self, bit: impl FnMut(usize) -> bool) {
         self.words.extend(pack(self.rows, bit));
         self.columns += 1;
@@ -26,17 +26,17 @@ impl BitColumns {
         self.columns += 1;
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// One bit.
+    /// Returns one bit.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -45,7 +45,8 @@ impl BitColumns {
         self.column(column)[row / 64] >> (row % 64) & 1 == 1
     }
 
-    /// A column's bits, 64 rows to a word from the lowest bit; those behind the last row are 0.
+    /// Returns the bits of a column, 64 rows per word from the lowest bit. Bits after the last row
+    /// are 0.
     ///
     /// # Panics
     /// If there is no such column.
@@ -56,7 +57,7 @@ impl BitColumns {
     }
 }
 
-/// This many bits, 64 to a word from the lowest.
+/// Packs `len` bits, 64 per word from the lowest bit.
 pub(super) fn pack(len: usize, mut bit: impl FnMut(usize) -> bool) -> Vec<u64> {
     let word = |first: usize| (first..len.min(first + 64)).rev().fold(0, |word, row| word << 1 | u64::from(bit(row)));
     (0..len).step_by(64).map(word).collect()

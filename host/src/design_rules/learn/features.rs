@@ -1,4 +1,6 @@
-//! Features of schedules (the paper's section IV-B), and what their values say.
+//! Features of schedules (the paper's section IV-B), and rules about them.
+//!
+//! In: a table of schedules. Out: a [`FeatureSet`] and the value of each feature for each schedule.
 
 use std::fmt;
 
@@ -8,58 +10,60 @@ use serde::{Serialize, Serializer};
 use super::columns::{BitColumns, count_ones, pack};
 use super::table::{TraversalTable, occurs, precedes, share_stream};
 
-/// A property that a schedule has or has not.
+/// A binary property of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
     /// Both steps occur, and the first before the second.
     Order {
-        /// The step that is earlier.
+        /// The earlier step.
         before: String,
-        /// The step that is later.
+        /// The later step.
         after: String,
     },
     /// Both GPU operations are in one stream.
     SameStream {
-        /// The one whose name is first in the alphabet.
+        /// The operation whose name comes first in the alphabet.
         a: String,
-        /// The other.
+        /// The other operation.
         b: String,
     },
-    /// A choice is settled so.
+    /// A choice is settled by this alternative.
     Chosen {
-        /// What could be done in several ways.
+        /// The operation that can be done in several ways.
         choice: String,
-        /// The way that is taken.
+        /// The alternative taken.
         alternative: String,
     },
 }
 
-/// What a schedule has to do: to have a property, or not to have it. Its text is a sentence as in the paper's Tables VI
-/// to VIII.
+/// A demand that a schedule has a property, or lacks it. Its text is a sentence, as in the paper's
+/// Tables VI to VIII.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rule {
     /// The property.
     pub feature: Feature,
-    /// Whether to have it.
+    /// True if the schedule must have the property.
     pub value: bool,
 }
 
 impl Rule {
-    /// Whether every schedule that heeds this rule heeds the other: they are equal, or this one demands a property and
-    /// the other forbids one that excludes it, such as the opposite order.
+    /// Returns true if every schedule that follows this rule also follows the other. Either they
+    /// are equal, or this rule demands a property that excludes the one that the other forbids,
+    /// such as the opposite order.
     pub fn implies(&self, other: &Rule) -> bool {
         self == other || (self.value && !other.value && self.feature.excludes(&other.feature))
     }
 
-    /// Whether no schedule can heed both rules: one demands what the other forbids, or they demand what excludes each
-    /// other: two steps in opposite orders, or two alternatives of a choice.
+    /// Returns true if no schedule can follow both rules: one demands what the other forbids, or
+    /// they demand properties that exclude each other (two steps in opposite orders, or two
+    /// alternatives of a choice).
     pub fn contradicts(&self, other: &Rule) -> bool {
         (self.feature == other.feature && self.value != other.value)
             || (self.value && other.value && self.feature.excludes(&other.feature))
     }
 
-    /// Whether each traversal of a table heeds the rule, packed as a column of [`BitColumns`].
+    /// Evaluates the rule for each traversal of a table, packed as a column of [`BitColumns`].
     pub(super) fn bits(&self, table: &TraversalTable) -> Vec<u64> {
         let looked_up = LookedUp::of(&self.feature, table);
         pack(table.len(), |row| looked_up.holds(row) == self.value)
@@ -67,7 +71,7 @@ impl Rule {
 }
 
 impl Feature {
-    /// Whether no schedule has both.
+    /// Returns true if no schedule has both properties.
     fn excludes(&self, other: &Feature) -> bool {
         match (self, other) {
             (Feature::Order { before: u, after: v }, Feature::Order { before, after }) => u == after && v == before,
@@ -102,24 +106,26 @@ impl Serialize for Rule {
     }
 }
 
-/// The features that tell some traversals of a program apart.
+/// The features that tell the traversals of a program apart.
 ///
-/// There is one for each alternative of a choice, each ordered pair of steps and each pair of GPU operations, but for
-/// those that are the same for all traversals. Where two steps always occur, "u before v" and "v before u" say the same,
-/// and the first by name is taken; so it is with a choice of two.
+/// It has a feature for each alternative of a choice, each ordered pair of steps and each pair of
+/// GPU operations, unless all traversals agree on it. If two steps always occur, "u before v" and
+/// "v before u" are equivalent, and only the first by name is kept. The same holds for a choice of
+/// two.
 ///
-/// They are in the order in which a tree should prefer them where they tell as much: choices, orders of the program's
-/// own operations, shared streams, orders with one synchronisation step, orders of two; each by the names of their steps.
+/// Features come in the order of preference for splits with equal gains: choices, orders of the
+/// program's own operations, shared streams, orders with one synchronization step, orders of two
+/// such steps. Within each group they are sorted by the names of the steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FeatureSet {
     features: Vec<Feature>,
-    /// For each feature, the one that all traversals have which don't have it, where there is one.
+    /// For each feature, its complement among all traversals, if it has one.
     opposite: Vec<Option<Feature>>,
 }
 
 impl FeatureSet {
-    /// The features that tell these rows of a table apart, and their values: a row for each of the rows, in their
-    /// order.
+    /// Collects the features that tell these rows of a table apart. Also returns their values, with
+    /// a row for each of `rows`, in the same order.
     ///
     /// # Panics
     /// If the table has no such row.
@@ -173,7 +179,7 @@ impl FeatureSet {
         (set, columns)
     }
 
-    /// Takes a feature unless it is the same for all.
+    /// Adds a feature unless all rows agree on it.
     fn push(&mut self, columns: &mut BitColumns, (feature, bits): (Feature, Vec<u64>), opposite: Option<Feature>) {
         let ones = count_ones(&bits);
         if 0 < ones && ones < columns.rows() {
@@ -183,23 +189,24 @@ impl FeatureSet {
         }
     }
 
-    /// The features.
+    /// Returns the features.
     pub fn features(&self) -> &[Feature] {
         &self.features
     }
 
-    /// How many features there are.
+    /// Returns the number of features.
     pub fn len(&self) -> usize {
         self.features.len()
     }
 
-    /// Whether there are none: the traversals do not differ.
+    /// Returns true if the set is empty, because the traversals do not differ.
     pub fn is_empty(&self) -> bool {
         self.features.is_empty()
     }
 
-    /// What it says that a feature has this value. Where both steps always occurred in what was learned from, "u not
-    /// before v" is "v before u"; of two alternatives, "not as one" is "as the other".
+    /// Returns the rule for a value of a feature. If both steps always occurred in the training
+    /// data, "u not before v" becomes "v before u". If a choice has two alternatives, "not as one"
+    /// becomes "as the other".
     ///
     /// # Panics
     /// If there is no such feature.
@@ -215,12 +222,12 @@ fn gather<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row]).collect()
 }
 
-/// A feature with its steps found in a table.
+/// A feature whose steps are looked up in a table.
 pub(super) enum LookedUp<'a> {
     Order(&'a [u32], &'a [u32]),
     SameStream(&'a [Option<u8>], &'a [Option<u8>]),
     Chosen(&'a [u32]),
-    /// Not all its steps are there.
+    /// Some of its steps do not occur in the table.
     Never,
 }
 

@@ -1,4 +1,6 @@
-//! From times to rules in one go (the paper's section IV).
+//! Learning in one call (the paper's section IV).
+//!
+//! In: a table of schedules and their times. Out: a [`Model`].
 
 use serde::Serialize;
 
@@ -9,19 +11,19 @@ use super::table::TraversalTable;
 use super::tree::{ClassWeight, Criterion, Size, TreeOptions, TreeSearch};
 use crate::design_rules::error::RulesError;
 
-/// How to learn. By default as much as the data carry.
+/// Options for learning. By default, the model is as detailed as the data support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LearnOptions {
-    /// How runs are classed.
+    /// Method that assigns runs to classes.
     pub labels: LabelOptions,
-    /// How trees are grown.
+    /// Options for growing trees.
     pub tree: TreeOptions,
-    /// How large the tree gets.
+    /// Choice of the tree's size.
     pub size: Size,
 }
 
 impl LearnOptions {
-    /// The paper's.
+    /// The paper's options.
     pub const PAPER: Self = LearnOptions {
         labels: LabelOptions::PAPER,
         tree: TreeOptions { criterion: Criterion::Gini, class_weight: ClassWeight::Balanced },
@@ -29,25 +31,25 @@ impl LearnOptions {
     };
 }
 
-/// What some measured schedules teach.
+/// A model of measured schedules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Model {
-    /// Their classes, in the order of the schedules that it was learned from.
+    /// The classes, in the order of the schedules.
     pub labels: Labels,
-    /// What tells them apart.
+    /// The features that tell the schedules apart.
     pub features: FeatureSet,
-    /// The tree, and how it was found.
+    /// The tree and the search for its size.
     pub search: TreeSearch,
     /// The rules.
     pub rules: Rules,
-    /// What sets the fastest class apart, in short; none where nothing does.
+    /// Short advice on the fastest class; `None` if no rules lead to it.
     pub advice: Option<Advice>,
 }
 
 impl Model {
-    /// Learns from some rows of a table of schedules; `times` has the seconds that each of the table's schedules took.
-    /// A row that is given twice counts twice.
+    /// Learns from some rows of a table of schedules. `times` has the time of each schedule of the
+    /// table, in seconds. A row that is given twice counts twice.
     ///
     /// # Errors
     /// [`RulesError::Learning`] unless there is a time for each schedule, for a row that isn't in the table, and as
@@ -75,7 +77,8 @@ impl Model {
         Self::learn(table, times, &rows, options)
     }
 
-    /// The class that the tree gives each schedule of a table, also of another than it was learned from.
+    /// Predicts the class of each schedule of a table, which may be another table than that of the
+    /// training data.
     pub fn classify(&self, table: &TraversalTable) -> Vec<Class> {
         let features: Vec<_> = self.features.features().iter().map(|feature| LookedUp::of(feature, table)).collect();
         (0..table.len()).map(|row| self.search.tree.predict(|feature| features[feature].holds(row))).collect()

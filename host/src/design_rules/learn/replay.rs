@@ -1,13 +1,15 @@
 //! A measured space as a platform, so that searches can be repeated without running anything.
+//!
+//! In: a program and the runs of a file. Out: a [`Replay`], a platform that looks times up.
 
 use std::collections::HashMap;
 
 use crate::design_rules::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, program};
 
-/// Times looked up among runs. The program is that of the runs.
+/// A platform that looks times up among runs.
 ///
-/// It measures what the runs have, and each time the same; of a schedule with several runs, the first. It can't check
-/// results, and has the timelines of the fastest and the slowest run alone, where the runs came with them.
+/// Each schedule of the runs has a single time, that of its first run. The platform can't check
+/// results. It has the timelines of the fastest and the slowest run, if the file has them.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     dag: &'a Dag,
@@ -17,7 +19,7 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// The runs, which are of this program.
+    /// Creates a platform from the runs of a program.
     ///
     /// # Errors
     /// [`RulesError::Schedule`] where a run is no schedule of the program on as many streams as [`About`](crate::design_rules::About)
@@ -31,22 +33,22 @@ impl<'a> Replay<'a> {
         Ok(Replay { dag, runs, rows })
     }
 
-    /// How many different schedules there are among the runs.
+    /// Returns the number of different schedules.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are no runs.
+    /// Returns true if there are no runs.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The run of a schedule, as its place among the runs; none where they don't have it.
+    /// Returns the index of the run of a schedule, if there is one.
     pub fn row(&self, schedule: &Schedule) -> Option<usize> {
         self.rows.get(&schedule.text(self.dag)).copied()
     }
 
-    /// The least time in seconds; infinity where there are no runs.
+    /// Returns the least time in seconds, or infinity if there are no runs.
     pub fn fastest(&self) -> f64 {
         self.rows.values().map(|&row| self.runs.runs[row].seconds).fold(f64::INFINITY, f64::min)
     }
@@ -96,7 +98,7 @@ impl Platform for Replay<'_> {
     }
 }
 
-/// The program that runs are of, made again from its [signature](Dag::signature).
+/// Reconstructs the program of runs from its [signature](Dag::signature).
 ///
 /// # Errors
 /// [`RulesError::Dag`] where the signature is invalid.
@@ -123,7 +125,7 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     if dag.signature() == about.signature { Ok(dag) } else { Err(wrong()) }
 }
 
-/// Adds the operation of this [label](Dag::label).
+/// Adds the operation with this [label](Dag::label).
 fn labelled(builder: DagBuilder, label: &str, kind: Kind) -> DagBuilder {
     let part = label.split_once('=').and_then(|(choice, rest)| Some((choice, rest.split_once('/')?)));
     match part {

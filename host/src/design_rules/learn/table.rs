@@ -1,33 +1,35 @@
-//! Many schedules of one program, by the places of their steps.
+//! Schedules of one program, as a table of the positions of their steps.
+//!
+//! In: traversals. Out: a [`TraversalTable`], in which features and rules are looked up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design_rules::schedule::Traversal;
 
-/// Where a step that does not occur is.
+/// Position of a step that does not occur.
 const ABSENT: u32 = u32::MAX;
 
-/// Traversals of one program as a table: for each the place of every step and the stream of every bound GPU operation.
-/// Features and rules are looked up in it.
+/// A table of traversals of one program: the position of each step and the stream of each bound GPU
+/// operation.
 ///
-/// Synchronisation may occur in some traversals and not in others, and so may operations of alternatives. Names are in
-/// alphabetical order, the program's operations before synchronisation and that before choices, so that they don't
-/// depend on which traversals there are, nor on their order.
+/// Steps of synchronization and of alternatives occur only in some traversals. Names are sorted
+/// alphabetically in three groups: the program's operations, synchronization, choices. Their order
+/// therefore doesn't depend on the order of the traversals.
 #[derive(Clone, Debug)]
 pub struct TraversalTable {
     rows: usize,
     names: Vec<String>,
     operations: usize,
-    /// Where the names of choices begin, such as `y_L=tiles`.
+    /// Index of the first name of a choice, such as `y_L=tiles`.
     choices: usize,
-    /// Name by name.
+    /// Positions, by name and traversal.
     places: Vec<u32>,
-    /// Name by name, of the operations alone.
+    /// Streams, by name and traversal, for operations only.
     streams: Vec<Option<u8>>,
 }
 
 impl TraversalTable {
-    /// The table of these traversals, in their order.
+    /// Builds the table of these traversals, in their order.
     pub fn new<'a>(traversals: impl IntoIterator<Item = &'a Traversal>) -> Self {
         let traversals: Vec<_> = traversals.into_iter().collect();
         let steps = || traversals.iter().flat_map(|traversal| traversal.steps());
@@ -53,38 +55,38 @@ impl TraversalTable {
         TraversalTable { rows, names, operations, choices, places, streams }
     }
 
-    /// How many traversals there are.
+    /// Returns the number of traversals.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there are none.
+    /// Returns true if the table has no traversals.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// The names of all steps that occur: first the [`operations`](Self::operations), then synchronisation, then
-    /// [`choices`](Self::choices), each in alphabetical order.
+    /// Returns the names of all steps that occur: first the [`operations`](Self::operations), then
+    /// synchronization, then [`choices`](Self::choices), each group in alphabetical order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// How many of the names are those of the program's operations.
+    /// Returns the number of the program's operations, whose names come first.
     pub fn operations(&self) -> usize {
         self.operations
     }
 
-    /// The names that settle choices, such as `y_L=tiles`: the last of the names.
+    /// Returns the names that settle choices, such as `y_L=tiles`, which come last.
     pub fn choices(&self) -> &[String] {
         &self.names[self.choices..]
     }
 
-    /// Where in [`names`](Self::names) those of choices begin.
+    /// Returns the index of the first choice in [`names`](Self::names).
     pub(super) fn first_choice(&self) -> usize {
         self.choices
     }
 
-    /// A step's index in [`names`](Self::names).
+    /// Returns the index of a step in [`names`](Self::names).
     pub(super) fn id(&self, name: &str) -> Option<usize> {
         let parts = [0..self.operations, self.operations..self.choices, self.choices..self.names.len()];
         parts.into_iter().find_map(|part| {
@@ -93,29 +95,30 @@ impl TraversalTable {
         })
     }
 
-    /// The places of a step in each traversal; see [`precedes`].
+    /// Returns the position of a step in each traversal; see [`precedes`].
     pub(super) fn places(&self, id: usize) -> &[u32] {
         &self.places[id * self.rows..(id + 1) * self.rows]
     }
 
-    /// The streams that an operation is bound to in each traversal; none where it isn't, and for synchronisation.
+    /// Returns the stream of an operation in each traversal, or `None` where it is unbound.
+    /// Synchronization has no streams.
     pub(super) fn streams(&self, id: usize) -> &[Option<u8>] {
         if id < self.operations { &self.streams[id * self.rows..(id + 1) * self.rows] } else { &[] }
     }
 }
 
-/// Whether a step occurs that is at this place.
+/// Returns true if the position is that of a step that occurs.
 pub(super) fn occurs(place: u32) -> bool {
     place != ABSENT
 }
 
-/// Whether a step at the first place comes before one at the second: both occur.
+/// Returns true if both steps occur, the first before the second.
 pub(super) fn precedes(u: u32, v: u32) -> bool {
-    // An absent one is behind all.
+    // An absent step has the greatest position.
     u < v && v != ABSENT
 }
 
-/// Whether two operations are bound to one stream.
+/// Returns true if two operations are bound to the same stream.
 pub(super) fn share_stream(a: Option<u8>, b: Option<u8>) -> bool {
     a.is_some() && a == b
 }

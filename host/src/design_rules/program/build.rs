@@ -22,11 +22,14 @@ struct Part {
     kind: Kind,
 }
 
-impl DagBuilder {
-    pub(super) fn new(name: String) -> Self {
-        DagBuilder { name, operations: Vec::new(), edges: Vec::new() }
+impl Dag {
+    /// Starts a program of this name.
+    pub fn builder(name: impl Into<String>) -> DagBuilder {
+        DagBuilder { name: name.into(), operations: Vec::new(), edges: Vec::new() }
     }
+}
 
+impl DagBuilder {
     /// Adds an operation.
     pub fn operation(mut self, name: impl Into<String>, kind: Kind) -> Self {
         self.operations.push(Part { of: None, name: name.into(), kind });

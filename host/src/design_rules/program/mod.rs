@@ -143,11 +143,6 @@ pub(super) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Dag {
-    /// Starts a program of this name.
-    pub fn builder(name: impl Into<String>) -> DagBuilder {
-        DagBuilder::new(name.into())
-    }
-
     /// The program's name.
     pub fn name(&self) -> &str {
         &self.name

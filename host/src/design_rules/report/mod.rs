@@ -1,7 +1,7 @@
-//! The runs of a program, their classes, the rules and the best schedule as one page of HTML.
+//! An HTML page about the runs of a program: classes, rules and the best schedule.
 //!
-//! The page stands by itself: nothing is loaded. `page.html` has its styles and the script that draws it; what goes
-//! in here is the data, as JSON.
+//! In: runs and the model learned from them. Out: a self-contained page. `page.html` has its styles
+//! and the script that draws it; this module adds the data, as JSON.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,21 @@ use crate::design_rules::learn::labels::{Block, Convolution, Evidence, Labels};
 use crate::design_rules::learn::rules::{Advice, Recommendation, imperative};
 use crate::design_rules::{Answer, Dag, Model, Run, Runs, Timeline, program_of};
 
-/// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
+/// Maximum number of points of a line. Longer lines keep the highest and the lowest point of half
+/// as many sections.
 const POINTS: usize = 1000;
-/// Of the peaks that are no boundaries, about this many are enough.
+/// Approximate maximum number of drawn peaks that are no boundaries.
 const PEAKS: usize = 300;
-/// Ranks that are drawn of a schedule: more would be much of the same.
+/// Maximum number of ranks drawn per schedule; more would look alike.
 const RANKS: usize = 8;
 
-/// The page about these runs, and what was learnt from them.
+/// Writes the page about runs and the model that was learned from them.
 ///
-/// Sections: headline figures, what makes schedules fast, the fastest and the slowest schedule as steps and in time,
-/// sorted times (the paper's Figure 1), rules by class, the tree (Figure 6), how classes came about (Figure 4),
-/// how the tree was chosen (Figure 5), how to read it all. Lines are thinned, so that large spaces don't make a large
-/// page. Schedules are drawn in time where [`About`](crate::design_rules::About) has timelines.
+/// The page has headline figures, advice, the fastest and the slowest schedule as steps and in
+/// time, the sorted times (the paper's Figure 1), rules by class and the tree (Figure 6). It ends
+/// with the evidence for the classes (Figure 4), the choice of the tree (Figure 5) and notes. Lines
+/// are thinned, so a large space doesn't make a large page. Schedules are drawn in time if
+/// [`About`](crate::design_rules::About) has timelines.
 pub fn page(runs: &Runs, model: &Model) -> String {
     let about = &runs.about;
     let data = json!({
@@ -39,7 +41,7 @@ pub fn page(runs: &Runs, model: &Model) -> String {
                 "ranks": about.ranks,
                 "streams": about.streams,
                 "search": about.search,
-                // A script's numbers are too short for it.
+                // A JavaScript number has too few digits for it.
                 "seed": about.seed.to_string(),
                 "space": about.space,
             },
@@ -50,12 +52,13 @@ pub fn page(runs: &Runs, model: &Model) -> String {
         "model": learnt(model),
         "answer": model.advice.as_ref().map(|advice| answer(advice, program_of(about).ok().as_ref())),
     });
-    // No text in it can end the element that it is in, or begin another.
+    // Text of the data must not end its element, or begin another.
     let data = data.to_string().replace('<', "\\u003c");
     include_str!("page.html").replacen("{{data}}", &data, 1)
 }
 
-/// A schedule: its steps, and when they were under way on the rank that is done last and some others.
+/// Returns a schedule: its steps, and their timeline on the rank that finishes last and some
+/// others.
 fn schedule(run: &Run, timeline: Option<&Timeline>) -> Value {
     let spans = timeline.map_or(&[][..], |timeline| &timeline.spans);
     let ranks: BTreeSet<usize> = spans.iter().map(|span| span.rank).collect();
@@ -76,8 +79,8 @@ fn schedule(run: &Run, timeline: Option<&Timeline>) -> Value {
     })
 }
 
-/// The times, and how classes came about. Points of lines are places and seconds; blocks, their ends in seconds and
-/// their densities.
+/// Returns the times and the evidence for the classes. Points of lines are indices and seconds.
+/// Blocks are their bounds in seconds and their densities.
 fn labels(labels: &Labels) -> Value {
     let sorted = labels.sorted();
     let points = |values: &[f64], first: usize| -> Vec<(usize, f64)> {
@@ -112,7 +115,7 @@ fn labels(labels: &Labels) -> Value {
     object
 }
 
-/// What makes schedules fast, in sentences.
+/// Returns the advice, in sentences.
 fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
     let point = |point: &Recommendation| {
         let rules: Vec<String> = point.rules.iter().map(|rule| imperative(rule, dag)).collect();
@@ -125,7 +128,7 @@ fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
     })
 }
 
-/// The rules, the tree that they are of, and how it was chosen.
+/// Returns the rules, their tree and the search for its size.
 fn learnt(model: &Model) -> Value {
     let rules = model.rules.all().iter().map(|set| {
         json!({
@@ -140,14 +143,14 @@ fn learnt(model: &Model) -> Value {
     let nodes = search.tree.nodes().iter().map(|node| {
         json!({
             "question": node.split.map(|split| model.features.rule(split.feature, true).to_string()),
-            // First that of the samples for which the answer is yes.
+            // The first child has the samples for which the answer is yes.
             "children": node.split.map(|split| [split.children[1], split.children[0]]),
             "samples": node.samples,
             "counts": node.counts,
             "class": node.class,
         })
     });
-    // Some sizes are trained again, which gives the same tree.
+    // Some sizes are trained twice, with the same tree.
     let mut trials = search.trials.clone();
     trials.sort_by_key(|trial| trial.max_leaf_nodes);
     trials.dedup_by_key(|trial| trial.max_leaf_nodes);
@@ -164,7 +167,8 @@ fn learnt(model: &Model) -> Value {
     })
 }
 
-/// At most about this many of the points: the ends, and of each of half as many stretches the lowest and the highest.
+/// Thins points to about `wanted`: the ends, and the lowest and the highest point of each of half
+/// as many sections.
 fn thin(points: &[(usize, f64)], wanted: usize) -> Vec<(usize, f64)> {
     if points.len() <= wanted {
         return points.to_vec();

@@ -1,13 +1,16 @@
 //! The outcome of a simulation.
 
 use super::super::{Dag, OpId, Span, Step, Timeline};
-use super::Simulator;
-use super::order::Call;
+use super::load::Load;
+use super::order::{Call, Order};
+use super::state::State;
 
 /// The outcome of a simulation.
 #[derive(Debug)]
 pub struct Outcome<'a> {
-    pub(super) simulator: &'a Simulator,
+    load: &'a Load,
+    order: &'a Order,
+    state: &'a State,
 }
 
 /// An operation that started before one that it depends on was done: a race.
@@ -35,29 +38,33 @@ impl Violation {
     }
 }
 
-impl Outcome<'_> {
+impl<'a> Outcome<'a> {
+    pub(super) fn new(load: &'a Load, order: &'a Order, state: &'a State) -> Self {
+        Outcome { load, order, state }
+    }
+
     /// When the last rank's host was done, in seconds.
     pub fn seconds(&self) -> f64 {
-        self.simulator.state.hosts.iter().map(|host| host.time).fold(0.0, f64::max)
+        self.state.hosts.iter().map(|host| host.time).fold(0.0, f64::max)
     }
 
     /// When a rank's host was done, in seconds.
     pub fn seconds_of(&self, rank: usize) -> f64 {
-        self.simulator.state.hosts[rank].time
+        self.state.hosts[rank].time
     }
 
     /// From when to when an operation was under way on a rank, in seconds: on the GPU, or in the host's thread. None
     /// where the steps don't have it.
     pub fn operation(&self, rank: usize, op: OpId) -> Option<[f64; 2]> {
-        let span = self.simulator.state.operations[rank * self.simulator.load.dag.len() + op.index()];
+        let span = self.state.operations[rank * self.load.dag.len() + op.index()];
         (!span[0].is_nan()).then_some(span)
     }
 
     /// All races, rank by rank and in the order of operations.
     pub fn violations(&self) -> impl Iterator<Item = Violation> + '_ {
-        let dag = &self.simulator.load.dag;
-        let absent = self.simulator.absent();
-        (0..self.simulator.load.ranks).flat_map(move |rank| {
+        let dag = &self.load.dag;
+        let absent = self.order.absent;
+        (0..self.load.ranks).flat_map(move |rank| {
             let edges = dag.edges().filter(move |(predecessor, _)| predecessor.bit() & absent == 0);
             edges.filter_map(move |(predecessor, op)| {
                 let started = self.operation(rank, op)?[0];
@@ -69,8 +76,8 @@ impl Outcome<'_> {
 
     /// When each of the steps was under way. They are those of the run.
     pub fn timeline(&self, steps: &[Step]) -> Timeline {
-        let Simulator { load, state, .. } = self.simulator;
-        let calls = self.simulator.calls();
+        let Outcome { load, order, state } = *self;
+        let calls = &order.calls;
         let mut spans = Vec::new();
         for rank in 0..load.ranks {
             for (index, (step, call)) in steps.iter().zip(calls).enumerate() {

@@ -10,15 +10,19 @@ use crate::overlap::{
     shape::{convex, enclosing_circle},
 };
 
-/// Half-planes around a disk, to keep centres in; and the sides of a disk that is drawn.
+/// Number of half-planes around a disk, in which centres are kept, and of sides of a disk that is
+/// drawn.
 const AROUND_DISK: usize = 32;
 const DRAWN: usize = 360;
-/// How often a scale may have to grow, by ever more, for what it was computed from to be inside despite rounding.
+/// Largest number of times that a scale grows, by ever larger steps, until its points are inside
+/// despite rounding.
 const ROUNDINGS: i32 = 20;
 
-/// A convex region about the origin, whose *scale* goes with the poses: a polygon times the scale, which is the side of
-/// the square, where the polygon is the unit square; a strip of a fixed width, whose height is the scale; or a disk,
-/// whose radius it is.
+/// A convex region about the origin, with a *scale* that is given for each packing:
+///
+/// - a polygon times the scale (for the unit square, the scale is the side);
+/// - a strip of a fixed width, whose height is the scale;
+/// - a disk, whose radius is the scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Boundary {
     form: Form,
@@ -72,7 +76,7 @@ impl Boundary {
         Boundary { form: Form::Disk }
     }
 
-    /// What the scale is called: side, height, radius or scale.
+    /// Name of the scale: side, height, radius or scale.
     pub fn scale_name(&self) -> &'static str {
         match self.form {
             Form::Square(_) => "side",
@@ -82,12 +86,12 @@ impl Boundary {
         }
     }
 
-    /// Whether it is the square.
+    /// Returns whether this is the square.
     pub fn is_square(&self) -> bool {
         matches!(self.form, Form::Square(_))
     }
 
-    /// The width, where it is a strip.
+    /// Width of a strip; `None` for other boundaries.
     pub fn width(&self) -> Option<f64> {
         match self.form {
             Form::Strip { width, .. } => Some(width),
@@ -95,12 +99,12 @@ impl Boundary {
         }
     }
 
-    /// Whether it is a disk.
+    /// Returns whether this is a disk.
     pub(in crate::overlap) fn is_disk(&self) -> bool {
         matches!(self.form, Form::Disk)
     }
 
-    /// The corners at a scale, counter-clockwise; of a disk, enough points to draw it.
+    /// Returns the corners at a scale, counter-clockwise; for a disk, enough points to draw it.
     pub fn outline(&self, scale: f64) -> Vec<Point> {
         match &self.form {
             Form::Square(shape) | Form::Polygon(shape, _) => {
@@ -123,7 +127,7 @@ impl Boundary {
         }
     }
 
-    /// The scale at which it has this area.
+    /// Returns the scale of a given area.
     pub(in crate::overlap) fn scale_of(&self, area: f64) -> f64 {
         match &self.form {
             Form::Square(shape) | Form::Polygon(shape, _) => (area / shape.area()).sqrt(),
@@ -132,7 +136,7 @@ impl Boundary {
         }
     }
 
-    /// By how much its area grows with the scale, over that of a square of the same area.
+    /// Derivative of the area by the scale, relative to that of a square of the same area.
     pub(in crate::overlap) fn growth(&self, area: f64) -> f64 {
         match &self.form {
             Form::Square(_) => 1.0,
@@ -142,7 +146,7 @@ impl Boundary {
         }
     }
 
-    /// Whether half a turn takes it to itself.
+    /// Returns whether half a turn maps the region to itself.
     pub(in crate::overlap) fn is_symmetric(&self) -> bool {
         let Form::Polygon(shape, _) = &self.form else { return true };
         let corners = &shape.pieces()[0];
@@ -159,8 +163,8 @@ impl Boundary {
         }
     }
 
-    /// For each edge the inward unit normal, the distance from the origin at scale 0, and what a unit of scale adds to
-    /// it; around a disk, of a polygon.
+    /// Returns, for each edge, the inward unit normal, the distance from the origin at scale 0, and
+    /// its growth per unit of scale. For a disk, the edges are those of a polygon around it.
     pub(in crate::overlap) fn half_planes(&self) -> Vec<[f64; 4]> {
         match &self.form {
             Form::Square(shape) => half_planes(&shape.pieces()[0]),
@@ -176,8 +180,8 @@ impl Boundary {
         }
     }
 
-    /// Whether the points are inside, or on the boundary, by exact arithmetic. The corners of a polygon are those of
-    /// [`outline`](Self::outline), rounded as they are there.
+    /// Returns whether the points are inside or on the boundary, by exact arithmetic. A polygon's
+    /// corners are the rounded ones of [`outline`](Self::outline).
     pub fn contains<'a>(&self, scale: f64, points: impl IntoIterator<Item = &'a Point>) -> bool {
         let coord = |&[x, y]: &Point| Coord { x, y };
         let mut points = points.into_iter();
@@ -197,7 +201,8 @@ impl Boundary {
         }
     }
 
-    /// The least scale at which the points are inside, where they stand; none where a strip is too narrow for them.
+    /// Returns the smallest scale at which the points are inside without being moved, or `None` if
+    /// a strip is too narrow.
     pub(in crate::overlap) fn scale_around<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Option<f64> {
         let points = points.into_iter();
         match &self.form {
@@ -214,7 +219,8 @@ impl Boundary {
         }
     }
 
-    /// How far out a point is: the scale at which it is at an end, or on the boundary.
+    /// Returns the scale at which a point is on the boundary, or, for a strip, at the height of an
+    /// end.
     pub(in crate::overlap) fn level(&self, [x, y]: Point) -> f64 {
         match &self.form {
             Form::Strip { .. } => 2.0 * y.abs(),
@@ -222,19 +228,21 @@ impl Boundary {
         }
     }
 
-    /// The scale at which a circle about the origin is inside, unless a strip is too narrow for it.
+    /// Returns the scale at which a circle about the origin is inside. The width of a strip is
+    /// ignored.
     pub(in crate::overlap) fn scale_around_circle(&self, radius: f64) -> f64 {
         let planes = self.half_planes();
         planes.iter().filter(|plane| plane[3] > 0.0).map(|plane| (radius - plane[2]) / plane[3]).fold(0.0, f64::max)
     }
 
-    /// The least scale around the points, moved to where it is least; none where a strip is too narrow for them.
+    /// Returns the smallest scale at which the points are inside if they may be moved together, or
+    /// `None` if a strip is too narrow.
     pub fn fit(&self, points: &[[f64; 2]]) -> Option<f64> {
         let [u, v] = self.middle(points);
         self.scale_around(&points.iter().map(|[x, y]| [x + u, y + v]).collect::<Vec<_>>())
     }
 
-    /// The vector that brings the points to where the least scale is around them.
+    /// Returns the vector that moves the points to where the scale around them is smallest.
     pub(in crate::overlap) fn middle(&self, points: &[Point]) -> Point {
         match &self.form {
             Form::Square(_) | Form::Strip { .. } => {
@@ -246,7 +254,8 @@ impl Boundary {
         }
     }
 
-    /// The least scale around the points, where they stand, at which it [contains](Self::contains) them.
+    /// Returns a scale, smallest up to rounding, that [contains](Self::contains) the points without
+    /// moving them.
     pub(in crate::overlap) fn scale_containing(&self, points: &[Point]) -> Option<f64> {
         let mut scale = self.scale_around(points)?;
         for step in 0..ROUNDINGS {
@@ -259,7 +268,7 @@ impl Boundary {
     }
 }
 
-/// For each edge the inward unit normal, 0, and the distance from the origin.
+/// Returns, for each edge, the inward unit normal, 0, and the distance from the origin.
 fn half_planes(corners: &[Point]) -> Vec<[f64; 4]> {
     let edge = |(k, from): (usize, &Point)| {
         let to = corners[(k + 1) % corners.len()];
@@ -278,15 +287,15 @@ fn rectangle(width: f64) -> Shape {
     Shape::from_pieces("boundary", &[corners]).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
-/// By what to move points so that all are in the least multiple of a polygon, which is given by its half-planes, each
-/// with what a unit of scale adds to its offset.
+/// Returns the vector that moves points into the smallest multiple of a polygon, which is given by
+/// its half-planes, each with its growth per unit of scale.
 ///
-/// This is a linear program of three unknowns. Its optimum is that of three of the half-planes; as long as another one
-/// is violated, it takes the place of one of the three, and the scale grows.
+/// This is a linear program with three unknowns. Its optimum is determined by three of the
+/// half-planes. While another one is violated, it replaces one of the three, and the scale grows.
 fn least_around(half_planes: &[[f64; 4]], points: &[Point]) -> Point {
     /// Cross products of unit vectors that are no more than this are rounding.
     const FLAT: f64 = 1e-12;
-    // Of each half-plane: normal * move + growth * scale >= bound.
+    // For each half-plane, normal * move + growth * scale >= bound.
     let constraints: Vec<[f64; 4]> = half_planes
         .iter()
         .map(|[a, b, _, growth]| {
@@ -296,11 +305,11 @@ fn least_around(half_planes: &[[f64; 4]], points: &[Point]) -> Point {
         .collect();
     let size = points.iter().flatten().fold(0.0f64, |most, number| most.max(number.abs()));
     let short = |[a, b, c, bound]: &[f64; 4], [x, y, scale]: [f64; 3]| bound - (a * x + b * y + c * scale);
-    // The optimum of three: where all are met with none to spare, and the scale can't shrink.
+    // The optimum of three: all hold with equality, and the scale can't shrink.
     let optimum = |three: [usize; 3]| {
         let [p, q, r] = three.map(|k| constraints[k]);
         let cross = |u: [f64; 4], v: [f64; 4]| u[0] * v[1] - u[1] * v[0];
-        // With these weights, none below 0, the normals sum up to nothing.
+        // With these non-negative weights, the normals add up to 0.
         let weights = [cross(q, r), cross(r, p), cross(p, q)];
         let sum: f64 = weights.iter().sum();
         if sum.abs() < FLAT || weights.iter().any(|weight| weight * sum.signum() < -FLAT) {
@@ -320,7 +329,7 @@ fn least_around(half_planes: &[[f64; 4]], points: &[Point]) -> Point {
     for _ in 0..n * n {
         let farthest = (0..n).max_by(|&a, &b| short(&constraints[a], best).total_cmp(&short(&constraints[b], best)));
         let Some(next) = farthest.filter(|&next| short(&constraints[next], best) > 1e-15 * (size + best[2].abs())) else { break };
-        // The place that it takes is that of the one which is met without it.
+        // It replaces the half-plane that holds without being enforced.
         let tries = (0..3).filter_map(|k| {
             let mut with = three;
             let left = std::mem::replace(&mut with[k], next);

@@ -35,7 +35,7 @@ pub struct ByPose<T: Scalar> {
 }
 
 impl<T: Scalar> ByPose<T> {
-    /// Where the sums of phase two go: these are the rows', `candidates` those of candidates that aren't the rows.
+    /// Outputs of phase two: these for the rows, `candidates` for candidates that aren't the rows.
     pub fn sums<'a>(
         &'a mut self,
         partial: &'a mut Buffer<T>,
@@ -51,7 +51,7 @@ impl<T: Scalar> ByPose<T> {
     }
 }
 
-/// What tiles of too many near pairs leave to others.
+/// Remaining work of tiles with too many near pairs.
 #[derive(Debug)]
 pub struct Rest<T: Scalar> {
     count: Buffer<u32>,
@@ -65,7 +65,7 @@ impl<T: Scalar> Rest<T> {
         Rest { count: device.empty(), tiles: device.empty(), partial: device.empty() }
     }
 
-    /// Makes room for so many tiles and rows, and enqueues that nothing is left.
+    /// Makes room for this number of tiles and rows, and enqueues the reset of the count.
     pub fn ensure(&mut self, stream: &Stream, tiles: usize, rows: usize) -> Result<(), DeviceError> {
         self.count.ensure(1)?;
         self.tiles.ensure(tiles)?;
@@ -79,7 +79,7 @@ impl<T: Scalar> Rest<T> {
     }
 }
 
-/// Where pairs go.
+/// Lists of pairs and their areas.
 #[derive(Debug)]
 pub struct Pairs<T: Scalar> {
     pub count: Buffer<u64>,
@@ -108,7 +108,7 @@ impl<T: Scalar> Region<T> {
     }
 }
 
-/// What is outside, by pose.
+/// Areas outside and their derivatives, by pose.
 #[derive(Debug)]
 pub struct OutsideByPose<T: Scalar> {
     pub areas: Buffer<T>,

@@ -1,11 +1,11 @@
-//! What can be asked for, and what comes of it.
+//! Results of an evaluation, and the choice among them.
 
 use crate::overlap::OverlapReal;
 
-/// What to compute besides the packings' totals.
+/// Results to compute in addition to the packings' totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// For every pose the area that it has in common with others.
+    /// Each pose's area in common with others.
     pub per_pose: bool,
     /// The totals' derivatives by every pose.
     pub gradient: bool,
@@ -16,41 +16,44 @@ impl Wanted {
     pub const TOTALS: Wanted = Wanted { per_pose: false, gradient: false };
     /// Totals and their derivatives.
     pub const GRADIENT: Wanted = Wanted { per_pose: false, gradient: true };
-    /// All there is.
+    /// All results.
     pub const ALL: Wanted = Wanted { per_pose: true, gradient: true };
 }
 
-/// Overlaps of one or more packings. Poses are in the order of [`Packings::poses`](crate::overlap::Packings::poses).
+/// Overlaps of one or more packings. Poses are in the order of
+/// [`Packings::poses`](crate::overlap::Packings::poses).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation<T: OverlapReal> {
-    /// For each packing the sum of the areas that two poses have in common, each unordered pair counted once.
+    /// For each packing, the sum of the areas of overlap of all unordered pairs of poses.
     ///
-    /// With a lattice: per lattice cell, each unordered pair of a pose and an image of another or of itself counted
-    /// once.
+    /// With a lattice, this is the sum per lattice cell, over all unordered pairs of a pose and an
+    /// image of another pose or of itself.
     pub totals: Vec<T>,
-    /// For each pose the area that it has in common with all others, if wanted, else empty.
+    /// For each pose, the sum of its areas of overlap with others; empty unless wanted.
     pub per_pose: Vec<T>,
-    /// For each pose the derivatives of its packing's total by x and y (length) and theta (area a radian), if wanted,
-    /// else empty.
+    /// For each pose, the derivatives of its packing's total by x and y (length) and theta (area
+    /// per radian); empty unless wanted.
     ///
-    /// They are exact wherever they exist. Where an edge lies on another, or a vertex on an edge, the total has a kink,
-    /// and this is one of its one-sided derivatives or lies between them.
+    /// They are exact where the total is differentiable. If an edge lies on another, or a vertex on
+    /// an edge, the total has a kink, and the result is a one-sided derivative or lies between
+    /// both.
     pub gradient: Vec<[T; 3]>,
-    /// What is outside the boundary, where there is one.
+    /// Areas outside the boundary; `None` if there is no boundary.
     pub outside: Option<Outside<T>>,
 }
 
-/// What is outside a boundary.
+/// Areas outside a boundary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outside<T: OverlapReal> {
-    /// For each packing the area of all its poses outside.
+    /// For each packing, the sum of its poses' areas outside.
     pub totals: Vec<T>,
-    /// The totals' derivatives by the boundary's scale (length, where the scale is the side of a square).
+    /// The totals' derivatives by the boundary's scale (a length, if the scale is the side of a
+    /// square).
     pub by_scale: Vec<T>,
-    /// For each pose its area outside.
+    /// For each pose, its area outside.
     pub per_pose: Vec<T>,
-    /// For each pose the derivatives of its area outside by x, y and theta.
+    /// For each pose, the derivatives of its area outside by x, y and theta.
     pub gradient: Vec<[T; 3]>,
 }
 
@@ -59,11 +62,12 @@ pub struct Outside<T: OverlapReal> {
 pub struct OverlapPair<T: OverlapReal> {
     /// Their packing.
     pub packing: usize,
-    /// The first one's index in the packing.
+    /// The first pose's index in the packing.
     pub first: usize,
-    /// The second one's index; not below the first's, unless they are of two lists.
+    /// The second pose's index in the packing; at least the first's, unless they are of two lists.
     pub second: usize,
-    /// How many of each lattice vector the second one's image is moved by: (0, 0) without a lattice.
+    /// Multiples of both lattice vectors by which the second pose is moved; (0, 0) without a
+    /// lattice.
     pub shift: [i32; 2],
     /// The area that they have in common.
     pub area: T,

@@ -1,4 +1,4 @@
-//! The evaluator: what callers set, ask for and get.
+//! The evaluator: its settings, requests and results.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,8 +17,8 @@ use crate::{
     overlap::{Lattice, OverlapError, OverlapReal, Packings, Shape},
 };
 
-/// Number of poses per packing from which candidates are found by a grid or a tree, unless [`Overlap::grid_from`] sets
-/// another.
+/// Number of poses per packing from which candidates are found by a grid or a tree, unless
+/// [`Overlap::grid_from`] sets another.
 const GRID_FROM: usize = 4096;
 
 /// Overlaps of copies of shapes, on one device.
@@ -38,25 +38,28 @@ const GRID_FROM: usize = 4096;
 /// ```
 ///
 /// # Accuracy
-/// Areas are off by rounding alone: some ten units in the last place of the shape's squared extent for each pair of
-/// pieces, however edges touch, and however far from the origin the poses are.
+/// Areas are exact up to rounding: about ten units in the last place of the shape's squared extent
+/// for each pair of pieces. Neither touching edges nor the distance from the origin make this
+/// worse.
 ///
-/// Derivatives are right to rounding, too. Where edges lie on one another, an area has two, to either side: both copies
-/// get those to the same side. Where an edge comes within about 1e-9 of another or of a cut between pieces (1e-3 in
-/// single precision; in units of the largest shape's extent) and is parallel to it, derivatives are those of poses
-/// 1e-12 (1e-6) away.
+/// Derivatives are exact up to rounding, too. If edges lie on one another, the derivative is
+/// one-sided; both copies use the same side. If an edge is parallel to another edge, or to a cut
+/// between pieces, and within about 1e-9 of it (1e-3 in single precision, in units of the largest
+/// shape's extent), derivatives are those of poses 1e-12 (1e-6) away.
 ///
 /// # Order of sums
-/// By default a pair of poses is intersected once, and what comes of it is added to either pose by atomics, in an order
-/// that changes from run to run: gradients and sums by pose differ in the last bits (totals don't). With
-/// [`deterministic`](Self::deterministic) each pose sums up its own, at the price of taking each pair twice.
+/// By default, each pair of poses is intersected once, and its results are added to both poses by
+/// atomics, in an order that changes from run to run. So gradients and sums by pose differ in the
+/// last bits; totals don't. With [`deterministic`](Self::deterministic), results are bit-for-bit
+/// reproducible, because each pose computes its own sums, at the price of intersecting each pair
+/// twice.
 #[derive(Debug)]
 pub struct Overlap<T: OverlapReal> {
     phases: Phases<T>,
     stream: Stream,
     grid_from: usize,
     search: Option<Search>,
-    /// What the last call of [`evaluate`](Self::evaluate) left.
+    /// The scene of the last call of [`evaluate`](Self::evaluate).
     scene: Option<Scene<T>>,
 }
 
@@ -73,7 +76,7 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(Overlap { phases, stream, grid_from: GRID_FROM, search: None, scene: None })
     }
 
-    /// Measures what is outside a boundary, too, wherever its scale is set.
+    /// Measures the areas outside a boundary, too, for scenes whose scales are set.
     ///
     /// # Errors
     /// [`OverlapError::BoundaryInLattice`], device errors.
@@ -92,11 +95,11 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(self)
     }
 
-    /// Repeats every packing by a lattice.
+    /// Repeats every packing by the vectors of a lattice.
     ///
     /// # Errors
-    /// [`OverlapError::BoundaryInLattice`]; [`OverlapError::FineLattice`] where images of a pose too many cells away
-    /// may meet another.
+    /// [`OverlapError::BoundaryInLattice`]; [`OverlapError::FineLattice`] if images too many cells
+    /// away may overlap.
     pub fn lattice(mut self, lattice: Lattice) -> Result<Self, OverlapError> {
         if self.phases.region.is_some() {
             return Err(OverlapError::BoundaryInLattice);
@@ -110,58 +113,60 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(self)
     }
 
-    /// Whether results are to be the same bits at every run.
+    /// Makes results bit-for-bit reproducible.
     pub fn deterministic(mut self, yes: bool) -> Self {
         self.phases.deterministic = yes;
         self
     }
 
-    /// Which kernels phase two uses.
+    /// Sets the kernels of phase two.
     pub fn kernel(mut self, kernel: OverlapKernel) -> Self {
         self.phases.kernel = kernel;
         self
     }
 
-    /// From how many poses in a packing on candidates are found by a grid or a tree, rather than by looking at all.
+    /// Sets the number of poses per packing from which candidates are found by a grid or a tree,
+    /// instead of looking at all.
     pub fn grid_from(mut self, poses: usize) -> Self {
         self.grid_from = poses;
         self.scene = None;
         self
     }
 
-    /// Whether candidates are found by a grid or by a tree. Without it, [`load`](Self::load) and
-    /// [`evaluate`](Self::evaluate) choose by the poses. The results are the same, but for the order of sums.
+    /// Sets the search for candidates to a grid or a tree. By default, [`load`](Self::load) and
+    /// [`evaluate`](Self::evaluate) choose by the poses. The results are the same except for the
+    /// order of sums.
     pub fn search(mut self, search: Search) -> Self {
         self.search = Some(search);
         self.scene = None;
         self
     }
 
-    /// How candidates are found in these packings; none, where all poses are.
+    /// Returns the search for candidates in these packings; `None` if all poses are candidates.
     fn search_of(&self, packings: &Packings) -> Result<Option<Search>, OverlapError> {
         packings.check_shapes(self.phases.shapes.counts.len())?;
         let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
         if largest < self.grid_from {
             return Ok(None);
         }
-        // The choice, and the tree's size, reckon with where poses are.
+        // The choice and the tree's size depend on the positions.
         packings.check_positions::<T>()?;
         let Shapes { around, reach, .. } = &self.phases.shapes;
         let choose = || search::choose::<T>(packings, around, *reach, self.phases.lattice.as_ref(), self.grid_from);
         Ok(Some(self.search.unwrap_or_else(choose)))
     }
 
-    /// Whether it measures what is outside a boundary.
+    /// Returns whether areas outside a boundary are measured.
     pub fn has_boundary(&self) -> bool {
         self.phases.region.is_some()
     }
 
-    /// The half-planes that poses are kept in, on the device: none where there is no boundary.
+    /// The half-planes that poses are kept in, on the device; `None` if there is no boundary.
     pub(in crate::overlap) fn half_planes(&self) -> Option<&Buffer<T>> {
         self.phases.region.as_ref().map(|(_, region)| &region.half_planes)
     }
 
-    /// Its launches.
+    /// The launches of its phases.
     pub(in crate::overlap) fn phases(&self) -> &Phases<T> {
         &self.phases
     }
@@ -176,7 +181,7 @@ impl<T: OverlapReal> Overlap<T> {
         &self.stream
     }
 
-    /// Brings packings to the device, for [`enqueue`](Self::enqueue). Waits until they are there.
+    /// Copies packings to the device, for [`enqueue`](Self::enqueue). Waits for the copy.
     ///
     /// # Errors
     /// [`OverlapError::UnknownShape`], [`OverlapError::TooFar`], [`OverlapError::TooMany`], device errors.
@@ -209,11 +214,11 @@ impl<T: OverlapReal> Overlap<T> {
         scene.set_shapes(stream, &self.phases.shapes, of_poses)
     }
 
-    /// Evaluates a scene, as far as it goes without waiting: its results are there once `stream` has come so far. They
-    /// are the buffers that [`Scene`] lends, and what [`read`](Self::read) makes of them.
+    /// Enqueues the evaluation of a scene, without waiting. The results are in the buffers that
+    /// [`Scene`] lends; [`read`](Self::read) copies them to the host.
     ///
-    /// What is outside the boundary is computed where there is one and its scales are set. Memory is allocated at the
-    /// first call only.
+    /// Areas outside the boundary are computed if the scene's scales are set. Memory is allocated
+    /// at the first call only.
     ///
     /// # Errors
     /// [`OverlapError::ForeignScene`], device errors.
@@ -227,8 +232,9 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(())
     }
 
-    /// As much of [`enqueue`](Self::enqueue) as a descent needs: derivatives by pose, without totals. Those of what is
-    /// outside are found on the second stream, for which the first one waits.
+    /// Enqueues the part of [`enqueue`](Self::enqueue) that a descent needs: derivatives by pose,
+    /// without totals. The derivatives of areas outside are computed on the second stream; the
+    /// first stream waits for it.
     pub(in crate::overlap) fn enqueue_slopes(
         &self,
         [stream, beside]: [&Stream; 2],
@@ -241,8 +247,9 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(stream.wait_for(beside)?)
     }
 
-    /// Evaluates the overlaps of each packing of `first` with the packing of `second` of the same number, as
-    /// [`enqueue`](Self::enqueue) does within one. Both scenes get the totals.
+    /// Enqueues the evaluation of the overlaps of each packing of `first` with the packing of
+    /// `second` of the same index, like [`enqueue`](Self::enqueue) within one list. Both scenes get
+    /// the totals.
     ///
     /// # Errors
     /// [`OverlapError::PackingCount`], [`OverlapError::ForeignScene`], device errors.
@@ -273,11 +280,11 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(())
     }
 
-    /// As [`enqueue_slopes`](Self::enqueue_slopes) of `scene` among the poses of `others` alone, which are taken as
-    /// they were at their last evaluation.
+    /// Enqueues [`enqueue_slopes`](Self::enqueue_slopes) of `scene`, with only the poses of
+    /// `others` as candidates, as they were at their last evaluation.
     ///
     /// # Panics
-    /// Where `others` was never evaluated.
+    /// If `others` was never evaluated.
     pub(in crate::overlap) fn enqueue_slopes_among(
         &self,
         [stream, beside]: [&Stream; 2],
@@ -296,7 +303,7 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(stream.wait_for(beside)?)
     }
 
-    /// What the last evaluation of a scene gave. Waits for `stream`.
+    /// Copies the results of a scene's last evaluation to the host. Waits for `stream`.
     ///
     /// # Errors
     /// Device errors.
@@ -319,8 +326,8 @@ impl<T: OverlapReal> Overlap<T> {
         })
     }
 
-    /// Evaluates the last scene with the poses of these packings, if they fit it and are to be searched in the same way,
-    /// or a new one.
+    /// Evaluates packings in the last scene, if they fit it and need the same search, or in a new
+    /// one.
     fn evaluate_at(
         &mut self,
         packings: &Packings,
@@ -345,7 +352,7 @@ impl<T: OverlapReal> Overlap<T> {
         result
     }
 
-    /// The overlaps within each packing.
+    /// Evaluates the overlaps within each packing.
     ///
     /// # Errors
     /// [`OverlapError::UnknownShape`], [`OverlapError::TooFar`], [`OverlapError::TooMany`], device errors.
@@ -353,12 +360,12 @@ impl<T: OverlapReal> Overlap<T> {
         self.evaluate_at(packings, None, wanted)
     }
 
-    /// The overlaps within each packing, and what is outside the boundary, whose scale is `scales[0]` for all, or one
-    /// for each packing.
+    /// Evaluates the overlaps within each packing, and the areas outside the boundary. `scales` has
+    /// its scale for each packing, or one for all.
     ///
     /// # Errors
-    /// As [`evaluate`](Self::evaluate); [`OverlapError::NoBoundary`], [`OverlapError::Scale`],
-    /// [`OverlapError::ScaleCount`].
+    /// The same as for [`evaluate`](Self::evaluate); [`OverlapError::NoBoundary`],
+    /// [`OverlapError::Scale`], [`OverlapError::ScaleCount`].
     pub fn evaluate_within(
         &mut self,
         packings: &Packings,
@@ -371,11 +378,12 @@ impl<T: OverlapReal> Overlap<T> {
         self.evaluate_at(packings, Some(scales), wanted)
     }
 
-    /// The overlaps of each packing of `first` with the packing of `second` of the same number. Both results have the
-    /// totals; sums by pose and gradients are each list's own.
+    /// Evaluates the overlaps of each packing of `first` with the packing of `second` of the same
+    /// index. Both results have the totals; each has the sums by pose and gradients of its own
+    /// list.
     ///
     /// # Errors
-    /// As [`evaluate`](Self::evaluate), and [`OverlapError::PackingCount`].
+    /// The same as for [`evaluate`](Self::evaluate), and [`OverlapError::PackingCount`].
     pub fn evaluate_between(
         &self,
         first: &Packings,
@@ -388,21 +396,22 @@ impl<T: OverlapReal> Overlap<T> {
         Ok((self.read(&self.stream, &first, wanted)?, self.read(&self.stream, &second, wanted)?))
     }
 
-    /// The pairs that overlap within each packing, in order of packing, first, second and shift.
+    /// Lists the pairs that overlap within each packing, in order of packing, first, second and
+    /// shift.
     ///
     /// # Errors
-    /// As [`evaluate`](Self::evaluate).
+    /// The same as for [`evaluate`](Self::evaluate).
     pub fn pairs(&self, packings: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         let mut scene = self.load(packings)?;
         self.phases.prepare(&self.stream, &mut scene, Wanted::TOTALS)?;
         pairs::list(&self.phases, &self.stream, &scene, &scene, Mode::HALF)
     }
 
-    /// The pairs that overlap of each packing of `first` and the packing of `second` of the same number, in the same
-    /// order.
+    /// Lists the pairs that overlap of each packing of `first` and the packing of `second` of the
+    /// same index, in the same order.
     ///
     /// # Errors
-    /// As [`evaluate_between`](Self::evaluate_between).
+    /// The same as for [`evaluate_between`](Self::evaluate_between).
     pub fn pairs_between(&self, first: &Packings, second: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         check_packings(first.len(), second.len())?;
         let (mut first, mut second) = (self.load(first)?, self.load(second)?);
@@ -413,7 +422,7 @@ impl<T: OverlapReal> Overlap<T> {
     }
 }
 
-/// A number that no evaluator has had.
+/// Returns a number that no evaluator has had.
 fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,26 +1,27 @@
-//! The frame of each packing: the cells in which its poses are looked up, and the lattice of its images.
+//! Frames of packings: their cells, by which poses are found, and the lattice of their images.
 
 use gpu_kernels::overlap::{clip, layout::Frame};
 
 use super::{search, shapes::points};
 use crate::overlap::{Lattice, OverlapReal, lattice::length};
 
-/// Largest distance at which poses in a lattice may overlap, with a margin for rounding. `reach` is the diameter of the
-/// largest enclosing circle.
+/// Returns the largest distance of poses in a lattice that may overlap, with a margin for rounding.
+/// `reach` is the diameter of the largest enclosing circle.
 fn periodic_reach<T: OverlapReal>(reach: f64, lattice: &Lattice) -> f64 {
     let extent: f64 = lattice.vectors().map(length).into_iter().sum();
     let epsilon = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     reach * 1.000_01 + 32.0 * epsilon * (extent + reach)
 }
 
-/// Largest number of lattice cells between a pose and an image of another that may overlap it.
+/// Returns the largest number of lattice cells between a pose and an image of another that may
+/// overlap it.
 pub fn farthest_image<T: OverlapReal>(reach: f64, lattice: &Lattice) -> f64 {
     let images = lattice.inverse().map(|row| periodic_reach::<T>(reach, lattice) * length(row));
     images.into_iter().fold(0.0, f64::max)
 }
 
-/// The frames of packings with these offsets, as far as they don't depend on the poses. In a grid, each packing has room
-/// for as many cells as poses, and at least one.
+/// Returns the frames of packings with these offsets, as far as they don't depend on the poses. In
+/// a grid, each packing has room for as many cells as poses, and at least one.
 pub fn frames<T: OverlapReal>(offsets: &[usize], is_grid: bool, reach: f64, lattice: Option<&Lattice>) -> Vec<Frame<T>> {
     let zero = clip::Point { x: T::ZERO, y: T::ZERO };
     let mut first_cell = 0;

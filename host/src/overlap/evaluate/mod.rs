@@ -1,7 +1,8 @@
 //! Evaluates packings on a device: areas, derivatives, pairs, and what is outside a boundary.
 //!
-//! In come [`Packings`](super::Packings) of [`Shape`](super::Shape)s; out come [`Evaluation`]s or [`OverlapPair`]s, or, in a
-//! [`Scene`], buffers on the device. [`Overlap`] is the way in; `phases` has its launches, `buffers` what kernels take.
+//! In come [`Packings`](super::Packings) of [`Shape`](super::Shape)s; out come [`Evaluation`]s or
+//! [`OverlapPair`]s, or, in a [`Scene`], buffers on the device. [`Overlap`] is the way in; `phases`
+//! has its launches, `buffers` what kernels take.
 
 mod boundary;
 mod buffers;

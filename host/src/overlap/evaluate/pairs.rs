@@ -15,8 +15,8 @@ use crate::{
     overlap::{OverlapError, OverlapReal},
 };
 
-/// Lists the pairs of the rows of one scene and the candidates of another, or of the same, in order of packing, first,
-/// second and shift. Both were prepared.
+/// Lists the pairs of the rows of one scene and the candidates of another, or of the same, in order
+/// of packing, first, second and shift. Both were prepared.
 pub fn list<T: OverlapReal>(
     phases: &Phases<T>,
     stream: &Stream,

@@ -1,5 +1,5 @@
-//! Both phases of an evaluation, as launches: phase one turns and bounds the pieces of each pose, and phase two intersects
-//! those of near poses.
+//! Both phases of an evaluation, as launches: phase one turns and bounds the pieces of each pose,
+//! and phase two intersects those of near poses.
 
 use gpu_kernels::overlap::{
     boundary, direct, grid,
@@ -22,10 +22,10 @@ use crate::{
     overlap::{Lattice, OverlapError, OverlapReal},
 };
 
-/// Threads of a block of the kernels with a thread for each pose.
+/// Block size of the kernels with one thread per pose.
 pub const THREADS: u32 = 128;
 
-/// Blocks per multiprocessor for the rows that tiles leave: as many as run at a time.
+/// Blocks per multiprocessor for remaining rows of tiles: the number that run at a time.
 const BLOCKS_OF_REST: u32 = 4;
 
 pub fn blocks(n: usize) -> u32 {
@@ -35,13 +35,14 @@ pub fn blocks(n: usize) -> u32 {
 /// The kernels of phase two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverlapKernel {
-    /// A warp for a tile of poses, with queues in shared memory: the GPUs' default.
+    /// One warp per tile of poses, with queues in shared memory: the default on GPUs.
     Queue,
-    /// A thread for each pose: the CPU's default.
+    /// One thread per pose: the default on the CPU.
     Direct,
 }
 
-/// What is evaluated, on which device, and how.
+/// The shapes, their surroundings and the settings of an evaluator, with the launches of both
+/// phases.
 #[derive(Debug)]
 pub struct Phases<T: OverlapReal> {
     pub device: Device,
@@ -50,21 +51,22 @@ pub struct Phases<T: OverlapReal> {
     pub lattice: Option<Lattice>,
     pub deterministic: bool,
     pub kernel: OverlapKernel,
-    /// Which scenes are its own: those loaded since shapes and lattice are what they are.
+    /// Number by which scenes recognize their evaluator. It changes with the lattice.
     pub id: u64,
 }
 
-/// Whose results a pass gives.
+/// Poses whose results a pass computes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// The rows', and the candidates' by atomics.
+    /// The rows, and by atomics the candidates.
     Both,
-    /// The rows' alone.
+    /// The rows only.
     Rows,
 }
 
 impl<T: OverlapReal> Phases<T> {
-    /// Phase one, after the order by cells where there is a grid. Makes room for what is wanted by pose, and clears it.
+    /// Enqueues the order of poses, if there is a grid or a tree, and phase one. Makes room for the
+    /// results by pose, and clears them.
     pub fn prepare(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
         if scene.owner != self.id {
             return Err(OverlapError::ForeignScene);
@@ -74,12 +76,13 @@ impl<T: OverlapReal> Phases<T> {
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, tree, by_pose, .. } = scene;
         let (poses, shape_of, shapes, quads) = (&*poses, &*shape_of, &self.shapes.spans, &self.shapes.quads);
         let none = self.device.empty();
-        // An order doesn't ask for pieces.
+        // The order of poses doesn't need pieces.
         let source = SourceArgs { poses, shapes, quads, shape_of, first_piece: &none };
         let (rows, packings) = (list.order.len(), frames.len() as u32);
-        // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make
-        // them, and its shapes and packings exist. A frame has as many cells at most as `capacity` has for its packing,
-        // and as `starts` has room for. Every pose, row and piece has a thread.
+        // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays have
+        // the right lengths, and its shapes and packings exist. A frame has at most the number of
+        // cells that `capacity` has for its packing, for which `starts` has room. Every pose, row
+        // and piece has a thread.
         unsafe {
             if let Some(grid) = grid {
                 if self.lattice.is_none() {
@@ -134,7 +137,8 @@ impl<T: OverlapReal> Phases<T> {
         Ok(())
     }
 
-    /// Where candidates are that are found by a grid, by a tree, or by looking at all.
+    /// Returns the structure by which candidates are found: a grid, a tree, or one cell per
+    /// packing.
     pub fn cells<'a>(
         &'a self,
         frames: &'a Buffer<Frame<T>>,
@@ -151,13 +155,13 @@ impl<T: OverlapReal> Phases<T> {
         }
     }
 
-    /// Phase two: the rows of one scene, or of the same, against the candidates of `cells`. `candidates_out` is for
-    /// candidates that aren't the rows.
+    /// Enqueues phase two: rows against the candidates of `cells`, of the same or another scene.
+    /// `candidates_out` gets the results of candidates that aren't the rows.
     ///
     /// # Safety
-    /// The arrays fit each other: tiles are of rows and packings that exist, and both lists are of scenes that were
-    /// prepared by this evaluator, with equally many packings. What `mode` asks for has room, and is zero where it is
-    /// added to.
+    /// The arrays fit each other: tiles are of rows and packings that exist, and both lists are of
+    /// scenes that were prepared by this evaluator, with equally many packings. Results that `mode`
+    /// asks for have room; those that are added to are zero.
     unsafe fn intersect(
         &self,
         stream: &Stream,
@@ -195,10 +199,11 @@ impl<T: OverlapReal> Phases<T> {
         }
     }
 
-    /// The same by warps and a tree: first those of tiles, then those of rows that others have left.
+    /// Enqueues phase two by warps and a tree: first one warp per tile, then warps for the
+    /// remaining rows.
     ///
     /// # Safety
-    /// As for [`intersect`](Self::intersect); there is a tree.
+    /// The same as for [`intersect`](Self::intersect); there is a tree.
     unsafe fn intersect_by_tree(
         &self,
         stream: &Stream,
@@ -213,8 +218,8 @@ impl<T: OverlapReal> Phases<T> {
         let for_tiles = (tiles.len() as u32).div_ceil(queue::WARPS);
         let for_rest = BLOCKS_OF_REST * self.device.info().multiprocessors.max(1);
         let threads = queue::WARPS * 32;
-        // SAFETY: the arrays fit each other (this function's contract), and there is a warp for each tile. Each tile
-        // leaves something once at most, for which there is room.
+        // SAFETY: the arrays fit each other (this function's contract), and there is a warp for
+        // each tile. There is room for all tiles in `rest`.
         unsafe {
             for (taken, blocks) in [(false, for_tiles), (true, for_rest)] {
                 let (list, candidates) = (list.argument(), candidates.argument());
@@ -235,25 +240,25 @@ impl<T: OverlapReal> Phases<T> {
         }
     }
 
-    /// Whether each pair is taken twice, once for either pose.
+    /// Returns whether each pair is intersected twice, once for each pose.
     pub fn is_full(&self, wanted: Wanted) -> bool {
         self.deterministic && wanted != Wanted::TOTALS
     }
 
-    /// Overlaps within each packing of a scene that is prepared, by pose and by tile.
+    /// Enqueues the overlaps within each packing of a prepared scene, by pose and by tile.
     pub fn overlaps(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), DeviceError> {
         let mode = if self.is_full(wanted) { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
         let Scene { list, frames, offsets, grid, tree, by_pose, nothing, partial, rest, tiles, packing_of, .. } = scene;
         let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let mode = with_wanted(mode, wanted);
         let rows = Rows { list, tiles, packing_of, partial, rest, by_pose };
-        // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
-        // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
-        // and is zero where it is added to.
+        // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes
+        // and lattice, so that its arrays fit each other. Tiles are of rows and packings that
+        // exist. Results by pose have room, and are zero if they are added to.
         unsafe { self.intersect(stream, rows, list, cells, mode, nothing) }
     }
 
-    /// Phase two with the rows of one scene and the candidates of another.
+    /// Enqueues phase two with the rows of one scene and the candidates of another.
     pub fn rows_of(
         &self,
         stream: &Stream,
@@ -268,13 +273,13 @@ impl<T: OverlapReal> Phases<T> {
         let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let Scene { list, tiles, packing_of, partial, rest, by_pose, .. } = &mut *rows;
         let own = Rows { list, tiles, packing_of, partial, rest, by_pose };
-        // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
-        // packings, so that their arrays fit each other. What is wanted by pose has room, and is zero where it is added
-        // to.
+        // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have
+        // equally many packings, so that their arrays fit each other. Results by pose have room,
+        // and are zero if they are added to.
         unsafe { self.intersect(stream, own, others, cells, mode, out) }
     }
 
-    /// Sums up what phase two left, by packing.
+    /// Enqueues the sums of the overlaps, by packing.
     pub fn total(&self, stream: &Stream, scene: &mut Scene<T>, factor: f64) -> Result<(), DeviceError> {
         let Scene { sizes, partial, offsets, tile_offsets, totals, .. } = scene;
         let (offsets, longest) = match self.kernel {
@@ -285,7 +290,7 @@ impl<T: OverlapReal> Phases<T> {
         unsafe { sum_ranges(stream, partial, offsets, longest, T::from_f64(factor), totals) }
     }
 
-    /// What is outside the boundary, by pose.
+    /// Enqueues the areas outside the boundary, by pose.
     pub fn outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
         let Some((boundary, region)) = self.region.as_ref().filter(|_| scene.sizes.scaled) else { return Ok(()) };
         let n = scene.len();
@@ -317,7 +322,7 @@ impl<T: OverlapReal> Phases<T> {
         }
     }
 
-    /// Sums it up, by packing.
+    /// Enqueues the sums of the areas outside, by packing.
     pub fn total_outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
         if self.region.is_none() || !scene.sizes.scaled {
             return Ok(());
@@ -334,7 +339,7 @@ impl<T: OverlapReal> Phases<T> {
     }
 }
 
-/// Where candidates are.
+/// The structure by which candidates are found.
 type Cells<'a, T> = CellsArgs<&'a Buffer<Frame<T>>, &'a Buffer<u32>, &'a Buffer<Extent<T>>, u32, &'a Buffer<u32>>;
 
 /// The rows of phase two.
@@ -348,7 +353,7 @@ struct Rows<'a, T: OverlapReal> {
     by_pose: &'a mut ByPose<T>,
 }
 
-/// `out[i]` is `factor` times the sum of the values from `offsets[i]` to `offsets[i + 1]`.
+/// Sets `out[i]` to `factor` times the sum of the values from `offsets[i]` to `offsets[i + 1]`.
 ///
 /// # Safety
 /// There are as many values, and one offset more than results.

@@ -1,4 +1,4 @@
-//! Packings on a device, with what their evaluation needs and gives.
+//! Packings on a device, with the buffers of their evaluation.
 
 use cuda_std::I32x2;
 use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
@@ -19,25 +19,26 @@ use crate::{
 /// Angles beyond this are reduced on the host: kernels reduce up to 2^20.
 const MAX_ANGLE: f64 = 524_288.0;
 
-/// Packings on a device, with all that their evaluation needs and gives: made by
-/// [`Overlap::load`](super::Overlap::load), used by [`Overlap::enqueue`](super::Overlap::enqueue).
+/// Packings on a device, with the buffers and results of their evaluation.
+/// [`Overlap::load`](super::Overlap::load) makes it; [`Overlap::enqueue`](super::Overlap::enqueue)
+/// evaluates it.
 ///
-/// How many poses each packing has, and their shapes, is fixed. The poses may be changed between evaluations, by other
-/// kernels, too.
+/// The number of poses per packing and their shapes are fixed. The poses may change between
+/// evaluations, also by other kernels.
 #[derive(Debug)]
 pub struct Scene<T: OverlapReal> {
-    /// The number of the evaluator that it was loaded by.
+    /// Number of the evaluator that loaded it.
     pub(super) owner: u64,
     pub(in crate::overlap) sizes: Sizes,
     pub(in crate::overlap) poses: Buffer<T>,
     pub(in crate::overlap) scales: Buffer<T>,
     pub(in crate::overlap) shape_of: Buffer<u32>,
-    /// Each row's first piece; empty where there is but one shape.
+    /// Each row's first piece; empty if there is one shape.
     pub(in crate::overlap) first_piece: Buffer<u32>,
-    /// For sums of pieces, where there are several shapes, and rows are in an order of their own.
+    /// For scans of the numbers of pieces, if there are several shapes and a grid or a tree.
     pub(super) piece_scan: Option<ScanWorkspace>,
     pub(super) packing_of: Buffer<u32>,
-    /// Where each packing's poses start, and the end.
+    /// Start of each packing's poses, and the end of the last.
     pub(in crate::overlap) offsets: Buffer<u32>,
     pub(super) frames: Buffer<Frame<T>>,
     pub(in crate::overlap) list: List<T>,
@@ -45,7 +46,7 @@ pub struct Scene<T: OverlapReal> {
     pub(in crate::overlap) grid: Option<GridBuffers<T>>,
     pub(in crate::overlap) tree: Option<TreeBuffers<T>>,
     pub(super) tiles: Buffer<Tile>,
-    /// Where each packing's tiles start, and the end.
+    /// Start of each packing's tiles, and the end of the last.
     pub(super) tile_offsets: Buffer<u32>,
     pub(super) partial: Buffer<T>,
     pub(super) rest: Rest<T>,
@@ -54,7 +55,7 @@ pub struct Scene<T: OverlapReal> {
     pub(in crate::overlap) outside: OutsideByPose<T>,
     pub(super) outside_totals: Buffer<T>,
     pub(super) by_scale_totals: Buffer<T>,
-    /// In place of what a kernel takes and doesn't use.
+    /// Placeholder for outputs that a kernel doesn't write.
     pub(super) nothing: ByPose<T>,
 }
 
@@ -63,24 +64,24 @@ pub struct Scene<T: OverlapReal> {
 pub struct Sizes {
     pub offsets: Vec<usize>,
     pub shapes: Option<Vec<u32>>,
-    /// The most poses of a packing, and the most tiles.
+    /// Largest numbers of poses and of tiles per packing.
     pub longest: usize,
     pub most_tiles: usize,
-    /// How candidates are found; none, where all are.
+    /// Search for candidates; `None` if all poses are candidates.
     pub search: Option<Search>,
-    /// Whether the scale of the boundary has been set.
+    /// True once the boundary's scales are set.
     pub scaled: bool,
-    /// Whether it has been evaluated, so that its arrays say what is there.
+    /// True once phase one has filled the arrays.
     pub prepared: bool,
 }
 
-/// What sorting into cells needs.
+/// Buffers of the sort of poses by cells.
 #[derive(Debug)]
 pub struct GridBuffers<T: OverlapReal> {
-    /// Where each packing's cells start, and the end.
+    /// Start of each packing's cells, and the end of the last.
     pub capacity: Buffer<u32>,
     pub extents: Buffer<T>,
-    /// The number of poses of each cell, then where they start; one more.
+    /// Number of poses of each cell, then their start; one element more.
     pub starts: Buffer<u32>,
     pub cell_of: Buffer<u32>,
     pub number_in_cell: Buffer<u32>,
@@ -88,11 +89,10 @@ pub struct GridBuffers<T: OverlapReal> {
     pub scan: ScanWorkspace,
 }
 
-/// Rows of packings for warps: tiles, and where each packing's start.
+/// Divides rows of packings among warps. Returns the tiles, and the start of each packing's.
 fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, Vec<u32>) {
     let poses = offsets[offsets.len() - 1];
-    // As many rows per warp as leave each multiprocessor 48 warps, which is more than run at a time.
-
+    // Each multiprocessor gets 48 warps, more than run at a time.
     let rows = poses.div_ceil(48 * multiprocessors as usize).clamp(1, ROWS as usize);
     let mut tiles = Vec::new();
     let mut tile_offsets = vec![0];
@@ -101,11 +101,11 @@ fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, V
         let count = n.div_ceil(rows);
         for k in 0..count {
             let tile = if sorted {
-                // Neighbours, which have neighbours in common.
+                // Neighbours share neighbours.
                 let start = k * n / count;
                 Tile { packing: 0, first: (first + start) as u32, step: 1, count: ((k + 1) * n / count - start) as u32 }
             } else {
-                // A row has the fewer candidates the later it comes: each tile gets some of all.
+                // Later rows have fewer candidates, so each tile gets rows from everywhere.
                 Tile { packing: 0, first: (first + k) as u32, step: count as u32, count: (n - k).div_ceil(count) as u32 }
             };
             tiles.push(Tile { packing: packing as u32, ..tile });
@@ -115,12 +115,12 @@ fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, V
     (tiles, tile_offsets)
 }
 
-/// The longest range.
+/// Returns the length of the longest range.
 pub(super) fn longest(offsets: &[u32]) -> usize {
     offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
 }
 
-/// A pose in the type that it is computed in, its angle reduced.
+/// Converts a pose to the type of the computation, with its angle reduced.
 fn convert<T: OverlapReal>(pose: &[f64; 3]) -> [T; 3] {
     let [x, y, theta] = *pose;
     let theta = if theta.abs() <= MAX_ANGLE { theta } else { theta.sin().atan2(theta.cos()) };
@@ -128,7 +128,7 @@ fn convert<T: OverlapReal>(pose: &[f64; 3]) -> [T; 3] {
 }
 
 impl<T: OverlapReal> Scene<T> {
-    /// Loads packings; the frames are still to be set.
+    /// Loads packings, without their frames.
     pub(super) fn new(
         device: &Device,
         stream: &Stream,
@@ -221,12 +221,13 @@ impl<T: OverlapReal> Scene<T> {
         Ok(scene)
     }
 
-    /// Whether poses of these packings can take the place of those that it has.
+    /// Returns whether the packings have the same sizes and shapes as these.
     pub fn fits(&self, packings: &Packings) -> bool {
         self.sizes.offsets == packings.offsets() && self.sizes.shapes.as_deref() == packings.shapes()
     }
 
-    /// Replaces the poses. Waits until they are copied. They are searched as those that were loaded ([`Search`]).
+    /// Replaces the poses. Waits for the copy. The [`Search`] remains the one that was chosen for
+    /// the loaded poses.
     ///
     /// # Errors
     /// [`OverlapError::TooFar`], device errors.
@@ -240,8 +241,9 @@ impl<T: OverlapReal> Scene<T> {
         Ok(stream.upload(&mut self.poses, &poses)?)
     }
 
-    /// Replaces the shapes of the poses, of which there are several. Waits until they are copied. They must have no more
-    /// pieces than those that were loaded, so that no memory is moved, and must not be in a tree, which has their sizes.
+    /// Replaces the shapes of the poses, if the evaluator has several shapes. Waits for the copy.
+    /// They must not have more pieces in all than the loaded ones, as memory isn't reallocated, and
+    /// must not be in a tree, which depends on their sizes.
     pub(super) fn set_shapes(&mut self, stream: &Stream, shapes: &Shapes<T>, of_poses: &[u32]) -> Result<(), OverlapError> {
         let (first_piece, pieces) = shapes.first_pieces(of_poses);
         let fits = of_poses.len() == self.shape_of.len() && pieces <= self.list.pieces.len();
@@ -252,7 +254,7 @@ impl<T: OverlapReal> Scene<T> {
         Ok(())
     }
 
-    /// Sets the boundary's scale: one for all packings, or one for each. Waits until they are copied.
+    /// Sets the boundary's scales: one for all packings, or one for each. Waits for the copy.
     ///
     /// # Errors
     /// [`OverlapError::Scale`], [`OverlapError::ScaleCount`], device errors.
@@ -281,12 +283,12 @@ impl<T: OverlapReal> Scene<T> {
         self.sizes.offsets[self.packings()]
     }
 
-    /// Whether there are no poses.
+    /// Returns whether there are no poses.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where each packing's poses start, and the end of the last one's.
+    /// Start of each packing's poses, and the end of the last.
     pub fn offsets(&self) -> &[usize] {
         &self.sizes.offsets
     }
@@ -296,8 +298,9 @@ impl<T: OverlapReal> Scene<T> {
         &self.poses
     }
 
-    /// The same, to change. Magnitudes are to stay below [`OverlapReal::MAX_POSITION`], angles below 2^20, and all
-    /// finite, or results mean nothing.
+    /// The poses on the device, for changes. All numbers must be finite, positions at most
+    /// [`OverlapReal::MAX_POSITION`] in magnitude, and angles at most 2^20; otherwise results are
+    /// meaningless.
     pub fn poses_mut(&mut self) -> ViewMut<'_, T> {
         self.poses.as_view_mut()
     }
@@ -307,7 +310,7 @@ impl<T: OverlapReal> Scene<T> {
         &self.packing_of
     }
 
-    /// The boundary's scales, on the device: none, one, or one for each packing.
+    /// The boundary's scales, on the device: empty, one, or one for each packing.
     pub fn scales(&self) -> &Buffer<T> {
         &self.scales
     }
@@ -317,7 +320,7 @@ impl<T: OverlapReal> Scene<T> {
         &self.totals
     }
 
-    /// Each pose's area in common with others, on the device; empty if never wanted.
+    /// Each pose's area in common with others, on the device; empty unless wanted.
     pub fn per_pose(&self) -> &Buffer<T> {
         &self.by_pose.areas
     }
@@ -327,28 +330,29 @@ impl<T: OverlapReal> Scene<T> {
         &self.by_pose.gradients
     }
 
-    /// Each packing's area outside the boundary, on the device; empty where there is none.
+    /// Each packing's area outside the boundary, on the device; empty without a boundary.
     pub fn outside_totals(&self) -> &Buffer<T> {
         &self.outside_totals
     }
 
-    /// Each pose's area outside the boundary, on the device; empty where there is none.
+    /// Each pose's area outside the boundary, on the device; empty without a boundary.
     pub fn outside_per_pose(&self) -> &Buffer<T> {
         &self.outside.areas
     }
 
-    /// The derivatives of the areas outside by each pose, on the device, 3 n numbers; empty where there is no boundary.
+    /// The derivatives of the areas outside by each pose, on the device, 3 n numbers; empty without
+    /// a boundary.
     pub fn outside_gradient(&self) -> &Buffer<T> {
         &self.outside.gradients
     }
 
-    /// The derivative of each packing's area outside by the boundary's scale, on the device; empty where there is no
-    /// boundary.
+    /// The derivative of each packing's area outside by the boundary's scale, on the device; empty
+    /// without a boundary.
     pub fn outside_by_scale(&self) -> &Buffer<T> {
         &self.by_scale_totals
     }
 
-    /// Makes room for what is wanted by pose.
+    /// Makes room for the wanted results by pose.
     pub(super) fn ensure_by_pose(&mut self, wanted: Wanted) -> Result<(), DeviceError> {
         let n = self.len();
         if wanted.per_pose {

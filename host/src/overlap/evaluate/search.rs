@@ -1,14 +1,15 @@
-//! How candidates are found: by a grid or by a tree.
+//! Chooses the search for candidates: a grid or a tree.
 
 use crate::overlap::{Lattice, OverlapReal, Packings, Point, lattice::length};
 
-/// How poses that may overlap are found, in packings of many.
+/// Search for the poses that may overlap, in packings of many poses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// By the cells of a uniform grid over each packing's extent: the fastest where poses are spread evenly.
+    /// The cells of a uniform grid over each packing's extent: the fastest search for evenly spread
+    /// poses.
     Grid,
-    /// By a tree of boxes, whose cost depends on neighbours alone: for clusters, lines, heaps, poses far away from the
-    /// others, and shapes of different sizes.
+    /// A tree of boxes, whose cost depends on neighbours only: for clusters, lines, heaps,
+    /// outliers, and shapes of different sizes.
     Tree,
 }
 
@@ -19,17 +20,20 @@ pub struct Around {
     pub radius: f64,
 }
 
-/// Poses looked at for a choice.
+/// Number of poses sampled for the choice.
 const SAMPLE: usize = 16_384;
 
-/// A grid may have so many other poses per cell, and so many times those that are near.
+/// A grid is chosen up to this number of other poses per cell, plus this factor times the number of
+/// near poses.
 const CROWD: (f64, f64) = (4.0, 2.0);
 
-/// A heap is a cell with more of the sample than the first number plus the second times what poses have beside them in
-/// their cells on average, and with more than the third of all poses.
+/// A cell is a heap if its number of sampled poses exceeds the first number plus the second times
+/// the average number of other poses in a pose's cell, and if it has more than the third number of
+/// poses in all.
 const HEAP: (f64, f64, f64) = (4.0, 8.0, 128.0);
 
-/// How many cells a lattice's cell has in either direction, no more than poses.
+/// Returns the number of cells of a lattice's cell in both directions: in all, at most the number
+/// of poses.
 pub fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [f64; 2] {
     let most = poses.max(1) as f64;
     let mut cells = lattice.inverse().map(|row| (1.0 / (reach * length(row))).floor().clamp(1.0, most));
@@ -45,7 +49,7 @@ pub fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [f64; 2]
     cells
 }
 
-/// The least and the largest radius of a shape that has poses.
+/// Returns the smallest and the largest radius of a shape that has poses.
 pub fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
     let mut used = vec![false; shapes.len()];
     match packings.shapes() {
@@ -56,18 +60,19 @@ pub fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
     radii.fold([f64::INFINITY, 0.0], |[least, most], radius| [least.min(radius), most.max(radius)])
 }
 
-/// What a circle's radius grows by, where rounding may have moved its centre.
+/// Returns the growth of a circle's radius that accounts for the rounding of its centre.
 pub fn slack<T: OverlapReal>(far: f64) -> f64 {
     16.0 * T::UNIT_ROUNDOFF * far
 }
 
-/// For each of these, how many others are equal.
+/// Returns the number of ordered pairs of equal keys.
 fn company<K: Ord>(mut keys: Vec<K>) -> f64 {
     keys.sort_unstable();
     keys.chunk_by(|one, next| one == next).map(|equal| (equal.len() * (equal.len() - 1)) as f64).sum()
 }
 
-/// One pose of each so many, `most` at most. Which of them is scattered, as poses may repeat in step.
+/// Returns a sample of at most `most` poses: one out of each range of equal length, at a scattered
+/// place, in case poses repeat periodically.
 fn sample(n: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = n.min(most);
     (0..count).map(move |k| {
@@ -76,7 +81,7 @@ fn sample(n: usize, most: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether many poses are at one place, as far as a sample shows: in a cell as wide as `width`, far more than in others.
+/// Returns whether a sample shows a heap: a cell of this width with far more poses than others.
 fn has_heap(poses: &[[f64; 3]], width: f64) -> bool {
     let n = poses.len();
     let sample = sample(n, (n / 8).clamp(1024, SAMPLE));
@@ -89,8 +94,9 @@ fn has_heap(poses: &[[f64; 3]], width: f64) -> bool {
     fullest > HEAP.0 + HEAP.1 * usual && fullest * n as f64 > HEAP.2 * count
 }
 
-/// Which is the faster for the packings of `from` poses or more, by how crowded a grid's cells would be: with a sample
-/// of poses, unless all cells can be as small as they should. Heaps are for a tree, whose warps share them out.
+/// Chooses the faster search for the packings of at least `from` poses. A grid is chosen if its
+/// cells can be as small as they should, or if a sample of poses shows that they are not too
+/// crowded. Heaps need a tree, with which warps share them.
 pub fn choose<T: OverlapReal>(
     packings: &Packings,
     shapes: &[Around],
@@ -99,7 +105,8 @@ pub fn choose<T: OverlapReal>(
     from: usize,
 ) -> Search {
     let [least, _] = radii(packings, shapes);
-    // Poses, others per cell of the grid, and others in cells of a pose's own size: sums over packings.
+    // Sums over packings: poses, pairs in cells of the grid, and pairs in cells of a pose's own
+    // size.
     let (mut poses, mut crowd, mut near) = (0.0, 0.0, 0.0);
     for packing in 0..packings.len() {
         let (range, own) = (packings.range(packing), packings.get(packing));
@@ -147,7 +154,7 @@ pub fn choose<T: OverlapReal>(
             let own_width = 2.0 * least * class.exp2();
             own_cells.push((class as i64, [x, y].map(|number| (number / own_width).floor() as i64)));
         }
-        // Of as many others as there are in the sample; of all, there are more.
+        // From the number of pairs in the sample to that of all poses.
         let scale = (n as f64 / n.min(SAMPLE) as f64).powi(2);
         crowd += scale * company(cells);
         near += scale * company(own_cells);

@@ -1,4 +1,4 @@
-//! Shapes on a device: what kernels need to know of them, made once.
+//! Shapes on a device, prepared once for all kernels.
 
 use std::f64::consts::PI;
 
@@ -18,11 +18,11 @@ use crate::{
 pub struct Shapes<T: OverlapReal> {
     pub spans: Buffer<ShapeSpan<T>>,
     pub quads: Buffer<clip::Point<T>>,
-    /// The angles between copies at which sides may be parallel.
+    /// Angles between copies at which sides may be parallel, as bits.
     pub parallels: Buffer<u32>,
-    /// How many quads each has.
+    /// Number of quads of each shape.
     pub counts: Vec<usize>,
-    /// In place of a tree's boxes.
+    /// Placeholder for a tree's boxes.
     pub no_boxes: Buffer<Extent<T>>,
     /// Their enclosing circles.
     pub around: Vec<Around>,
@@ -37,8 +37,9 @@ fn angles(shape: &Shape) -> impl Iterator<Item = f64> + '_ {
     sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]).rem_euclid(PI))
 }
 
-/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides.
-/// All of them, where sides have so many directions that most would be set.
+/// Returns the bits of [`parallel`](gpu_kernels::overlap::layout::parallel): those of ranges that
+/// contain an angle between two sides. All are set if sides have so many directions that most would
+/// be.
 fn parallels<T: OverlapReal>(shapes: &[Shape]) -> Vec<u32> {
     let mut directions: Vec<f64> = shapes.iter().flat_map(angles).map(|angle| angle / PI).collect();
     directions.sort_by(f64::total_cmp);
@@ -46,7 +47,7 @@ fn parallels<T: OverlapReal>(shapes: &[Shape]) -> Vec<u32> {
     if directions.len() > 500 {
         return vec![u32::MAX; ANGLES as usize / 32];
     }
-    // How far, in ranges, rounding may bring an angle of up to ten turns.
+    // Largest rounding error, in ranges, of an angle of up to ten turns.
     let slack = f64::from(ANGLES) * (2f64.powi(-22) + 80.0 * T::UNIT_ROUNDOFF);
     let mut bits = vec![0; ANGLES as usize / 32];
     for first in &directions {
@@ -61,11 +62,12 @@ fn parallels<T: OverlapReal>(shapes: &[Shape]) -> Vec<u32> {
     bits
 }
 
-/// The shortest vector whose part across each side of the shape's quads is at least 1.
+/// Returns the shortest vector whose component across each side of the shape's quads is at least 1.
 fn across_sides(shape: &Shape) -> Point {
     let mut angles: Vec<f64> = angles(shape).collect();
     angles.sort_by(f64::total_cmp);
-    // In the middle of the widest gap between directions, of which the first comes again after half a turn.
+    // The middle of the widest gap between directions. The first direction recurs after half a
+    // turn.
     angles.push(angles[0] + PI);
     let gaps = angles.windows(2).map(|pair| (pair[1] - pair[0], (pair[0] + pair[1]) / 2.0));
     let (gap, middle) = gaps.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((PI, 0.0));
@@ -79,7 +81,8 @@ pub fn points<T: OverlapReal>(points: impl IntoIterator<Item = Point>) -> Vec<cl
 }
 
 impl<T: OverlapReal> Shapes<T> {
-    /// Where the pieces of each of these shapes start, if they stand one after the other, and how many there are.
+    /// Returns the first piece of each of these shapes, one after the other, and the number of all
+    /// pieces.
     pub fn first_pieces(&self, of_poses: &[u32]) -> (Vec<u32>, usize) {
         let mut next = 0;
         let first = of_poses.iter().map(|&shape| {

@@ -1,4 +1,4 @@
-//! What a scene needs for the tree of boxes over its poses.
+//! Buffers and launches of the tree of boxes over a scene's poses.
 
 use cuda_std::launch::IntoParam;
 use gpu_kernels::overlap::{
@@ -16,37 +16,37 @@ use crate::{
     overlap::{OverlapError, OverlapReal, Packings},
 };
 
-/// Poses for each mark, but for the largest packings.
+/// Number of poses per mark, except in the largest packings.
 const POSES_PER_MARK: usize = 16;
 
-/// Threads of a block of the kernels with a thread for each pose or box.
+/// Block size of the kernels with one thread per pose or box.
 const THREADS: u32 = 128;
 
-/// The tree, and what makes it.
+/// The tree, and the buffers from which it is made.
 #[derive(Debug)]
 pub struct TreeBuffers<T: OverlapReal> {
-    /// The most marks of a packing.
+    /// Largest number of marks per packing.
     most_marks: usize,
-    /// Where each packing's marks start, and the end.
+    /// Start of each packing's marks, and the end of the last.
     mark_offsets: Buffer<u32>,
     marks: Buffer<Mark<T>>,
     keys: Buffer<u32>,
     sort: SortWorkspace,
     pub boxes: Buffer<Extent<T>>,
     pub leaves: u32,
-    /// The least radius.
+    /// Smallest radius.
     unit: f64,
-    /// Of a key: those of its packing, of its class, of either direction.
+    /// Numbers of a key's bits: for the packing, for the class, and for each direction.
     bits: [u32; 3],
 }
 
-/// The bits that `count` numbers need.
+/// Number of bits needed to distinguish `count` numbers.
 fn bits(count: usize) -> u32 {
     count.next_power_of_two().trailing_zeros()
 }
 
 impl<T: OverlapReal> TreeBuffers<T> {
-    /// Those for packings of shapes whose radii are from `least` to `most`.
+    /// Makes room for packings of shapes whose radii are from `least` to `most`.
     pub fn new(device: &Device, packings: &Packings, [least, most]: [f64; 2]) -> Result<Self, OverlapError> {
         let n = packings.poses().len();
         let mut mark_offsets = vec![0u32];
@@ -76,7 +76,7 @@ impl<T: OverlapReal> TreeBuffers<T> {
         })
     }
 
-    /// Puts poses in order.
+    /// Enqueues the order of poses.
     ///
     /// # Safety
     /// The poses, their shapes, packings and frames are there, and as many as this was made for.
@@ -105,7 +105,7 @@ impl<T: OverlapReal> TreeBuffers<T> {
         stream.copy(self.sort.order(), to)
     }
 
-    /// Makes the boxes around `circles`, which are in order.
+    /// Enqueues the boxes around `circles`, which are in order.
     ///
     /// # Safety
     /// There are as many as this was made for.

@@ -24,13 +24,13 @@ pub struct PoseFile {
     pub packings: Packings,
     /// Layout of the file.
     pub layout: PoseLayout,
-    /// Line of each pose in a text, from 1. `None` for arrays.
+    /// Line of each pose in a text, from 1; `None` for an array.
     pub lines: Option<Vec<u64>>,
 }
 
 impl PoseFile {
-    /// Converts an error about a pose to one about its file at `path`, with the pose's line if the
-    /// file is text.
+    /// Returns an error about the file at `path`, from which this was read, with the line of the
+    /// pose at fault if there is one.
     pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
         let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error.to_string()) };
         match &self.lines {
@@ -40,7 +40,7 @@ impl PoseFile {
     }
 }
 
-/// The layout of the poses in a file.
+/// Layout of poses in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum PoseLayout {
@@ -48,7 +48,7 @@ pub enum PoseLayout {
     Single,
     /// Any number of packings: an array of shape (packings, poses, 3), or text with packings.
     Ensembles,
-    /// A submission to Kaggle's Santa 2025: packings of distinct sizes, in increasing order.
+    /// A submission to Kaggle's Santa 2025: packings of different sizes, in ascending order.
     Submission,
 }
 
@@ -64,11 +64,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format of the name's extension, in upper or lower case. Text is
+    /// Returns the format of a file name's extension, ignoring case; for text,
     /// [`Csv`](Format::Csv).
     ///
     /// # Errors
-    /// The extension names no format.
+    /// If the extension is unknown.
     pub fn of(path: &Path) -> Result<Self, OverlapError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -82,8 +82,8 @@ impl Format {
 /// Reads poses.
 ///
 /// # Errors
-/// The file can't be read, has another format, or contains an invalid pose. The error names the
-/// line and the column, or the pose. With `ensembles`, a file of one packing is an error, too.
+/// If the file can't be read, isn't such a file, or has an invalid pose. The error names the line
+/// and the column, or the pose. With `ensembles`, a file of one packing is an error, too.
 pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {
         Format::Npy => read_npy(path, ensembles),
@@ -172,7 +172,7 @@ fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
 struct Tree {
     /// Number of trees of its packing.
     size: usize,
-    /// Index of the tree in its packing.
+    /// Its index in the packing.
     tree: usize,
     pose: [f64; 3],
     line: u64,
@@ -194,11 +194,11 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
             let number = number.filter(|number| number.is_finite());
             number.ok_or_else(|| fail(table.field_error(column, "a number with the prefix s, such as s0.5")))
         };
-        // The remainder is exact, unlike a conversion of whole turns to radians.
+        // Whole turns are subtracted in degrees, where that is exact.
         let pose = [number(1)?, number(2)?, (number(3)? % 360.0).to_radians()];
         push(&mut trees, Tree { size, tree, pose, line: table.line() }).map_err(fail)?;
     }
-    // The sort is stable: among rows with the same id, the later comes second.
+    // The sort is stable: of two rows with the same id, the later comes second.
     trees.sort_by_key(|tree| (tree.size, tree.tree));
     for pair in trees.windows(2) {
         if (pair[0].size, pair[0].tree) == (pair[1].size, pair[1].tree) {
@@ -235,10 +235,10 @@ fn id_of(size: usize, tree: usize) -> String {
     format!("{size:03}_{tree}")
 }
 
-/// Writes poses in the format of the name's extension.
+/// Writes poses, in the format of the name's extension.
 ///
 /// # Errors
-/// As [`save_poses_at`], and an extension that names no format.
+/// The same as for [`save_poses_at`], and if the extension is unknown.
 pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
     let format = match (Format::of(path)?, layout) {
         (Format::Csv, PoseLayout::Submission) => Format::Submission,
@@ -253,9 +253,12 @@ pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Resul
 /// A submission may have its packings in any order.
 ///
 /// # Errors
-/// The file can't be written, or the format can't represent the poses. `.npy` needs packings of
-/// equal size and poses of one shape; text has no empty packings; a submission needs poses of one
-/// shape and packings of distinct sizes; `Single` needs exactly one packing.
+/// If the file can't be written, or the format can't hold the poses:
+///
+/// - `.npy`: packings differ in their numbers of poses, or poses have several shapes;
+/// - text: a packing is empty;
+/// - a submission: poses have several shapes, or two packings have the same size;
+/// - the `Single` layout: there isn't exactly one packing.
 pub fn save_poses_at(
     packings: &Packings,
     layout: PoseLayout,
@@ -320,7 +323,7 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, Reason> 
     }
 }
 
-/// Writes poses as text, with the fewest digits that identify each number.
+/// Writes text, with enough digits to distinguish each number from its neighbours.
 fn write_csv(packings: &Packings, single: bool, file: impl Write) -> io::Result<()> {
     let mut writer = Writer::from_writer(file);
     let shaped = packings.shapes().is_some();
@@ -348,8 +351,8 @@ fn write_submission(packings: &Packings, order: &[usize], mut file: impl Write) 
     order.iter().flat_map(|&packing| submission_lines(packings.get(packing))).try_for_each(|line| writeln!(file, "{line}"))
 }
 
-/// Returns the lines of one packing in a submission, with the fewest digits that identify each
-/// number.
+/// Returns the lines of one packing in a submission, with enough digits to distinguish each number
+/// from its neighbours.
 pub fn submission_lines(poses: &[[f64; 3]]) -> impl Iterator<Item = String> + '_ {
     let line = |(tree, &[x, y, theta]): (usize, &[f64; 3])| {
         format!("{},s{x:?},s{y:?},s{:?}", id_of(poses.len(), tree), theta.to_degrees())

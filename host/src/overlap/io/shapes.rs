@@ -13,11 +13,13 @@ use crate::{
 
 /// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
 ///
-/// A shape from a file has the file's name without the extension, unless the file says another.
+/// The name of a shape from a file is the file's name without the extension, unless the file has
+/// another.
 ///
 /// # Errors
-/// The text is none of these, the file can't be read or has other content, or the [`Shape`] is
-/// invalid. Polygons with holes, drawings with paths of several parts and open paths are errors.
+/// If the text is not of this kind, the file can't be read or has other content, or the [`Shape`]
+/// is invalid. Polygons with holes, drawings with paths of several parts, and open paths are
+/// errors.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
@@ -50,11 +52,11 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     })
 }
 
-/// The reason why a text is not a shape.
+/// An error of a text.
 pub(super) enum Problem {
-    /// The text is something else. A clause that follows the file's name.
+    /// The text has other content. A clause that follows the file's name.
     Text(String),
-    /// The text describes an invalid shape.
+    /// The shape is invalid.
     Shape(OverlapError),
 }
 
@@ -68,7 +70,7 @@ pub(super) fn problem<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Text(reason.into()))
 }
 
-/// Returns true if the text starts as WKT does.
+/// Returns whether a text starts like WKT.
 fn is_wkt(text: &str) -> bool {
     const NAMES: &[&str] =
         &["POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON", "GEOMETRYCOLLECTION"];
@@ -101,10 +103,10 @@ fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
     problem(format!("is a {other}, but a shape must be a POLYGON"))
 }
 
-/// Checks that the parentheses of WKT are not nested too deeply for its parser, which is recursive,
-/// and that nothing follows the geometry, which that parser ignores.
+/// Checks that the parentheses of WKT aren't nested too deeply for its reader, which is recursive,
+/// and that nothing follows the geometry, which the reader ignores.
 fn check_parentheses(text: &str) -> Result<(), Problem> {
-    // Four levels are a MULTIPOLYGON: the parser's error, which names it, is clearer.
+    // The depth of a MULTIPOLYGON, for which an error that names it is better than this one.
     const MOST: usize = 3;
     let mut depth = 0usize;
     for (place, byte) in text.bytes().enumerate() {
@@ -125,7 +127,7 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The shape of a polygon that isn't too large.
+/// Makes the shape of a polygon, unless it has too many vertices.
 pub(super) fn polygon(name: &str, outline: &[Point]) -> Result<Shape, Problem> {
     check_vertices(outline.len())?;
     Ok(Shape::polygon(name, outline)?)
@@ -135,7 +137,7 @@ pub(super) fn check_vertices(count: usize) -> Result<(), Problem> {
     if count <= MOST_VERTICES { Ok(()) } else { problem(format!("has more than {MOST_VERTICES} vertices")) }
 }
 
-/// Returns the error of a polygon without exactly one ring.
+/// Returns the error of a polygon with `n` rings instead of one.
 fn rings(n: usize) -> String {
     match n {
         0 => "is a polygon without vertices".to_owned(),

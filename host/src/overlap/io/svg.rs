@@ -14,22 +14,23 @@ use crate::{
     },
 };
 
-/// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is
-/// larger.
+/// Largest distance of a curve from the lines that approximate it, relative to the larger of the
+/// drawing's width and height.
 pub const CURVE_TOLERANCE: f64 = 1e-4;
-/// How far the curves that an arc becomes may be from it, in units of its radius: far less.
+/// Largest distance of an arc from the curves that approximate it, relative to its radius.
 const ARC_TOLERANCE: f64 = 1e-6;
 
 /// Elements of a drawing that are drawn elsewhere, or never.
 const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
 
-/// The most elements within each other.
+/// Largest depth of nested elements.
 const MOST_NESTED: usize = 256;
-/// The most elements and texts.
+/// Largest number of elements and texts.
 const MOST_NODES: u32 = 1_000_000;
-/// The most attributes of an element, and the most name spaces: each is compared with all others.
+/// Largest number of attributes per element, and of name spaces. The parser compares each with all
+/// others.
 const MOST_ATTRIBUTES: usize = 1000;
-/// The most bytes that entities may stand for.
+/// Largest number of bytes after the expansion of entities.
 const MOST_EXPANDED: usize = 256 << 20;
 
 /// Reads the first closed outline of a drawing.
@@ -44,8 +45,8 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
         return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
     }
     let mut open = None;
-    // What the element and those around it do: from their coordinates to the drawing's, y upwards; none where nothing
-    // is drawn.
+    // The enclosing elements, with the transform from their coordinates to the drawing's, y
+    // upwards; `None` if they aren't drawn.
     let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
     for node in document.root_element().descendants().filter(Node::is_element) {
         while around.last().is_some_and(|(outer, _)| Some(*outer) != node.parent_element()) {
@@ -74,7 +75,7 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
     }
 }
 
-/// Makes sure that the parser won't take time or memory out of proportion to the text.
+/// Checks that the parser needs no more time and memory than the size of the text justifies.
 fn check_markup(text: &str) -> Result<(), Problem> {
     if text.split('<').any(|tag| tag.bytes().filter(|&byte| byte == b'=').count() > MOST_ATTRIBUTES) {
         return problem(format!("has an element with more than {MOST_ATTRIBUTES} attributes"));
@@ -105,7 +106,7 @@ fn called(node: Node<'_, '_>) -> String {
     }
 }
 
-/// What an element draws, if it is one that draws.
+/// Returns the path that an element draws, or `None` if it isn't a drawing element.
 fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
     let number = |name: &str| match node.attribute(name) {
         None => Ok(0.0),
@@ -155,8 +156,8 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
 /// The path of the text of an attribute `d`.
 fn path_of(text: &str) -> Result<BezPath, String> {
     let mut path = BezPath::new();
-    // Where the subpath started, where the pen is, and what a smooth curve mirrors: the last control point of a cubic
-    // or a quadratic one.
+    // The start of the subpath, the position of the pen, and the point that a smooth curve mirrors:
+    // the last control point of a cubic or quadratic curve.
     let (mut start, mut pen) = (Place::ORIGIN, Place::ORIGIN);
     let (mut cubic, mut quadratic) = (None, None);
     // After a path was closed, the next one starts where it did, even if no command says so.
@@ -238,7 +239,8 @@ fn arc(
     let chord = from.distance(to);
     let [rx, ry] = radii.map(|radius| radius.abs() / chord);
     let largest = rx.max(ry);
-    // The standard's words: with a radius of 0 it is a line, from a point to itself it is nothing.
+    // According to the standard, an arc of radius 0 is a line, and an arc from a point to itself is
+    // nothing.
     if chord == 0.0 || rx == 0.0 || ry == 0.0 {
         path.line_to(to);
         return Ok(());
@@ -246,7 +248,8 @@ fn arc(
     if !(chord.is_finite() && largest < 1e6 && rx.min(ry) > 1e-4 * largest) {
         return Err("an arc's radii are out of proportion".to_owned());
     }
-    // Too small radii are made larger; so are these, which can't reach either, but with less rounding.
+    // The standard enlarges radii that are too small. Doing so here, for those that are far too
+    // small, rounds less.
     let scale = if largest < 0.5 { 0.5 / largest } else { 1.0 };
     let arc = Arc::from_svg_arc(&SvgArc {
         from: Place::ORIGIN,
@@ -270,7 +273,7 @@ fn arc(
     Ok(())
 }
 
-/// What an element does to what is inside of it.
+/// Returns the transform that an element applies to its content.
 fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
     let Some(text) = node.attribute("transform") else { return Ok(Affine::IDENTITY) };
     match text.parse::<svgtypes::Transform>() {
@@ -285,7 +288,7 @@ fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>
     if path.elements().is_empty() {
         return Ok(Vec::new());
     }
-    // Within these, how many lines there are depends on the form alone, not on the size.
+    // Within these limits, the number of lines depends on the form only, not on the size.
     let reach = [controls.x0, controls.y0, controls.x1, controls.y1];
     if !path.is_finite() || reach.into_iter().any(|number| number.abs() >= LARGEST) {
         return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
@@ -300,7 +303,7 @@ fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>
     }
     let mut parts: Vec<(Vec<Point>, bool)> = Vec::new();
     let mut vertices = 0usize;
-    // A little less than what is allowed: arcs are off by a little themselves.
+    // A little less than the tolerance, as arcs already have a small error.
     kurbo::flatten(path.elements().iter().copied(), 0.9 * CURVE_TOLERANCE * extent, |element| {
         vertices += 1;
         if vertices > MOST_VERTICES {

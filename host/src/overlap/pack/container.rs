@@ -3,8 +3,8 @@
 use super::PackError;
 use crate::overlap::{Boundary, OverlapError, Point, convex::cross, io::read_shape};
 
-/// Reads a container: `square`, `strip:WIDTH`, `circle`, or a convex polygon from a file or in WKT. A polygon is moved so
-/// that its centroid is at the origin.
+/// Reads a container: `square`, `strip:WIDTH`, `circle`, or a convex polygon from a file or in WKT.
+/// A polygon is moved so that its centroid is at the origin.
 ///
 /// # Errors
 /// [`PackError::Container`].
@@ -36,7 +36,8 @@ pub fn read_container(text: &str) -> Result<Boundary, PackError> {
     Boundary::polygon(&centred).map_err(|error| fail(error.to_string()))
 }
 
-/// The centroid of a polygon. It is computed relative to `middle`, so that a polygon far from the origin loses no digits.
+/// The centroid of a polygon. It is computed relative to `middle`, so that a polygon far from the
+/// origin loses no digits.
 fn centroid(ring: &[Point], [u, v]: Point) -> Point {
     let (mut area, mut sums) = (0.0, [0.0; 2]);
     for k in 0..ring.len() {

@@ -1,8 +1,8 @@
 //! Packings to start from: containers cut out of the densest lattices.
 //!
-//! A lattice is turned and moved at random, and its copies are sorted by the scale of the container about the origin that
-//! they need. The first n are then a packing of n copies, for every n. Some lanes get a smaller container, and copies that
-//! don't have a place yet.
+//! A lattice is turned and moved at random, and its copies are sorted by the scale of the container
+//! about the origin that they need. The first n are then a packing of n copies, for every n. Some
+//! lanes get a smaller container, and copies that don't have a place yet.
 
 use std::{
     f64::consts::{FRAC_PI_2, TAU},
@@ -17,8 +17,8 @@ use crate::overlap::{Boundary, convex::bounds, random::Random};
 type Pose = [f64; 3];
 type Point = [f64; 2];
 
-/// Number of cuts that are tried for each lane. Large packings try fewer, so that all tries have at most this number of
-/// poses.
+/// Number of cuts that are tried for each lane. Large packings try fewer, so that all tries have at
+/// most this number of poses.
 const TRIES: usize = 40;
 const MOST_POSES: usize = 1 << 17;
 /// Number of steps that refine the best cut of a lane.
@@ -46,7 +46,8 @@ pub struct Cuts<'a> {
     lattices: &'a [Periodic],
     /// Minimum number of copies.
     least: usize,
-    /// For each lane, without symmetry and with it, the best cut of `least` copies, of one more, and so on.
+    /// For each lane, without symmetry and with it, the best cut of `least` copies, of one more,
+    /// and so on.
     ways: Vec<[Vec<Option<Way>>; 2]>,
 }
 
@@ -104,8 +105,8 @@ impl<'a> Cuts<'a> {
         way
     }
 
-    /// Returns a lane's start: poses, the container's scale, and the indices of poses without a place. If `whole`, all
-    /// poses have one.
+    /// Returns a lane's start: poses, the container's scale, and the indices of poses without a
+    /// place. If `whole`, all poses have one.
     pub fn start(
         &self,
         random: &mut Random,
@@ -165,7 +166,8 @@ fn some_way(random: &mut Random, problem: &Problem, lattices: &[Periodic]) -> Wa
 
 /// A copy at the origin, to compute the container that it needs elsewhere.
 enum Footprint {
-    /// For each half-plane the normal, its offset plus the minimum over all vertices, and the offset per unit of scale.
+    /// For each half-plane the normal, its offset plus the minimum over all vertices, and the
+    /// offset per unit of scale.
     Planes(Vec<[f64; 4]>),
     /// In a disk, the vertices.
     Vertices(Vec<Point>),
@@ -195,8 +197,8 @@ impl Footprint {
     }
 }
 
-/// Copies of the lattice about the origin, with the scales of the containers that they need: more than the smallest
-/// container of `count` copies holds.
+/// Copies of the lattice about the origin, with the scales of the containers that they need: more
+/// than the smallest container of `count` copies holds.
 fn around<'a>(problem: &'a Problem, lattices: &'a [Periodic], way: &Way, count: usize) -> impl Iterator<Item = (f64, Pose)> + 'a {
     let (container, shape) = (&problem.container, &problem.squeezed[0]);
     let periodic = &lattices[way.lattice];
@@ -243,8 +245,8 @@ mod tests {
     use super::*;
     use crate::overlap::{Lattice, Shape};
 
-    /// The smallest squares around squares of a chessboard are known. All copies are within the container, and no two at
-    /// the same place.
+    /// The smallest squares around squares of a chessboard are known. All copies are within the
+    /// container, and no two at the same place.
     #[test]
     fn cuts_of_a_chessboard() {
         let corners = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]];

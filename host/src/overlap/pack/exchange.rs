@@ -11,17 +11,18 @@ use super::{
     task::Task,
 };
 
-/// Probability that a replacement copies only a part of the better packing. The rest, at most one copy plus one in
-/// `MOST_LOST`, is placed anew.
+/// Probability that a replacement copies only a part of the better packing. The rest, at most one
+/// copy plus one in `MOST_LOST`, is placed anew.
 const CROSSED: f64 = 0.5;
 const MOST_LOST: usize = 12;
-/// Largest scale of a packing that comes from another number of copies, in units of the score that it replaces.
+/// Largest scale of a packing that comes from another number of copies, in units of the score that
+/// it replaces.
 const PASSED: f64 = 1.1;
 
 impl<T: LaneReal> Search<'_, T> {
-    /// Spreads good packings, slowly. Lanes form a ring, and in half of the pairs of neighbours the better packing may
-    /// replace the other. Then the worst lane of each group that need not be symmetric gets a packing from the group
-    /// with a copy more or less.
+    /// Spreads good packings, slowly. Lanes form a ring, and in half of the pairs of neighbours the
+    /// better packing may replace the other. Then the worst lane of each group that need not be
+    /// symmetric gets a packing from the group with a copy more or less.
     pub fn exchange(&mut self) {
         let odd = (self.squeezes / self.exchanges()) % 2;
         for group in 0..self.task.groups.len() {
@@ -41,7 +42,8 @@ impl<T: LaneReal> Search<'_, T> {
         }
     }
 
-    /// Gets the best packing of each group from the previous island. It replaces the worst one if it is better.
+    /// Gets the best packing of each group from the previous island. It replaces the worst one if
+    /// it is better.
     pub fn trade(&mut self, island: &Island<'_>) -> Result<(), PackError> {
         let mut numbers = Vec::new();
         for group in 0..self.task.groups.len() {
@@ -79,8 +81,9 @@ impl<T: LaneReal> Search<'_, T> {
         self.scores[to] = self.scores[from];
     }
 
-    /// Copies a part of a lane's packing over that part of another one's: the part beyond a line, or for symmetric
-    /// packings outside a band. Copies that are left without a place are placed anew. Returns whether it could.
+    /// Copies a part of a lane's packing over that part of another one's: the part beyond a line,
+    /// or for symmetric packings outside a band. Copies that are left without a place are placed
+    /// anew. Returns whether it could.
     fn cross(&mut self, from: usize, to: usize) -> bool {
         let pairs = self.symmetric[to];
         if pairs && !self.symmetric[from] || self.scores[from] == self.scores[to] || self.scores[to].is_infinite() {
@@ -134,8 +137,9 @@ impl<T: LaneReal> Search<'_, T> {
         true
     }
 
-    /// Replaces the worst packing of a group by the best one of the group with a copy more, less an outer copy, or of the
-    /// group with a copy less, plus a copy to place. Packings of several shapes are left alone.
+    /// Replaces the worst packing of a group by the best one of the group with a copy more, less an
+    /// outer copy, or of the group with a copy less, plus a copy to place. Packings of several
+    /// shapes are left alone.
     fn pass(&mut self, group: usize) {
         let Task { problem, groups, .. } = self.task;
         let count = groups[group].count();

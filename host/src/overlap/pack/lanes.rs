@@ -48,8 +48,8 @@ pub struct Lanes<T: LaneReal> {
 }
 
 impl<T: LaneReal> Lanes<T> {
-    /// Lanes with these offsets, and these shapes of each lane's copies. If `deterministic`, the same steps give the same
-    /// bits, but take longer.
+    /// Lanes with these offsets, and these shapes of each lane's copies. If `deterministic`, the
+    /// same steps give the same bits, but take longer.
     pub fn new<'k>(
         device: &Device,
         problem: &Problem,
@@ -101,16 +101,18 @@ impl<T: LaneReal> Lanes<T> {
         Ok(self.stream.upload(&mut self.own.rates, &rates)?)
     }
 
-    /// Moves poses and scales by the schedule's steps, or as many as the limit allows, and returns their number.
+    /// Moves poses and scales by the schedule's steps, or as many as the limit allows, and returns
+    /// their number.
     pub fn squeeze(&mut self, schedule: &Squeeze, limit: &Limit) -> Result<usize, PackError> {
         let Lanes { overlap, stream, own, steps, turn, .. } = self;
         let plan = schedule.plan(*turn);
         own.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| Ok(overlap.enqueue_slopes(streams, scene)?))
     }
 
-    /// Separates copies in this many rounds, or as many as the limit allows, and returns their number. Whenever a lane's
-    /// copies are apart, its scale is multiplied by its factor, and they are separated again. The lane ends with the last
-    /// packing whose copies were apart, or otherwise with the one that overlaps least.
+    /// Separates copies in this many rounds, or as many as the limit allows, and returns their
+    /// number. Whenever a lane's copies are apart, its scale is multiplied by its factor, and they
+    /// are separated again. The lane ends with the last packing whose copies were apart, or
+    /// otherwise with the one that overlaps least.
     pub fn separate(
         &mut self,
         problem: &Problem,
@@ -126,9 +128,10 @@ impl<T: LaneReal> Lanes<T> {
         separation.run(stream, overlap, scene, (factors, rounds, seed), limit)
     }
 
-    /// Looks for free places in the lanes, which don't change: single copies of these shapes, the same number in each
-    /// lane, go downhill by the schedule's steps and ignore each other. Returns their poses, one lane after the other, and
-    /// for each the area of overlap plus the area outside.
+    /// Looks for free places in the lanes, which don't change: single copies of these shapes, the
+    /// same number in each lane, go downhill by the schedule's steps and ignore each other. Returns
+    /// their poses, one lane after the other, and for each the area of overlap plus the area
+    /// outside.
     pub fn probe(
         &mut self,
         poses: Vec<[f64; 3]>,
@@ -155,7 +158,8 @@ impl<T: LaneReal> Lanes<T> {
         }
         let packings = with_kinds(packings, several.then_some(kinds))?;
         probes.scene.set_poses(stream, &packings)?;
-        // The number of packings is the same each time, and so the buffer of scales stays where it is.
+        // The number of packings is the same each time, and so the buffer of scales stays where it
+        // is.
         let scales: Vec<f64> = stream.download_vec(others.scales())?.into_iter().map(T::to_f64).collect();
         probes.scene.set_scales(stream, &scales)?;
         let wanted = Wanted { per_pose: true, gradient: false };

@@ -1,25 +1,28 @@
-//! Packs copies of shapes into as small a container as possible: a square, a strip, a disk or a convex polygon
-//! ([`Boundary`](super::Boundary)).
+//! Packs copies of shapes into as small a container as possible: a square, a strip, a disk or a
+//! convex polygon ([`Boundary`](super::Boundary)).
 //!
-//! [`Settings`] go in, and [`Packed`] comes out. The [`Packer`] improves many candidates at once on the device, each in a
-//! container of its own. The container's scale is a variable like the copies' poses. A *squeeze* minimises the area of
-//! overlap plus the area outside plus a *pressure* times the scale. It takes steps of Adam whose rate and pressure
-//! fall together: copies give way while the pressure is high, and come to rest as it falls.
+//! [`Settings`] go in, and [`Packed`] comes out. The [`Packer`] improves many candidates at once on
+//! the device, each in a container of its own. The container's scale is a variable like the copies'
+//! poses. A *squeeze* minimises the area of overlap plus the area outside plus a *pressure* times
+//! the scale. It takes steps of Adam whose rate and pressure fall together: copies give way while
+//! the pressure is high, and come to rest as it falls.
 //!
-//! Copies of several shapes start at random. They are separated in smaller and smaller containers: one copy after the
-//! other moves to where it overlaps least, and pairs that keep overlapping count more and more. Then they are squeezed.
+//! Copies of several shapes start at random. They are separated in smaller and smaller containers:
+//! one copy after the other moves to where it overlaps least, and pairs that keep overlapping count
+//! more and more. Then they are squeezed.
 //!
-//! Copies of one shape start as containers cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`]), and few copies also at random. Then a few copies of each candidate are taken away, placed anew where
-//! there is most room, and all are squeezed again. The result is kept if it is smaller, or by chance if it is not much
-//! larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing Machines*, 1953). Now and then a
-//! candidate replaces a worse one. With an even number of copies, half of the candidates are symmetric under half a
-//! turn. That symmetry, lattices of pairs as cores, and packings derived from those of one copy more did well in
-//! Kaggle's Santa 2025.
+//! Copies of one shape start as containers cut out of the densest lattices of the shape and its
+//! half turn ([`Periodic`]), and few copies also at random. Then a few copies of each candidate are
+//! taken away, placed anew where there is most room, and all are squeezed again. The result is kept
+//! if it is smaller, or by chance if it is not much larger (N. Metropolis et al., *Equation of
+//! State Calculations by Fast Computing Machines*, 1953). Now and then a candidate replaces a worse
+//! one. With an even number of copies, half of the candidates are symmetric under half a turn. That
+//! symmetry, lattices of pairs as cores, and packings derived from those of one copy more did well
+//! in Kaggle's Santa 2025.
 //!
-//! At the end the best candidates are squeezed by ever smaller steps. Then their containers grow until no two copies
-//! overlap. All of this works on a copy of the shape that is grown by a small margin, so that shapes that touch there
-//! are apart.
+//! At the end the best candidates are squeezed by ever smaller steps. Then their containers grow
+//! until no two copies overlap. All of this works on a copy of the shape that is grown by a small
+//! margin, so that shapes that touch there are apart.
 //!
 //! ```
 //! use warpsmith::{device::Device, overlap::{Shape, pack::{Budget, Packer, Settings}}};

@@ -10,8 +10,8 @@ type Pose = [f64; 3];
 /// Probability that two copies of different shapes exchange places.
 const EXCHANGE: f64 = 0.3;
 
-/// Changes the first `own` poses of a packing for another try. Returns the indices of poses that need a new place, which
-/// it leaves to the caller.
+/// Changes the first `own` poses of a packing for another try. Returns the indices of poses that
+/// need a new place, which it leaves to the caller.
 pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut [Pose], own: usize) -> Vec<usize> {
     let Problem { container, turns, radius, .. } = problem;
     let radius = *radius;

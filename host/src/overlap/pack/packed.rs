@@ -3,7 +3,8 @@
 /// A valid packing: no two copies overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packing {
-    /// A pose for each copy, ordered by shape. The smallest container around all copies is centred at the origin.
+    /// A pose for each copy, ordered by shape. The smallest container around all copies is centred
+    /// at the origin.
     pub poses: Vec<[f64; 3]>,
     /// That container's scale: the side of a square, which is parallel to the axes.
     pub side: f64,
@@ -16,7 +17,8 @@ pub struct Progress {
     pub steps: usize,
     /// Seconds since the start.
     pub seconds: f64,
-    /// For each packing, the estimated scale of its container. Overlaps that remain are charged as if they took room.
+    /// For each packing, the estimated scale of its container. Overlaps that remain are charged as
+    /// if they took room.
     pub sides: Vec<f64>,
     /// The sum of container area per copy over all packings: side² / n of one packing in a square.
     pub score: f64,

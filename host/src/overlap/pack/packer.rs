@@ -30,7 +30,8 @@ const HOST_BYTES: f64 = 300.0;
 /// Maximum memory for pairs of copies of several shapes, in bytes.
 const PAIR_BYTES: f64 = 1_073_741_824.0;
 
-/// A search for dense packings: of one number of copies, or of several at once, where each helps its neighbours.
+/// A search for dense packings: of one number of copies, or of several at once, where each helps
+/// its neighbours.
 #[derive(Debug)]
 pub struct Packer<'a> {
     device: &'a Device,
@@ -43,8 +44,9 @@ impl<'a> Packer<'a> {
     /// A search on `device`.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::CountsOfShapes`],
-    /// [`PackError::CountTwice`], [`PackError::StartCount`], [`PackError::TooNarrow`].
+    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`],
+    /// [`PackError::CountsOfShapes`], [`PackError::CountTwice`], [`PackError::StartCount`],
+    /// [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
         let packer = Packer { device, settings, islands: Islands::default(), stop: Stop::default() };
         packer.settings.check(&packer.starts())?;
@@ -53,16 +55,18 @@ impl<'a> Packer<'a> {
         Ok(packer)
     }
 
-    /// Also searches on these devices, each with a thread of its own. They are *islands*: each works on as many
-    /// candidates with other random numbers, and now and then gets the best packing of another. With a budget of steps,
-    /// a seed and a number of devices give the same bits.
+    /// Also searches on these devices, each with a thread of its own. They are *islands*: each
+    /// works on as many candidates with other random numbers, and now and then gets the best
+    /// packing of another. With a budget of steps, a seed and a number of devices give the same
+    /// bits.
     pub fn also_on(mut self, devices: &[Device]) -> Self {
         self.islands.devices = devices.to_vec();
         self
     }
 
-    /// Searches as one of these ranks, which are islands as in [`also_on`](Self::also_on) and all call the same. Each
-    /// returns the best result of all, and only rank 0 saves. If the search of one rank fails, all fail.
+    /// Searches as one of these ranks, which are islands as in [`also_on`](Self::also_on) and all
+    /// call the same. Each returns the best result of all, and only rank 0 saves. If the search of
+    /// one rank fails, all fail.
     pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
         self.islands.ranks = Some(ranks.clone());
         self
@@ -103,8 +107,8 @@ impl<'a> Packer<'a> {
         poses * CPU_BYTES + pairs
     }
 
-    /// Number of candidates for each of `packings` packings, for the one of `count` copies. With a budget of steps it
-    /// is the same on every CPU and on every GPU.
+    /// Number of candidates for each of `packings` packings, for the one of `count` copies. With a
+    /// budget of steps it is the same on every CPU and on every GPU.
     fn default_starts(&self, budget: Budget, shapes: usize, packings: usize, count: usize) -> usize {
         let count = count.max(1);
         // Copies of several shapes are separated by one block per lane.
@@ -126,14 +130,15 @@ impl<'a> Packer<'a> {
     /// Searches. `progress` is called after every squeeze.
     ///
     /// # Errors
-    /// [`PackError::StartOverlaps`], [`PackError::StartTurned`], [`PackError::StartWide`], [`PackError::Cancelled`] and
-    /// device errors; [`PackError::Invalid`], which is a bug.
+    /// [`PackError::StartOverlaps`], [`PackError::StartTurned`], [`PackError::StartWide`],
+    /// [`PackError::Cancelled`] and device errors; [`PackError::Invalid`], which is a bug.
     pub fn run(&self, progress: impl FnMut(&Progress)) -> Result<Packed, PackError> {
         self.search(progress, None)
     }
 
-    /// As [`run`](Self::run). Now and then `save` gets the best packings so far, in the order of the settings: valid,
-    /// and at least one smaller than the last time. With a budget of steps, saving doesn't change the result.
+    /// As [`run`](Self::run). Now and then `save` gets the best packings so far, in the order of
+    /// the settings: valid, and at least one smaller than the last time. With a budget of steps,
+    /// saving doesn't change the result.
     ///
     /// # Errors
     /// As [`run`](Self::run).

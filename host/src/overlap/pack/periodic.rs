@@ -1,12 +1,14 @@
 //! Finds the densest lattice packings of a shape, with one copy or two per cell.
 //!
-//! Copies stand in rows along an axis. With one copy per cell all rows are alike; with two, each makes every other row.
-//! Copies of a row touch, or are a little farther apart. Each row is lowered onto the previous one, at some offset, until
-//! it touches. A search over a grid of angles, widths and offsets comes first. Its best points are refined by an evolution
-//! strategy that learns the directions in which the area falls (C. Igel, T. Suttorp, N. Hansen, *A Computational Efficient
+//! Copies stand in rows along an axis. With one copy per cell all rows are alike; with two, each
+//! makes every other row. Copies of a row touch, or are a little farther apart. Each row is lowered
+//! onto the previous one, at some offset, until it touches. A search over a grid of angles, widths
+//! and offsets comes first. Its best points are refined by an evolution strategy that learns the
+//! directions in which the area falls (C. Igel, T. Suttorp, N. Hansen, *A Computational Efficient
 //! Covariance Matrix Update and a (1+1)-CMA for Evolution Strategies*, 2006).
 //!
-//! Because rows are lowered from outside, packings whose copies interlock so that they can't be lowered are not found.
+//! Because rows are lowered from outside, packings whose copies interlock so that they can't be
+//! lowered are not found.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -45,8 +47,9 @@ const FARTHEST: usize = 16;
 /// Minimum difference of the angles of two grid points of the same width that are both refined.
 const APART: f64 = 0.1;
 
-/// An arrangement: the angle of the first copy, the angle of the second relative to it, the excess width of rows, the
-/// offset of the second row from the first, and of the third from the second. Lengths are in units of the radius.
+/// An arrangement: the angle of the first copy, the angle of the second relative to it, the excess
+/// width of rows, the offset of the second row from the first, and of the third from the second.
+/// Lengths are in units of the radius.
 type Way = [f64; 5];
 
 impl Periodic {
@@ -60,8 +63,9 @@ impl Periodic {
         densest(shape, 2, None, seed, &Cancel::new()).swap_remove(0)
     }
 
-    /// Finds locally densest packings with two copies per cell, the densest first. There is at least one. The copies' angles
-    /// differ by an allowed turn. When `cancel` is set, returns the best so far.
+    /// Finds locally densest packings with two copies per cell, the densest first. There is at
+    /// least one. The copies' angles differ by an allowed turn. When `cancel` is set, returns the
+    /// best so far.
     pub(super) fn doubles_turned(shape: &Shape, turns: Turns, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
         let between = match turns {
             Turns::Any => None,
@@ -78,7 +82,8 @@ impl Periodic {
     }
 }
 
-/// Finds locally densest packings, the densest first. The angle `between` both copies is free unless it is given.
+/// Finds locally densest packings, the densest first. The angle `between` both copies is free
+/// unless it is given.
 fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
     let radius = shape.radius();
     let first_between = between.unwrap_or(PI);
@@ -161,7 +166,8 @@ impl Rows {
         (first..=last).map(|k| above(lower, upper, by + k as f64 * self.width)).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Vectors from a row to the next one of the other copy, and of the same copy. None if rows would overlap.
+    /// Vectors from a row to the next one of the other copy, and of the same copy. None if rows
+    /// would overlap.
     fn next(&self, [_, _, _, first, second]: Way, radius: f64) -> Option<(Point, Point)> {
         let last = self.pieces.len() - 1;
         let (first, second) = if last == 0 { (0.0, radius * second) } else { (radius * first, radius * second) };
@@ -265,8 +271,9 @@ fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
             if low >= high || lower.high[1] - upper.low[1] <= height {
                 continue;
             }
-            // The distance of a concave and a convex line is largest at a vertex of either. The vertex itself counts,
-            // and not the line at its x: on an edge that is upright up to rounding, that point may be far away.
+            // The distance of a concave and a convex line is largest at a vertex of either. The
+            // vertex itself counts, and not the line at its x: on an edge that is upright up to
+            // rounding, that point may be far away.
             for &[x, y] in upper.ring.iter().filter(|[x, _]| (low..=high).contains(&(x + by))) {
                 height = height.max(lower.line(x + by)[1] - y);
             }
@@ -278,7 +285,8 @@ fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
     height
 }
 
-/// Minimises `area`. The step's length roughly doubles in five successful steps, and halves in five failures.
+/// Minimises `area`. The step's length roughly doubles in five successful steps, and halves in five
+/// failures.
 fn refine(
     mut best: (f64, Way),
     between: Option<f64>,

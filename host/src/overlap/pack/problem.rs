@@ -32,8 +32,8 @@ pub struct Problem {
     pub turns: Turns,
     /// Radius of the shape; of several, the mean over all copies.
     pub radius: f64,
-    /// Factor of the pressure on the scale, and change of the scale per unit of length. They make every container's
-    /// walls move like those of a square.
+    /// Factor of the pressure on the scale, and change of the scale per unit of length. They make
+    /// every container's walls move like those of a square.
     pub pressure: f64,
     pub scale_rate: f64,
 }
@@ -96,7 +96,8 @@ impl Problem {
         [x + 4.0 * radius, y + 4.0 * radius, 0.0]
     }
 
-    /// The packing of poses about the shapes' centres, moved into the smallest container. None if a strip is too narrow.
+    /// The packing of poses about the shapes' centres, moved into the smallest container. None if a
+    /// strip is too narrow.
     pub fn own(&self, kinds: &[u32], poses: &[Pose]) -> Option<Packing> {
         let own = |(&[x, y, theta], &kind): (&Pose, &u32)| {
             let ([u, v], theta) = (self.shapes[kind as usize].center(), self.turned(theta));
@@ -146,7 +147,8 @@ impl Problem {
         }
     }
 
-    /// The first pair of copies that overlap by the rules of the contest: no overlap is too small to count.
+    /// The first pair of copies that overlap by the rules of the contest: no overlap is too small
+    /// to count.
     pub fn overlapping(&self, kinds: &[u32], poses: &[Pose]) -> Result<Option<Meeting>, PackError> {
         let packings = Packings::one(poses.to_vec())?;
         let packings = if self.shapes.len() == 1 { packings } else { packings.with_shapes(kinds.to_vec())? };

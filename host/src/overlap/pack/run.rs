@@ -20,8 +20,8 @@ use crate::{
     ranks::{self, Communicator},
 };
 
-/// The type of the search's numbers. Only settling needs `f64`: `f32` makes the search 1.2 times as fast, and its
-/// results as good.
+/// The type of the search's numbers. Only settling needs `f64`: `f32` makes the search 1.2 times as
+/// fast, and its results as good.
 pub type Squeezed = f32;
 
 /// Number of candidates of each packing that are settled at the end.
@@ -65,7 +65,8 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Returns a packing for each group, and the number of steps taken. `progress` is called after every squeeze.
+    /// Returns a packing for each group, and the number of steps taken. `progress` is called after
+    /// every squeeze.
     pub fn search(
         &self,
         start: Instant,

@@ -24,8 +24,8 @@ pub const PRESSURE: [f64; 2] = [0.2, 3e-3];
 /// Density of random starts, and of those whose copies are separated at once.
 const FIRST_DENSITY: f64 = 0.4;
 const APART_DENSITY: f64 = 0.5;
-/// A packing that is larger by this share over the root of its number of copies is kept with a probability of 1 / e at
-/// the start of the search.
+/// A packing that is larger by this share over the root of its number of copies is kept with a
+/// probability of 1 / e at the start of the search.
 const WARMTH: f64 = 0.015;
 /// Number of squeezes after which packings replace worse ones, and islands meet.
 const EXCHANGE: usize = 8;
@@ -106,8 +106,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
         })
     }
 
-    /// Searches until the budget is used up or the limit reached, and calls `reached` after every squeeze. Islands end
-    /// together, with the first of them.
+    /// Searches until the budget is used up or the limit reached, and calls `reached` after every
+    /// squeeze. Islands end together, with the first of them.
     pub fn run(
         &mut self,
         start: Instant,
@@ -143,7 +143,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 true => self.tighten(left, limit).map(|()| true)?,
                 false => self.squeeze(left, first, limit)?,
             };
-            // Half of the first squeeze is progress. Half of a later one only undoes a part of its changes.
+            // Half of the first squeeze is progress. Half of a later one only undoes a part of its
+            // changes.
             if whole || self.squeezes == 0 {
                 let tried = self.lanes.state()?;
                 self.choose(&tried, if first { 0.0 } else { 1.0 - share(self.steps).min(1.0) });
@@ -165,8 +166,9 @@ impl<'a, T: LaneReal> Search<'a, T> {
     fn choose(&mut self, tried: &State, warmth: f64) {
         let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
         for (lane, random) in self.randoms.iter_mut().enumerate() {
-            // Estimates the scale at which nothing overlaps. Overlaps grow by the square of their depth. At rest under
-            // pressure, removing them takes twice their area over the pressure.
+            // Estimates the scale at which nothing overlaps. Overlaps grow by the square of their
+            // depth. At rest under pressure, removing them takes twice their area over the
+            // pressure.
             let score = tried.sides[lane] + 2.0 * tried.energies[lane] / pressure;
             let kept = self.scores[lane];
             let warmth = WARMTH * warmth / (tried.poses(lane).len() as f64).sqrt();
@@ -208,8 +210,9 @@ impl<'a, T: LaneReal> Search<'a, T> {
         (0..self.task.groups.len()).map(|group| self.lane_scores[self.best_lane(group)])
     }
 
-    /// For each of these groups, splits its lanes into `runs` runs, and returns the best packing of each. Lanes that are
-    /// far apart in the ring have little in common: one may need less room to become valid than another.
+    /// For each of these groups, splits its lanes into `runs` runs, and returns the best packing of
+    /// each. Lanes that are far apart in the ring have little in common: one may need less room to
+    /// become valid than another.
     pub fn best(&self, groups: impl IntoIterator<Item = usize>, runs: usize) -> Finalists {
         let mut finalists = Finalists::default();
         for group in groups {

@@ -14,8 +14,8 @@ use crate::{
 
 /// Approximate number of copies that one launch moves. It takes a fraction of a second.
 const TURNS: usize = 256;
-/// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a launch that short. With
-/// more than `MOST_WORK`, even one round takes too long.
+/// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a
+/// launch that short. With more than `MOST_WORK`, even one round takes too long.
 const WORK: usize = 1 << 22;
 const MOST_WORK: usize = 1 << 24;
 /// Maximum number of pairs of copies in all lanes.
@@ -68,8 +68,9 @@ impl<T: OverlapReal> Separation<T> {
         })
     }
 
-    /// Moves all copies of every packing in this many rounds, or until the limit, and returns the number of rounds. When a
-    /// packing's copies are apart, its scale is multiplied by its factor. Leaves the best packings in the scene.
+    /// Moves all copies of every packing in this many rounds, or until the limit, and returns the
+    /// number of rounds. When a packing's copies are apart, its scale is multiplied by its factor.
+    /// Leaves the best packings in the scene.
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -98,8 +99,9 @@ impl<T: OverlapReal> Separation<T> {
         Ok(taken)
     }
 
-    /// Enqueues `rounds` rounds, which separate each packing's copies, and shrink its container by its factor whenever they
-    /// are apart. Afterwards `self` has the best packings, and the scene the last ones.
+    /// Enqueues `rounds` rounds, which separate each packing's copies, and shrink its container by
+    /// its factor whenever they are apart. Afterwards `self` has the best packings, and the scene
+    /// the last ones.
     ///
     /// # Panics
     /// If this was made for other packings, or the boundary has no scales.
@@ -138,9 +140,10 @@ impl<T: OverlapReal> Separation<T> {
         let parts = if phases.device.backend() == Backend::Cuda { separate::MOST_PARTS } else { 1 };
         let threads = parts * separate::PLACES;
         let kept = separate::RecordArgs { overlaps, weights, poses, scales, least };
-        // SAFETY: phase one was just done, by the order of poses, as there is neither a grid nor a tree nor a lattice. The
-        // record fits the scene, as was just checked, and so has as many numbers as its packings and their longest need;
-        // the longest has at most `MOST_COPIES`. Poses of the source aren't used.
+        // SAFETY: phase one was just done, by the order of poses, as there is neither a grid nor a
+        // tree nor a lattice. The record fits the scene, as was just checked, and so has as many
+        // numbers as its packings and their longest need; the longest has at most `MOST_COPIES`.
+        // Poses of the source aren't used.
         unsafe {
             launch!(
                 stream,

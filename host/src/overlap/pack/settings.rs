@@ -11,8 +11,8 @@ pub const MOST_POSES: usize = 1 << 26;
 /// When a search ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// After this many steps of every packing, plus some to settle the best ones. The same seed gives the same bits on
-    /// the same backend.
+    /// After this many steps of every packing, plus some to settle the best ones. The same seed
+    /// gives the same bits on the same backend.
     Steps(usize),
     /// After about this time. The result changes from run to run.
     Time(Duration),
@@ -23,7 +23,8 @@ pub enum Budget {
 pub struct Copies {
     /// Number of copies of each shape, in the order of [`Settings::shapes`].
     pub counts: Vec<usize>,
-    /// A valid packing to go on from: a pose for each copy, ordered by shape. The result is never larger.
+    /// A valid packing to go on from: a pose for each copy, ordered by shape. The result is never
+    /// larger.
     pub from: Option<Vec<[f64; 3]>>,
 }
 
@@ -49,8 +50,8 @@ impl Copies {
 pub struct Settings {
     /// The shapes; by default the tree.
     pub shapes: Vec<Shape>,
-    /// The packings to search for; by default one of 10 copies. Packings of one shape in several numbers of copies help
-    /// each other: each number is given once.
+    /// The packings to search for; by default one of 10 copies. Packings of one shape in several
+    /// numbers of copies help each other: each number is given once.
     pub packings: Vec<Copies>,
     /// The container of every packing; a square by default.
     pub container: Boundary,
@@ -58,8 +59,9 @@ pub struct Settings {
     pub turns: Turns,
     /// Seed of all random numbers; 0 by default.
     pub seed: u64,
-    /// Number of candidates that are improved at once for each packing. By default 8 to 256 on a GPU, the fewer the
-    /// more copies and packings there are. On the CPU 4; with a budget of time up to one per thread.
+    /// Number of candidates that are improved at once for each packing. By default 8 to 256 on a
+    /// GPU, the fewer the more copies and packings there are. On the CPU 4; with a budget of time
+    /// up to one per thread.
     pub starts: Option<usize>,
     /// When to stop; after 20,000 steps by default.
     pub budget: Budget,
@@ -86,10 +88,12 @@ impl Settings {
         Settings { shapes, packings: vec![Copies::new(counts)], ..Settings::default() }
     }
 
-    /// The same search, going on from a valid packing, which is the first one's: a pose for each copy, ordered by shape.
+    /// The same search, but its first packing goes on from a valid one: a pose for each copy,
+    /// ordered by shape.
     pub fn going_on(mut self, poses: Vec<[f64; 3]>) -> Self {
-        self.packings.truncate(1);
-        self.packings.iter_mut().for_each(|copies| copies.from = Some(poses.clone()));
+        if let Some(copies) = self.packings.first_mut() {
+            copies.from = Some(poses);
+        }
         self
     }
 
@@ -132,8 +136,8 @@ impl Settings {
 pub struct Saving {
     /// Minimum time between two saves.
     pub pause: Duration,
-    /// Maximum share of the time that may go into making packings valid to save them. If that takes long, pauses become
-    /// longer.
+    /// Maximum share of the time that may go into making packings valid to save them. If that takes
+    /// long, pauses become longer.
     pub share: f64,
 }
 

@@ -14,9 +14,9 @@ use crate::{device::Device, overlap::contest::Meeting};
 
 /// Largest area of overlap per copy of a packing that is checked exactly.
 const ROUNDING: f64 = 1e-12;
-/// Rates and pressures at the start and the end of the last squeeze, in units of the radius. The first rate lets copies
-/// find their places, and the last moves nothing visibly. The first pressure presses copies into each other, and the
-/// last hardly does.
+/// Rates and pressures at the start and the end of the last squeeze, in units of the radius. The
+/// first rate lets copies find their places, and the last moves nothing visibly. The first pressure
+/// presses copies into each other, and the last hardly does.
 const RATE: [f64; 2] = [2e-4, 1e-7];
 const PRESSURE: [f64; 2] = [1e-3, 1e-6];
 /// Number of steps that push copies apart before the container grows.
@@ -26,11 +26,12 @@ const FIRST_ROOM: f64 = 1e-6;
 /// Largest growth. Beyond it, copies stand in rows.
 const LAST_ROOM: f64 = 4.0;
 
-/// Settles packings. Returns a valid packing for each group: the smallest of those made from its finalists and the one in
-/// `saved`. In place of the latter may be the one that the group goes on from, or copies in rows.
+/// Settles packings. Returns a valid packing for each group: the smallest of those made from its
+/// finalists and the one in `saved`. In place of the latter may be the one that the group goes on
+/// from, or copies in rows.
 ///
-/// Finalists are squeezed once more by this many steps, unless the search was cancelled. Then their containers grow until
-/// nothing overlaps.
+/// Finalists are squeezed once more by this many steps, unless the search was cancelled. Then their
+/// containers grow until nothing overlaps.
 pub fn settle(
     device: &Device,
     task: &Task<'_>,

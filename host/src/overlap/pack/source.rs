@@ -11,13 +11,15 @@ use super::{
 };
 use crate::{common::Cancel, overlap::random::Random};
 
-/// Minimum number of copies of packings that also start from lattices, and of those that start only from lattices.
+/// Minimum number of copies of packings that also start from lattices, and of those that start only
+/// from lattices.
 const LATTICES_FROM: usize = 12;
 const LATTICES_ONLY: usize = 40;
 /// Lattices of less than this share of the densest one's density are not cut.
 const WORTH: f64 = 0.93;
 
-/// A packing that was never squeezed: its poses, the container's scale, and the indices of poses without a place.
+/// A packing that was never squeezed: its poses, the container's scale, and the indices of poses
+/// without a place.
 pub type Start = (Vec<[f64; 3]>, f64, Vec<usize>);
 
 /// Makes starts: random poses in containers, or containers cut out of lattices.

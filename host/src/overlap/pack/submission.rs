@@ -40,7 +40,8 @@ impl Submission {
     /// Reads a submission.
     ///
     /// # Errors
-    /// If the file can't be read, is no submission, or breaks the contest's rules: copies overlap or are out of bounds.
+    /// If the file can't be read, is no submission, or breaks the contest's rules: copies overlap
+    /// or are out of bounds.
     pub fn read(path: &Path, shape: Shape) -> Result<Self, OverlapError> {
         let fail = |what: String| OverlapError::file(path, what);
         let PoseFile { packings, layout, lines } = read_poses(path, false)?;
@@ -69,8 +70,8 @@ impl Submission {
         Ok(Submission { shape, entries })
     }
 
-    /// The packings in ascending order of their numbers of copies. Sides are those of the smallest squares around them,
-    /// which need not be about the origin.
+    /// The packings in ascending order of their numbers of copies. Sides are those of the smallest
+    /// squares around them, which need not be about the origin.
     pub fn packings(&self) -> impl Iterator<Item = &Packing> {
         self.entries.values().map(|entry| &entry.packing)
     }
@@ -85,7 +86,8 @@ impl Submission {
         self.packings().map(|Packing { poses, side }| side * side / poses.len() as f64).sum()
     }
 
-    /// Takes over packings that are smaller and, however the contest rounds, apart. Returns their numbers of copies.
+    /// Takes over packings that are smaller and, however the contest rounds, apart. Returns their
+    /// numbers of copies.
     pub fn take(&mut self, packings: &[Packing]) -> Vec<usize> {
         let mut taken = Vec::new();
         for packing in packings {
@@ -105,8 +107,8 @@ impl Submission {
         taken
     }
 
-    /// Takes over the smaller packings of another submission, line by line, if their numbers of copies are among
-    /// `counts`. Returns these numbers.
+    /// Takes over the smaller packings of another submission, line by line, if their numbers of
+    /// copies are among `counts`. Returns these numbers.
     pub fn take_lines(&mut self, other: Submission, counts: &[usize]) -> Vec<usize> {
         let mut taken = Vec::new();
         for (count, entry) in other.entries {

@@ -10,8 +10,8 @@ pub fn mirror(poses: &mut Vec<Pose>) {
     poses.extend(others);
 }
 
-/// Orders the poses so that the second half is the image of the first under half a turn about the origin. None unless
-/// they form such pairs.
+/// Orders the poses so that the second half is the image of the first under half a turn about the
+/// origin. None unless they form such pairs.
 pub fn paired(poses: &[Pose]) -> Option<Vec<Pose>> {
     const SAME: f64 = 1e-3;
     let mut left = poses.to_vec();

@@ -1,4 +1,5 @@
-//! A search's task: groups of lanes. Each group works on one packing of the settings, each lane on a candidate for it.
+//! A search's task: groups of lanes. Each group works on one packing of the settings, each lane on
+//! a candidate for it.
 
 use super::{Budget, Packing, problem::Problem, symmetry::paired};
 
@@ -25,16 +26,16 @@ impl Group {
         self.kinds.len()
     }
 
-    /// The role of a lane, given by its number in the group: true if its packing must be symmetric under half a turn, and
-    /// its number among the lanes of the same role. With an even number of copies, the first half of the lanes is
-    /// symmetric.
+    /// The role of a lane, given by its number in the group: true if its packing must be symmetric
+    /// under half a turn, and its number among the lanes of the same role. With an even number of
+    /// copies, the first half of the lanes is symmetric.
     pub fn role(&self, problem: &Problem, lane: usize) -> (bool, usize) {
         let half = if problem.is_symmetric() && self.count().is_multiple_of(2) { self.starts / 2 } else { 0 };
         if lane < half { (true, lane) } else { (false, lane - half) }
     }
 
-    /// The poses that a lane goes on from, and their scale. Even if the group has a packing to go on from, one lane in
-    /// four starts afresh.
+    /// The poses that a lane goes on from, and their scale. Even if the group has a packing to go
+    /// on from, one lane in four starts afresh.
     pub fn goes_on(&self, problem: &Problem, lane: usize) -> Option<(Vec<[f64; 3]>, f64)> {
         let (pairs, number) = self.role(problem, lane);
         let from = self.from.as_ref().filter(|_| number % 4 != 3)?;

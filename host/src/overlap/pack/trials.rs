@@ -23,7 +23,8 @@ const FIRST_SQUEEZE: usize = 1800;
 /// Maximum growth of a container before the next squeeze, as a share of its scale.
 const GROWTH: f64 = 0.02;
 
-/// Number of copies that look for places in each packing. They take this many steps, with rates in units of the radius.
+/// Number of copies that look for places in each packing. They take this many steps, with rates in
+/// units of the radius.
 const PROBES: usize = 64;
 const PROBE_STEPS: usize = 60;
 const PROBE_RATE: [f64; 2] = [0.1, 0.01];
@@ -33,7 +34,8 @@ const APART: f64 = 0.5;
 /// Maximum number of rounds of a separation, and the number of steps that each counts as.
 const ROUNDS: usize = 40;
 const ROUND: usize = 20;
-/// Range of a container's shrinkage before a separation and whenever copies are apart, as a share of its scale.
+/// Range of a container's shrinkage before a separation and whenever copies are apart, as a share
+/// of its scale.
 const TIGHTER: [f64; 2] = [0.002, 0.012];
 /// The same for new starts.
 const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];
@@ -46,8 +48,8 @@ const APART_RATE: f64 = 0.01;
 const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
 
 impl<T: LaneReal> Search<'_, T> {
-    /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Returns whether it was
-    /// a whole squeeze.
+    /// Changes all packings, unless they are new, and squeezes them by at most this many steps.
+    /// Returns whether it was a whole squeeze.
     pub fn squeeze(&mut self, most: usize, first: bool, limit: &Limit) -> Result<bool, PackError> {
         let Task { problem, groups, .. } = self.task;
         let Search { randoms, fresh, current, symmetric, source, .. } = self;
@@ -87,7 +89,8 @@ impl<T: LaneReal> Search<'_, T> {
         Ok(taken == schedule.steps)
     }
 
-    /// Shrinks all packings' containers, separates their copies, and squeezes the result, by at most this many steps.
+    /// Shrinks all packings' containers, separates their copies, and squeezes the result, by at
+    /// most this many steps.
     pub fn tighten(&mut self, most: usize, limit: &Limit) -> Result<(), PackError> {
         let Task { problem, groups, .. } = self.task;
         let Search { randoms, fresh, current, .. } = self;

@@ -11,11 +11,12 @@ use crate::{
 
 /// Maximum block size of the kernel that steps.
 const MOST_THREADS: usize = 1024;
-/// Number of steps in a graph. After enqueuing one, the host waits for the one before the last, and decides whether to
-/// go on.
+/// Number of steps in a graph. After enqueuing one, the host waits for the one before the last, and
+/// decides whether to go on.
 const STEPS_AHEAD: usize = 50;
 
-/// A schedule of steps. The rate and the pressure go from a start to an end, by a constant factor per step.
+/// A schedule of steps. The rate and the pressure go from a start to an end, by a constant factor
+/// per step.
 #[derive(Clone, Copy, Debug)]
 pub struct Squeeze {
     pub steps: usize,
@@ -99,8 +100,8 @@ impl<T: LaneReal> Walk<T> {
         })
     }
 
-    /// Enqueues step `number` of `steps` on the first stream. It follows the derivatives, which `slopes` enqueues on both
-    /// streams.
+    /// Enqueues step `number` of `steps` on the first stream. It follows the derivatives, which
+    /// `slopes` enqueues on both streams.
     fn step(
         &mut self,
         streams: [&Stream; 2],
@@ -119,9 +120,9 @@ impl<T: LaneReal> Walk<T> {
         let fits = fits && self.least.len() == packings;
         assert!(fits && scales.len() == packings && offsets.len() == packings + 1, "memory of another scene");
         assert!(number < steps.len() && slopes >= 3 * n, "no such step, or no derivatives");
-        // SAFETY: the scene has one offset more than packings, within its poses. For each packing a rate, a scale and
-        // its minimum, for each pose derivatives, memory for all of them, and the step's index were just checked.
-        // Blocks are of whole warps, one per packing.
+        // SAFETY: the scene has one offset more than packings, within its poses. For each packing a
+        // rate, a scale and its minimum, for each pose derivatives, memory for all of them, and the
+        // step's index were just checked. Blocks are of whole warps, one per packing.
         unsafe {
             let (rates, least) = (&self.rates, &self.least);
             let lanes = LanesArgs { offsets: &*offsets, rates, poses, scales, least, half_planes };
@@ -132,8 +133,9 @@ impl<T: LaneReal> Walk<T> {
         Ok(())
     }
 
-    /// Takes these steps, or as many as the limit allows, and returns their number. `slopes` enqueues the derivatives by
-    /// poses and scales; it doesn't wait, and uses the same memory each time. Poses stay in the half-planes.
+    /// Takes these steps, or as many as the limit allows, and returns their number. `slopes`
+    /// enqueues the derivatives by poses and scales; it doesn't wait, and uses the same memory each
+    /// time. Poses stay in the half-planes.
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -171,9 +173,9 @@ impl<T: LaneReal> Walk<T> {
             stream.copy(steps.all.view(first..first + some)?, steps.next.view_mut(..some)?)?;
             match &self.graph {
                 Some(graph) if some == STEPS_AHEAD => {
-                    // SAFETY: the buffers of the scene, of the walk and `next` are where they were when the graph was
-                    // made: nobody makes them larger. `run` waits before it returns, and until then only this stream
-                    // uses them.
+                    // SAFETY: the buffers of the scene, of the walk and `next` are where they were
+                    // when the graph was made: nobody makes them larger. `run` waits before it
+                    // returns, and until then only this stream uses them.
                     unsafe { graph.launch(stream)? };
                 }
                 _ => (0..some).try_for_each(|number| self.step([stream, stream], half_planes, &steps.next, number, slopes))?,

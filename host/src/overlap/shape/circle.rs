@@ -4,8 +4,7 @@ use super::convex::{Point, distance};
 
 /// The smallest circle around all points (Welzl, *Smallest enclosing disks*, 1991, without recursion).
 pub fn enclosing_circle(mut points: Vec<Point>) -> (Point, f64) {
-    // In an order that has nothing to do with their places: then there are only so many steps to take. Any will do,
-    // always the same.
+    // A fixed pseudo-random order makes the expected time linear.
     let mut state = 1u64;
     for index in (1..points.len()).rev() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -50,7 +49,7 @@ fn through(a: Point, b: Point, c: Point) -> (Point, f64) {
     if radius.is_finite() {
         return ([a[0] + center[0], a[1] + center[1]], radius);
     }
-    // On a line: the farthest two settle it.
+    // The points are on a line: the two farthest apart determine the circle.
     let b = [a[0] + b[0], a[1] + b[1]];
     let c = [a[0] + c[0], a[1] + c[1]];
     let circles = [across(a, b), across(a, c), across(b, c)];

@@ -3,11 +3,11 @@
 /// x and y, in length units.
 pub type Point = [f64; 2];
 
-/// The intersection of two convex polygons whose vertices are in counter-clockwise order: its vertices, in the same
-/// order, of which some may repeat; none where the polygons have no area in common.
+/// Returns the vertices of the intersection of two convex polygons, counter-clockwise like theirs.
+/// Vertices may repeat. The result is empty if the polygons have no area in common.
 ///
-/// This is for pictures and checks. It clips the list of the first polygon's vertices by the second's edges, one after
-/// the other.
+/// This is for pictures and checks. It clips the first polygon by the second's edges, one after the
+/// other.
 pub fn convex_intersection(first: &[Point], second: &[Point]) -> Vec<Point> {
     let mut ring = first.to_vec();
     let mut clipped = Vec::with_capacity(first.len() + second.len());
@@ -30,21 +30,21 @@ pub fn convex_intersection(first: &[Point], second: &[Point]) -> Vec<Point> {
     if area(&ring) > 0.0 { ring } else { Vec::new() }
 }
 
-/// Twice the area of the triangle, which is positive where it is counter-clockwise.
+/// Twice the area of the triangle: positive if it is counter-clockwise.
 pub fn cross(a: Point, b: Point, c: Point) -> f64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
-/// The area of a polygon: positive where its vertices are in counter-clockwise order.
+/// Area of a polygon: positive if its vertices are in counter-clockwise order.
 pub fn area(ring: &[Point]) -> f64 {
     let [low, high] = bounds(ring);
-    // From the middle, so that no digits are lost to the distance from the origin.
+    // Relative to the middle, so that the distance from the origin costs no digits.
     let middle = [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])];
     0.5 * sum((0..ring.len()).map(|index| cross(middle, ring[index], ring[(index + 1) % ring.len()])))
 }
 
-/// The polygon with its edges moved outwards by `margin`. Corners so sharp that they would go far end some ten margins
-/// away.
+/// Returns the polygon with its edges moved outwards by `margin`. Sharp corners move by about ten
+/// margins at most.
 pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     let n = ring.len();
     let normal = |index: usize| {
@@ -60,8 +60,8 @@ pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     (0..n).map(corner).collect()
 }
 
-/// The corners of the least convex polygon around points, counter-clockwise (A. M. Andrew, *Another Efficient Algorithm
-/// for Convex Hulls in Two Dimensions*, 1979).
+/// Returns the corners of the convex hull of points, counter-clockwise (A. M. Andrew, *Another
+/// Efficient Algorithm for Convex Hulls in Two Dimensions*, 1979).
 pub fn hull(mut points: Vec<Point>) -> Vec<Point> {
     points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     points.dedup();
@@ -82,7 +82,7 @@ pub fn hull(mut points: Vec<Point>) -> Vec<Point> {
     if lower.is_empty() { points } else { [lower, upper].concat() }
 }
 
-/// A sum of many terms, as if it were rounded but once (Neumaier's way).
+/// Returns a sum of many terms with an error of about one rounding (Neumaier's algorithm).
 pub fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0);
     for term in terms {

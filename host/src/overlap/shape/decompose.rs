@@ -1,8 +1,9 @@
 //! Cuts simple polygons into few convex pieces, and these into quads.
 //!
-//! A constrained Delaunay triangulation (its predicates are exact) is thinned out: of the edges that it adds, longest
-//! first, those go without which no piece turns inwards (Hertel and Mehlhorn, *Fast triangulation of simple polygons*,
-//! 1983). That gives at most four times as many pieces as need be, and mostly as few.
+//! A constrained Delaunay triangulation (with exact predicates) is thinned out: of the edges that
+//! it adds, longest first, those are removed without which no piece turns inwards (Hertel and
+//! Mehlhorn, *Fast triangulation of simple polygons*, 1983). That gives at most four times the
+//! smallest number of pieces, and mostly the smallest number.
 
 use robust::{Coord, orient2d};
 use spade::{ConstrainedDelaunayTriangulation, HasPosition, Point2, Triangulation as _};
@@ -12,14 +13,14 @@ use super::convex::{Point, area, distance};
 /// No half-edge.
 const NONE: usize = usize::MAX;
 
-/// Positive where a, b, c turn left, negative where they turn right; 0 where they are exactly on a line. About twice
-/// the triangle's area.
+/// Approximately twice the signed area of a triangle, with an exact sign: positive if a, b, c turn
+/// left, negative if they turn right, 0 if they are exactly on a line.
 pub fn turn(a: Point, b: Point, c: Point) -> f64 {
     let coord = |[x, y]: Point| Coord { x, y };
     orient2d(coord(a), coord(b), coord(c))
 }
 
-/// A vertex of the triangulation that knows its place in the ring.
+/// A vertex of the triangulation, with its index in the ring.
 struct Vertex {
     position: Point2<f64>,
     index: usize,
@@ -43,8 +44,9 @@ struct Mesh {
 /// Cuts a simple polygon into convex pieces. Its vertices are counter-clockwise, and no two of its edges meet but at
 /// the vertex between them.
 ///
-/// Pieces are counter-clockwise, and none of their vertices is closer than `flat` to the line between its neighbours.
-/// What is thinner is left out; `flat` is about the rounding of a coordinate.
+/// Pieces are counter-clockwise, and each of their vertices is at least `flat` away from the line
+/// between its neighbours. Thinner parts are left out; `flat` is about the rounding of a
+/// coordinate.
 pub fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
     if is_convex(ring) {
         return vec![ring.to_vec()];
@@ -75,7 +77,7 @@ pub fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
     pieces
 }
 
-/// Whether it turns left at every vertex; for a simple polygon.
+/// Returns whether a simple polygon turns left at every vertex.
 fn is_convex(ring: &[Point]) -> bool {
     let n = ring.len();
     (0..n).all(|index| turn(ring[(index + n - 1) % n], ring[index], ring[(index + 1) % n]) > 0.0)
@@ -95,7 +97,8 @@ fn triangulate(ring: &[Point]) -> (Mesh, Vec<[usize; 2]>) {
     let edges = triangles.num_directed_edges();
     let mut mesh = Mesh { origin: vec![NONE; edges], next: vec![NONE; edges], previous: vec![NONE; edges] };
     let mut diagonals = Vec::new();
-    // To the left of the polygon's edges is what is within, and whatever is beside that without an edge between.
+    // The faces within are those to the left of the polygon's edges, and all faces that they lead
+    // to without crossing an edge.
     let mut within = vec![false; triangles.num_all_faces()];
     let mut found = Vec::new();
     for edge in triangles.directed_edges().filter(|edge| edge.is_constraint_edge()) {
@@ -125,8 +128,8 @@ fn triangulate(ring: &[Point]) -> (Mesh, Vec<[usize; 2]>) {
 }
 
 impl Mesh {
-    /// Whether the piece that the pair of half-edges would leave doesn't turn inwards at the start of `edge`, by more
-    /// than `flat`.
+    /// Returns whether the piece without this pair of half-edges is convex at the start of `edge`,
+    /// with the tolerance `flat`.
     fn is_convex_without(&self, edge: usize, twin: usize, ring: &[Point], flat: f64) -> bool {
         let before = ring[self.origin[self.previous[edge]]];
         let at = ring[self.origin[edge]];
@@ -146,7 +149,7 @@ impl Mesh {
     }
 }
 
-/// Drops vertices that are no farther than `flat` from the line between their neighbours.
+/// Removes vertices that are within `flat` of the line between their neighbours.
 pub fn straighten(ring: &mut Vec<Point>, flat: f64) {
     let mut index = 0;
     // This many vertices in a row were kept.
@@ -168,12 +171,13 @@ pub fn straighten(ring: &mut Vec<Point>, flat: f64) {
     }
 }
 
-/// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its
-/// last vertex. Vertices are numbered as `gpu_kernels::overlap::clip::Quad` wants them.
+/// Cuts a convex polygon into the smallest number of quads: slices from one end to the other. A
+/// triangle repeats its last vertex. Vertices are numbered as `gpu_kernels::overlap::clip::Quad`
+/// requires.
 pub fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
     let slices = piece.len().saturating_sub(2).div_ceil(2);
     (0..slices).map(|slice| {
-        // Half of what is left is ahead, half behind.
+        // Half of the remaining vertices are ahead, half behind.
         let (start, end) = (slice, piece.len() - 1 - slice);
         match end - start {
             2 => [piece[start], piece[start + 1], piece[end], piece[end]],

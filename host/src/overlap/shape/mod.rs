@@ -17,7 +17,7 @@ use ring::{ROUNDING, simple_ring};
 
 use super::error::{OverlapError, ShapeProblem};
 
-/// Pieces may overlap by this, in units of the smaller one's area.
+/// Tolerated overlap of two pieces, relative to the smaller one's area.
 const OVERLAPPING: f64 = 1e-12;
 
 /// One shape: an area in the plane, cut into convex pieces that don't overlap.
@@ -56,8 +56,9 @@ impl Shape {
     /// or height).
     ///
     /// # Errors
-    /// Where there are less than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is
-    /// smaller than 1e-6, two edges meet elsewhere than at the vertex between them, or there is next to no area.
+    /// If there are less than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or
+    /// more, the shape is smaller than 1e-6, two edges meet elsewhere than at the vertex between
+    /// them, or there is next to no area.
     pub fn polygon(name: impl Into<String>, outline: &[[f64; 2]]) -> Result<Shape, OverlapError> {
         let name = name.into();
         let wrong = |problem| OverlapError::Shape { name: name.clone(), piece: None, problem };
@@ -70,8 +71,8 @@ impl Shape {
     /// or be apart.
     ///
     /// # Errors
-    /// Where there are no pieces, one of them is no [`polygon`](Shape::polygon) or not convex, or two of them overlap
-    /// by more than 1e-12 of the smaller one's area.
+    /// If there are no pieces, one of them isn't a valid [`polygon`](Shape::polygon) or not convex,
+    /// or two of them overlap by more than 1e-12 of the smaller one's area.
     pub fn from_pieces(name: impl Into<String>, pieces: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
         let name = name.into();
         let wrong = |piece, problem| OverlapError::Shape { name: name.clone(), piece, problem };
@@ -99,21 +100,21 @@ impl Shape {
         Shape { name, outlines, pieces, quads, area, center, radius }
     }
 
-    /// The shape moved by the vector, every piece of it grown by `margin` to all sides. Its pieces then overlap by as
-    /// much.
+    /// Returns the shape moved by the vector, with every piece grown by `margin`. So its pieces
+    /// overlap by as much.
     pub(super) fn moved_and_grown(&self, by: Point, margin: f64) -> Shape {
         let moved = |ring: &Vec<Point>| -> Vec<Point> { ring.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect() };
         let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::grown(&moved(piece), margin)).collect();
         Shape::assemble(self.name.clone(), pieces.clone(), pieces)
     }
 
-    /// What it is called in messages and tables.
+    /// Name in messages and tables.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// For drawing: the polygon that it was made from, or its pieces where it was made from these. The first vertex
-    /// isn't repeated.
+    /// The polygon from which the shape was made, or its pieces if it was made from these; for
+    /// drawings. The first vertex isn't repeated.
     pub fn outlines(&self) -> &[Vec<[f64; 2]>] {
         &self.outlines
     }
@@ -123,7 +124,7 @@ impl Shape {
         &self.pieces
     }
 
-    /// Its pieces as the device gets them, cut into quads. A triangle repeats its last vertex.
+    /// Its pieces cut into quads, for the device. A triangle repeats its last vertex.
     pub fn quads(&self) -> &[[[f64; 2]; 4]] {
         &self.quads
     }
@@ -133,12 +134,12 @@ impl Shape {
         self.area
     }
 
-    /// The centre of the smallest circle around it.
+    /// Centre of the smallest enclosing circle.
     pub fn center(&self) -> [f64; 2] {
         self.center
     }
 
-    /// The radius of that circle. No vertex is outside, despite rounding.
+    /// Radius of the smallest enclosing circle, rounded up so that it contains all vertices.
     pub fn radius(&self) -> f64 {
         self.radius
     }
@@ -154,7 +155,7 @@ impl Shape {
     }
 }
 
-/// Schedule and moves points.
+/// Turns and moves points.
 fn place(points: &[Point], [x, y, theta]: [f64; 3]) -> Vec<Point> {
     let (sin, cos) = theta.sin_cos();
     points.iter().map(|point| [x + cos * point[0] - sin * point[1], y + sin * point[0] + cos * point[1]]).collect()
@@ -174,7 +175,8 @@ fn overlapping(pieces: &[Vec<Point>]) -> Option<ShapeProblem> {
             let (a, b) = (&pieces[first], &pieces[second]);
             let ring = convex::convex_intersection(a, b);
             let (area, [low, high]) = (convex::area(&ring), convex::bounds(&ring));
-            // Pieces that touch may overlap by rounding, all along an edge; beside a sliver that isn't little.
+            // Rounding may make touching pieces overlap along a whole edge, which isn't little
+            // compared with a sliver.
             let largest = [low, high].as_flattened().iter().fold(0.0f64, |largest, number| largest.max(number.abs()));
             let rounding = 4.0 * ROUNDING * largest * (high[0] - low[0]).max(high[1] - low[1]);
             let overlap = area > OVERLAPPING * convex::area(a).min(convex::area(b)) && area > rounding;

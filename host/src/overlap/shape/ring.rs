@@ -11,25 +11,26 @@ use super::{
 };
 use crate::overlap::error::{Field, LARGEST, SMALLEST, ShapeProblem};
 
-/// Vertices that are no farther from a straight outline are left out, as are those as close to the one before; in units
-/// of the shape's width or height.
+/// Vertices within this distance of a straight outline, or of the vertex before, are left out;
+/// relative to the shape's width or height.
 const STRAIGHT: f64 = 1e-13;
-/// What is thinner than this is rounding; in units of the shape's width or height, or of its distance from the origin.
+/// Thickness that is attributed to rounding, relative to the shape's width or height, or its
+/// distance from the origin.
 pub const ROUNDING: f64 = 2e-15;
-/// A shape's area is at least this, in units of its width's or height's square.
+/// Smallest area of a shape, relative to the square of its width or height.
 const DEGENERATE: f64 = 1e-12;
 
 /// A simple polygon, counter-clockwise, without vertices that don't bend it.
 pub struct Ring {
     pub points: Vec<Point>,
-    /// The index that each of them had.
+    /// The original index of each point.
     indices: Vec<usize>,
-    /// What is thinner is rounding.
+    /// Thickness that is attributed to rounding.
     pub flat: f64,
 }
 
 impl Ring {
-    /// The vertex as it was numbered where it turns inwards first.
+    /// Original index of the first vertex at which the ring turns inwards.
     pub fn reflex(&self) -> Option<usize> {
         let (ring, n) = (&self.points, self.points.len());
         let inwards = |index: usize| turn(ring[(index + n - 1) % n], ring[index], ring[(index + 1) % n]) < 0.0;
@@ -83,8 +84,8 @@ pub fn simple_ring(outline: &[Point]) -> Result<Ring, ShapeProblem> {
     Ok(Ring { points, indices, flat: ROUNDING * largest })
 }
 
-/// The vertices that bend the outline: without those that are within `tolerance` of the one before, or of the straight
-/// line that is drawn instead. In their order, from the first of them.
+/// Returns the vertices that bend the outline, in order: all but those within `tolerance` of the
+/// vertex before, or of the straight line that replaces them.
 fn bending(outline: &[Point], tolerance: f64) -> Vec<usize> {
     let n = outline.len();
     // The lowest of those farthest to the left is a corner.
@@ -108,7 +109,8 @@ fn bending(outline: &[Point], tolerance: f64) -> Vec<usize> {
         };
         last = Some((index, sleeve));
     }
-    // The outline has come back to the start; what is last is either that or as close to it as makes no difference.
+    // Back at the start: the last vertex is the start itself or within tolerance of it, or it is
+    // kept.
     if let Some((last, _)) = last
         && last != start
         && convex::distance(outline[last], outline[start]) > tolerance
@@ -120,12 +122,12 @@ fn bending(outline: &[Point], tolerance: f64) -> Vec<usize> {
     kept
 }
 
-/// All directions from a point in which a line passes some others closely.
+/// All directions of lines from a point that pass close to some other points.
 struct Sleeve {
     from: Point,
     /// The direction that slopes are measured from, of length 1.
     along: Point,
-    /// How far the last point is along it.
+    /// Distance of the last point along it.
     reach: f64,
     low: f64,
     high: f64,
@@ -138,7 +140,8 @@ impl Sleeve {
         Sleeve { from, along, reach, low: -tolerance / reach, high: tolerance / reach }
     }
 
-    /// On to the next point, unless the line to it misses one of those before or turns back.
+    /// Extends the sleeve to the next point, unless the line to it misses an earlier point or turns
+    /// back.
     fn extended(mut self, to: Point, tolerance: f64) -> Option<Self> {
         let (x, y) = (to[0] - self.from[0], to[1] - self.from[1]);
         let reach = x * self.along[0] + y * self.along[1];
@@ -153,7 +156,7 @@ impl Sleeve {
     }
 }
 
-/// The first two edges that have a point in common, other than the vertex between them.
+/// Returns the first two edges that have a point in common other than the vertex between them.
 fn meeting(ring: &[Point]) -> Option<(usize, usize)> {
     let n = ring.len();
     let edge = |index: usize| [ring[index], ring[(index + 1) % n]];
@@ -184,12 +187,12 @@ fn meeting(ring: &[Point]) -> Option<(usize, usize)> {
     })
 }
 
-/// Whether b to c runs back over a to b.
+/// Returns whether the edge from b to c runs back over the edge from a to b.
 fn turns_back(a: Point, b: Point, c: Point) -> bool {
     turn(a, b, c) == 0.0 && (a[0] - b[0]) * (c[0] - b[0]) + (a[1] - b[1]) * (c[1] - b[1]) > 0.0
 }
 
-/// Whether one is positive and the other is negative.
+/// Returns whether one number is positive and the other is negative.
 fn opposite(a: f64, b: f64) -> bool {
     a > 0.0 && b < 0.0 || a < 0.0 && b > 0.0
 }

@@ -1,4 +1,4 @@
-//! Runs the kernels on the GPU, or on the CPU where there is none.
+//! Runs the kernels on the GPU, or on the CPU if there is no GPU.
 
 use @CRATE@::{saxpy, sum};
 use warpsmith_device::{Device, DeviceError};

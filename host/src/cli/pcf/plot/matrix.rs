@@ -301,7 +301,7 @@ fn band_ends(bands: usize, lines: usize) -> Vec<usize> {
     (0..bands).map(|band| band_range(band, bands, lines).end).collect()
 }
 
-/// The n for which n (n + 1) / 2 is `count`.
+/// The n whose n (n + 1) / 2 is `count`.
 fn triangle(count: usize) -> Option<usize> {
     let near = ((2.0 * count as f64 + 0.25).sqrt() - 0.5).round() as usize;
     let is = |n: &usize| *n as u128 * (*n as u128 + 1) / 2 == count as u128;

@@ -3,37 +3,39 @@
 
 use serde::Serialize;
 
-/// The false-alarm rate of a change in density that the penalty is calibrated for: Scargle's.
+/// False-alarm rate of a change in density, for which the penalty is calibrated (Scargle's).
 const FALSE_ALARMS: f64 = 0.05;
-/// The most bins: the method takes time by their square. Of a wider range, bins get wider.
+/// Maximum number of bins, because the method takes quadratic time. A wider range of times gets
+/// wider bins.
 const MOST_BINS: usize = 4096;
 
-/// A stretch of sorted times of about one density.
+/// A range of sorted times with about the same density.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Block {
-    /// The place of its first run among the sorted times.
+    /// Index of its first run in the sorted times.
     pub start: usize,
-    /// How many runs it has; may be none.
+    /// Number of runs, which may be 0.
     pub runs: usize,
-    /// Its ends, in seconds.
+    /// Bounds, in seconds.
     pub range: [f64; 2],
-    /// Runs per factor e of time.
+    /// Number of runs per factor e of time.
     pub density: f64,
 }
 
-/// The blocks of ascending times in seconds, of which there is at least one, all finite and not negative.
+/// Divides ascending times, in seconds, into blocks. There must be at least one time, and all must
+/// be finite and not negative.
 ///
-/// The logarithms of the times are counted in bins as wide as `resolution`. Of all ways to divide the bins, the one is
-/// taken whose Poisson likelihood, less a penalty per block, is greatest (Scargle's equations 19 and 21). A time of 0
-/// counts as the least that is more.
+/// The logarithms of the times are counted in bins as wide as `resolution`. The result is the
+/// division of the bins with the greatest Poisson likelihood, minus a penalty per block (Scargle's
+/// equations 19 and 21). A time of 0 counts as the least positive time.
 pub(super) fn blocks(sorted: &[f64], resolution: f64) -> Vec<Block> {
     let least = sorted.iter().copied().find(|&time| time > 0.0).unwrap_or(1.0);
     let logarithm = |time: f64| time.max(least).ln();
     let (first, last) = (logarithm(sorted[0]), logarithm(sorted[sorted.len() - 1]));
     let width = resolution.max((last - first) / (MOST_BINS - 2) as f64);
     let low = first - width / 2.0;
-    // Where each bin's runs start.
+    // Index of the first run of each bin.
     let bins = ((last - low) / width) as usize + 1;
     let mut starts = vec![0; bins + 1];
     for &time in sorted {
@@ -46,7 +48,7 @@ pub(super) fn blocks(sorted: &[f64], resolution: f64) -> Vec<Block> {
         let runs = (starts[to] - starts[from]) as f64;
         if runs > 0.0 { runs * (runs / (to - from) as f64).ln() } else { 0.0 }
     };
-    // Of the first bins: the best value of a division, and where its last block starts.
+    // For the first `to` bins: the best value of a division, and the start of its last block.
     let mut best = vec![(0.0, 0)];
     for to in 1..=bins {
         let values = (0..to).map(|from| (best[from].0 + fitness(from, to) - penalty, from));
@@ -65,8 +67,8 @@ pub(super) fn blocks(sorted: &[f64], resolution: f64) -> Vec<Block> {
     blocks
 }
 
-/// The places in the sorted times where classes start, but for the first: at the widest gap, as a ratio, of each valley
-/// between two peaks of the density.
+/// Returns the indices of the sorted times at which classes after the first start: the widest gap,
+/// as a ratio, in each valley between two peaks of the density.
 pub(super) fn valleys(sorted: &[f64], blocks: &[Block]) -> Vec<usize> {
     let density = |block: usize| blocks[block].density;
     let is_peak = |&block: &usize| {
@@ -76,7 +78,8 @@ pub(super) fn valleys(sorted: &[f64], blocks: &[Block]) -> Vec<usize> {
     let start = |pair: &[usize]| {
         let valley = (pair[0] + 1..pair[1]).min_by(|&a, &b| density(a).total_cmp(&density(b)))?;
         let Block { start, runs, .. } = blocks[valley];
-        // From the last run in front of it to the first behind it. A time of 0 is below all others.
+        // Gaps from the last run before the valley to the first one after it. A time of 0 is below
+        // all others.
         let ratio = |&place: &usize| if sorted[place - 1] > 0.0 { sorted[place] / sorted[place - 1] } else { f64::INFINITY };
         (start..=start + runs).min_by(|a, b| ratio(b).total_cmp(&ratio(a)))
     };

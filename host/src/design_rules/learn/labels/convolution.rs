@@ -1,8 +1,8 @@
 //! The paper's rule for classes: large steps of the sorted times.
 //!
-//! In: ascending times. Out: their convolution with a step function, its peaks, and the positions at
-//! which classes start. Peaks, prominences and percentiles are those of SciPy's `find_peaks` and
-//! `peak_prominences` and of NumPy's `percentile`.
+//! In: ascending times. Out: their convolution with a step function, its peaks, and the indices of
+//! the first run of each class. Peaks and prominences follow SciPy's `find_peaks` and
+//! `peak_prominences`.
 
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ impl Convolution {
         Ok(Convolution { radius, values, peaks, threshold })
     }
 
-    /// Positions in the sorted times at which classes after the first start. A peak belongs to the last
+    /// Returns the index of the first run of each class after the first. A peak belongs to the last
     /// run before the increase.
     pub(super) fn starts(&self, sorted: &[f64]) -> Vec<usize> {
         let kept = self.peaks.iter().filter(|peak| peak.kept).map(|peak| peak.at + self.radius);

@@ -180,7 +180,7 @@ impl Labels {
         (0..self.starts.len()).map(Class)
     }
 
-    /// Returns the class of each run, in the order in which the times were given.
+    /// Returns the class of each run, in the order of the given times.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
@@ -217,7 +217,7 @@ impl Labels {
         &self.sorted
     }
 
-    /// Returns the index in [`sorted`](Self::sorted) at which each class starts. The first is 0.
+    /// Returns the index of each class's first run in [`sorted`](Self::sorted). The first is 0.
     pub fn starts(&self) -> &[usize] {
         &self.starts
     }

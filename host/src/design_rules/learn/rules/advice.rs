@@ -1,4 +1,6 @@
-//! What sets the fastest class apart: few rules, each with what it is worth.
+//! Advice on the fastest class: a few rules, each with its gain.
+//!
+//! In: the rules of all classes, and the measured schedules. Out: [`Advice`].
 
 use serde::Serialize;
 
@@ -7,24 +9,25 @@ use crate::design_rules::learn::features::{LookedUp, Rule};
 use crate::design_rules::learn::labels::{Class, Labels};
 use crate::design_rules::learn::table::TraversalTable;
 
-/// The most sets of rules that are told as alternatives.
+/// Maximum number of alternatives.
 const ALTERNATIVES: usize = 3;
-/// The share of the fastest class that an alternative has to have, and how many runs at least.
+/// Support that an alternative must have: a share of the fastest class, and a number of runs.
 const SUPPORT: (f64, usize) = (0.05, 3);
-/// A rule is left out where without it this much fewer of the runs that follow are of the class, as a share.
+/// A rule is needless if, without it, the share of the class among the runs that follow the others
+/// decreases by at most this.
 const NEEDLESS: f64 = 0.005;
 
-/// MeasuredRows schedules: rows of a table with their times.
+/// Measured schedules: rows of a table, with their times.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredRows<'a> {
     table: &'a TraversalTable,
     rows: &'a [usize],
-    /// In seconds, in the order of the rows.
+    /// Times in seconds, in the order of the rows.
     times: &'a [f64],
 }
 
 impl<'a> MeasuredRows<'a> {
-    /// These rows of a table took these times in seconds.
+    /// Creates the measured schedules from rows of a table and their times in seconds.
     ///
     /// # Panics
     /// Unless there is a time for each, and each is in the table.
@@ -34,7 +37,7 @@ impl<'a> MeasuredRows<'a> {
         MeasuredRows { table, rows, times }
     }
 
-    /// Whether each heeds all of these rules.
+    /// Evaluates for each row if it follows all of these rules.
     fn heed<'r>(&self, rules: impl IntoIterator<Item = &'r Rule>) -> Vec<bool> {
         let mut heed = vec![true; self.rows.len()];
         for rule in rules {
@@ -45,22 +48,23 @@ impl<'a> MeasuredRows<'a> {
     }
 }
 
-/// How much faster runs are that heed a rule than those that don't.
+/// The speedup of the runs that follow a rule over those that don't.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Gain {
-    /// By which share the geometric mean of the times is less; negative where it is more.
+    /// Relative decrease of the geometric mean of the times; negative for an increase.
     pub share: f64,
-    /// The 95 % confidence interval of that (Welch's).
+    /// 95 % confidence interval of the share (Welch's).
     pub interval: [f64; 2],
-    /// The same difference of the geometric means, in seconds.
+    /// Difference of the geometric means, in seconds.
     pub seconds: f64,
-    /// How many runs heed it, and how many don't.
+    /// Number of runs that follow the rule, and of those that don't.
     pub runs: [usize; 2],
 }
 
 impl Gain {
-    /// Of these times in seconds; none unless there are two on either side, and none is 0.
+    /// Computes the gain from times in seconds. Returns `None` unless there are two times on either
+    /// side, all positive.
     pub fn of(heeding: &[f64], others: &[f64]) -> Option<Self> {
         let moments = |times: &[f64]| {
             let n = times.len() as f64;
@@ -85,14 +89,15 @@ impl Gain {
         })
     }
 
-    /// Whether the interval has gains alone.
+    /// Returns true if the interval has only gains.
     pub fn is_certain(&self) -> bool {
         self.interval[0] > 0.0
     }
 }
 
-/// The 97.5th percentile of Student's distribution with this many degrees of freedom, at least 1: Cornish and Fisher's
-/// expansion, to 1 % from 3 degrees on; below, those of tables.
+/// Returns the 97.5th percentile of Student's t-distribution with at least one degree of freedom:
+/// the expansion of Cornish and Fisher, accurate to 1 % from 3 degrees on. Below that, the values
+/// of tables.
 fn student(freedom: f64) -> f64 {
     match freedom {
         ..2.0 => 12.706,
@@ -110,40 +115,44 @@ fn student(freedom: f64) -> f64 {
     }
 }
 
-/// One thing to do: rules that belong together, and what they are worth.
+/// A recommendation: rules that belong together, and their gain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Recommendation {
     /// The rules.
     pub rules: Vec<Rule>,
-    /// What they gain. Of a shared point, among runs that heed those before it; of an alternative, beside runs that heed
-    /// the shared ones and no alternative. None where too few runs tell.
+    /// Gain of the rules, or `None` if there are too few runs. A shared recommendation is measured
+    /// among runs that follow those before it. An alternative is compared with runs that follow the
+    /// shared ones but no alternative.
     pub gain: Option<Gain>,
-    /// How many runs of the class heed them, and all shared ones before, of how many.
+    /// Number of runs of the class that follow the rules and all shared ones before, and number of
+    /// all runs of the class.
     pub members: [usize; 2],
-    /// The same of the runs of other classes.
+    /// The same two numbers for the runs of other classes.
     pub others: [usize; 2],
 }
 
-/// What the schedules of the fastest class have in common, and others don't.
+/// Properties that the schedules of the fastest class share and others lack.
 ///
-/// It is made of the tree's rulesets for the class: of those that hold for a twentieth of it at least, the three largest.
-/// Rules without which the same runs are told apart are left out. What all of them ask for comes first.
+/// The advice is made from the tree's three largest rulesets of the class, without those that hold
+/// for less than a twentieth of it. Needless rules are left out. Rules that all rulesets share come
+/// first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
     /// The class.
     pub class: Class,
-    /// What to do, each beside what comes before it.
+    /// Shared recommendations, each measured among runs that follow those before it.
     pub shared: Vec<Recommendation>,
-    /// And one of these besides; there may be none.
+    /// Alternatives, of which one is to be followed in addition. May be empty.
     pub alternatives: Vec<Recommendation>,
-    /// All of it: what it gains beside all other runs, and how many of the class and of others heed it.
+    /// The whole advice: its gain over all other runs, and the runs that follow it.
     pub all: Recommendation,
 }
 
 impl Advice {
-    /// What the rules for the fastest class come down to; none where there is one class, or no rules lead to it.
+    /// Derives the advice from the rules. Returns `None` if there is only one class, or if no rules
+    /// lead to the fastest.
     pub fn of(rules: &Rules, labels: &Labels, measured: &MeasuredRows) -> Option<Self> {
         let class = Class::from_index(0);
         if labels.count() < 2 {
@@ -164,14 +173,14 @@ impl Advice {
         let shared: Vec<Rule> = first.into_iter().filter(is_shared).collect();
         let rest = |set: &Vec<Rule>| set.iter().filter(|rule| !shared.contains(rule)).cloned().collect::<Vec<_>>();
         let mut alternatives: Vec<Vec<Rule>> = sets.iter().map(rest).collect();
-        // One that asks for nothing else has all others in it.
+        // An alternative without rules contains all others.
         if alternatives.iter().any(Vec::is_empty) {
             alternatives.clear();
         }
         Some(Self::measured(class, &shared, &alternatives, &members, measured))
     }
 
-    /// The same advice, by other runs of the program; which of them are of the class says `labels`, which are theirs.
+    /// Measures the same advice by other runs of the program. `labels` has their classes.
     pub fn again(&self, labels: &Labels, measured: &MeasuredRows) -> Self {
         let members: Vec<bool> = labels.classes().iter().map(|&class| class == self.class).collect();
         let shared: Vec<Rule> = self.shared.iter().flat_map(|point| point.rules.clone()).collect();
@@ -181,7 +190,7 @@ impl Advice {
 
     fn measured(class: Class, shared: &[Rule], alternatives: &[Vec<Rule>], members: &[bool], measured: &MeasuredRows) -> Self {
         let n = members.len();
-        // Of the runs that are `among`, those that are `heeding`.
+        // Measures rules by the runs that follow them, compared with the runs `beside`.
         let point = |rules: Vec<Rule>, heeding: &[bool], beside: &[bool]| {
             let times =
                 |which: &[bool]| -> Vec<f64> { (0..n).filter(|&run| which[run]).map(|run| measured.times[run]).collect() };
@@ -212,13 +221,13 @@ impl Advice {
         Advice { class, shared: points, alternatives, all: point(Vec::new(), &all, &others) }
     }
 
-    /// Its points, shared ones first.
+    /// Returns the shared recommendations, then the alternatives.
     pub fn points(&self) -> impl Iterator<Item = &Recommendation> {
         self.shared.iter().chain(&self.alternatives)
     }
 }
 
-/// The rules without those that tell next to nothing beside the others, from the last on.
+/// Removes needless rules, from the last on.
 fn simplified(rules: &[Rule], members: &[bool], measured: &MeasuredRows) -> Vec<Rule> {
     let purity = |rules: &[Rule]| {
         let heed = measured.heed(rules);

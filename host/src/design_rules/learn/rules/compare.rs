@@ -1,4 +1,7 @@
-//! Rulesets from part of a space against those from all of it (the paper's section V, Tables VI to VIII).
+//! Comparison of rulesets from part of a space with those from all of it (the paper's section V,
+//! Tables VI to VIII).
+//!
+//! In: the rules of both, and the [`Space`]. Out: the verdict on each ruleset.
 
 use serde::Serialize;
 
@@ -9,16 +12,16 @@ use crate::design_rules::learn::features::Rule;
 use crate::design_rules::learn::labels::Class;
 use crate::design_rules::learn::table::TraversalTable;
 
-/// All schedules of a program, and their classes.
+/// All schedules of a program and their classes.
 #[derive(Clone, Debug)]
 pub struct Space<'a> {
     table: &'a TraversalTable,
-    /// For each class, the traversals of it, packed.
+    /// Traversals of each class, packed.
     members: Vec<Vec<u64>>,
 }
 
 impl<'a> Space<'a> {
-    /// These traversals, and the class of each.
+    /// Creates a space from traversals and the class of each.
     ///
     /// # Errors
     /// [`RulesError::Learning`] unless there is a class for each.
@@ -39,79 +42,81 @@ impl<'a> Space<'a> {
         Fit { heeding: count_ones(&heeded), in_class }
     }
 
-    /// Whether all schedules that heed the ruleset heed the rule.
+    /// Returns true if all schedules that follow the ruleset follow the rule.
     fn entails(&self, ruleset: &Ruleset, rule: &Rule) -> bool {
         count_ones(&and_not(&ruleset.bits(self.table), &rule.bits(self.table))) == 0
     }
 }
 
-/// How well a ruleset does over a whole space.
+/// The fit of a ruleset over a whole space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Fit {
-    /// How many schedules heed it.
+    /// Number of schedules that follow it.
     pub heeding: usize,
-    /// How many of them are in the class.
+    /// Number of these that are in the class.
     pub in_class: usize,
 }
 
 impl Fit {
-    /// The share of the schedules that heed the ruleset that is in the class; 1 where none does.
+    /// Returns the share of these schedules that is in the class, or 1 if no schedule follows the
+    /// ruleset.
     pub fn share(self) -> f64 {
         if self.heeding == 0 { 1.0 } else { self.in_class as f64 / self.heeding as f64 }
     }
 }
 
-/// What a rule is, beside the canonical ruleset that its ruleset matches best.
+/// The relation of a rule to the canonical ruleset that matches best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
-    /// One of its rules, or one that implies one.
+    /// It is, or implies, one of the canonical rules.
     Canonical,
-    /// None of its rules: a restriction without need.
+    /// It has no canonical counterpart: a needless restriction.
     Extraneous,
-    /// The opposite of one of its rules.
+    /// It contradicts a canonical rule.
     Contradictory,
 }
 
-/// What a ruleset is, beside the canonical one that it matches best.
+/// The relation of a ruleset to the canonical one that matches best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It has its rules.
+    /// It has all canonical rules.
     Consistent,
-    /// It has its rules and more, which do no harm.
+    /// It has all canonical rules, and harmless further ones.
     Overconstrained,
-    /// It does not have all its rules.
+    /// It lacks canonical rules.
     Underconstrained,
-    /// It demands the opposite of one of its rules, and so it is with all canonical rulesets.
+    /// It contradicts every canonical ruleset in some rule.
     Contradictory,
-    /// There is no canonical ruleset of the class.
+    /// The class has no canonical ruleset.
     Unmatched,
 }
 
-/// A ruleset beside the canonical ones of its class.
+/// A ruleset compared with the canonical ones of its class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// What it is.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The canonical ruleset that it matches best, counted from 0 among those of the class.
+    /// Index of the best match among the canonical rulesets of the class, from 0.
     pub canonical: Option<usize>,
-    /// What each of its rules is.
+    /// Relation of each of its rules to the best match.
     pub marks: Vec<Mark>,
-    /// That one's rules that it lacks.
+    /// Canonical rules of the best match that it lacks.
     pub missing: Vec<Rule>,
-    /// How it does over the whole space, where that is known.
+    /// Fit over the whole space, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
 }
 
 impl Ruleset {
-    /// Compares the ruleset with the canonical ones of the class of the same number.
+    /// Compares the ruleset with the canonical ones of the same class.
     ///
-    /// The best match is the one that it contradicts in the fewest rules; of these the one of which it lacks the
-    /// fewest; of these the one to which it adds the fewest; of these the first. It has a rule if one of its own
-    /// [implies](Rule::implies) it, or, where the space is known, if all schedules that heed the ruleset heed the rule.
+    /// The best match is the canonical ruleset with the fewest contradicted rules, then the fewest
+    /// missing rules, then the fewest additional rules, then the first. A canonical rule is not
+    /// missing if one of the ruleset's own rules [implies](Rule::implies) it, or if all schedules
+    /// of the known space that follow the ruleset follow the rule.
     pub fn compare(&self, canonical: &Rules, space: Option<&Space>) -> Comparison {
         let candidates = canonical.of_class(self.class).enumerate();
         let compared = candidates.map(|(index, canonical)| self.beside(index, canonical, space));

@@ -8,31 +8,32 @@ use crate::design_rules::learn::labels::Class;
 use crate::design_rules::learn::table::TraversalTable;
 use crate::design_rules::learn::tree::DecisionTree;
 
-/// Rules that together put a schedule into a class: a path through the tree from its root to a leaf.
+/// Rules that together put a schedule into a class: a path from the root of the tree to a leaf.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ruleset {
-    /// The class, which the leaf predicts.
+    /// The class that the leaf predicts.
     pub class: Class,
-    /// The rules, from the root on. One that another of them implies is left out.
+    /// The rules, from the root on, without those that another rule implies.
     pub rules: Vec<Rule>,
-    /// How many training samples heed them.
+    /// Number of training samples that follow them.
     pub samples: usize,
-    /// How many of these there are of each class.
+    /// Number of these samples in each class.
     pub counts: Vec<usize>,
-    /// The share of them that is of the class.
+    /// Share of these samples that is of the class.
     pub purity: f64,
-    /// The leaf, as an index of [`DecisionTree::nodes`].
+    /// Index of the leaf in [`DecisionTree::nodes`].
     pub leaf: usize,
 }
 
 impl Ruleset {
-    /// Whether all training samples that heed the rules are of one class. Else they are marked `insufficient rules`, as
-    /// in the paper: the tree may not have had enough leaves, or its features don't tell the classes apart.
+    /// Returns true if all training samples that follow the rules are of one class. Otherwise they
+    /// are marked `insufficient rules`, as in the paper: the tree may have had too few leaves, or
+    /// its features don't separate the classes.
     pub fn is_sufficient(&self) -> bool {
         self.counts.contains(&self.samples)
     }
 
-    /// Traversals of a table that follow all the rules, packed as a column of [`BitColumns`].
+    /// Evaluates the ruleset for each traversal of a table, packed as a column of [`BitColumns`].
     pub(super) fn bits(&self, table: &TraversalTable) -> Vec<u64> {
         let mut all = BitColumns::new(table.len());
         all.push(|_| true);
@@ -48,7 +49,7 @@ pub(super) fn and_not(a: &[u64], b: &[u64]) -> Vec<u64> {
     a.iter().zip(b).map(|(a, b)| a & !b).collect()
 }
 
-/// The rulesets of all classes: one for each leaf of a tree.
+/// The rulesets of all classes, one for each leaf of a tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Rules {
@@ -56,7 +57,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rulesets that a tree has found, whose features are those of the set.
+    /// Reads the rulesets off a tree, whose features are those of the set.
     ///
     /// # Panics
     /// If the tree was trained with more features than there are.
@@ -77,12 +78,13 @@ impl Rules {
         tree.paths().into_iter().map(ruleset).collect()
     }
 
-    /// All rulesets: by class, and in each those first that most training samples heed.
+    /// Returns all rulesets by class, and within a class by the number of training samples,
+    /// descending.
     pub fn all(&self) -> &[Ruleset] {
         &self.rulesets
     }
 
-    /// The rulesets of a class: those of the leaves that predict it.
+    /// Iterates over the rulesets of a class.
     pub fn of_class(&self, class: Class) -> impl Iterator<Item = &Ruleset> {
         self.rulesets.iter().filter(move |ruleset| ruleset.class == class)
     }
@@ -96,7 +98,7 @@ impl FromIterator<Ruleset> for Rules {
     }
 }
 
-/// How many bits two columns have in common.
+/// Counts the bits that two columns have in common.
 pub(super) fn in_common(a: &[u64], b: &[u64]) -> usize {
     count_ones(&and(a, b))
 }

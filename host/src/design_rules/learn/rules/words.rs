@@ -1,10 +1,11 @@
-//! Rules as an engineer would say them.
+//! Rules as imperative sentences.
 
 use crate::design_rules::learn::features::{Feature, Rule};
 use crate::design_rules::program::{Dag, Kind};
 
-/// What a rule asks for, as a sentence: `launch y_L before the host waits for Pack`. Without the program it can't say
-/// which operations are the GPU's, nor what is waited for where a step's name doesn't tell.
+/// Returns a rule as a sentence: `launch y_L before the host waits for Pack`. Without the program,
+/// the sentence can't tell GPU operations from others, nor name an operation that a step's name
+/// omits.
 pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
     match (&rule.feature, rule.value) {
         (Feature::Order { before, after }, value) => {
@@ -18,12 +19,12 @@ pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
     }
 }
 
-/// What a step's name says.
+/// The meaning of a step's name.
 enum Named<'a> {
     Launch(&'a str),
     Call(&'a str),
     Record(&'a str),
-    /// What waits, and for what; the first is none for the host.
+    /// The operation whose stream waits (`None` for the host), and the operation waited for.
     Wait(Option<&'a str>, String),
 }
 
@@ -43,7 +44,7 @@ fn named<'a>(name: &'a str, dag: Option<&'a Dag>) -> Named<'a> {
         Some((before, after)) => (before, Some(after)),
         None => (rest, None),
     };
-    // The name leaves out the one operation of the GPU that there is to wait for.
+    // The name omits the operation if only one operation of the GPU can be waited for.
     let only = || {
         let dag = dag?;
         let mut all = dag.predecessors(dag.find(before)?).filter(|&op| dag.kind(op) == Kind::Gpu);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::design_rules::learn::labels::Class;
 
-/// What is to be small in the leaves.
+/// Impurity that the leaves should minimize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -16,37 +16,39 @@ pub enum Criterion {
     Entropy,
 }
 
-/// How much samples count in the criterion and in what a leaf predicts.
+/// Weight of samples, in the criterion and in the prediction of a leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassWeight {
-    /// A sample of class `c` counts `n / (k n_c)`: all `k` classes that occur count the same.
+    /// A sample of class `c` has the weight `n / (k n_c)`, so that all `k` classes that occur have
+    /// equal weights.
     #[default]
     Balanced,
-    /// All samples count the same.
+    /// All samples have equal weights.
     Uniform,
 }
 
-/// How trees are grown. The default is the paper's (its Table IV).
+/// Options for growing trees. The default is the paper's (its Table IV).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct TreeOptions {
-    /// What is to be small in the leaves.
+    /// Impurity that the leaves should minimize.
     pub criterion: Criterion,
-    /// How much samples count.
+    /// Weight of samples.
     pub class_weight: ClassWeight,
 }
 
-/// How large a tree may get.
+/// Maximum size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most leaves; one at least, which is the root's.
+    /// Maximum number of leaves, at least 1.
     pub max_leaf_nodes: usize,
     /// The most splits between the root and a leaf.
     pub max_depth: usize,
 }
 
 impl Limits {
-    /// This many leaves, at any depth that such a tree can have (the paper's `max_leaf_nodes - 1`).
+    /// Limits the number of leaves. The depth is limited only by that number (the paper's
+    /// `max_leaf_nodes - 1`).
     pub fn leaves(max_leaf_nodes: usize) -> Self {
         Limits { max_leaf_nodes, max_depth: max_leaf_nodes.saturating_sub(1) }
     }
@@ -56,37 +58,37 @@ impl Limits {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Node {
-    /// What it asks for, unless it is a leaf.
+    /// The split; `None` for a leaf.
     pub split: Option<Split>,
-    /// How many splits there are between the root and it.
+    /// Number of splits between the root and the node.
     pub depth: usize,
-    /// The weighted criterion of the training samples in it.
+    /// Weighted impurity of its training samples.
     pub impurity: f64,
-    /// How many training samples are in it.
+    /// Number of its training samples.
     pub samples: usize,
-    /// How many of them there are of each class.
+    /// Number of its training samples of each class.
     pub counts: Vec<usize>,
-    /// The class that weighs most in it; of equal ones the fastest.
+    /// The class with the greatest weight, and the fastest of equal ones.
     pub class: Class,
 }
 
-/// What an inner node asks for.
+/// The question of an inner node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Split {
     /// The feature.
     pub feature: usize,
-    /// The nodes of the samples that don't have it, and of those that do.
+    /// Child nodes: first of the samples without the feature, then of those with it.
     pub children: [usize; 2],
 }
 
 impl Node {
-    /// How many of its training samples are of another class than it predicts.
+    /// Returns the number of training samples whose class differs from the prediction.
     pub fn wrong(&self) -> usize {
         self.samples - self.counts[self.class.index()]
     }
 
-    /// Whether all of its training samples are of one class.
+    /// Returns true if all training samples are of one class.
     pub fn is_pure(&self) -> bool {
         self.counts.contains(&self.samples)
     }
@@ -99,12 +101,13 @@ pub struct DecisionTree {
 }
 
 impl DecisionTree {
-    /// Its nodes in the order in which they came about; the root is the first, and children follow each other.
+    /// Returns the nodes in the order of their creation. The root is first, and the two children of
+    /// a node are adjacent.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// How many leaves it has.
+    /// Returns the number of leaves.
     pub fn leaves(&self) -> usize {
         self.nodes.len().div_ceil(2)
     }
@@ -114,13 +117,14 @@ impl DecisionTree {
         self.nodes.iter().map(|node| node.depth).max().unwrap_or(0)
     }
 
-    /// The share of the training samples that it gives another class than they have. Samples count the same here.
+    /// Returns the share of training samples whose class differs from the prediction. Samples are
+    /// not weighted.
     pub fn training_error(&self) -> f64 {
         let leaves = self.nodes.iter().filter(|node| node.split.is_none());
         leaves.map(Node::wrong).sum::<usize>() as f64 / self.nodes[0].samples as f64
     }
 
-    /// The leaf that a sample falls into, by its features: an index of [`nodes`](Self::nodes).
+    /// Returns the leaf of a sample with these features, as an index of [`nodes`](Self::nodes).
     pub fn leaf(&self, mut has: impl FnMut(usize) -> bool) -> usize {
         let mut at = 0;
         while let Some(Split { feature, children }) = self.nodes[at].split {
@@ -129,12 +133,13 @@ impl DecisionTree {
         at
     }
 
-    /// The class of a sample by its features.
+    /// Predicts the class of a sample with these features.
     pub fn predict(&self, has: impl FnMut(usize) -> bool) -> Class {
         self.nodes[self.leaf(has)].class
     }
 
-    /// Each leaf in the order of the nodes, with the features and values that lead from the root to it.
+    /// Returns each leaf, in the order of the nodes, with the features and values on the path from
+    /// the root to it.
     pub fn paths(&self) -> Vec<(usize, Vec<(usize, bool)>)> {
         let mut paths = vec![Vec::new(); self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {

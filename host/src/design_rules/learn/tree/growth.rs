@@ -1,34 +1,34 @@
-//! Grows a tree split by split.
+//! Growth of a tree, split by split.
 
 use super::decision::{ClassWeight, Criterion, DecisionTree, Limits, Node, Split, TreeOptions};
 use crate::design_rules::error::RulesError;
 use crate::design_rules::learn::columns::{BitColumns, count_ones};
 use crate::design_rules::learn::labels::Class;
 
-/// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for
-/// entropy.
+/// Gains that differ by less than this count as equal. They are at most 1 for Gini, and log2 of the
+/// number of classes for entropy.
 const SAME: f64 = 1e-12;
 
-/// The most classes. There is a mask of all samples for each.
+/// Maximum number of classes, because each class has a mask of all samples.
 const MAX_CLASSES: usize = 1 << 12;
 
-/// A tree that grows.
+/// A growing tree.
 pub(super) struct Growth<'a> {
     columns: &'a BitColumns,
     criterion: Criterion,
     max_depth: usize,
-    /// The samples of each class.
+    /// Mask of the samples of each class.
     masks: Vec<Vec<u64>>,
     weights: Weights,
     nodes: Vec<Node>,
-    /// The nodes that can be split, in their order.
+    /// Nodes that can be split, in order.
     frontier: Vec<Open>,
 }
 
 /// A node that can be split.
 struct Open {
     node: usize,
-    /// Its samples.
+    /// Mask of its samples.
     mask: Vec<u64>,
     /// For each feature, the number of its samples of each class that have it.
     ones: Vec<u32>,
@@ -36,13 +36,13 @@ struct Open {
     gain: f64,
 }
 
-/// What samples count, by class.
+/// Weights of samples, by class.
 struct Weights {
     class_weight: ClassWeight,
-    /// How many samples of each class there are in all.
+    /// Number of samples of each class.
     totals: Vec<usize>,
     each: Vec<f64>,
-    /// The weight of all samples.
+    /// Total weight of the samples.
     whole: f64,
 }
 
@@ -59,7 +59,8 @@ impl Weights {
         Weights { class_weight, totals, each, whole: samples as f64 }
     }
 
-    /// The weight of this many samples of each class, and their impurity times it.
+    /// Returns the weight of samples with these counts per class, and their impurity times that
+    /// weight.
     fn impurity(&self, criterion: Criterion, counts: impl Iterator<Item = usize> + Clone) -> (f64, f64) {
         let weighted = counts.zip(&self.each).map(|(count, weight)| count as f64 * weight);
         let sum: f64 = weighted.clone().sum();
@@ -72,11 +73,12 @@ impl Weights {
         (sum, impurity.max(0.0))
     }
 
-    /// The class that weighs most, the first of equal ones.
+    /// Returns the class with the greatest weight, and the first of equal ones.
     fn heaviest(&self, counts: &[usize]) -> Class {
         let heavier = |a: usize, b: usize| match self.class_weight {
             ClassWeight::Uniform => counts[a] > counts[b],
-            // By whole numbers, so that rounding does not settle ties. A class without samples weighs nothing.
+            // In integers, so that rounding does not settle ties. A class without samples has no
+            // weight.
             ClassWeight::Balanced => {
                 let total = |class: usize| self.totals[class].max(1) as u128;
                 counts[a] as u128 * total(b) > counts[b] as u128 * total(a)
@@ -87,12 +89,13 @@ impl Weights {
 }
 
 impl DecisionTree {
-    /// Trains a tree: `columns` has the samples' features, `classes` their classes.
+    /// Trains a tree from the samples' features (`columns`) and classes.
     ///
-    /// It grows best first: of all nodes the one whose best split lowers the weighted impurity of the whole most is
-    /// split next. A node is a leaf when it is pure, when no feature tells its samples apart, or when the limits are
-    /// reached; a split that lowers nothing is made all the same, as in scikit-learn. Splits and nodes that gain the
-    /// same within 1e-12 are taken in order: the first feature, the earliest node. So there is nothing random.
+    /// The tree grows best first: the next node to split is the one whose best split lowers the
+    /// weighted impurity of the whole tree most. A node is a leaf if it is pure, if no feature
+    /// separates its samples, or if the limits are reached. A split that lowers nothing is made all
+    /// the same, as in scikit-learn. If gains are equal within 1e-12, the first feature and the
+    /// earliest node win, so nothing is random.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without samples, and unless there is a class for each.
@@ -104,7 +107,7 @@ impl DecisionTree {
 }
 
 impl<'a> Growth<'a> {
-    /// A tree of one node.
+    /// Creates a tree of one node.
     pub(super) fn new(
         columns: &'a BitColumns,
         classes: &[Class],
@@ -153,7 +156,7 @@ impl<'a> Growth<'a> {
         DecisionTree { nodes: self.nodes }
     }
 
-    /// The tree as it was when it had this many leaves, at most as many as now.
+    /// Returns the tree as it was when it had this many leaves, at most its current number.
     pub(super) fn tree_of(&self, leaves: usize) -> DecisionTree {
         let mut nodes = self.nodes[..2 * leaves - 1].to_vec();
         let len = nodes.len();
@@ -163,7 +166,7 @@ impl<'a> Growth<'a> {
         DecisionTree { nodes }
     }
 
-    /// Splits the node that gains most; false if none can be split.
+    /// Splits the node with the greatest gain. Returns false if no node can be split.
     pub(super) fn split_best(&mut self) -> bool {
         let mut best: Option<usize> = None;
         for (place, open) in self.frontier.iter().enumerate() {
@@ -187,7 +190,7 @@ impl<'a> Growth<'a> {
                 mask.iter().zip(column).map(|(mask, column)| mask & !column).collect::<Vec<_>>(),
                 mask.iter().zip(column).map(|(mask, column)| mask & column).collect(),
             ];
-            // The samples of the smaller child are counted, and the other has the rest.
+            // Only the samples of the smaller child are counted; the other child has the rest.
             let counted = usize::from(self.nodes[children[1]].samples < self.nodes[children[0]].samples);
             let fewer = self.count(&masks[counted]);
             let rest = ones.iter().zip(&fewer).map(|(all, fewer)| all - fewer).collect();
@@ -214,7 +217,7 @@ impl<'a> Growth<'a> {
         node.depth < self.max_depth && !node.is_pure()
     }
 
-    /// Puts a node into the frontier if some feature tells its samples apart.
+    /// Adds a node to the frontier if a feature separates its samples.
     fn open(&mut self, node: usize, mask: Vec<u64>, ones: Vec<u32>) {
         let counts = &self.nodes[node].counts;
         let samples = self.nodes[node].samples;
@@ -239,7 +242,8 @@ impl<'a> Growth<'a> {
 
     /// For each feature, the number of these samples of each class that have it.
     fn count(&self, mask: &[u64]) -> Vec<u32> {
-        // Words without samples are left out, which are many once nodes are small, or classes are together.
+        // Skips words without samples. There are many once nodes are small, or if the samples of a
+        // class are adjacent.
         let samples: Vec<Vec<(usize, u64)>> = self
             .masks
             .iter()

@@ -17,16 +17,20 @@ const FOLDS: usize = 10;
 /// Most leaves that cross-validation tries: nobody reads a larger tree.
 const MOST: usize = 24;
 
-/// How large the tree of a model gets.
+/// Choice of the tree's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
-    /// As large as cross-validation says that the samples carry: [`validate`].
+    /// The size that ten-fold cross-validation supports. Trees of 1 to 24 leaves are trained on
+    /// nine tenths of the samples and tested on the rest. The smallest tree whose error is within
+    /// one standard error of the least is chosen (CART's rule: Breiman, Friedman, Olshen and Stone,
+    /// section 3.4.3), and is then trained on all samples.
     #[default]
     Validated,
-    /// As large as lowers the training error: the paper's Algorithm 1, [`search`].
+    /// The size that the paper's Algorithm 1 finds: leaves are added while they lower the training
+    /// error.
     Paper,
-    /// With this many leaves, if the samples differ enough for so many.
+    /// This many leaves, if the samples differ enough.
     Leaves(usize),
 }
 
@@ -48,46 +52,48 @@ impl Size {
     }
 }
 
-/// A size of the tree that was tried.
+/// A trained size of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// The most leaves that it might have.
+    /// Maximum number of leaves.
     pub max_leaf_nodes: usize,
-    /// The share of the samples that it gives another class than they have: of those that it was trained with, or, by
-    /// cross-validation, of those that were left out.
+    /// Share of wrong predictions: among the left-out samples by cross-validation, and otherwise
+    /// among the training samples.
     pub error: f64,
-    /// Its depth.
+    /// Depth of the tree.
     pub depth: usize,
-    /// Whether it was better than those before.
+    /// True if the error is less than for all trials before.
     pub better: bool,
 }
 
-/// What a search for the tree's size found.
+/// The result of a search for the tree's size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TreeSearch {
     /// The tree.
     pub tree: DecisionTree,
-    /// The most leaves that it might have.
+    /// Maximum number of leaves.
     pub max_leaf_nodes: usize,
-    /// All sizes that were tried, in their order (the paper's Figure 5).
+    /// All trials, in order (the paper's Figure 5).
     pub trials: Vec<Trial>,
-    /// Whether their errors are by cross-validation.
+    /// True if the errors of the trials are by cross-validation.
     pub validated: bool,
 }
 
-/// Trains trees of more and more leaves until the training error does not get smaller (the paper's Algorithm 1).
+/// Trains larger and larger trees until the training error stops decreasing (the paper's Algorithm
+/// 1).
 ///
-/// From a tree of as many leaves as there are classes, and two at least, it goes on to the first of up to five more
-/// leaves that is better, and ends where none is. The paper's text starts at the number of classes, its listing at two;
-/// a tree of fewer leaves than classes can't tell them apart. The depth may be one less than the leaves, which every
-/// such tree keeps to: so the tree of one more leaf is the same tree with one more split, and it grows only once.
+/// The first tree has one leaf per class, and at least two. Each step takes the first of up to five
+/// more leaves that lowers the error; the search ends if none does. (The paper's text starts at the
+/// number of classes, its listing at two. A tree with fewer leaves than classes can't separate
+/// them.) The depth may be one less than the number of leaves, which holds for every tree. So each
+/// tree is the previous one with one more split, and the tree grows only once.
 ///
 /// # Errors
 /// As [`DecisionTree::train`].
 fn search(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
     let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
     let present = growth.nodes()[0].counts.iter().filter(|&&count| count > 0).count();
-    // Of the trees of 1, 2, ... leaves: how many samples they get wrong, and their depths.
+    // For the trees of 1, 2, ... leaves: the number of wrong predictions, and the depth.
     let mut grown = vec![(growth.nodes()[0].wrong(), 0)];
     let mut trials: Vec<Trial> = Vec::new();
     let mut train = |max_leaf_nodes: usize, least: usize| {
@@ -117,20 +123,14 @@ fn search(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Resu
     Ok(TreeSearch { tree, max_leaf_nodes, trials, validated: false })
 }
 
-/// The node that was split last.
+/// Returns the node that was split last.
 fn parent(nodes: &[Node]) -> &Node {
     let last = nodes.len() - 1;
     let found = nodes.iter().find(|node| node.split.is_some_and(|split| split.children[1] == last));
     found.expect("children are made by a split")
 }
 
-/// Trains the tree that has as few leaves as the samples carry, as CART's rule of one standard error chooses it
-/// (Breiman, Friedman, Olshen and Stone, section 3.4.3).
-///
-/// Trees of 1 to 24 leaves are trained on nine tenths of the samples and tested on the last tenth, ten times over. Of
-/// all sizes that err for no more of the samples than the best one does and a standard error on top of it, the smallest
-/// is taken; that tree is trained on all samples. [`Trial::error`] is the share of the left out samples that trees of
-/// the size get wrong.
+/// Trains the tree of [`Size::Validated`].
 ///
 /// # Errors
 /// As [`DecisionTree::train`](super::DecisionTree::train).
@@ -139,14 +139,14 @@ fn validate(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Re
     while growth.leaves() < MOST && growth.split_best() {}
     let samples = classes.len();
     let folds = FOLDS.min(samples);
-    // Samples that follow each other are alike: each fold gets some of everywhere.
+    // Adjacent samples are alike, so each fold takes samples from everywhere.
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut order: Vec<usize> = (0..samples).collect();
     for last in (1..samples).rev() {
         order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
     }
     let mut wrong = vec![0; growth.leaves()];
-    // One sample alone can't be left out.
+    // A single sample can't be left out.
     for fold in (0..folds).filter(|_| samples > 1) {
         let (tested, trained): (Vec<usize>, Vec<usize>) = (0..samples).partition(|&place| place % folds == fold);
         let rows: Vec<usize> = trained.into_iter().map(|place| order[place]).collect();
