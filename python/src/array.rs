@@ -1,4 +1,4 @@
-//! Arrays in a device's memory, and how they come from other libraries and go to them: DLPack, and
+//! Arrays in a device's memory, and their exchange with other libraries through DLPack and
 //! `__cuda_array_interface__`.
 
 mod dlpack;
@@ -20,26 +20,25 @@ use dlpack::Tensor;
 /// An array in the memory of a device, contiguous in C order.
 ///
 /// Libraries for GPUs take it without a copy: ``cupy.asarray(a)``, ``torch.from_dlpack(a)``, ``jax.dlpack.from_dlpack(a)``.
-/// All work of warpsmith's on it is done when a call returns: no stream has to wait.
+/// All work on it is complete when a call returns, so no stream has to wait.
 ///
 /// Parameters
 /// ----------
 /// array : array_like
-///     What it is to hold: int32, int64, float32 or float64. An array of another library that lies on a GPU
-///     (``__dlpack__`` or ``__cuda_array_interface__``) is used where it lies, after the work that its library has
-///     enqueued so far. What the library does with it later is not waited for: calls are better given its own array
-///     each time. All else is copied.
+///     The elements: int32, int64, float32 or float64. An array of another library on a GPU (``__dlpack__`` or
+///     ``__cuda_array_interface__``) is shared without a copy, after the work that its library has enqueued so far.
+///     Later work of that library is not waited for, so pass its own array to each call instead. All else is copied.
 /// device : Device or str, optional
-///     Where; by default where the array lies, or the best device there is.
+///     The device; by default the array's own, or the best one available.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     Where its elements are of another type.
+///     If the elements are of another type.
 /// ValueError
-///     Where an array that lies on a GPU is not contiguous in C order, or lies on another device.
+///     If an array on a GPU is not contiguous in C order, or is on another device.
 /// MemoryError
-///     Where the device's memory doesn't suffice.
+///     If the device has too little memory.
 ///
 /// Examples
 /// --------
@@ -57,15 +56,15 @@ pub struct DeviceArray {
     device: Device,
 }
 
-/// The elements, and what keeps them where they are another library's.
+/// The elements, and the owner of their memory if another library has allocated it.
 struct Memory {
-    /// Locked only where the interpreter's lock has been given up: work on the elements may take long.
+    /// Locked only without the interpreter's lock, because work on the elements may take long.
     // Dropped before the owner.
     data: RwLock<Data>,
     address: u64,
     /// NumPy's name of the elements' type, and DLPack's code and bits.
     dtype: (&'static str, (u8, u8)),
-    /// Why nobody may write to it.
+    /// The reason if it is read-only.
     read_only: Option<&'static str>,
     _owner: Option<dlpack::Owner>,
 }
@@ -101,7 +100,7 @@ macro_rules! of_type {
     };
 }
 
-/// What an array on a device is made of.
+/// An element type of arrays on a device.
 pub trait Item: Pod + Element {
     /// NumPy's name, and DLPack's code and bits.
     const DTYPE: (&'static str, (u8, u8));
@@ -134,7 +133,7 @@ item! {
 }
 
 impl DeviceArray {
-    /// A new one, whose elements are there.
+    /// Wraps a buffer, whose elements are complete.
     pub fn new<T: Item>(device: &Device, buffer: Buffer<T>, shape: Vec<usize>) -> Self {
         DeviceArray::of_buffer(device.clone(), buffer, shape, None, None)
     }
@@ -150,7 +149,7 @@ impl DeviceArray {
         DeviceArray { memory: Arc::new(Memory { data, address, dtype: T::DTYPE, read_only, _owner: owner }), shape, device }
     }
 
-    /// The device that it lies on.
+    /// The device whose memory it is in.
     pub fn home(&self) -> &Device {
         &self.device
     }
@@ -159,17 +158,17 @@ impl DeviceArray {
         &self.shape
     }
 
-    /// Its elements, to read. For work that has given up the interpreter's lock.
+    /// Locks the elements for reading. Call it without the interpreter's lock.
     pub fn read(&self) -> RwLockReadGuard<'_, Data> {
         self.memory.data.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its elements, to write. For work that has given up the interpreter's lock.
+    /// Locks the elements for writing. Call it without the interpreter's lock.
     pub fn write(&self) -> RwLockWriteGuard<'_, Data> {
         self.memory.data.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The error where its elements, called `what`, are not of this type.
+    /// Fails unless the elements are of this type. `what` is the array's name in the error.
     pub fn check<T: Item>(&self, what: &str) -> PyResult<()> {
         let (found, wanted) = (self.memory.dtype.0, T::DTYPE.0);
         if found == wanted {
@@ -178,7 +177,7 @@ impl DeviceArray {
         Err(PyTypeError::new_err(format!("{what} is an array of {found}, but it must be one of {wanted}")))
     }
 
-    /// The error where it has not one direction.
+    /// Fails unless the array is one-dimensional.
     pub fn check_vector(&self, what: &str) -> PyResult<()> {
         if self.shape.len() == 1 {
             return Ok(());
@@ -187,12 +186,12 @@ impl DeviceArray {
         Err(PyValueError::new_err(text))
     }
 
-    /// The error where it can't be written.
+    /// Fails if the array is read-only.
     pub fn check_writable(&self, what: &str) -> PyResult<()> {
         self.memory.read_only.map_or(Ok(()), |why| Err(PyValueError::new_err(format!("{what} {why}"))))
     }
 
-    /// The error where it lies elsewhere than a call's argument `device` says.
+    /// Fails if the array is not on the device that a call's argument `device` names.
     pub fn check_home(&self, py: Python<'_>, what: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match device {
             Some(device) if Device::several(py, Some(device))? != [self.device.clone()] => {
@@ -203,12 +202,12 @@ impl DeviceArray {
         }
     }
 
-    /// Where other libraries are told that it is: without elements, nowhere.
+    /// The address for other libraries. 0 if there are no elements.
     fn shared_address(&self) -> u64 {
         if self.size() == 0 { 0 } else { self.memory.address }
     }
 
-    /// Whether both are the same memory.
+    /// Returns true if both share the same memory.
     pub fn is_same(&self, other: &Self) -> bool {
         self.memory.address == other.memory.address
     }
@@ -234,7 +233,7 @@ impl DeviceArray {
         })
     }
 
-    /// An array that another library has on a GPU, where it lies; `None` of what lies elsewhere, or is no array.
+    /// Shares an array on a GPU, without a copy. Returns `None` for arrays elsewhere and for other objects.
     pub fn on_gpu(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         if let Ok(own) = array.cast::<DeviceArray>() {
             return Ok(Some(own.get().clone()));
@@ -298,8 +297,8 @@ impl DeviceArray {
             let handle: u64 = stream.extract()?;
             work::brief(py, || {
                 let own = device.device.stream()?;
-                // SAFETY: whoever shows an array by this protocol promises that the stream is one of its device, and
-                // lives while the interface is used; `array` is held meanwhile.
+                // SAFETY: the protocol promises that the stream belongs to the array's device, and lives
+                // while the interface is used; `array` is held meanwhile.
                 unsafe { own.wait_for_handle(handle)? };
                 Ok(own.synchronize()?)
             })?;
@@ -320,7 +319,7 @@ fn wrong_type(found: &str) -> PyErr {
     PyTypeError::new_err(format!("an array of {found}, but it must be one of int32, int64, float32 or float64"))
 }
 
-/// What another library has shown of an array.
+/// The description of another library's array.
 struct Found {
     address: u64,
     shape: Vec<usize>,
@@ -330,7 +329,7 @@ struct Found {
 }
 
 impl Found {
-    /// Buffers begin at multiples of this.
+    /// Alignment of buffers, in bytes.
     const ALIGN: u64 = 256;
 
     fn array<T: Item>(self, py: Python<'_>, device: Device) -> PyResult<DeviceArray> {
@@ -345,16 +344,16 @@ impl Found {
             return Ok(DeviceArray::new(&device, device.device.empty::<T>(), shape));
         }
         if address % Self::ALIGN == 0 {
-            // SAFETY: the array's owner, which is kept as long as the buffer, says that so many elements are there. That
-            // nobody else writes them meanwhile is up to those who share the array, as with all who use the protocols.
+            // SAFETY: the array's owner, which is kept as long as the buffer, guarantees this number of elements.
+            // As always with these protocols, those who share the array must not write to it meanwhile.
             let buffer = unsafe { device.device.from_raw_parts::<T>(address, len) };
             let read_only = (!writable).then_some("is read-only");
             return Ok(DeviceArray::of_buffer(device, buffer, shape, read_only, Some(owner)));
         }
-        // Kernels load vectors. A part of an array begins anywhere, and is copied.
+        // Kernels load vectors. A slice may be unaligned, and is copied.
         let buffer = work::brief(py, || {
             let (buffer, stream) = (device.device.alloc::<T>(len)?, device.device.stream()?);
-            // SAFETY: as many bytes are at both addresses, until `synchronize` has returned.
+            // SAFETY: both addresses have this number of bytes until `synchronize` has returned.
             unsafe { stream.copy_bytes(buffer.as_device_ptr(), address, buffer.byte_len())? };
             stream.synchronize()?;
             Ok(buffer)
@@ -376,19 +375,19 @@ impl DeviceArray {
         }
     }
 
-    /// The number of elements in each direction.
+    /// The extent of each dimension.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.shape)
     }
 
-    /// The elements' type, as NumPy has it.
+    /// The elements' NumPy type.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("numpy")?.call_method1("dtype", (self.memory.dtype.0,))
     }
 
-    /// The number of directions.
+    /// The number of dimensions.
     #[getter]
     fn ndim(&self) -> usize {
         self.shape.len()
@@ -433,7 +432,7 @@ impl DeviceArray {
         values.call_method1("reshape", (self.shape.clone(),))
     }
 
-    /// NumPy's way to it: as `numpy`.
+    /// NumPy's conversion protocol; copies as `numpy` does.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -451,7 +450,7 @@ impl DeviceArray {
         }
     }
 
-    /// The kind and the number of its device, as DLPack has them.
+    /// The kind and number of its device, in DLPack's terms.
     fn __dlpack_device__(&self) -> (i32, i32) {
         match self.device.device.ordinal() {
             Some(ordinal) => (dlpack::CUDA, ordinal as i32),
@@ -486,7 +485,7 @@ impl DeviceArray {
         dlpack::capsule(py, &place, &shared.shape, shared.memory.clone(), max_version.is_some_and(|version| version.0 >= 1))
     }
 
-    /// Of an array on a GPU, the interface that Numba has defined.
+    /// Numba's interface of arrays on a GPU.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if self.device.device.backend() == Backend::Cpu {
@@ -497,7 +496,7 @@ impl DeviceArray {
         interface.set_item("typestr", self.dtype(py)?.getattr("str")?)?;
         interface.set_item("data", (self.shared_address(), self.memory.read_only.is_some()))?;
         interface.set_item("version", 3)?;
-        // None: all is done.
+        // No stream: all work is complete.
         interface.set_item("strides", py.None())?;
         interface.set_item("stream", py.None())?;
         Ok(interface)
@@ -522,7 +521,7 @@ impl DeviceArray {
     }
 }
 
-/// An array of another library that lies on a GPU, as a DeviceArray; None of what lies elsewhere.
+/// Shares another library's array on a GPU as a DeviceArray. Returns None for arrays elsewhere.
 #[pyfunction]
 pub fn on_gpu(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<DeviceArray>> {
     DeviceArray::on_gpu(py, array)

@@ -5,7 +5,7 @@ use warpsmith::concurrency::{Options, Study};
 
 use crate::{device::Device, error::Failure, work};
 
-/// A study as JSON. What isn't given is as the library has it for the device.
+/// A study as JSON. Options that are `None` take the library's defaults for the device.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn study(

@@ -11,21 +11,21 @@ use warpsmith::device;
 
 use crate::work;
 
-/// A GPU, or the CPU in its place.
+/// A GPU or the CPU.
 ///
 /// Parameters
 /// ----------
 /// name : str or Device, optional
-///     ``"cuda:0"``, ``"cuda:1"`` ... (``"cuda"`` is the first), or ``"cpu"``. By default the best device there is: the
-///     first GPU where there is one, else the CPU, unless the environment variable ``WARPSMITH_BACKEND`` (``cuda`` or
+///     ``"cuda:0"``, ``"cuda:1"`` ... (``"cuda"`` is the first), or ``"cpu"``. By default the best device: the
+///     first GPU if there is one, otherwise the CPU, unless the environment variable ``WARPSMITH_BACKEND`` (``cuda`` or
 ///     ``cpu``) says otherwise.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     Where that is no name of a device.
+///     If that is not the name of a device.
 /// RuntimeError
-///     Where there is no such GPU; the text says why.
+///     If there is no such GPU; the text has the reason.
 ///
 /// Examples
 /// --------
@@ -51,7 +51,7 @@ impl Hash for Device {
     }
 }
 
-/// Which device a name means.
+/// Parses the name of a device.
 enum Name {
     Best,
     Cuda(u32),
@@ -90,12 +90,12 @@ impl Device {
         Device::open(py, Name::Cuda(ordinal))
     }
 
-    /// Its name, as Python has it.
+    /// The device's name in Python.
     pub fn text(&self) -> String {
         self.device.ordinal().map_or_else(|| "cpu".to_owned(), |ordinal| format!("cuda:{ordinal}"))
     }
 
-    /// What an argument `device` means: without one the best, a device, a name.
+    /// Converts an argument `device`: a device, a name, or nothing for the best device.
     pub fn of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(argument) = argument else { return Device::open(py, Name::Best) };
         if let Ok(device) = argument.cast::<Device>() {
@@ -108,7 +108,7 @@ impl Device {
         }
     }
 
-    /// As [`of`](Self::of); the argument may also be a list or a tuple of them.
+    /// Converts an argument as [`of`](Self::of) does; it may also be a list or a tuple of devices.
     pub fn several(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Self>> {
         match argument {
             Some(several) if several.is_instance_of::<pyo3::types::PyList>() || several.is_instance_of::<PyTuple>() => {
@@ -133,31 +133,31 @@ impl Device {
         self.device.name()
     }
 
-    /// What runs the kernels: ``"cuda"`` or ``"cpu"``.
+    /// The backend that runs the kernels: ``"cuda"`` or ``"cpu"``.
     #[getter]
     fn backend(&self) -> String {
         self.device.backend().to_string()
     }
 
-    /// The GPU's number; None of the CPU.
+    /// The GPU's number. None for the CPU.
     #[getter]
     fn ordinal(&self) -> Option<u32> {
         self.device.ordinal()
     }
 
-    /// How many multiprocessors the GPU has; of the CPU, how many threads do its work.
+    /// The number of the GPU's multiprocessors, or of the CPU's worker threads.
     #[getter]
     fn multiprocessors(&self) -> u32 {
         self.device.info().multiprocessors
     }
 
-    /// The GPU's compute capability, such as (9, 0); None of the CPU.
+    /// The GPU's compute capability, such as (9, 0). None for the CPU.
     #[getter]
     fn compute_capability(&self) -> Option<(u32, u32)> {
         self.device.info().compute_capability
     }
 
-    /// Free memory, and all there is, in bytes.
+    /// Free and total memory, in bytes.
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
         let memory = work::brief(py, || Ok(self.device.memory()?))?;

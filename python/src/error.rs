@@ -1,4 +1,4 @@
-//! The library's errors as Python's exceptions, with the library's sentences.
+//! Converts the library's errors to Python's exceptions, with the library's messages.
 
 use std::error::Error;
 use std::io;
@@ -20,7 +20,7 @@ use warpsmith::{
     threads::ThreadsError,
 };
 
-/// An exception to raise. Whatever error a function of the library returns, `?` makes one of these of it.
+/// An exception to raise. `?` converts every error of the library to it.
 #[derive(Debug)]
 pub struct Failure(PyErr);
 
@@ -37,17 +37,17 @@ impl From<PyErr> for Failure {
 }
 
 impl Failure {
-    /// Something that was given is no good.
+    /// An invalid argument.
     pub fn value(error: &(dyn Error + 'static)) -> Self {
         Failure(PyValueError::new_err(chain(error)))
     }
 
-    /// The machine is at fault.
+    /// A failure of the machine.
     pub fn runtime(text: impl ToString) -> Self {
         Failure(PyRuntimeError::new_err(text.to_string()))
     }
 
-    /// What was cancelled by an exception, which is what the caller gets.
+    /// Work that was cancelled by an exception. The caller receives that exception.
     fn interrupt() -> Self {
         Failure(PyKeyboardInterrupt::new_err(()))
     }
@@ -78,7 +78,7 @@ impl From<DeviceError> for Failure {
 }
 
 impl From<FileError> for Failure {
-    /// Where the system says why, the kind of `OSError` that it means, such as `FileNotFoundError`.
+    /// Converts to the matching `OSError`, such as `FileNotFoundError`, if the system failed.
     fn from(error: FileError) -> Self {
         match error.io_error() {
             Some(cause) => Failure(io::Error::new(cause.kind(), chain(&error)).into()),

@@ -1,4 +1,4 @@
-//! What calls leave for later ones: buffers on devices, and the memory of results.
+//! Resources that calls keep for later ones: buffers on devices, and the memory of results.
 
 use std::{
     mem::take,
@@ -15,11 +15,10 @@ use warpsmith::{
 
 use crate::{device::Device, work};
 
-/// Things that are not at work, and the devices that they are on. Each thread that works has one of its own, and so
-/// waits for no other.
+/// Idle values with their devices. Each working thread takes a value of its own, so none waits for another.
 pub struct Pool<T>(Mutex<Vec<(Vec<Device>, T)>>);
 
-/// The most that a pool keeps.
+/// Largest number of values in a pool.
 const MOST: usize = 4;
 
 pub static ENGINES: Pool<Engine> = Pool(Mutex::new(Vec::new()));
@@ -30,28 +29,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<T> Pool<T> {
-    /// One that is on these devices.
+    /// Takes a value on these devices.
     pub fn take(&self, devices: &[Device]) -> Option<T> {
         let mut pool = lock(&self.0);
         let place = pool.iter().position(|(on, _)| on == devices)?;
         Some(pool.remove(place).1)
     }
 
-    /// Keeps it for later, in place of the one that was used longest ago.
+    /// Adds a value, and drops the least recently used one if the pool is full.
     pub fn keep(&self, devices: &[Device], value: T) {
         let mut pool = lock(&self.0);
         let kept = pool.len().min(MOST - 1);
         let old = pool.split_off(kept);
         pool.insert(0, (devices.to_vec(), value));
-        // What they free may take a while.
+        // Freeing their memory may take a while.
         drop(pool);
         drop(old);
     }
 }
 
-/// Frees what earlier calls have left for later ones: buffers on devices, and memory of the host that results were in.
+/// Frees the memory that calls keep for later ones: buffers on devices, and host memory of earlier results.
 ///
-/// Calls allocate anew, then. Arrays that are in use are not touched.
+/// Later calls allocate anew. Arrays in use are not affected.
 ///
 /// Examples
 /// --------
@@ -65,14 +64,14 @@ pub fn free_memory(py: Python<'_>) -> PyResult<()> {
 }
 
 fn release() {
-    // Freed when the locks are given back: that may take a while.
+    // Freed after the locks are released, because it may take a while.
     let engines = take(&mut *lock(&ENGINES.0));
     let rankers = take(&mut *lock(&RANKERS.0));
     let results = take(&mut *lock(&RESULTS));
     drop((engines, rankers, results));
 }
 
-/// What this allocates; where there is too little memory, once more without all that is kept.
+/// Allocates memory. If that fails, releases all kept memory and tries again.
 pub fn with_room<T, E>(allocate: impl Fn() -> Result<T, E>) -> Result<T, E> {
     allocate().or_else(|_| {
         release();
@@ -80,17 +79,17 @@ pub fn with_room<T, E>(allocate: impl Fn() -> Result<T, E>) -> Result<T, E> {
     })
 }
 
-/// Memory of results that are gone, which is mapped already: the system takes as long to find and clear new pages as a
-/// GPU takes to compute what goes there.
+/// Memory of dropped results. Its pages are already mapped: mapping and clearing new ones takes the system as long as the
+/// computation takes a GPU.
 static RESULTS: Mutex<Vec<Vec<f64>>> = Mutex::new(Vec::new());
 
-/// Smaller results are Python's own business, in bytes.
+/// Smallest result whose memory is kept, in bytes.
 const WORTH_KEEPING: usize = 1 << 20;
 
-/// Of the memory that there would be, the part that may be kept.
+/// Divisor of the free memory that gives the limit of kept memory.
 const PART: usize = 8;
 
-/// Memory for a result, of any content, which another result gets once this is gone. What NumPy's arrays hold.
+/// Uninitialised memory for a result, owned by a NumPy array. Dropping it keeps the memory for another result.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Results {
     memory: Vec<f64>,
@@ -115,17 +114,17 @@ impl Results {
         Ok(Results { memory })
     }
 
-    /// Its first `len` elements.
+    /// The first `len` elements.
     pub fn slice<T: bytemuck::Pod>(&mut self, len: usize) -> &mut [T] {
         &mut bytemuck::cast_slice_mut(&mut self.memory)[..len]
     }
 
-    /// Its first `len` elements as an array, which holds it.
+    /// Converts the first `len` elements to an array that owns the memory.
     pub fn into_array<T: Element + bytemuck::Pod>(mut self, py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyArray1<T>>> {
         let first = self.slice::<T>(len).as_mut_ptr();
         let owner = Bound::new(py, self)?;
-        // SAFETY: so many elements are there, in a vector that stays where it is, as long as the owner lives, which the
-        // array holds. Nobody else uses them before the owner is dropped.
+        // SAFETY: the vector has at least `len` elements and doesn't move while its owner lives, which the array holds.
+        // Nobody else uses them before the owner is dropped.
         Ok(unsafe { PyArray1::borrow_from_array(&ArrayView::from_shape_ptr(len, first), owner.into_any()) })
     }
 }
@@ -144,7 +143,7 @@ impl Drop for Results {
         if bytes(&memory) > most {
             return;
         }
-        // The oldest make room.
+        // Drop the oldest results first.
         let mut old = Vec::new();
         while kept + bytes(&memory) > most {
             let oldest = results.remove(0);

@@ -1,4 +1,4 @@
-//! The extension module `warpsmith._warpsmith`: what the package's Python needs of the library, and nothing else.
+//! The extension module `warpsmith._warpsmith`: the parts of the library that the package's Python code needs.
 //!
 //! Python's side (`warpsmith/*.py`) says what arguments mean, and brings arrays into the one form that these functions
 //! take. All work goes through `work`.
@@ -15,7 +15,7 @@ mod pcf;
 mod rules;
 mod work;
 
-/// What the package `warpsmith` is made of. Not for use from elsewhere.
+/// The extension of the package `warpsmith`. Not for direct use.
 #[pyo3::pymodule(gil_used = false)]
 mod _warpsmith {
     #[pymodule_export]

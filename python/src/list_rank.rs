@@ -1,4 +1,4 @@
-//! Linked lists.
+//! List ranking.
 
 use bytemuck::Pod;
 use numpy::{IntoPyArray as _, PyReadonlyArray1};
@@ -19,7 +19,7 @@ use crate::{
     work,
 };
 
-/// An array of the host, copied, or one on a device. What is computed of it becomes the same.
+/// An array in host memory, copied, or one on a device. Results are returned in the same kind of memory.
 enum Input<T: Pod> {
     Host(Vec<T>),
     Device(DeviceArray),
@@ -44,7 +44,7 @@ impl<T: Item> Input<T> {
         }
     }
 
-    /// A result, which is where this is.
+    /// Returns a result in the same kind of memory as the input.
     fn result<R: Pod>(&self, stream: &Stream, buffer: Buffer<R>) -> Result<Output<R>, Failure> {
         Ok(match self {
             Input::Host(_) => Output::Host(stream.download_vec(&buffer)?),
@@ -52,7 +52,7 @@ impl<T: Item> Input<T> {
         })
     }
 
-    /// Where to compute.
+    /// Selects the device that computes.
     fn device(&self, py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
         match self {
             Input::Host(_) => Device::of(py, device),
@@ -72,7 +72,7 @@ impl<T: Item> Input<T> {
     }
 }
 
-/// What was computed of one.
+/// A result in host memory or on a device.
 enum Output<T: Pod> {
     Host(Vec<T>),
     Device(Buffer<T>),
@@ -90,7 +90,7 @@ impl<T: Item> Output<T> {
     }
 }
 
-/// Calls this with a ranker, which is kept for the next call, and waits for what it enqueues.
+/// Runs `work` with a ranker, which is kept for the next call, and waits for the stream.
 fn with_ranker<R>(
     device: &Device,
     work: impl FnOnce(&Stream, &mut ListRanker) -> Result<R, ListError>,
@@ -104,7 +104,7 @@ fn with_ranker<R>(
     Ok((stream, result))
 }
 
-/// How many elements come before each.
+/// Computes the number of elements before each element.
 #[pyfunction]
 pub fn rank<'py>(
     py: Python<'py>,
@@ -126,7 +126,7 @@ pub fn rank<'py>(
     ranks.into_python(py, &device)
 }
 
-/// The sums of the weights before each element. Weights are of one of four types, and lie where the list does.
+/// Computes the sums of the weights before each element. Weights have one of four types, and are in the list's memory.
 #[pyfunction]
 pub fn prefix_sums<'py>(
     py: Python<'py>,
@@ -176,7 +176,7 @@ fn sums<'py, V: Weight + Item>(
 /// Ranks, the lists' numbers, and how many lists.
 type Forest<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
 
-/// How many elements of its list come before each, and which list that is.
+/// Computes each element's rank in its list, and the number of that list.
 #[pyfunction]
 pub fn forest<'py>(py: Python<'py>, next: &Bound<'py, PyAny>, device: Option<&Bound<'py, PyAny>>) -> PyResult<Forest<'py>> {
     let next = Input::of(next, "next")?;

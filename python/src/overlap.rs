@@ -213,7 +213,7 @@ fn with<T: OverlapReal, R: Send + 'static>(
     work::owned(py, 64 * poses, move || work(&mut evaluator.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Totals, areas and derivatives by pose, and the same of what is outside.
+/// Totals, areas and derivatives per pose, and the same for the parts outside.
 type Arrays<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Outside<'py>>);
 /// Totals, their derivatives by the scale, areas and derivatives by pose.
 type Outside<'py> = [Bound<'py, PyAny>; 4];

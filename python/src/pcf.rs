@@ -31,7 +31,7 @@ use crate::{
     work,
 };
 
-/// Merge steps of a matrix that is computed in next to no time.
+/// Number of merge steps below which a matrix is computed without checks for signals.
 const FEW_STEPS: u128 = 200_000;
 
 /// Functions of one precision, which never change.
@@ -76,7 +76,7 @@ macro_rules! real {
 real!(f32 F32);
 real!(f64 F64);
 
-/// A precision by NumPy's name.
+/// Parses NumPy's name of a precision.
 fn kind(dtype: &str) -> PyResult<Kind> {
     match dtype {
         "float32" => Ok(Kind::F32),
@@ -104,7 +104,7 @@ fn points<T: Real>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Vec<Point<T>>> {
     })
 }
 
-/// Offsets, as the library has them. It names the first that is wrong.
+/// Converts offsets. The error names the first invalid one.
 fn offsets(offsets: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, PcfError> {
     let convert = |(index, &offset): (usize, &i64)| {
         let wrong = || PcfError::Offsets { index, found: offset.into(), wanted: "it must not be negative".to_owned() };
@@ -114,7 +114,7 @@ fn offsets(offsets: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, PcfError> 
 }
 
 impl PcfSet {
-    /// Makes a set where nothing keeps Ctrl-C from ending it.
+    /// Builds a set with work that Ctrl-C may abandon.
     fn make<T: Real>(
         py: Python<'_>,
         elements: usize,
@@ -203,7 +203,7 @@ impl PcfSet {
         })
     }
 
-    /// The file is there as a whole or not at all, so that the work must not be left to itself.
+    /// The file is written as a whole or not at all, so this work must not be abandoned.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         each!(&self.0, set => work::cancellable(py, None, |_| Ok(io::save(set, &path)?)))
     }
@@ -236,7 +236,7 @@ impl PcfSet {
 
     #[getter]
     fn offsets<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        // Of any length that fits a memory, the numbers are the same in both types.
+        // Lengths that fit into memory have the same bits in both types.
         let offsets = each!(&this.get().0, set => set.offsets());
         Ok(read_only(bytemuck::cast_slice::<usize, isize>(offsets), this)?.into_any())
     }
@@ -301,7 +301,7 @@ impl PcfSet {
         each!(self.0.clone(), set => combined(py, set, other, operation, pairs))
     }
 
-    /// Of the functions of each row of `groups` the mean, or the standard deviation.
+    /// Computes the mean or the standard deviation of the functions of each row of `groups`.
     fn summaries(&self, py: Python<'_>, groups: PyReadonlyArray2<'_, i64>, deviation: bool) -> PyResult<Self> {
         let (count, width) = (groups.shape()[0], groups.shape()[1]);
         let index = indices(groups.as_array().iter(), self.__len__())?;
@@ -309,7 +309,7 @@ impl PcfSet {
             if deviation { set.std() } else { set.mean() }
         }
         each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || {
-            // All in their order, as most are, need no copy.
+            // The whole set in order, which is the usual case, needs no copy.
             if count == 1 && index.iter().copied().eq(0..set.len()) {
                 return Ok([summary(&set, deviation)?].into_iter().collect());
             }
@@ -345,7 +345,7 @@ impl PcfSet {
     }
 }
 
-/// An array that shows memory of a set, and keeps it.
+/// Returns a read-only array that shares a set's memory and keeps the set alive.
 fn read_only<'py, T: Element>(values: &[T], owner: &Bound<'py, PcfSet>) -> PyResult<Bound<'py, PyArray1<T>>> {
     // SAFETY: the values are of the owner's set, which never changes, and lives as long as the owner, which the array
     // holds. Nobody writes to them: the array becomes read-only before anybody else has it, and since its base isn't an
@@ -355,7 +355,7 @@ fn read_only<'py, T: Element>(values: &[T], owner: &Bound<'py, PcfSet>) -> PyRes
     Ok(array)
 }
 
-/// Calls this with an engine on these devices, which is kept for the next call.
+/// Runs `work` with an engine on these devices, which is kept for the next call.
 fn with_engine<R>(
     devices: &[Device],
     settings: Settings,
@@ -364,7 +364,7 @@ fn with_engine<R>(
     let new = || Engine::new(devices.iter().map(|device| device.device.clone()));
     let engine = ENGINES.take(devices).map_or_else(new, Ok)?.with_settings(settings);
     let result = work(&engine);
-    // One that failed may have found less memory than it counts on.
+    // After a failure, there may be less memory than the engine has planned for.
     if matches!(result, Ok(_) | Err(PairwiseError::Engine(EngineError::Cancelled))) {
         ENGINES.keep(devices, engine);
     }
@@ -416,11 +416,11 @@ pub fn pairwise<'py>(
     each!(&rows.0, rows => job.run(py, rows, columns, target))
 }
 
-/// Where a matrix goes.
+/// The destination of a matrix.
 enum Target<'py> {
     New,
     NewOnDevice,
-    /// An array of NumPy's.
+    /// A NumPy array.
     Array(Bound<'py, PyAny>),
     /// One on a device, as it was given.
     Device(Bound<'py, PyAny>, DeviceArray),
@@ -433,7 +433,7 @@ struct Job {
     progress: Option<Py<PyAny>>,
 }
 
-/// The error where `out` has another shape than the result.
+/// Fails unless `out` has the shape of the result.
 fn check_shape(found: &[usize], shape: &[usize]) -> PyResult<()> {
     if found == shape {
         return Ok(());
@@ -495,7 +495,7 @@ impl Job {
                 check_shape(array.shape(), &shape)?;
                 let wrong = |_| PyValueError::new_err("out is read-only, or is being used by another call");
                 let mut borrowed: PyReadwriteArrayDyn<'_, T> = array.try_readwrite().map_err(wrong)?;
-                // Slices are made of arrays in Fortran's order, too.
+                // `as_slice_mut` also accepts Fortran order.
                 let slice = if borrowed.is_c_contiguous() { borrowed.as_slice_mut().ok() } else { None };
                 let slice = slice.ok_or_else(|| PyValueError::new_err("out is not contiguous in C order"))?;
                 self.work(py, pairwise, |engine, control| pairwise.compute_into(engine, job.layout, slice, control).map(drop))?;

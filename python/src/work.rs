@@ -1,4 +1,4 @@
-//! Work of the library: without the interpreter's lock, on threads that are there, and ended by Ctrl-C.
+//! Runs the library's work without the interpreter's lock. Ctrl-C ends it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,20 +20,19 @@ use warpsmith::{
 
 use crate::error::Failure;
 
-/// How often Python is asked for signals, and told of progress, while work goes on. Ctrl-C is to end a call within 0.2
-/// s.
+/// Interval of checks for signals and of progress reports during work. Ctrl-C should end a call within 0.2 s.
 const TICK: Duration = Duration::from_millis(25);
 
-/// What is over in next to no time, in elements of arrays that are read or written once.
+/// Largest work that runs on the calling thread, in array elements that are read or written once.
 const FEW: usize = 20_000;
 
-/// Does work that is over in next to no time on the calling thread, without the interpreter's lock.
+/// Does short work on the calling thread, without the interpreter's lock.
 pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> + Send) -> PyResult<T> {
     py.detach(|| start().and_then(|()| unwound(work)).map_err(PyErr::from))
 }
 
-/// Does work that owns what it needs: on a thread of its own, unless it is about few `elements`. When a signal's
-/// handler raises, as that of Ctrl-C does, the thread is left to itself, and what comes of it is dropped.
+/// Does work that owns its data, on a thread of its own unless there are few `elements`. If a signal handler raises, as
+/// for Ctrl-C, the thread is abandoned and its result dropped.
 pub fn owned<T: Send + 'static>(
     py: Python<'_>,
     elements: usize,
@@ -103,7 +102,7 @@ fn watch<T>(
                 Python::attach(|py| py.check_signals())?;
                 tell()?;
             }
-            // What the thread does last is to send.
+            // Sending is the last thing that the thread does.
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::runtime("a thread ended without a result")),
         }
     }

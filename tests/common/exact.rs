@@ -23,7 +23,7 @@ struct Edge {
     sign: i32,
 }
 
-/// Edges that aren't vertical, in units of 2^-`scale`, of which all coordinates are multiples.
+/// Edges that aren't vertical, in units of 2^-`scale`. All coordinates are multiples of the unit.
 fn edges(ring: &[Point], scale: i32) -> Vec<Edge> {
     let integer = |number: f64| {
         let (odd, exponent) = odd(number);
@@ -35,7 +35,8 @@ fn edges(ring: &[Point], scale: i32) -> Vec<Edge> {
     edges.map(|(from, to, sign)| Edge { from: from.map(integer), to: to.map(integer), sign }).collect()
 }
 
-/// The area that two simple polygons, both counter-clockwise, have in common, off by a rounding to f64 alone.
+/// Returns the common area of two simple, counter-clockwise polygons. The only error is the
+/// rounding to f64.
 ///
 /// Each polygon is the signed sum of the regions below its edges, so that the intersection is that of the regions below
 /// two edges, one of each: the integral of the lower of two lines. It needs no decision about which edges meet.
@@ -58,7 +59,7 @@ pub fn common_area(first: &[Point], second: &[Point]) -> f64 {
             let height =
                 |edge: &Edge, run: &BigInt, x: &BigInt| &edge.from[1] * run + (x - &edge.from[0]) * (&edge.to[1] - &edge.from[1]);
             let ends = [left, right].map(|x| (height(&a, &run, x), height(b, &other_run, x)));
-            // How far the first is above the second, times both runs, and how far it is below.
+            // Heights of the first line above and below the second, times both runs.
             let above = ends.each_ref().map(|(height, other)| height * &other_run - other * &run);
             let below: BigInt = above.iter().map(|above| above.min(&zero)).sum();
             let distance: BigInt = above.iter().map(|above| BigInt::from(above.magnitude().clone())).sum();
@@ -97,7 +98,7 @@ fn areas_in_closed_form() {
     assert_eq!(common_area(&[[0.0, 0.0], [1.0, 0.0], [1.0, thin], [0.0, thin]], &square(0.0, 0.0)), thin);
 }
 
-/// Numbers as multiples of a power of two that all of them are multiples of.
+/// Converts numbers to multiples of their largest common power of two.
 fn integers(numbers: &[f64]) -> Vec<BigInt> {
     let smallest = numbers.iter().map(|&number| odd(number).1).min().unwrap_or(0);
     let integer = |&number: &f64| {
@@ -107,7 +108,7 @@ fn integers(numbers: &[f64]) -> Vec<BigInt> {
     numbers.iter().map(integer).collect()
 }
 
-/// Whether a point is in a convex polygon, counter-clockwise, or on its boundary.
+/// Returns true if a point is in a convex, counter-clockwise polygon or on its boundary.
 pub fn in_convex(ring: &[Point], point: Point) -> bool {
     let numbers: Vec<f64> = ring.iter().flatten().copied().chain(point).collect();
     let integers = integers(&numbers);
@@ -120,7 +121,7 @@ pub fn in_convex(ring: &[Point], point: Point) -> bool {
     })
 }
 
-/// Whether a point is in a disk about the origin, or on its boundary.
+/// Returns true if a point is in a disk about the origin or on its boundary.
 pub fn in_disk(radius: f64, [x, y]: Point) -> bool {
     let integers = integers(&[radius, x, y]);
     &integers[1] * &integers[1] + &integers[2] * &integers[2] <= &integers[0] * &integers[0]

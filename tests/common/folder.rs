@@ -1,4 +1,4 @@
-//! A folder in which tests run the program.
+//! A folder for tests to run the program in.
 
 use std::{fs, path::PathBuf, process::Output};
 
@@ -8,14 +8,14 @@ use ndarray_npy::{ReadableElement, read_npy};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-/// A folder of a test's own, and the command of `warpsmith` that runs there, if it is always the same.
+/// A test's own folder, with the command of `warpsmith` to run in it if that is always the same.
 pub struct Folder {
     pub directory: TempDir,
     command: &'static str,
 }
 
 impl Folder {
-    /// An empty one.
+    /// Creates an empty folder.
     pub fn of(command: &'static str) -> Self {
         Folder { directory: tempdir().unwrap(), command }
     }
@@ -57,7 +57,7 @@ impl Folder {
         read_npy(self.path(name)).unwrap()
     }
 
-    /// stdout of a run that goes well and says nothing on stderr.
+    /// Returns stdout of a run that succeeds with an empty stderr.
     #[track_caller]
     pub fn good(&self, arguments: &str) -> String {
         let output = self.run(arguments);
@@ -81,13 +81,13 @@ impl Folder {
     pub fn json(&self, arguments: &str) -> Value {
         let text = self.good(&format!("{arguments} --json"));
         let value: Value = serde_json::from_str(&text).unwrap();
-        // Of a key that stands twice, the value has one.
+        // `Value` drops the first of two equal keys.
         let keys = |text: &str| text.matches("\":").count();
         assert_eq!(keys(&text), keys(&value.to_string()), "{text}");
         value
     }
 
-    /// stdout of a run whose result is wrong: exit code 1, and `sentence` on stderr.
+    /// Returns stdout of a run with a wrong result: exit code 1, and `sentence` on stderr.
     #[allow(dead_code, reason = "not all commands verify")]
     #[track_caller]
     pub fn wrong(&self, arguments: &str, sentence: &str) -> String {
@@ -98,7 +98,8 @@ impl Folder {
         text(&output.stdout)
     }
 
-    /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.
+    /// Checks a run that fails with exit code 2, prints `sentence` to stderr and leaves the files
+    /// unchanged.
     #[track_caller]
     pub fn bad(&self, arguments: &str, sentence: &str) {
         let before = self.files();

@@ -1,4 +1,4 @@
-//! Overlap of simple polygons, by a method that has nothing to do with the library's.
+//! Overlap of simple polygons, by a method unrelated to the library's.
 
 pub type Point = [f64; 2];
 pub type Pose = [f64; 3];
@@ -9,9 +9,9 @@ pub fn place(outline: &[Point], [x, y, theta]: Pose) -> Vec<Point> {
     outline.iter().map(|[u, v]| [cosine * u - sine * v + x, sine * u + cosine * v + y]).collect()
 }
 
-/// The area that two simple polygons have in common, by a method of its own: each is the signed sum of the regions
-/// below its edges, so that their intersection is that of the regions below two edges, one of each: the integral of the
-/// lower of both lines.
+/// Returns the common area of two simple polygons. Each polygon is the signed sum of the regions
+/// below its edges. Their intersection is therefore the signed sum over pairs of edges, one of each
+/// polygon, of the integral of the lower of both lines.
 pub fn brute(first: &[Point], second: &[Point]) -> f64 {
     let edges =
         |ring: &[Point]| -> Vec<(Point, Point)> { (0..ring.len()).map(|k| (ring[k], ring[(k + 1) % ring.len()])).collect() };

@@ -1,4 +1,4 @@
-//! Packings that the kernel takes apart, without the packer.
+//! Runs the packer's separation kernel alone.
 
 use gpu_kernels::overlap::{
     clip::Point,
@@ -12,17 +12,17 @@ use warpsmith::{
     overlap::{OverlapReal, Shape},
 };
 
-/// What packings are taken apart in.
+/// The container of the packings.
 #[derive(Clone, Copy)]
 pub struct Container<'a> {
     pub half_planes: &'a [[f64; 4]],
-    /// The least and the greatest x and y at scale 1.
+    /// Minimum and maximum x and y at scale 1.
     pub extent: [f64; 4],
     pub strip: bool,
     pub scale: f64,
 }
 
-/// What came of it.
+/// The result of a separation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apart {
     pub poses: Vec<[f64; 3]>,

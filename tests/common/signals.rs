@@ -1,4 +1,4 @@
-//! Programs that tests send signals to.
+//! Starts programs that tests send signals to.
 
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! The ranks of a list by the plainest walk there is.
 
-/// How many elements come before each; -1 where the list doesn't come by.
+/// Returns each element's rank; -1 for elements that the list doesn't contain.
 pub fn ranks(next: &[i64]) -> Vec<i64> {
     let mut is_successor = vec![false; next.len()];
     next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);

@@ -1,10 +1,11 @@
 //! Feeds damaged files to every reader, and odd options to every command.
 //!
-//! `WARPSMITH_FUZZ_SECONDS` says for how long (default 6), `WARPSMITH_FUZZ_SEED` from which seed on (default 0): the
-//! same seed makes the same cases. Half of the time goes to the readers, in a process of their own, half to the
-//! program's options. A case fails where it panics, ends the process, takes more memory than its file is worth, takes
-//! too long, or breaks a property: what is read, written and read again is equal; errors are sentences. The file or the
-//! command is then kept under `target/tmp`.
+//! `WARPSMITH_FUZZ_SECONDS` is the duration (default 6) and `WARPSMITH_FUZZ_SEED` the seed (default
+//! 0): the same seed generates the same cases. Half of the time goes to the readers, in a process
+//! of their own, half to the program's options. A case fails if it panics, ends the process, uses
+//! too much memory for its file, takes too long, or breaks a property: a round trip through a file
+//! returns equal data, and errors are sentences. The file or the command is then kept under
+//! `target/tmp`.
 
 mod memory;
 mod mutate;
@@ -21,8 +22,8 @@ use std::{
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// Numbers that depend on a seed alone (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-/// 2014).
+/// Pseudorandom numbers that depend only on a seed (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014).
 struct Random(u64);
 
 impl Random {
@@ -42,9 +43,14 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// Whether one in `n` times.
+    /// Returns true with probability 1/`n`.
     fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
+    }
+
+    /// A word of a list whose separator is `~`.
+    fn word<'a>(&mut self, words: &'a str) -> &'a str {
+        words.split('~').nth(self.below(words.split('~').count())).unwrap_or_default()
     }
 
     fn of<'a, T>(&mut self, values: &'a [T]) -> &'a T {
@@ -52,7 +58,7 @@ impl Random {
     }
 }
 
-/// Where cases that failed are kept.
+/// Returns the folder of failed cases.
 fn kept() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz")
 }

@@ -1,4 +1,4 @@
-//! How much memory the process takes.
+//! Measures the memory of the process.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -6,17 +6,17 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// The system's allocator, which counts, and gives no more than [`MOST`].
+/// The system's allocator, with a count of the bytes and a limit, [`MOST`].
 pub struct Counting;
 
-/// The most bytes that are given at once: beyond it a reader is told that there is no memory.
+/// Limit of allocated bytes. Beyond it, allocations fail.
 const MOST: usize = 2 << 30;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 impl Counting {
-    /// Whether so many more bytes may be had; they count then.
+    /// Counts this many more bytes. Returns false, and doesn't count them, beyond the limit.
     fn take(bytes: usize) -> bool {
         let now = NOW.fetch_add(bytes, Relaxed).saturating_add(bytes);
         if now > MOST {
@@ -28,7 +28,7 @@ impl Counting {
     }
 }
 
-// SAFETY: all is left to the system's allocator, but for what is refused.
+// SAFETY: every call is forwarded to the system's allocator, or refused.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !Counting::take(layout.size()) {
@@ -73,14 +73,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Starts to look for the most; gives what there is now.
+/// Resets the peak. Returns the number of bytes in use.
 pub fn start() -> usize {
     let now = NOW.load(Relaxed);
     PEAK.store(now, Relaxed);
     now
 }
 
-/// The most since [`start`].
+/// Returns the peak since [`start`], in bytes.
 pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }

@@ -6,133 +6,29 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 use crate::Random;
 
-/// The content of a file, so far apart that its parts can be damaged and the whole still hangs together.
+/// The content of a file, split into parts that can be damaged one by one.
 #[derive(Clone)]
 pub enum Content {
     Text(Vec<u8>),
-    /// Its header and its elements.
+    /// Header and elements.
     Npy(Vec<u8>, Vec<u8>),
-    /// Entries, and whether they are packed.
+    /// Entries; true if they are compressed.
     Npz(Vec<(String, Content)>, bool),
 }
 
-/// What numbers in texts are replaced by.
-const NUMBERS: &[&str] = &[
-    "0",
-    "-0",
-    "1",
-    "2",
-    "3",
-    "-1",
-    "0.5",
-    "7",
-    "100",
-    "1e6",
-    "-1e6",
-    "1e-6",
-    "1e-13",
-    "1e-320",
-    "5e-324",
-    "1e38",
-    "3.5e38",
-    "1e300",
-    "1e308",
-    "1e999",
-    "-1e999",
-    "nan",
-    "NaN",
-    "inf",
-    "-inf",
-    "Infinity",
-    "127",
-    "255",
-    "256",
-    "65535",
-    "65536",
-    "2147483647",
-    "2147483648",
-    "4294967295",
-    "4294967296",
-    "9007199254740993",
-    "9223372036854775807",
-    "9223372036854775808",
-    "-9223372036854775808",
-    "18446744073709551615",
-    "18446744073709551616",
-    "1000000000000000",
-    "1048576",
-    "1048577",
-    "0x10",
-    "1_000",
-    "+1",
-    ".5",
-    "5.",
-    "1e",
-    "",
-    "0.30000000000000004",
-    "123456789012345678901234567890",
-];
+/// Replacements for numbers in texts, separated by `~`.
+const NUMBERS: &str = "\
+    0~-0~1~2~3~-1~0.5~7~100~1e6~-1e6~1e-6~1e-13~1e-320~5e-324~1e38~3.5e38~1e300~1e308~1e999~\
+    -1e999~nan~NaN~inf~-inf~Infinity~127~255~256~65535~65536~2147483647~2147483648~4294967295~\
+    4294967296~9007199254740993~9223372036854775807~9223372036854775808~-9223372036854775808~\
+    18446744073709551615~18446744073709551616~1000000000000000~1048576~1048577~0x10~1_000~+1~.5~\
+    5.~1e~~0.30000000000000004~123456789012345678901234567890";
 
-/// What is put anywhere.
-const WORDS: &[&str] = &[
-    "\n",
-    "\r\n",
-    "\r",
-    ",",
-    ",,",
-    "\"",
-    "'",
-    "(",
-    ")",
-    "((",
-    "))",
-    "[",
-    "]",
-    "{",
-    "}",
-    "<",
-    ">",
-    "<g>",
-    "</g>",
-    "&",
-    "&a;",
-    "%",
-    "#",
-    ";",
-    ":",
-    "@",
-    "@255",
-    "@256",
-    "\0",
-    "\u{feff}",
-    "\u{fffd}",
-    "\t",
-    " ",
-    "EMPTY",
-    "Z",
-    "null",
-    "true",
-    "nan",
-    "inf",
-    "symmetric",
-    "pattern",
-    "skew-symmetric",
-    "array",
-    "complex",
-    "A1 1 0 0 1",
-    "C",
-    "z",
-    "m",
-    "matrix(1 2 3 4 5 6)",
-    "scale(0)",
-    "scale(1e200)",
-    "<f4",
-    ">f8",
-    "<i8",
-    "<u8",
-    "|O",
-    "True",
-];
+/// Texts to insert anywhere, separated by `~`.
+const WORDS: &str = "\
+    \n~\r\n~\r~,~,,~\"~'~(~)~((~))~[~]~{~}~<~>~<g>~</g>~&~&a;~%~#~;~:~@~@255~@256~\0~\u{feff}~\
+    \u{fffd}~\t~ ~EMPTY~Z~null~true~nan~inf~symmetric~pattern~skew-symmetric~array~complex~\
+    A1 1 0 0 1~C~z~m~matrix(1 2 3 4 5 6)~scale(0)~scale(1e200)~<f4~>f8~<i8~<u8~|O~True";
 
 impl Content {
     /// The content of a file of this extension.
@@ -187,7 +83,7 @@ impl Content {
         }
     }
 
-    /// Damages it once, with parts of others.
+    /// Damages the content once, possibly with parts of others.
     pub fn damage(&mut self, random: &mut Random, others: &[Content]) {
         match self {
             Content::Text(text) => damage_text(text, random, others),
@@ -216,7 +112,7 @@ impl Content {
     }
 }
 
-/// Where a number, or else a word, is in a text, from a random place on.
+/// Returns the range of the first number after a random position of a text.
 fn token(text: &[u8], random: &mut Random) -> Option<std::ops::Range<usize>> {
     let is_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let from = random.below(text.len().max(1));
@@ -235,12 +131,12 @@ fn damage_text(text: &mut Vec<u8>, random: &mut Random, others: &[Content]) {
         0..=5 => {
             if let Some(token) = token(text, random) {
                 // Small ones are accepted more often, and bring later damage to where it counts.
-                let by = if random.one_in(2) { random.below(10).to_string() } else { (*random.of(NUMBERS)).to_owned() };
+                let by = if random.one_in(2) { random.below(10).to_string() } else { random.word(NUMBERS).to_owned() };
                 text.splice(token, by.into_bytes());
             }
         }
         6 | 7 => {
-            let word = random.of(WORDS).bytes();
+            let word = random.word(WORDS).bytes();
             text.splice(place..place, word);
         }
         8 if length > 0 => text[place.min(length - 1)] ^= 1 << random.below(8),

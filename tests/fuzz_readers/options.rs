@@ -13,7 +13,7 @@ use assert_cmd::cargo::cargo_bin;
 
 use crate::{Random, kept, mutate::Content};
 
-/// Commands, with what makes them quick. An option that is drawn takes the place of one here.
+/// Commands with options that make them quick. A drawn option replaces the same one here.
 const COMMANDS: &[&str] = &[
     "list-rank --n 1000",
     "list-rank --input list.npy",
@@ -53,7 +53,7 @@ const COMMANDS: &[&str] = &[
     "devices",
 ];
 
-/// Files of the corpus that are there.
+/// The files of the corpus that commands can read, and their names in the folder.
 const FILES: &[(&str, &str)] = &[
     ("functions/three.csv", "three.csv"),
     ("functions/three.npz", "three.npz"),
@@ -73,64 +73,21 @@ const FILES: &[(&str, &str)] = &[
     ("lists/weights.npy", "weights.npy"),
 ];
 
-/// Values, small ones and such as nobody means.
-const VALUES: &[&str] = &[
-    "0",
-    "1",
-    "2",
-    "3",
-    "5",
-    "-1",
-    "0.5",
-    "1.5",
-    "-0.0",
-    "1e-300",
-    "1e308",
-    "nan",
-    "inf",
-    "-inf",
-    "",
-    " ",
-    "x",
-    "2,2",
-    "1,0,0,1",
-    "1,1,1",
-    "0,0,0",
-    "1e999",
-    "18446744073709551615",
-    "18446744073709551616",
-    "9223372036854775807",
-    "4294967296",
-    "-9223372036854775808",
-    "1e18",
-    "0x1",
-    "1_0",
-    "0.05s",
-    "1K",
-    "-5s",
-    "1e30GB",
-    "tree",
-    "POLYGON((0 0,1 0,0 1))",
-    "POLYGON((0 0,1 0,0 1)",
-    "/dev/null",
-    "/",
-    ".",
-    "no/such/file.csv",
-    "é",
-    "out.npy",
-    "out.npz",
-    "out.csv",
-    "out.svg",
-    "out.png",
-    "out.json",
-];
+/// Values of options, separated by `~`: small ones and absurd ones.
+const VALUES: &str = "\
+    0~1~2~3~5~-1~0.5~1.5~-0.0~1e-300~1e308~nan~inf~-inf~~ ~x~2,2~1,0,0,1~1,1,1~0,0,0~1e999~\
+    18446744073709551615~18446744073709551616~9223372036854775807~4294967296~\
+    -9223372036854775808~1e18~0x1~1_0~0.05s~1K~-5s~1e30GB~tree~POLYGON((0 0,1 0,0 1))~\
+    POLYGON((0 0,1 0,0 1)~/dev/null~/~.~no/such/file.csv~é~out.npy~out.npz~out.csv~out.svg~\
+    out.png~out.json";
 
-/// So long may a run take; what was asked for may take as long as it likes, and is ended.
+/// Longest duration of a run. A slower one is ended, which is no failure: its options may ask for
+/// much work.
 const LONGEST: Duration = Duration::from_secs(10);
-/// So much memory may a run take, in KiB.
+/// Memory limit of a run, in KiB.
 const MEMORY: usize = 6 << 20;
 
-/// Runs commands until the time is up; whether all went well.
+/// Runs commands until the time is up. Returns true if all cases passed.
 pub fn run(end: Instant, seed: u64) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
@@ -150,7 +107,7 @@ pub fn run(end: Instant, seed: u64) -> bool {
         let which = random.below(COMMANDS.len());
         let arguments = arguments(COMMANDS[which], &options[which], &mut random);
         fill();
-        // What readers let pass must not be too much for what comes after them.
+        // Damaged files that a reader accepts must not break later steps.
         if random.one_in(3) {
             let (from, to) = random.of(FILES);
             let mut content = Content::of(to.rsplit('.').next().unwrap(), &fs::read(corpus.join(from)).unwrap());
@@ -218,7 +175,7 @@ fn arguments(command: &str, options: &[(String, Vec<String>)], random: &mut Rand
         let value = (!values.is_empty()).then(|| match random.below(6) {
             0 | 1 if values.len() > 1 => values[1 + random.below(values.len() - 1)].clone(),
             2 => random.of(FILES).1.to_owned(),
-            _ => (*random.of(VALUES)).to_owned(),
+            _ => random.word(VALUES).to_owned(),
         });
         drawn.push((name, value));
     }
@@ -248,7 +205,7 @@ fn arguments(command: &str, options: &[(String, Vec<String>)], random: &mut Rand
     arguments
 }
 
-/// Runs the program; gives its exit code and stderr, unless it took too long.
+/// Runs the program. Returns its exit code and stderr, or `None` if it took too long.
 fn finish(arguments: &[String], folder: &Path) -> Option<(Option<i32>, String)> {
     let mut command = if cfg!(target_os = "linux") {
         let mut shell = Command::new("sh");

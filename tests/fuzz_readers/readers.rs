@@ -31,7 +31,8 @@ use warpsmith::{
 
 use crate::{Random, kept, memory, mutate::Content};
 
-/// Reads a file: whether it is accepted, or why not; panics where it breaks a property. The number picks options.
+/// Reads a file. Returns the reason if it is rejected, and panics if a property is broken. The
+/// number selects options.
 type Read = fn(&Path, u64) -> Result<(), String>;
 
 /// Readers, by the folders of the corpus that they read.
@@ -47,10 +48,10 @@ const READERS: &[(&str, Read)] = &[
     ("lists", lists),
 ];
 
-/// A case may take so long, on a machine that has other things to do.
+/// Longest duration of a case, on a busy machine.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A case may take this many bytes of memory, and this many more for each byte of its file: small archives may unpack
-/// to 64 MiB, and small matrices have up to 2^20 rows.
+/// Memory limit of a case, in bytes, and its increase per byte of the file: small archives may
+/// unpack to 64 MiB, and small matrices have up to 2^20 rows.
 const ANY_FILE: usize = 600 << 20;
 const A_BYTE: usize = 400;
 
@@ -88,7 +89,7 @@ pub fn run(end: Instant, seed: u64) -> ExitCode {
             };
         let mut bytes = content.bytes();
         if undamaged == 0 && random.one_in(20) && !bytes.is_empty() {
-            // Without regard to what it is.
+            // Damages bytes regardless of the format.
             for _ in 0..1 + random.below(3) {
                 let place = random.below(bytes.len());
                 bytes[place] = random.next() as u8;
@@ -97,7 +98,7 @@ pub fn run(end: Instant, seed: u64) -> ExitCode {
         let file = format!("case.{extension}");
         let path = folder.path().join(&file);
         fs::write(&path, &bytes).unwrap();
-        // What ends the process leaves this behind.
+        // A case that ends the process leaves this file behind.
         let last = kept().join(format!("{name}-{file}"));
         fs::write(&last, &bytes).unwrap();
         let before = memory::start();
@@ -124,13 +125,13 @@ pub fn run(end: Instant, seed: u64) -> ExitCode {
     println!("readers: {cases} files from seed {seed}");
     for (name, [refused, accepted]) in &accepted {
         println!("  {name}: {accepted} accepted, {refused} refused");
-        // Else nothing is tested but the first line.
+        // Otherwise only the first line would be tested.
         assert!(cases < 5000 || *accepted > 0 && *refused > 0, "{name}");
     }
     ExitCode::SUCCESS
 }
 
-/// Ends the process where a case takes too long.
+/// Ends the process if a case takes too long.
 fn watch() {
     let (mut case, mut since) = (0, Instant::now());
     loop {
@@ -172,7 +173,7 @@ fn corpus() -> Vec<Group> {
     READERS.iter().map(group).collect()
 }
 
-/// What is odd about an error, if anything is.
+/// Returns the flaw of an error's text, if it has one.
 fn odd(sentence: &str, file: &str) -> Option<String> {
     let problem = match () {
         () if sentence.len() > 2000 => "is too long",
@@ -194,7 +195,7 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
         let flat = set.shape().len() == 1;
         for name in ["again.npz", "again.csv"] {
             let path = path.with_file_name(name);
-            // Text knows no other shapes, and of no functions at all not the type.
+            // Text has no other shapes, and doesn't record the type of an empty set.
             if name == "again.npz" || flat {
                 save(set, &path).unwrap();
                 assert_eq!(load_as::<T>(&path).unwrap(), *set, "{name}");
@@ -214,7 +215,7 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
         _ => {
             let data = load(path).map_err(words)?;
             both(&data);
-            // What is right needs no repair.
+            // Valid functions need no repair.
             let (repaired, done) = load_repaired(path).unwrap();
             assert!(repaired == data && done == Default::default());
             Ok(())
@@ -270,7 +271,7 @@ fn matrices(path: &Path, _: u64) -> Result<(), String> {
     let matrix = market::read::<f64>(path).map_err(words)?;
     let again = path.with_file_name("again.mtx");
     market::write(&again, &matrix).unwrap();
-    // Of few entries only as many rows may be declared, and comments count.
+    // The number of entries limits the number of rows, and removed comments counted.
     match market::read::<f64>(&again) {
         Ok(read) => assert_eq!(read, matrix),
         Err(error) => assert!(error.to_string().contains("in a file of this size"), "{error}"),

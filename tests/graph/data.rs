@@ -133,7 +133,7 @@ fn arrays() {
     write_npy(&path, &arr2(&[[0i32, 5, 1], [3, 1, 1]])).unwrap();
     says(of(&path), "a.npy: holds an array of shape (2, 3), but edges have the shape (m, 2)");
     write_npy(&path, &ArrayD::<i32>::zeros(IxDyn(&[4]))).unwrap();
-    says(of(&path), "a.npy: holds an array of shape (4), but edges have the shape (m, 2)");
+    says(of(&path), "a.npy: holds an array of shape (4,), but edges have the shape (m, 2)");
     write_npy(&path, &arr2(&[[0.0f64, 5.0]])).unwrap();
     says(of(&path), "a.npy: holds float64, but edges must be int32 or int64");
     write_npy(&path, &arr2(&[[0i32, 5], [1, -1], [-7, 0]])).unwrap();

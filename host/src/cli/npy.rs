@@ -3,7 +3,7 @@
 use std::{fmt::Display, path::Path};
 
 pub use warpsmith::io::npy::Kind;
-use warpsmith::io::npy::Reader;
+use warpsmith::io::npy::{Reader, tuple};
 
 use super::{count, failure::Failure, progress::Progress};
 
@@ -49,9 +49,8 @@ pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Re
         &[n] => n,
         [] => return Err(fail(&format!("holds a single number (0-D), but {what} must be a 1-D array"))),
         shape => {
-            let extents: Vec<_> = shape.iter().map(usize::to_string).collect();
-            let (d, shape) = (shape.len(), extents.join(", "));
-            return Err(fail(&format!("holds a {d}-D array of shape ({shape}), but {what} must be 1-D")));
+            let (d, shape) = (shape.len(), tuple(shape));
+            return Err(fail(&format!("holds a {d}-D array of shape {shape}, but {what} must be 1-D")));
         }
     };
     if n > count::MAX as usize {

@@ -18,13 +18,14 @@ use super::{EdgeList, MOST};
 use crate::io::{
     Lines, Market, Reason, Symmetry, at, declared,
     files::FileError,
-    npy::{Kind, Reader},
+    npy::{Kind, Reader, tuple},
     number, push, quoted, reserve, words,
 };
 
 /// Reads a graph.
 ///
-/// Those of `.mtx` files that are not symmetric, and of `.gr` files, are of [`arcs`](EdgeList::arcs).
+/// Graphs of `.gr` files, and of `.mtx` files that are not symmetric, are made of
+/// [`arcs`](EdgeList::arcs).
 ///
 /// # Errors
 /// With the reason, and the line or the edge where it is one's fault.
@@ -45,8 +46,8 @@ fn npy(path: &Path) -> Result<EdgeList, Reason> {
     let reader = Reader::open(path)?;
     let kind = reader.kind("edges", &[Kind::I32, Kind::I64])?;
     if !matches!(reader.shape(), [_, 2]) {
-        let shape: Vec<_> = reader.shape().iter().map(usize::to_string).collect();
-        return Err(format!("holds an array of shape ({}), but edges have the shape (m, 2)", shape.join(", ")).into());
+        let shape = tuple(reader.shape());
+        return Err(format!("holds an array of shape {shape}, but edges have the shape (m, 2)").into());
     }
     let edges = match kind {
         Kind::I32 => pairs(reader.read(|_| {})?)?,

@@ -1,4 +1,5 @@
-//! Files that are written whole or not at all: beside their place first, and renamed once they are complete.
+//! Replaces files as a whole or not at all: writes a temporary file in the same directory, and
+//! renames it once it is complete.
 
 use std::{
     collections::BTreeSet,
@@ -15,16 +16,16 @@ use tempfile::Builder;
 
 use crate::common::reason;
 
-/// More links than any system follows.
+/// Limit for a chain of symbolic links, above that of any system.
 const LINKS: usize = 40;
 
-/// The temporary files of this process that there are.
+/// The temporary files that this process has at present.
 static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Why a file can't be read or written, or holds something else than it should.
+/// The error of a file that can't be read or written, or has the wrong content.
 ///
-/// Where the system is at fault, its [`io::Error`] is the source, and only that says what the matter is.
-/// [`chain`](crate::common::chain) gives the whole sentence.
+/// If the system failed, its [`io::Error`] is the source and has the cause.
+/// [`chain`](crate::common::chain) returns the whole sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileError {
     path: PathBuf,
@@ -32,32 +33,33 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// What follows the file's name: "can't be read", "line 3: ...".
+    /// Creates an error from the clause that follows the file's name, such as "can't be read" or
+    /// "line 3: ...".
     pub fn new(path: &Path, reason: impl Into<Reason>) -> Self {
         FileError { path: path.to_owned(), reason: reason.into() }
     }
 
-    /// That it can't be written because of this.
+    /// Creates the error of a file that can't be written because the system failed.
     pub fn unwritten(path: &Path, error: io::Error) -> Self {
         FileError::new(path, Reason::because(UNWRITTEN, error))
     }
 
-    /// That it can't be written; why, as a clause.
+    /// Creates the error of a file that can't be written. `reason` is a clause.
     pub fn unwritable(path: &Path, reason: impl Display) -> Self {
         FileError::new(path, format!("{UNWRITTEN}: {reason}"))
     }
 
-    /// The file, as it was named.
+    /// The file's path, as the caller named it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is that the file can't be written, and not about what it holds or how it is read.
+    /// Returns true if the file can't be written; other errors concern reading it or its content.
     pub fn is_unwritable(&self) -> bool {
         self.reason.text.starts_with(UNWRITTEN)
     }
 
-    /// The system's error, where it is at fault.
+    /// The system's error, if the system failed.
     pub fn io_error(&self) -> Option<&io::Error> {
         self.reason.source.as_deref()
     }
@@ -67,7 +69,7 @@ const UNWRITTEN: &str = "can't be written";
 
 impl Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Of what is read, any clause may follow.
+        // Reasons of other errors are arbitrary clauses, and need a colon.
         let between = if self.is_unwritable() { "" } else { ":" };
         write!(f, "{}{between} {}", self.path.display(), self.reason.text)
     }
@@ -79,7 +81,7 @@ impl Error for FileError {
     }
 }
 
-/// What is wrong with a file, as a clause that follows its name.
+/// The reason why a file is rejected, as a clause that follows its name.
 #[derive(Clone, Debug)]
 pub struct Reason {
     text: String,
@@ -87,12 +89,12 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// What can't be done, because of the system.
+    /// Creates a reason from the operation that failed and the system's error.
     pub fn because(text: &str, error: io::Error) -> Self {
         Reason { text: text.to_owned(), source: Some(Arc::new(error)) }
     }
 
-    /// The same after something else, such as the part of the file that it is about.
+    /// Prepends text, such as the name of a part of the file.
     #[cfg(feature = "pcf")]
     pub(crate) fn after(self, start: impl Display) -> Self {
         Reason { text: format!("{start}{}", self.text), ..self }
@@ -118,7 +120,7 @@ impl From<&str> for Reason {
     }
 }
 
-/// The whole clause: what the system says, too.
+/// Shows the whole clause, including the system's error.
 impl Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
@@ -126,24 +128,25 @@ impl Display for Reason {
     }
 }
 
-/// Where a file is to go.
+/// The place of a file to write.
 ///
-/// A file that is there already stays as it is until [`persist`](Destination::persist) replaces it. The new one has its
-/// permissions and, as far as the system lets it, its owner. Links stay links: what they lead to is written.
+/// An existing file stays unchanged until [`persist`](Destination::persist) replaces it. The new
+/// file inherits its permissions and, if the system permits, its owner. Symbolic links are
+/// followed, and stay links.
 #[derive(Clone, Debug)]
 pub struct Destination {
     /// As it was named.
     name: PathBuf,
-    /// Where it goes, links followed.
+    /// The path after following links.
     path: PathBuf,
 }
 
 impl Destination {
-    /// Makes sure, before anything is computed, that the file can be written. Leaves nothing behind.
+    /// Checks that the file can be written, before any computation. Leaves nothing behind.
     ///
     /// # Errors
-    /// Where it is a directory, a device, a pipe or what this process prints to; where it is read-only; where there is
-    /// no such directory, or it can't be written to.
+    /// The path is a directory, a device, a pipe or this process's own output; the file is
+    /// read-only; its directory doesn't exist or can't be written to.
     pub fn prepare(name: &Path) -> Result<Self, FileError> {
         let fail = |reason: String| FileError::unwritable(name, reason);
         let there = fs::metadata(name);
@@ -172,15 +175,16 @@ impl Destination {
         &self.name
     }
 
-    /// Whether both are the same file, by whatever names.
+    /// Returns true if `other` is the same file, even under another name.
     pub fn is(&self, other: &Path) -> bool {
         self.path == resolve(other) || identity(&self.path).is_some_and(|ours| identity(other) == Some(ours))
     }
 
-    /// A new file in the destination's directory, to be written and then [persisted](Destination::persist).
+    /// Creates a temporary file in the destination's directory, to be written and then
+    /// [persisted](Destination::persist).
     ///
     /// # Errors
-    /// Where it can't be made.
+    /// The file can't be created.
     pub fn temporary(&self) -> Result<Temporary, FileError> {
         let mut builder = Builder::new();
         builder.prefix(".").suffix(".part");
@@ -189,7 +193,8 @@ impl Destination {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-            // Those of the file that it replaces, or as any new file: what the process's mask leaves of it.
+            // The permissions of the file that it replaces; otherwise those of any new file, less
+            // the process's mask.
             let mode = replaced.as_ref().map_or(0o666, |replaced| replaced.mode() & 0o777);
             builder.permissions(fs::Permissions::from_mode(mode));
         }
@@ -202,7 +207,7 @@ impl Destination {
         #[cfg(unix)]
         if let Some(replaced) = replaced {
             use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
-            // Only root may give files away; and the mask has no say in the permissions of a file that there was.
+            // Only root may change the owner. The mask doesn't apply to inherited permissions.
             let _ = fchown(&temporary.file, Some(replaced.uid()), Some(replaced.gid()));
             let permissions = fs::Permissions::from_mode(replaced.mode() & 0o777);
             temporary.file.set_permissions(permissions).map_err(|error| self.error(error))?;
@@ -210,24 +215,26 @@ impl Destination {
         Ok(temporary)
     }
 
-    /// The name of a file that is not complete, and stays where it doesn't come to be: the destination's and `.partial`.
+    /// The path of the incomplete file that survives an interruption: the destination's with
+    /// `.partial` appended.
     pub fn partial_path(&self) -> PathBuf {
         let mut path = self.path.clone().into_os_string();
         path.push(".partial");
         path.into()
     }
 
-    /// As [`temporary`](Destination::temporary), under the name that [`partial_path`](Destination::partial_path) has: it
-    /// may be there already, and stays until it is persisted. No other process has it open this way.
+    /// Opens or creates the file at [`partial_path`](Destination::partial_path), and locks it. It
+    /// remains until it is persisted.
     ///
     /// # Errors
-    /// Where it can't be made, or another process has it.
+    /// The file can't be created, or another process has it open.
     pub fn partial(&self) -> Result<Temporary, FileError> {
         let path = self.partial_path();
         let error = |error| FileError::unwritten(&path, error);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
         match file.try_lock() {
-            // Whoever had it may have put it in place, or removed it, since it was opened.
+            // The process that had the lock may have renamed or removed the file since it was
+            // opened.
             Ok(()) if identity(&path) == file.metadata().ok().and_then(|metadata| identity_of(&metadata)) => {
                 Ok(Temporary { file, path })
             }
@@ -236,32 +243,32 @@ impl Destination {
         }
     }
 
-    /// The [partial](Destination::partial) file that another process has made, and lets others write to.
+    /// Opens the [partial](Destination::partial) file of another process, which shares it.
     ///
     /// # Errors
-    /// Where it can't be opened.
+    /// The file can't be opened.
     pub fn shared_partial(&self) -> Result<Temporary, FileError> {
         let path = self.partial_path();
         let file = File::options().read(true).write(true).open(&path).map_err(|error| FileError::unwritten(&path, error))?;
         Ok(Temporary { file, path })
     }
 
-    /// Puts a [temporary](Destination::temporary) file, which is complete, in place.
+    /// Renames a complete [temporary](Destination::temporary) file to the destination.
     ///
     /// # Errors
-    /// Where that fails; the temporary file is gone then.
+    /// Renaming fails; the temporary file is then removed.
     pub fn persist(&self, file: Temporary) -> Result<(), FileError> {
-        // Whoever has the list finds the file under one of its two names.
+        // While the list is locked, the file has one of its two names.
         let mut list = temporaries();
         fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
         list.remove(&file.path);
         Ok(())
     }
 
-    /// Writes the file with `write`, and puts it in place.
+    /// Writes the file with `write`, and renames it to the destination.
     ///
     /// # Errors
-    /// What `write` fails with, as an error of this file, or where it can't be made, filled or put in place.
+    /// The error of `write`, or the file can't be created, written or renamed.
     pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), FileError> {
         let file = self.temporary()?;
         let mut writer = BufWriter::new(&file.file);
@@ -270,14 +277,14 @@ impl Destination {
         self.persist(file)
     }
 
-    /// That the file can't be written because of `error`.
+    /// Converts the system's error to one about this file.
     pub fn error(&self, error: io::Error) -> FileError {
         FileError::unwritten(&self.name, error)
     }
 }
 
-/// A file under a name made at random, which goes when it is dropped, or a [partial](Destination::partial) one, which
-/// stays unless it [goes](Temporary::goes).
+/// A temporary file. One with a random name is removed on drop; a [partial](Destination::partial)
+/// one only after a call of [`goes`](Temporary::goes).
 #[derive(Debug)]
 pub struct Temporary {
     file: File,
@@ -285,8 +292,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Has a partial file go, too, where it doesn't come to be complete: as long as there is nothing in it that is worth
-    /// anything.
+    /// Also removes a partial file on drop. For files that don't have any results yet.
     pub fn goes(&self) {
         temporaries().insert(self.path.clone());
     }
@@ -305,21 +311,21 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         let mut list = temporaries();
-        // One that was persisted is no longer there.
+        // A persisted file is no longer in the list.
         if list.remove(&self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Has a [partial](Destination::partial) file of this path stay from now on.
+/// Keeps a [partial](Destination::partial) file from now on: the opposite of [`Temporary::goes`].
 #[cfg(feature = "engine")]
 pub(crate) fn keep(path: &Path) {
     temporaries().remove(path);
 }
 
-/// Removes the temporary files that there are. From then on none is made or put in place: whoever tries waits for ever,
-/// so that the process has to end.
+/// Removes all temporary files. Afterwards, creating or persisting one blocks forever, so the
+/// process must end.
 pub fn remove_temporaries() {
     let list = temporaries();
     for path in list.iter() {
@@ -332,7 +338,7 @@ fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes sure that what is there can be replaced; else says why not.
+/// Checks that an existing file can be replaced.
 fn check(name: &Path, metadata: &Metadata) -> Result<(), FileError> {
     let fail = |reason: &str| Err(FileError::unwritable(name, reason));
     let kind = metadata.file_type();
@@ -340,20 +346,20 @@ fn check(name: &Path, metadata: &Metadata) -> Result<(), FileError> {
         return fail("it is a directory");
     }
     if !kind.is_file() {
-        // A rename would put a file in its place.
+        // A rename would replace it by a file.
         return fail(&format!("it is {}, not a file", special(kind)));
     }
     if is_printed_to(name) {
         return fail("it is what this command prints to");
     }
-    // A rename asks for neither, and root may write to anything.
+    // A rename ignores this permission, and root may write to any file.
     if metadata.permissions().readonly() {
         return fail("it is read-only");
     }
     File::options().write(true).open(name).map(drop).map_err(|error| FileError::unwritten(name, error))
 }
 
-/// What is no file.
+/// Names the kind of a path that is not a file.
 fn special(kind: fs::FileType) -> &'static str {
     #[cfg(unix)]
     {
@@ -369,7 +375,7 @@ fn special(kind: fs::FileType) -> &'static str {
     "something else"
 }
 
-/// What a file is, whatever its names: its device and its number there.
+/// Returns a file's identity, independent of its names: device and inode.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     identity_of(&fs::metadata(path).ok()?)
 }
@@ -387,7 +393,7 @@ fn identity_of(metadata: &Metadata) -> Option<(u64, u64)> {
     }
 }
 
-/// Whether stdout or stderr is this file.
+/// Returns true if stdout or stderr is this file.
 fn is_printed_to(path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -405,12 +411,12 @@ fn is_printed_to(path: &Path) -> bool {
     }
 }
 
-/// The directory that a file is in.
+/// Returns the directory of a file.
 fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// The path with links followed, of a file that may not be there yet.
+/// Follows the links of a path. The file need not exist yet.
 fn resolve(path: &Path) -> PathBuf {
     if let Ok(path) = fs::canonicalize(path) {
         return path;

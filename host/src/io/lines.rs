@@ -1,4 +1,4 @@
-//! Texts, line by line.
+//! Reads texts line by line.
 
 use std::{
     fmt::Display,
@@ -11,16 +11,16 @@ use super::{
     source::{LITTLE, LONGEST_LINE, SPARE, Source, too_little, unreadable, within},
 };
 
-/// A text, of which one line is in memory.
+/// A reader that keeps one line of a text in memory.
 ///
 /// Errors are clauses that follow the file's name, such as "line 3: ...".
 pub(crate) struct Lines {
     input: BufReader<Source>,
     line: Vec<u8>,
     number: u64,
-    /// How many bytes were read.
+    /// Number of bytes read.
     bytes: u64,
-    /// How many had been when memory was last looked at.
+    /// Value of `bytes` at the last check of the free memory.
     checked: u64,
 }
 
@@ -31,7 +31,7 @@ impl Lines {
         Ok(Lines { input, line: Vec::new(), number: 0, bytes: 0, checked: 0 })
     }
 
-    /// Goes to the next line, if there is one.
+    /// Reads the next line. Returns false at the end.
     pub fn next(&mut self) -> Result<bool, Reason> {
         self.line.clear();
         self.number += 1;
@@ -43,7 +43,7 @@ impl Lines {
             self.line.drain(..3);
         }
         self.bytes += read as u64;
-        // What is kept of the lines takes memory, in pieces too small to ask for each.
+        // The caller keeps parts of the lines, in allocations too small to check one by one.
         if self.bytes - self.checked > LITTLE as u64 {
             if !within(SPARE) {
                 return Err(self.error(too_little()));
@@ -53,7 +53,7 @@ impl Lines {
         Ok(read > 0)
     }
 
-    /// Goes to the next line that isn't blank, if there is one.
+    /// Reads up to the next line that isn't blank. Returns false at the end.
     pub fn next_filled(&mut self) -> Result<bool, Reason> {
         while self.next()? {
             if !self.line.trim_ascii().is_empty() {
@@ -74,7 +74,7 @@ impl Lines {
         std::str::from_utf8(self.line()).map_err(|_| self.error("is not UTF-8 text"))
     }
 
-    /// Whether the line has an end: the last one may have none.
+    /// Returns true if the line ends with a line break, which the last one may lack.
     pub fn is_ended(&self) -> bool {
         self.line.ends_with(b"\n")
     }
@@ -84,28 +84,28 @@ impl Lines {
         self.number
     }
 
-    /// How many bytes of the file were read so far.
+    /// Number of bytes of the file read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// That something is wrong with the line.
+    /// Returns an error about the line.
     pub fn error(&self, reason: impl Display) -> Reason {
         at(self.number, reason).into()
     }
 }
 
-/// That something is wrong with the line of this number.
+/// Returns the text of an error about the line of this number.
 pub(crate) fn at(line: u64, reason: impl Display) -> String {
     format!("line {line}: {reason}")
 }
 
-/// The words of a line, which blanks and tabs separate.
+/// Splits a line into words at blanks and tabs.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// A whole number from 0 on, written in digits alone.
+/// Parses a nonnegative integer that consists of digits only.
 pub(crate) fn number(word: &[u8]) -> Option<u64> {
     let digits = word.strip_prefix(b"+").unwrap_or(word);
     if digits.is_empty() {

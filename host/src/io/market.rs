@@ -1,5 +1,5 @@
-//! Matrix Market files, entry by entry: the coordinate format with real, integer or pattern entries, in general,
-//! symmetric or skew-symmetric matrices.
+//! Reads Matrix Market files entry by entry: the coordinate format with real, integer or pattern
+//! entries, for general, symmetric or skew-symmetric matrices.
 
 use std::{fmt::Display, path::Path};
 
@@ -9,7 +9,7 @@ use super::{
     source::{declared, quoted},
 };
 
-/// What an entry's value is.
+/// The type of an entry's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Field {
     Real,
@@ -17,7 +17,7 @@ pub(crate) enum Field {
     Pattern,
 }
 
-/// What else an entry stands for.
+/// The symmetry of a matrix, which tells the entries that a file leaves out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Symmetry {
     General,
@@ -25,7 +25,7 @@ pub(crate) enum Symmetry {
     Skew,
 }
 
-/// A file whose header was read, and of its entries so many.
+/// A file whose header and first `read` entries have been read.
 ///
 /// Errors are clauses that follow the file's name.
 pub(crate) struct Market {
@@ -58,18 +58,18 @@ impl Market {
         self.symmetry
     }
 
-    /// The numbers of rows and columns. Believed only once [`next`](Self::next) has come to the end.
+    /// Numbers of rows and columns. Verified only after [`next`](Self::next) has returned the end.
     pub fn shape(&self) -> (usize, usize) {
         (self.rows, self.columns)
     }
 
-    /// That something is wrong with the line.
+    /// Returns an error about the line.
     pub fn error(&self, reason: impl Display) -> Reason {
         self.lines.error(reason)
     }
 
-    /// The next entry, if there is one: row and column from 0, and what `value` makes of its value (of a pattern's,
-    /// which has none, of `None`).
+    /// Reads the next entry: row and column from 0, and the result of `value` on its value. `value`
+    /// receives `None` for a pattern.
     pub fn next<T>(
         &mut self,
         value: impl FnOnce(&Self, Option<&str>) -> Result<T, Reason>,
@@ -103,7 +103,7 @@ impl Market {
         Ok(Some((row, column, value)))
     }
 
-    /// A row or a column, from 0.
+    /// Parses the number of a row or column. The result counts from 0.
     fn index(&self, word: &[u8], what: &str, count: usize) -> Result<u32, Reason> {
         match number(word) {
             Some(index) if index >= 1 && index <= count as u64 => Ok((index - 1) as u32),
@@ -112,7 +112,8 @@ impl Market {
         }
     }
 
-    /// Makes sure that a symmetric matrix has its lower triangle alone, and a skew-symmetric one no diagonal.
+    /// Checks that a symmetric matrix has only its lower triangle, and a skew-symmetric one no
+    /// diagonal.
     fn check(&self, row: u32, column: u32) -> Result<(), Reason> {
         match self.symmetry {
             Symmetry::General => Ok(()),
@@ -137,7 +138,8 @@ impl Market {
         self.error(format_args!("there is more after the {} entries that were announced", self.entries))
     }
 
-    /// Empty rows and columns take memory, too, but hardly any of the file.
+    /// Checks the declared sizes, because empty rows and columns take memory but no part of the
+    /// file.
     fn end(&self) -> Result<(), Reason> {
         let most = declared(self.lines.bytes());
         match [("rows", self.rows), ("columns", self.columns)].into_iter().find(|&(_, count)| count as u64 > most) {
@@ -149,7 +151,7 @@ impl Market {
     }
 }
 
-/// Goes to the next line that is neither blank nor a comment, if there is one.
+/// Reads up to the next line that is neither blank nor a comment. Returns false at the end.
 fn next_data(lines: &mut Lines) -> Result<bool, Reason> {
     while lines.next_filled()? {
         if !lines.line().starts_with(b"%") {
@@ -159,7 +161,7 @@ fn next_data(lines: &mut Lines) -> Result<bool, Reason> {
     Ok(false)
 }
 
-/// The format, from the first line.
+/// Parses the format in the first line.
 fn header(lines: &mut Lines) -> Result<(Field, Symmetry), Reason> {
     if !lines.next()? {
         return Err("is empty".into());
@@ -206,7 +208,7 @@ fn header(lines: &mut Lines) -> Result<(Field, Symmetry), Reason> {
     Ok((field, symmetry))
 }
 
-/// The numbers of rows, columns and entries.
+/// Reads the numbers of rows, columns and entries.
 fn sizes(lines: &mut Lines) -> Result<[usize; 3], Reason> {
     if !next_data(lines)? {
         return Err("ends before the line with the numbers of rows, columns and entries".into());

@@ -25,6 +25,8 @@
 //! | rows or columns of a sparse matrix (`.mtx`), vertices of a graph | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
 //! | memory | what is free, for the control group and under `ulimit`, too |
 
+#[cfg(feature = "pcf")]
+pub(crate) mod archive;
 pub mod files;
 mod lines;
 mod market;
@@ -36,9 +38,9 @@ mod table;
 pub use files::Reason;
 pub(crate) use lines::{Lines, at, number, words};
 pub(crate) use market::{Field, Market, Symmetry};
+pub(crate) use source::quoted;
 pub use source::{
     Input, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared, filled, push,
     reserve, text, zeroed,
 };
-pub(crate) use source::{fill, quoted, unreadable};
 pub(crate) use table::Table;

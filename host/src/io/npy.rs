@@ -116,12 +116,15 @@ macro_rules! element {
 }
 element!(i32 I32 i64 I64 u32 U32 u64 U64 f32 F32 f64 F64);
 
+/// Returns a shape as Python writes a tuple: `(2, 3)`, `(7,)`.
+pub fn tuple(shape: &[usize]) -> String {
+    let extents: Vec<_> = shape.iter().map(usize::to_string).collect();
+    format!("({}{})", extents.join(", "), if shape.len() == 1 { "," } else { "" })
+}
+
 /// Returns the header of an array in C order. `descriptor` is the type of its elements, as a Python literal.
 pub(crate) fn header(descriptor: &str, shape: &[usize]) -> Vec<u8> {
-    let extents: Vec<_> = shape.iter().map(usize::to_string).collect();
-    let comma = if shape.len() == 1 { "," } else { "" };
-    let extents = extents.join(", ");
-    let text = format!("{{'descr': {descriptor}, 'fortran_order': False, 'shape': ({extents}{comma}), }}");
+    let text = format!("{{'descr': {descriptor}, 'fortran_order': False, 'shape': {}, }}", tuple(shape));
     // Elements begin at a multiple of 64 bytes, after the end of a line.
     let pad = |prefix: usize| (prefix + text.len() + 1).next_multiple_of(64) - prefix;
     let start = match u16::try_from(pad(MAGIC.len() + 4)) {
@@ -183,14 +186,14 @@ impl Reader<Source> {
     /// Opens a `.npy` file and reads its header.
     ///
     /// # Errors
-    /// Where it can't be read, or has no such header.
+    /// The file can't be read, or has no valid header.
     pub fn open(path: &Path) -> Result<Self, Reason> {
         let source = Source::open(path)?;
         let size = source.size().map_or(Size::Unknown, Size::Is);
         Reader::new(source, size)
     }
 
-    /// The file, whose elements were not read.
+    /// Returns the file, without reading the elements.
     pub fn into_source(self) -> Source {
         self.input
     }
@@ -200,7 +203,7 @@ impl<R: Input> Reader<R> {
     /// Reads the header of an array.
     ///
     /// # Errors
-    /// Where there is none, or the array has no elements and an absurd shape.
+    /// There is no valid header, or the shape exceeds the limits.
     pub fn new(mut input: R, size: Size) -> Result<Self, Reason> {
         let (header, header_size) = read_header(&mut input)?;
         let shape = &header.shape;
@@ -210,10 +213,9 @@ impl<R: Input> Reader<R> {
         if shape.contains(&0) {
             let others = shape.iter().filter(|&&extent| extent > 0).try_fold(1usize, |n, &extent| n.checked_mul(extent));
             if others.is_none_or(|others| others > MOST_EMPTY) {
-                let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
-                let shape = shape.join(", ");
+                let shape = tuple(shape);
                 return Err(format!(
-                    "has the shape ({shape}): of an array without elements, the rest may make up {MOST_EMPTY} at most"
+                    "has the shape {shape}: of an array without elements, the rest may make up {MOST_EMPTY} at most"
                 )
                 .into());
             }
@@ -221,7 +223,8 @@ impl<R: Input> Reader<R> {
         Ok(Reader { input, size, header_size, header })
     }
 
-    /// Whether elements are structures of one field of this name. If so, they are taken for its numbers from now on.
+    /// Returns true if the elements are structures with one field of this name. They are then
+    /// treated as plain numbers.
     pub fn unwrap_field(&mut self, name: &str) -> bool {
         match self.header.field.take_if(|(field, _)| field == name) {
             Some((_, descriptor)) => {
@@ -237,27 +240,27 @@ impl<R: Input> Reader<R> {
         &self.header.shape
     }
 
-    /// Whether the first index is the fastest.
+    /// Returns true in Fortran order, in which the first index varies fastest.
     pub fn is_fortran(&self) -> bool {
         self.header.fortran
     }
 
-    /// The header's size in bytes, after which the elements start.
+    /// Size of the header in bytes, which is the offset of the elements.
     pub fn header_size(&self) -> u64 {
         self.header_size
     }
 
-    /// Whether the elements' bytes are in the order that this machine has not.
+    /// Returns true if the elements' byte order differs from this machine's.
     pub fn is_swapped(&self) -> bool {
         let big_endian = self.header.descriptor.as_deref().and_then(parse_type).is_some_and(|(_, big_endian)| big_endian);
         big_endian != cfg!(target_endian = "big")
     }
 
-    /// The type of its elements, which is to be one of the `allowed`; `what` is the array's name in "but `what` must be
-    /// int32".
+    /// Returns the type of the elements, which must be one of the `allowed`. `what` is the array's
+    /// name in "but `what` must be int32".
     ///
     /// # Errors
-    /// Where it is another one.
+    /// The type is another one.
     pub fn kind(&self, what: &str, allowed: &[Kind]) -> Result<Kind, Reason> {
         let kind = self.header.descriptor.as_deref().and_then(parse_type).map(|(kind, _)| kind);
         Ok(kind.filter(|kind| allowed.contains(kind)).ok_or_else(|| {
@@ -271,10 +274,11 @@ impl<R: Input> Reader<R> {
         })?)
     }
 
-    /// Makes sure that there are as many bytes as the header says, where that is known; gives the number of elements.
+    /// Checks the number of bytes against the header, as far as the size is known. Returns the
+    /// number of elements.
     ///
     /// # Errors
-    /// Where there are fewer, or more elements than can be counted.
+    /// There are too few bytes, or more elements than can be counted.
     pub fn check_size(&self, kind: Kind) -> Result<usize, Reason> {
         let n = self.header.shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
         let n = if self.header.shape.contains(&0) { Some(0) } else { n };
@@ -291,14 +295,14 @@ impl<R: Input> Reader<R> {
         }
     }
 
-    /// Reads the elements, in C order. `T` must be the [`kind`](Self::kind). `advance` is told how many elements were
-    /// read, now and then.
+    /// Reads the elements in C order. `T` must match the [`kind`](Self::kind). Reports progress by
+    /// calling `advance` with numbers of elements.
     ///
     /// # Errors
-    /// Where there are fewer or more of them, or reading fails.
+    /// There are too few or too many elements, or reading fails.
     pub fn read<T: Element>(mut self, advance: impl Fn(usize)) -> Result<Vec<T>, Reason> {
         let n = self.check_size(T::KIND)?;
-        // Where the size isn't known, let it show.
+        // If the size is unknown, allocate only as the data arrives.
         let is_certain = matches!(self.size, Size::Is(_));
         let mut values = if is_certain { zeroed(n)? } else { Vec::new() };
         let chunk = if is_certain { CHUNK } else { SMALL_CHUNK } / size_of::<T>();
@@ -317,7 +321,7 @@ impl<R: Input> Reader<R> {
             advance(end - start);
             start = end;
         }
-        // An archive checks its sum at the end.
+        // An archive verifies its checksum at the end.
         if self.input.read(&mut [0]).map_err(unreadable)? != 0 {
             return Err(format!("goes on after the {n} elements that its header says").into());
         }
@@ -355,9 +359,10 @@ fn truncated(n: usize, kind: Kind, found: u64) -> String {
     format!("is truncated: its header says {n} elements of {name} ({promised} bytes), but {found} bytes follow")
 }
 
-/// Reads the header; gives its size in bytes, too.
+/// Reads the header. Returns it with its size in bytes.
 fn read_header(input: &mut impl Read) -> Result<(Header, u64), Reason> {
-    // Magic, version (2 bytes) and the length of what follows (2 bytes in version 1, then 4).
+    // Magic number, version (2 bytes), and length of the dictionary (2 bytes in version 1,
+    // otherwise 4).
     let mut start = Vec::new();
     input.take(10).read_to_end(&mut start).map_err(unreadable)?;
     match &start[..] {
@@ -505,7 +510,7 @@ fn literal(rest: &mut &str, depth: usize) -> Result<Literal, String> {
     Ok(value)
 }
 
-/// The type of a descriptor such as `<i4`, and whether its bytes are in big-endian order.
+/// Parses a descriptor such as `<i4`. The second value is true for big-endian order.
 fn parse_type(descriptor: &str) -> Option<(Kind, bool)> {
     let big_endian = match descriptor.get(..1)? {
         "<" => false,
@@ -517,7 +522,7 @@ fn parse_type(descriptor: &str) -> Option<(Kind, bool)> {
     Some((kind, big_endian))
 }
 
-/// A descriptor in words: `<u2` is `uint16`.
+/// Converts a descriptor to NumPy's name of the type: `<u2` is `uint16`.
 fn type_name(descriptor: &str) -> String {
     let plain = descriptor.trim_start_matches(['<', '>', '|', '=']);
     let size = plain.get(1..).and_then(|size| size.parse::<u32>().ok()).and_then(|size| size.checked_mul(8));

@@ -1,4 +1,4 @@
-//! Writes NumPy's archives, `.npz`.
+//! Writes NumPy archives, `.npz`.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -6,12 +6,12 @@ use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptio
 
 use super::npy::{self, Element};
 
-/// An archive of arrays that is written, without compression.
+/// A writer of an uncompressed archive of arrays.
 #[allow(missing_debug_implementations)]
 pub struct Arrays<W: Write + Seek>(ZipWriter<Latch<W>>);
 
 impl<W: Write + Seek> Arrays<W> {
-    /// An archive in `file`, which has none yet.
+    /// Starts an archive at the beginning of `file`.
     pub fn new(file: W) -> Self {
         Arrays(ZipWriter::new(Latch { file, position: 0, end: 0, failed: false }))
     }
@@ -19,13 +19,13 @@ impl<W: Write + Seek> Arrays<W> {
     /// Adds an array of this shape, whose elements are given in C order.
     ///
     /// # Errors
-    /// What the file fails with, and where there are more or fewer elements than the shape has.
+    /// The file's errors, and a number of elements that differs from the shape's.
     pub fn add<T: Element>(&mut self, name: &str, values: &[T], shape: &[usize]) -> io::Result<()> {
         self.start(name, size_of_val(values))?;
         npy::write(&mut self.0, values, shape)
     }
 
-    /// Adds a string as NumPy has it: an array without dimensions of so many bytes.
+    /// Adds a string as NumPy stores it: a zero-dimensional array of bytes.
     ///
     /// # Errors
     /// What the file fails with.
@@ -35,7 +35,7 @@ impl<W: Write + Seek> Arrays<W> {
         self.0.write_all(text.as_bytes())
     }
 
-    /// Writes the end.
+    /// Writes the end of the archive.
     ///
     /// # Errors
     /// What the file fails with.
@@ -44,24 +44,24 @@ impl<W: Write + Seek> Arrays<W> {
     }
 
     fn start(&mut self, name: &str, bytes: usize) -> io::Result<()> {
-        // Sizes take more room where 32 bits may not hold them.
+        // Sizes beyond 32 bits need longer fields.
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(bytes >= 1 << 31);
         self.0.start_file(format!("{name}.npy"), options).map_err(zip_to_io)
     }
 }
 
-/// A file that is written until that fails, and from then on pretends to be: an archive that is given up writes its end
-/// nevertheless, and complains on stderr where it can't.
+/// A file that ignores all writes after the first that failed. Otherwise the archive's writer,
+/// which writes the end on drop, would print another error to stderr.
 struct Latch<W> {
     file: W,
-    /// Where it is, and where its end is.
+    /// Current position and end of the file, in bytes.
     position: u64,
     end: u64,
     failed: bool,
 }
 
 impl<W: Write + Seek> Latch<W> {
-    /// Does it unless something failed before; then `pretended` is what comes of it.
+    /// Runs `act`, or returns `pretended` if an earlier call failed.
     fn latched<T>(&mut self, act: impl FnOnce(&mut W) -> io::Result<T>, pretended: T) -> io::Result<T> {
         if self.failed {
             return Ok(pretended);

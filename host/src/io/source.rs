@@ -14,37 +14,37 @@ use rayon::prelude::*;
 use super::files::Reason;
 use crate::memory::memory;
 
-/// The longest line of a text, in bytes.
+/// Longest line of a text, in bytes.
 pub const LONGEST_LINE: usize = 16 << 20;
-/// The longest text that is read as a whole, in bytes.
+/// Longest text that is read as a whole, in bytes.
 pub const LONGEST_TEXT: usize = 16 << 20;
-/// The most vertices of a shape's outline or pieces from a file.
+/// Largest number of vertices of a shape's outline or pieces in a file.
 pub const MOST_VERTICES: usize = 100_000;
-/// The most that an array without elements may have along its other dimensions together.
+/// Largest product of the other extents of an array without elements.
 pub const MOST_EMPTY: usize = 1 << 20;
 
-/// The most bytes of an array in an archive of this many bytes: zeros are packed to a thousandth, numbers hardly ever
-/// to a tenth.
+/// Returns the size limit of an array in an archive of `size` bytes. Zeros compress to a
+/// thousandth, but numbers rarely to a tenth.
 pub const fn archived(size: u64) -> u64 {
     let by_size = size.saturating_mul(100);
     if by_size > 64 << 20 { by_size } else { 64 << 20 }
 }
 
-/// The most rows, columns or vertices that a file of this many bytes may declare. Each takes memory, whether it has
-/// entries or not.
+/// Returns the largest number of rows, columns or vertices that a file of `size` bytes may declare.
+/// Each takes memory, even without entries.
 pub const fn declared(size: u64) -> u64 {
     let by_size = size.saturating_mul(100);
     if by_size > 1 << 20 { by_size } else { 1 << 20 }
 }
 
-/// How much one thread reads at a time, in bytes: what its cache holds.
+/// Bytes per read and thread: the size of a core's cache.
 const PIECE: usize = 2 << 20;
-/// Below this many bytes nobody asks whether there is as much memory.
+/// Allocations up to this many bytes are not checked against the free memory.
 pub(super) const LITTLE: usize = 1 << 20;
-/// While texts are read, this many bytes must be free.
+/// Bytes that must stay free while a text is read.
 pub(super) const SPARE: usize = 32 << 20;
 
-/// A file that was opened to be read.
+/// A file that is open for reading.
 ///
 /// Errors are clauses that follow the file's name, such as "can't be read: no such file or directory".
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Source {
     /// Opens the file.
     ///
     /// # Errors
-    /// Where it can't be opened, or is a directory.
+    /// The file can't be opened, or is a directory.
     pub fn open(path: &Path) -> Result<Self, Reason> {
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
@@ -67,15 +67,15 @@ impl Source {
         Ok(Source { file: Arc::new(file), size: metadata.is_file().then_some(metadata.len()) })
     }
 
-    /// The file's size in bytes; pipes and devices have none.
+    /// The file's size in bytes. `None` for pipes and devices.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// Fills the buffer with what starts this many bytes after the file's start. Several threads may do so at once.
+    /// Fills the buffer from this offset, in bytes. Several threads may do so at once.
     ///
     /// # Errors
-    /// Where reading fails, or the file ends before.
+    /// Reading fails, or the file is too short.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::read_exact_at(&*self.file, buffer, offset);
@@ -92,7 +92,8 @@ impl Source {
         }
     }
 
-    /// As [`read_exact_at`](Source::read_exact_at), by all threads. Gives what `each` makes of the pieces, in their order.
+    /// Reads as [`read_exact_at`](Source::read_exact_at), on all threads. Returns the results of
+    /// `each` on the pieces, in order.
     ///
     /// # Errors
     /// As [`read_exact_at`](Source::read_exact_at).
@@ -116,18 +117,19 @@ impl Read for Source {
     }
 }
 
-/// What large arrays are read from.
+/// A source of large arrays.
 pub trait Input: Read {
-    /// Fills the buffer with what comes next; gives how many bytes there were, which are fewer only at the end.
+    /// Fills the buffer with the next bytes. Returns their number, which is smaller than the buffer
+    /// only at the end.
     ///
     /// # Errors
-    /// Where reading fails.
+    /// Reading fails.
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         fill(self, buffer)
     }
 }
 
-/// As [`Input::fill`], by this thread.
+/// Fills the buffer as [`Input::fill`] does, on this thread.
 pub(crate) fn fill(input: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -143,7 +145,7 @@ pub(crate) fn fill(input: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::R
 
 impl Input for &[u8] {}
 
-/// Several threads read what is not a pipe.
+/// Files are read by several threads, pipes by one.
 impl Input for Source {
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(size) = self.size else { return fill(self, buffer) };
@@ -164,11 +166,12 @@ impl Seek for Source {
 /// Reads a text as a whole, without a byte order mark: at most [`LONGEST_TEXT`] bytes.
 ///
 /// # Errors
-/// Where the file can't be read, is longer, or isn't UTF-8. They are clauses that follow the file's name.
+/// The file can't be read, is longer, or isn't UTF-8. Errors are clauses that follow the file's
+/// name.
 pub fn text(path: &Path) -> Result<String, Reason> {
     let source = Source::open(path)?;
     let mut bytes = Vec::new();
-    // Half of this may be in the way while the vector grows.
+    // While the vector grows, its old and new memory coexist.
     if !within(2 * LONGEST_TEXT) {
         return Err(too_little().into());
     }
@@ -182,16 +185,17 @@ pub fn text(path: &Path) -> Result<String, Reason> {
     String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
 }
 
-/// Makes room for so many more elements; by so many that pushing one at a time is no matter.
+/// Reserves memory for this many more elements. The capacity doubles, so that repeated calls take
+/// amortized constant time.
 ///
 /// # Errors
-/// Where there isn't as much memory. The clause follows the name of the file that is read.
+/// There is too little free memory. The clause follows the name of the file that is read.
 pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), Reason> {
     let room = values.capacity() - values.len();
     if additional <= room {
         return Ok(());
     }
-    // Doubled; where there isn't that much memory, a little more.
+    // Double the capacity, or add an eighth if memory is short.
     let least = additional - room;
     let steps = [least.max(values.capacity()), least.max(values.capacity() / 8)];
     let fits = |&more: &usize| more.checked_mul(size_of::<T>()).is_some_and(within);
@@ -202,7 +206,7 @@ pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), Reason> 
     }
 }
 
-/// Adds an element.
+/// Appends an element.
 ///
 /// # Errors
 /// As [`reserve`].
@@ -212,7 +216,7 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A vector of this many equal elements.
+/// Returns a vector of this many equal elements.
 ///
 /// # Errors
 /// As [`reserve`].
@@ -223,7 +227,8 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, Reason> {
     Ok(values)
 }
 
-/// A vector of zeros, whose pages the system makes when they are first written: by whoever does so.
+/// Returns a vector of zeros. The system maps its pages at their first write, on the writing
+/// thread.
 ///
 /// # Errors
 /// As [`reserve`].
@@ -233,7 +238,7 @@ pub fn zeroed<T: Zeroable>(len: usize) -> Result<Vec<T>, Reason> {
     Ok(values.ok_or_else(too_little)?)
 }
 
-/// All elements in a vector.
+/// Collects all elements into a vector.
 ///
 /// # Errors
 /// As [`reserve`].
@@ -244,7 +249,7 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, 
     Ok(values)
 }
 
-/// Whether so many bytes of memory are free.
+/// Returns true if this many bytes of memory are free.
 pub(super) fn within(bytes: usize) -> bool {
     bytes <= LITTLE || bytes.checked_add(SPARE).is_some_and(|bytes| bytes <= memory().free)
 }
@@ -253,7 +258,8 @@ pub(super) fn too_little() -> String {
     format!("can't be read: it takes more memory than there is ({} MiB are free)", memory().free >> 20)
 }
 
-/// What a parser says, in a message: its first line, and of what is long the start. It may repeat what the file has.
+/// Shortens a parser's error for a message, to its first line and 300 characters: it may quote the
+/// file.
 pub fn brief(error: impl Display) -> String {
     const MOST: usize = 300;
     let text = error.to_string();
@@ -264,7 +270,7 @@ pub fn brief(error: impl Display) -> String {
     }
 }
 
-/// What a file says, in a message: in quotes, and of what is long the start.
+/// Quotes a part of a file for a message, shortened to 100 characters.
 pub(crate) fn quoted(text: &str) -> String {
     const MOST: usize = 100;
     match text.char_indices().nth(MOST) {
@@ -273,7 +279,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// That the system failed to read.
+/// Returns the reason for a failure of the system to read.
 pub(crate) fn unreadable(error: io::Error) -> Reason {
     Reason::because("can't be read", error)
 }
@@ -326,7 +332,7 @@ mod tests {
         assert_eq!(source.read_exact_at(&mut buffer, 8).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// All pieces are there, in their order, and what comes behind them is read next.
+    /// All pieces arrive in order, and the next read continues after them.
     #[test]
     fn large_files_are_read_in_pieces() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,18 +1,18 @@
-//! Reads tables in text row by row, and says what is wrong with them.
+//! Reads comma-separated tables row by row, and reports errors by line and column.
 
 use std::{fmt::Display, ops::Range, path::Path, str::FromStr};
 
 use super::{files::Reason, lines::Lines, source::quoted};
 
-/// A file of comma-separated values to read. Its first row names the columns. A row is a line, blank lines are skipped;
-/// spaces around a field don't count, nor do quotes around it.
+/// A reader of comma-separated values. The first row names the columns. A row is one line; blank
+/// lines are skipped. Spaces and quotes around a field are ignored.
 ///
 /// Errors are clauses that follow the file's name, such as "line 3: column `t`: ...".
 pub(crate) struct Table {
     lines: Lines,
     header: Vec<String>,
     row: String,
-    /// Where the row's fields are.
+    /// The ranges of the row's fields.
     fields: Vec<Range<usize>>,
 }
 
@@ -87,24 +87,24 @@ impl Table {
         &self.row[self.fields[column].clone()]
     }
 
-    /// The row's line, for [`at`](super::at).
+    /// The row's line number, from 1.
     pub fn line(&self) -> u64 {
         self.lines.number()
     }
 
-    /// Reads a number of the row. `what` says what it must be.
+    /// Parses a number of the row. `what` names the expected value in the error.
     pub fn field<N: FromStr>(&self, column: usize, what: &str) -> Result<N, Reason> {
         self.text(column).parse().map_err(|_| self.field_error(column, what))
     }
 
-    /// That a field of the row is not `what` it must be.
+    /// Returns the error of a field that is not `what` it must be.
     pub fn field_error(&self, column: usize, what: &str) -> Reason {
         let (text, column) = (quoted(self.text(column)), &self.header[column]);
         self.error(format_args!("column `{column}`: {text} is not {what}"))
     }
 
-    /// Whether the row starts something new, by its number in a column, where there are `count` of these so far: else
-    /// it belongs to the last one.
+    /// Returns true if the number in this column is `count`, the next one, and false if it is the
+    /// last one, `count - 1`. Other numbers are errors.
     pub fn starts_next(&self, column: usize, count: usize) -> Result<bool, Reason> {
         let number: usize = self.field(column, "a whole number from 0 on")?;
         let last = count.checked_sub(1);
@@ -118,7 +118,7 @@ impl Table {
         )))
     }
 
-    /// That something is wrong with the row.
+    /// Returns an error about the row.
     pub fn error(&self, reason: impl Display) -> Reason {
         self.lines.error(reason)
     }

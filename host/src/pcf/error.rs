@@ -2,7 +2,10 @@
 
 use std::{fmt, path::Path};
 
-use crate::io::files::{FileError, Reason};
+use crate::io::{
+    files::{FileError, Reason},
+    npy::tuple,
+};
 
 /// One of the two numbers of a breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +121,7 @@ pub enum PcfError {
     #[error("offsets is empty: there must be one more than functions, the first of them 0")]
     NoOffsets,
     /// The shape doesn't hold the functions.
-    #[error("the shape ({}) holds {}, but there are {functions} functions", list(shape), product(shape))]
+    #[error("the shape {} holds {}, but there are {functions} functions", tuple(shape), product(shape))]
     Shape {
         /// The shape.
         shape: Vec<usize>,
@@ -192,14 +195,6 @@ impl PcfError {
             | PcfError::Merged { function, breakpoint, .. } => Some((function, breakpoint)),
             _ => None,
         }
-    }
-}
-
-/// A shape's extents, as Python writes a tuple.
-pub(super) fn list(shape: &[usize]) -> String {
-    match shape {
-        [extent] => format!("{extent},"),
-        _ => shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 

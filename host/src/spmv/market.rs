@@ -1,10 +1,11 @@
 //! Matrix Market files (R. F. Boisvert, R. Pozo and K. Remington, *The Matrix Market exchange formats: initial design*,
 //! NISTIR 5935, 1996): sparse matrices as text.
 //!
-//! [`read`] takes the coordinate format with real, integer or pattern entries, in general, symmetric or skew-symmetric
-//! matrices, of any shape. Of the latter two, a file has the lower triangle, which is mirrored. An entry of a pattern
-//! is 1; entries at the same place are added up. The array format, for dense matrices, and complex entries are refused.
-//! [`write()`] writes real, general matrices.
+//! [`read`] takes the coordinate format with real, integer or pattern entries, in general,
+//! symmetric or skew-symmetric matrices, of any shape. A file of the latter two has only the lower
+//! triangle, which is mirrored. An entry of a pattern is 1; entries at the same place are added up.
+//! The array format, for dense matrices, and complex entries are refused. [`write()`] writes real,
+//! general matrices.
 
 use std::{io::Write as _, path::Path};
 
@@ -14,10 +15,10 @@ use crate::io::{Field, Market, Reason, Symmetry, files::Destination, push, quote
 /// Reads a matrix.
 ///
 /// # Errors
-/// [`SpmvError::File`] with the reason, and the line where it is one's fault: the file can't be read, isn't of such a
-/// format, ends too early or goes on for too long; an index is out of range, an entry isn't in the lower triangle of a
-/// matrix that is symmetric; a value isn't a finite number of the type. [`SpmvError::TooMany`] where there are 2^32
-/// rows, columns or nonzeros.
+/// [`SpmvError::File`] with the reason, and the line if one is at fault: the file can't be read,
+/// has another format, or has too few or too many entries; an index is out of range; an entry of a
+/// symmetric matrix is above the diagonal; a value isn't a finite number of the type.
+/// [`SpmvError::TooMany`] from 2^32 rows, columns or nonzeros on.
 pub fn read<T: SpmvReal>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
     let path = path.as_ref();
     let matrix = Market::open(path).and_then(matrix);
@@ -27,7 +28,7 @@ pub fn read<T: SpmvReal>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
 
 /// Writes a matrix. Values are written with as many digits as they need to be read as the same ones.
 ///
-/// The file is there once it is complete; one that was under its name is replaced then.
+/// Replaces an existing file once the new one is complete.
 ///
 /// # Errors
 /// [`SpmvError::File`].
@@ -66,7 +67,7 @@ fn value<T: SpmvReal>(market: &Market, word: &str) -> Result<T, Reason> {
 /// Shape and triplets.
 #[allow(clippy::type_complexity)]
 fn matrix<T: SpmvReal>(mut market: Market) -> Result<((usize, usize), Vec<(u32, u32, T)>), Reason> {
-    // Not by what the file says: it may say anything.
+    // Without reserving the declared number of entries, which may be wrong.
     let mut triplets = Vec::new();
     let of = |market: &Market, word: Option<&str>| word.map_or(Ok(T::from_f64(1.0)), |word| value(market, word));
     while let Some((row, column, value)) = market.next(of)? {

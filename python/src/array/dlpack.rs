@@ -1,5 +1,5 @@
 //! DLPack: structures in memory (<https://dmlc.github.io/dlpack/latest/c_api.html>) that Python hands from one library
-//! to another in capsules. A capsule is used once, which its name says; whoever has used it calls the structure's
+//! to another in capsules. A capsule is used once, and is then renamed; its user calls the structure's
 //! deleter, once.
 
 use std::ffi::{CStr, c_void};
@@ -109,10 +109,10 @@ impl Managed for Versioned {
     }
 }
 
-/// What keeps another library's memory where it is.
+/// An object that keeps another library's memory alive.
 pub type Owner = Box<dyn Any + Send + Sync>;
 
-/// Another library's structure, which is deleted when this is dropped.
+/// Another library's structure. Dropping it calls the structure's deleter.
 struct Taken<M: Managed>(NonNull<M>);
 
 // SAFETY: the structure is only read, and DLPack lets its deleter be called on any thread.
@@ -121,7 +121,7 @@ unsafe impl<M: Managed> Send for Taken<M> {}
 unsafe impl<M: Managed> Sync for Taken<M> {}
 
 impl<M: Managed> Taken<M> {
-    /// The structure in this capsule, if it is of this kind and has not been used.
+    /// Takes the structure out of a capsule, unless it is of another kind or has been used.
     fn of(capsule: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let (capsule, py) = (capsule.as_ptr(), capsule.py());
         // SAFETY: `capsule` is a Python object, which a name is asked of only where it is a capsule; the names are
@@ -144,7 +144,7 @@ impl<M: Managed> Taken<M> {
         unsafe { self.0.as_ref() }
     }
 
-    /// What it says of its array.
+    /// Checks the structure, and describes its array.
     fn describe(self) -> PyResult<Tensor> {
         let tensor = self.get().tensor();
         if tensor.lanes != 1 {
@@ -154,7 +154,7 @@ impl<M: Managed> Taken<M> {
             return Err(PyValueError::new_err("an array without a shape"));
         }
         let sizes = |first: *const i64| match usize::try_from(tensor.ndim) {
-            // SAFETY: by DLPack's rules there are as many sizes, or strides, as directions, unless the pointer is null.
+            // SAFETY: by DLPack's rules, the number of sizes or strides is `ndim`, unless the pointer is null.
             Ok(count @ 1..) if !first.is_null() => unsafe { slice::from_raw_parts(first, count) },
             _ => &[],
         };
@@ -193,8 +193,8 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// Asks an array for its capsule, and takes what is in it. The other library lets the stream with this handle wait
-    /// for what it has enqueued.
+    /// Takes the structure of an array's capsule. The other library makes the stream with this handle wait for the work
+    /// that it has enqueued.
     pub fn take(array: &Bound<'_, PyAny>, stream: Option<u64>) -> PyResult<Self> {
         let py = array.py();
         let arguments = PyDict::new(py);
@@ -204,7 +204,7 @@ impl Tensor {
         let old = arguments.copy()?;
         arguments.set_item("max_version", (1, 0))?;
         let capsule = match array.call_method("__dlpack__", (), Some(&arguments)) {
-            // Libraries that know version 0 alone.
+            // For libraries that know only version 0.
             Err(error) if error.is_instance_of::<PyTypeError>(py) => array.call_method("__dlpack__", (), Some(&old)),
             given => given,
         }?;
@@ -220,7 +220,7 @@ impl Tensor {
     }
 }
 
-/// Whether elements lie one after the other in C order, by strides in units of which an element has `size`.
+/// Returns true if the elements are contiguous in C order. An element has `size` units of the strides.
 pub fn is_contiguous(shape: &[usize], strides: &[i64], size: i64) -> bool {
     let mut expected = size;
     shape.len() == strides.len()
@@ -231,7 +231,7 @@ pub fn is_contiguous(shape: &[usize], strides: &[i64], size: i64) -> bool {
         })
 }
 
-/// Where one of our arrays lies.
+/// The description of an array of this library.
 pub struct Place {
     pub address: u64,
     pub device: (i32, i32),
@@ -241,7 +241,7 @@ pub struct Place {
     pub copied: bool,
 }
 
-/// What a capsule of ours points to: first the structure, then what it points to.
+/// The target of this library's capsules: the structure, followed by the memory that it points to.
 #[repr(C)]
 struct Shared<M> {
     managed: M,
@@ -250,7 +250,7 @@ struct Shared<M> {
     _sizes: Vec<i64>,
 }
 
-/// A capsule with an array, of version 1 or 0.
+/// Makes a capsule of version 1 or 0 for an array.
 pub fn capsule<'py>(
     py: Python<'py>,
     place: &Place,
@@ -283,15 +283,15 @@ fn share<'py, M: Managed>(py: Python<'py>, place: &Place, shape: &[usize], memor
     };
     let shared = Shared { managed: M::new(place, tensor), _memory: memory, _sizes: sizes };
     let shared = Box::into_raw(Box::new(shared));
-    // SAFETY: the pointer is a box's, which the destructor frees unless somebody has used the capsule, and else that
-    // somebody by the structure's deleter.
+    // SAFETY: the pointer comes from a box. The capsule's destructor frees it, or the structure's deleter if the capsule
+    // has been used.
     unsafe {
         let capsule = ffi::PyCapsule_New(shared.cast(), M::NAME.as_ptr(), Some(unused::<M>));
         Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| drop(Box::from_raw(shared)))
     }
 }
 
-/// The deleter of our structures.
+/// Deletes one of this library's structures.
 ///
 /// # Safety
 /// It was made by [`share`], and is deleted once.
@@ -300,7 +300,7 @@ unsafe extern "C" fn delete<M: Managed>(managed: *mut M) {
     drop(unsafe { Box::from_raw(managed.cast::<Shared<M>>()) });
 }
 
-/// The destructor of our capsules, which deletes what nobody has used.
+/// Destroys one of this library's capsules, with its structure unless that has been taken.
 ///
 /// # Safety
 /// Python calls it, with a capsule made by [`share`].

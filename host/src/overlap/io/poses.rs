@@ -17,7 +17,7 @@ use crate::{
     overlap::{OverlapError, Packings},
 };
 
-/// Poses as a file had them.
+/// Poses read from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoseFile {
     /// The poses.
@@ -55,7 +55,7 @@ pub enum PoseLayout {
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// An array of NumPy's.
+    /// A NumPy array.
     Npy,
     /// Text with the header `x,y,theta`.
     Csv,
@@ -105,10 +105,8 @@ fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
         _ => {
             let wanted = if ensembles { "(packings, poses, 3)" } else { "(poses, 3) or (packings, poses, 3)" };
             let what = if ensembles { "ensembles" } else { "poses" };
-            let comma = if shape.len() == 1 { "," } else { "" };
-            let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
-            let shape = shape.join(", ");
-            return Err(fail(format!("holds an array of shape ({shape}{comma}), but that of {what} must be {wanted}").into()));
+            let shape = npy::tuple(&shape);
+            return Err(fail(format!("holds an array of shape {shape}, but that of {what} must be {wanted}").into()));
         }
     };
     let numbers: Vec<f64> = match kind {
@@ -226,7 +224,7 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
 /// Description of a valid id, for errors.
 const ID: &str = "an id such as 012_3, tree 3 of the packing of 12";
 
-/// The size of the packing, and the tree.
+/// Parses an id into the size of the packing and the index of the tree.
 fn parse_id(id: &str) -> Option<(usize, usize)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<usize>().ok())?;
     let (size, tree) = id.split_once('_')?;

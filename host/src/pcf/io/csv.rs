@@ -1,4 +1,4 @@
-//! Functions and barcodes in text.
+//! Functions and barcodes as comma-separated text.
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ pub fn load<T: PcfReal>(path: &Path, repairs: Option<&mut Repairs>) -> Result<Pc
     let fail = |reason: Reason| PcfError::file(path, reason);
     let mut table = Table::open(path, &[&["function", "t", "v"]]).map_err(fail)?;
     let (mut offsets, mut points, mut lines) = (vec![0], Vec::new(), Vec::new());
-    // Numbers are rounded once, not to f64 first; what is right in f64 is no fault of the file's.
+    // Numbers are rounded once, not to f64 first. A file that is valid in f64 is not to blame.
     let mut narrow: Vec<Point<T>> = Vec::new();
     let is_narrow = T::KIND != f64::KIND;
     while table.next().map_err(fail)? {
@@ -71,7 +71,7 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
         return Err(fail(format!("has no column `dimension` to choose dimension {wanted} by").into()));
     }
     let mut dimensions = BTreeSet::new();
-    // Where each barcode's bars start.
+    // Index of each barcode's first bar.
     let mut starts = if many { Vec::new() } else { vec![0] };
     let (mut bars, mut lines) = (Vec::new(), Vec::new());
     while table.next().map_err(fail)? {
@@ -119,7 +119,7 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
     checked.collect()
 }
 
-/// Writes functions, with as many digits as tell each number from its neighbours.
+/// Writes functions, with the fewest digits that identify each number.
 pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
     let mut writer = Writer::from_writer(file);
     writer.write_record(["function", "t", "v"]).map_err(io::Error::from)?;

@@ -1,4 +1,5 @@
-//! Loads and saves sets of functions, and loads barcodes. The format is told by the name's extension.
+//! Loads and saves sets of functions, and loads barcodes. The file name's extension selects the
+//! format.
 //!
 //! | extension | holds |
 //! | --- | --- |
@@ -6,7 +7,7 @@
 //! | `.npy` | one array of shape (functions, breakpoints, 2), float32 or float64. Further dimensions in front are the functions' shape |
 //! | `.csv` | text with the header `function,t,v` and a row for each breakpoint; functions are numbered from 0, one after the other |
 //!
-//! Saved files are written beside their place first, and renamed once they are complete.
+//! Files are saved as a whole or not at all.
 
 mod csv;
 mod npy;
@@ -17,15 +18,14 @@ use std::path::Path;
 use super::{
     PcfError, PcfReal, PcfSet, Point, Repairs,
     barcode::{Bar, Barcode, Filtration},
-    error::list,
 };
 use crate::io::{
     Input, Reason, collect,
     files::Destination,
-    npy::{Kind, Reader},
+    npy::{Kind, Reader, tuple},
 };
 
-/// A set of functions in the precision that its file has.
+/// A set of functions in its file's precision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PcfData {
     /// Single precision.
@@ -54,7 +54,7 @@ impl PcfData {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if the set has no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -71,19 +71,19 @@ impl PcfData {
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// NumPy's archive of arrays.
+    /// A NumPy archive of arrays.
     Npz,
-    /// One array of NumPy's.
+    /// A NumPy array.
     Npy,
     /// Text.
     Csv,
 }
 
 impl Format {
-    /// The format that the name's extension tells, in capitals or not.
+    /// Returns the format of the name's extension, in upper or lower case.
     ///
     /// # Errors
-    /// Where it tells none.
+    /// The extension names no format.
     pub fn of(path: &Path) -> Result<Self, PcfError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -95,19 +95,19 @@ impl Format {
     }
 }
 
-/// Loads functions in the precision that the file has: of text, `f64`.
+/// Loads functions in the file's precision; text is `f64`.
 ///
 /// # Errors
-/// Where the file can't be read, isn't such a file, or holds an invalid function. The array, the column or the line is
-/// named.
+/// The file can't be read, has another format, or contains an invalid function. The error names the
+/// array, the column or the line.
 pub fn load(path: &Path) -> Result<PcfData, PcfError> {
     load_and(path, None)
 }
 
-/// As [`load`], from a file whose functions may need [repair](PcfSet::repaired); gives what was done, too.
+/// Loads functions that may need [repair](PcfSet::repaired), and returns the repairs, too.
 ///
 /// # Errors
-/// As [`load`], but where there is a repair.
+/// As [`load`], except for functions that can be repaired.
 pub fn load_repaired(path: &Path) -> Result<(PcfData, Repairs), PcfError> {
     let mut repairs = Repairs::default();
     let data = load_and(path, Some(&mut repairs))?;
@@ -125,7 +125,7 @@ fn load_and(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfEr
 /// Loads functions in the precision `T`.
 ///
 /// # Errors
-/// As [`load`], and where two breakpoints become one in `T` or a number is too large for it.
+/// As [`load`], and breakpoints that coincide in `T` or numbers too large for it.
 pub fn load_as<T: PcfReal>(path: &Path) -> Result<PcfSet<T>, PcfError> {
     match Format::of(path)? {
         Format::Csv => csv::load(path, None),
@@ -136,14 +136,14 @@ pub fn load_as<T: PcfReal>(path: &Path) -> Result<PcfSet<T>, PcfError> {
 /// Saves functions.
 ///
 /// # Errors
-/// Where the file can't be written, or the format can't hold the functions: `.npy` where the numbers of their
-/// breakpoints differ, and `.csv` where their shape hasn't one dimension.
+/// The file can't be written, or the format can't represent the functions: `.npy` needs equal
+/// numbers of breakpoints, and `.csv` a one-dimensional shape.
 pub fn save<T: PcfReal>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
     let format = Format::of(path)?;
     save_at(set, &Destination::prepare(path)?, format)
 }
 
-/// As [`save`], to a destination that was prepared before.
+/// Saves functions to a prepared destination.
 ///
 /// # Errors
 /// As [`save`].
@@ -165,12 +165,12 @@ pub fn save_at<T: PcfReal>(set: &PcfSet<T>, destination: &Destination, format: F
     Ok(())
 }
 
-/// Which bars are read from a file, and of what.
+/// Selects the bars of a file, and their filtration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BarcodeOptions {
-    /// The bars of this dimension alone; without it, the file must not have several.
+    /// Reads only bars of this dimension. Required if the file has several dimensions.
     pub dimension: Option<u32>,
-    /// The filtration that the bars are of.
+    /// The filtration of the bars.
     pub filtration: Filtration,
 }
 
@@ -182,11 +182,11 @@ pub struct BarcodeOptions {
 /// | `.npy` | one barcode: an array of shape (bars, 2) |
 /// | `.npz` | any number of barcodes: arrays `offsets` (one whole number more than barcodes) and `bars` (all bars x 2): barcode i has the rows `offsets[i]..offsets[i + 1]` |
 ///
-/// A death may be `inf`; of superlevel filtrations, `-inf`.
+/// A death may be `inf`, or `-inf` in superlevel filtrations.
 ///
 /// # Errors
-/// Where the file can't be read, isn't such a file, has bars of several dimensions of which none is chosen, or holds an
-/// invalid bar. The line or the row is named.
+/// The file can't be read, has another format, mixes several dimensions without a choice, or
+/// contains an invalid bar. The error names the line or the row.
 pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
     match Format::of(path) {
         Ok(Format::Csv) => csv::load_barcodes(path, options),
@@ -202,17 +202,17 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
     }
 }
 
-/// Functions as a file has them: not checked yet.
+/// Unchecked functions, as read from a file.
 struct Raw<T> {
     offsets: Vec<usize>,
     points: Vec<Point<T>>,
-    /// None where they have one dimension.
+    /// `None` for a one-dimensional set.
     shape: Option<Vec<usize>>,
 }
 
 impl<T: PcfReal> Raw<T> {
-    /// The set, repaired where that is wanted. `place` says what of the file is at fault, for which it is told the
-    /// point.
+    /// Checks the functions, or repairs them if `repairs` is given. `place` adds the part of the
+    /// file to an error, from the index of the point.
     fn set(
         self,
         repairs: Option<&mut Repairs>,
@@ -238,7 +238,7 @@ impl<T: PcfReal> Raw<T> {
     }
 }
 
-/// The points of an array's rows: the same memory, where it lies so that it can be.
+/// Converts an array's rows to points, in place if the alignment allows it.
 fn points_of<T: PcfReal>(values: Vec<T>) -> Vec<Point<T>> {
     bytemuck::allocation::try_cast_vec(values)
         .unwrap_or_else(|(_, values)| values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect())
@@ -251,8 +251,8 @@ fn bars_of(array: Reader<impl Input>, what: &str) -> Result<Vec<Bar>, Reason> {
     }
     let kind = array.kind(what, &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
     if !matches!(array.shape(), [_, 2]) {
-        let shape = list(array.shape());
-        return Err(format!("holds an array of shape ({shape}), but that of bars must be (bars, 2): births and deaths").into());
+        let shape = tuple(array.shape());
+        return Err(format!("holds an array of shape {shape}, but that of bars must be (bars, 2): births and deaths").into());
     }
     match kind {
         Kind::F32 => bars(array.read::<f32>(|_| {})?, f64::from),

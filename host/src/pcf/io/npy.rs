@@ -9,9 +9,9 @@ use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
     io::{
         Reason, Source, collect,
-        npy::{Kind, Reader, write as write_array},
+        npy::{Kind, Reader, tuple, write as write_array},
     },
-    pcf::{PcfError, PcfReal, PcfSet, Repairs, barcode::Bar, error::list},
+    pcf::{PcfError, PcfReal, PcfSet, Repairs, barcode::Bar},
 };
 
 /// Reads functions.
@@ -29,13 +29,13 @@ fn read<T: PcfReal>(reader: Reader<Source>) -> Result<Raw<T>, Reason> {
     let (shape, breakpoints) = match reader.shape() {
         [shape @ .., breakpoints, 2] => (shape.to_vec(), *breakpoints),
         other => {
-            let other = list(other);
+            let other = tuple(other);
             return Err(
-                format!("holds an array of shape ({other}), but that of functions must be (functions, breakpoints, 2)").into()
+                format!("holds an array of shape {other}, but that of functions must be (functions, breakpoints, 2)").into()
             );
         }
     };
-    // Without dimensions in front there is one function.
+    // An array of shape (breakpoints, 2) is one function.
     let shape = if shape.is_empty() { vec![1] } else { shape };
     reader.check_size(T::KIND)?;
     let functions = if shape.contains(&0) { 0 } else { shape.iter().product::<usize>() };
@@ -49,7 +49,7 @@ pub fn load_bars(path: &Path) -> Result<Vec<Bar>, PcfError> {
     Reader::open(path).and_then(|reader| bars_of(reader, "bars")).map_err(|reason| PcfError::file(path, reason))
 }
 
-/// Says which functions don't fit into one array.
+/// Checks that all functions have the same length.
 pub fn check<T: PcfReal>(set: &PcfSet<T>) -> Result<(), String> {
     let first = set.lengths().next().unwrap_or(1);
     match set.lengths().enumerate().find(|&(_, length)| length != first) {
@@ -62,7 +62,7 @@ pub fn check<T: PcfReal>(set: &PcfSet<T>) -> Result<(), String> {
     }
 }
 
-/// Writes functions, which are of one length.
+/// Writes functions of equal length.
 pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
     let shape = [set.shape(), &[set.lengths().next().unwrap_or(1), 2]].concat();
     let numbers: &[T] = bytemuck::cast_slice(set.points());
