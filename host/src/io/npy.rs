@@ -629,7 +629,7 @@ mod tests {
         }
         for shape in [&[][..], &[7], &[2, 3], &[1; 64]] {
             let bytes = header(&Kind::I64.descriptor(), shape);
-            assert!(bytes.len() % 64 == 0 && bytes.ends_with(b"\n"));
+            assert!(bytes.len().is_multiple_of(64) && bytes.ends_with(b"\n"));
             let reader = Reader::new(&bytes[..], Size::Unknown).unwrap();
             assert_eq!((reader.shape(), reader.header_size()), (shape, bytes.len() as u64));
             assert_eq!((reader.kind("it", Kind::INTEGERS), reader.is_fortran()), (Ok(Kind::I64), false));
