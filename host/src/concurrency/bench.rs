@@ -6,7 +6,7 @@ use super::kernels::{Kernels, Lists, Placement, Reduction, Variant};
 use super::measure::{Piece, Spread, in_turns, on_the_host};
 use super::options::Options;
 use super::poses::{Pose, poses};
-use super::study::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow};
+use super::rows::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow};
 use super::work::Work;
 use super::{ConcurrencyError, MAX_THREADS};
 use crate::common::Cancel;

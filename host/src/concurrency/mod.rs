@@ -24,6 +24,7 @@ mod measure;
 pub mod notebook;
 mod options;
 mod poses;
+mod rows;
 mod study;
 mod work;
 
@@ -32,7 +33,8 @@ pub use kernels::{Kernels, Lists, Placement, Reduction, Variant};
 pub use measure::Spread;
 pub use options::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options};
 pub use poses::{Pose, poses};
-pub use study::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow, Study, StudyProgress};
+pub use rows::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow};
+pub use study::{Study, StudyProgress};
 pub use work::Work;
 
 /// Largest block of the study's kernels, in threads.

@@ -121,3 +121,8 @@ impl<T: Scalar> OutsideByPose<T> {
         OutsideArgs { areas: &mut self.areas, gradients: &mut self.gradients, by_scale: &mut self.by_scale }
     }
 }
+
+/// Returns the length of the longest range.
+pub(super) fn longest(offsets: &[u32]) -> usize {
+    offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
+}

@@ -5,7 +5,7 @@ use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
     Search, Wanted,
-    buffers::{ByPose, List, OutsideByPose, Rest},
+    buffers::{ByPose, List, OutsideByPose, Rest, longest},
     search,
     shapes::Shapes,
     tree::TreeBuffers,
@@ -113,11 +113,6 @@ fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, V
         tile_offsets.push(tiles.len() as u32);
     }
     (tiles, tile_offsets)
-}
-
-/// Returns the length of the longest range.
-pub(super) fn longest(offsets: &[u32]) -> usize {
-    offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
 }
 
 /// Converts a pose to the type of the computation, with its angle reduced.

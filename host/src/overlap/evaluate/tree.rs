@@ -8,7 +8,7 @@ use gpu_kernels::overlap::{
     tree::{self, OrderArgs},
 };
 
-use super::{scene::longest, search};
+use super::{buffers::longest, search};
 use crate::{
     collectives::{self, SortWorkspace},
     device::{Buffer, Device, DeviceError, Stream},

@@ -16,6 +16,7 @@
 //! Files are written beside their place first, and renamed once they are complete.
 
 mod poses;
+mod problem;
 mod shapes;
 mod svg;
 

@@ -5,9 +5,12 @@ use std::path::Path;
 use serde_json::Value;
 use wkt::Wkt;
 
-use super::svg;
+use super::{
+    problem::{Problem, check_vertices, polygon, problem},
+    svg,
+};
 use crate::{
-    io::{MOST_VERTICES, Reason, brief, quoted},
+    io::{Reason, brief, quoted},
     overlap::{OverlapError, Point, Shape},
 };
 
@@ -50,24 +53,6 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
         Problem::Text(reason) => fail(reason.into()),
         Problem::Shape(error) => fail(error.to_string().into()),
     })
-}
-
-/// An error of a text.
-pub(super) enum Problem {
-    /// The text has other content. A clause that follows the file's name.
-    Text(String),
-    /// The shape is invalid.
-    Shape(OverlapError),
-}
-
-impl From<OverlapError> for Problem {
-    fn from(error: OverlapError) -> Self {
-        Problem::Shape(error)
-    }
-}
-
-pub(super) fn problem<T>(reason: impl Into<String>) -> Result<T, Problem> {
-    Err(Problem::Text(reason.into()))
 }
 
 /// Returns whether a text starts like WKT.
@@ -125,16 +110,6 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// Makes the shape of a polygon, unless it has too many vertices.
-pub(super) fn polygon(name: &str, outline: &[Point]) -> Result<Shape, Problem> {
-    check_vertices(outline.len())?;
-    Ok(Shape::polygon(name, outline)?)
-}
-
-pub(super) fn check_vertices(count: usize) -> Result<(), Problem> {
-    if count <= MOST_VERTICES { Ok(()) } else { problem(format!("has more than {MOST_VERTICES} vertices")) }
 }
 
 /// Returns the error of a polygon with `n` rings instead of one.

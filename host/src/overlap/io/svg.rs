@@ -4,7 +4,7 @@ use kurbo::{Affine, Arc, BezPath, Circle, PathEl, Point as Place, Rect, Shape as
 use roxmltree::{Document, Node};
 use svgtypes::{PathParser, PathSegment};
 
-use super::shapes::{Problem, check_vertices, polygon, problem};
+use super::problem::{Problem, check_vertices, polygon, problem};
 use crate::{
     io::{MOST_VERTICES, brief, quoted},
     overlap::{
