@@ -169,6 +169,6 @@ fn islands(ranks: &Arc<dyn Communicator>) {
     if ranks.rank() == 0 {
         let others = vec![device.clone(); ranks.size() - 1];
         let threads = Packer::new(&device, settings).unwrap().also_on(&others).run(|_| {}).unwrap();
-        assert!(all.iter().all(|poses| poses == bytemuck::cast_slice::<_, u8>(&threads.poses)));
+        assert!(all.iter().all(|poses| poses == bytemuck::cast_slice::<_, u8>(&threads.packings[0].poses)));
     }
 }
