@@ -110,6 +110,17 @@ pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
     Ok(places)
 }
 
+/// Reports, by the first rank alone, a failure that all ranks have met.
+///
+/// The others wait until it is printed: `mpirun` ends all ranks as soon as one exits with an error.
+pub fn all_failed(ranks: &dyn Communicator, failure: Failure) -> Failure {
+    if ranks.rank() == 0 {
+        failure.report();
+    }
+    let _ = ranks.barrier();
+    Failure::Elsewhere
+}
+
 impl Places {
     /// Returns true for the process that prints and writes the results.
     pub fn is_first(&self) -> bool {

@@ -63,8 +63,10 @@ pub fn run(
     processes: Option<Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
     if let Err(failure) = refuse(arguments, processes.is_some()) {
-        // All ranks fail; one reports it.
-        return Err(if processes.is_some_and(|ranks| ranks.rank() > 0) { Failure::Elsewhere } else { failure });
+        return Err(match &processes {
+            Some(ranks) => processes::all_failed(&**ranks, failure),
+            None => failure,
+        });
     }
     let result = run_all(global, arguments, output, processes.as_ref());
     if let (Err(failure), Some(ranks)) = (&result, &processes)
@@ -87,12 +89,11 @@ fn run_all(
         let ranks = processes.map_or((devices.len(), false), |ranks| (ranks.size(), true));
         Ok((Job::new(arguments, output, &devices[0], ranks)?, devices))
     };
-    let prepared: Result<_, Failure> = prepare();
+    let mut prepared: Result<_, Failure> = prepare();
     if let Some(ranks) = processes {
-        // A failure of all ranks is reported by one.
-        let all_failed = ranks.max(if prepared.is_err() { 0.0 } else { 1.0 })? == 0.0;
-        if all_failed && ranks.rank() > 0 {
-            return Err(Failure::Elsewhere);
+        let have_all_failed = ranks.max(if prepared.is_err() { 0.0 } else { 1.0 })? == 0.0;
+        if have_all_failed {
+            prepared = prepared.map_err(|failure| processes::all_failed(&**ranks, failure));
         }
     }
     let (job, devices) = prepared?;
