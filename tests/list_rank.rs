@@ -3,8 +3,12 @@
 
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
 #[path = "common/walk.rs"]
 mod walk;
+
+use skip::skip;
 
 use std::fmt::Debug;
 
@@ -90,7 +94,7 @@ fn a_million_elements() {
 fn a_hundred_million_elements_on_a_gpu() {
     let device = Device::best().unwrap();
     if device.backend() == Backend::Cpu {
-        return eprintln!("skipped: no GPU");
+        return skip("gpu", "no GPU");
     }
     let next = generate::random(100_000_000, 1);
     let expected = rank_sequentially(&next, None).unwrap();

@@ -3,6 +3,8 @@
 #![cfg(feature = "cli")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use warpsmith::device::{Backend, Device};
 use warpsmith::ranks::{Communicator, Message, Plan, RanksError, Region, threads};
@@ -75,7 +77,7 @@ fn bulk_exchanges() {
 #[test]
 #[cfg(target_os = "linux")]
 fn idle_ranks_sleep() {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     let busy = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -102,6 +104,39 @@ fn idle_ranks_sleep() {
                 Ok(()) => assert!(round < 2),
                 Err(error) => assert_eq!((round, &*error.to_string()), (2, "rank 0 gave up: it is tired")),
             }
+        }
+    });
+}
+
+/// A link that goes leaves alone what a newer one of the same tag has posted.
+#[test]
+fn an_older_link_goes() {
+    let received = AtomicBool::new(false);
+    on_ranks(2, |ranks| {
+        let rank = ranks.rank();
+        let mut byte = [rank as u8];
+        let region = Region::new(byte.as_mut_ptr(), 1);
+        let messages = |of: usize| if rank == of { vec![Message { rank: 1 - of, bytes: 0..1 }] } else { Vec::new() };
+        let plan = Plan { tag: 3, sends: messages(0), receives: messages(1), send: region, receive: region };
+        // SAFETY: the byte outlives both links, and is accessed through them alone until the wait.
+        let link = || unsafe { ranks.link(plan.clone()).unwrap() };
+        let (older, newer) = (link(), link());
+        newer.post_sends().unwrap();
+        drop(older);
+        ranks.barrier().unwrap();
+        if rank == 0 {
+            newer.wait_sends().unwrap();
+            // The other rank would wait for ever.
+            if !received.load(Ordering::SeqCst) {
+                ranks.abort("its message is gone");
+            }
+        } else {
+            // A send that is no longer posted is done at once.
+            std::thread::sleep(Duration::from_millis(200));
+            newer.post_receives().unwrap();
+            received.store(true, Ordering::SeqCst);
+            newer.wait_receives().unwrap();
+            assert_eq!(byte, [0]);
         }
     });
 }

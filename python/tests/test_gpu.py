@@ -17,6 +17,7 @@ from warpsmith import Device, DeviceArray, devices, list_rank, overlap, pcf
 cupy: Any = pytest.importorskip("cupy")
 
 if devices()[0].backend != "cuda":
+    assert "gpu" not in os.environ.get("WARPSMITH_REQUIRE", "").split(","), "no GPU"
     pytest.skip("no GPU", allow_module_level=True)
 
 

@@ -4,7 +4,7 @@
 //! A process opens the driver once, so each case is a child process: this program again, told to run one test, with the
 //! library on `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
 
-use super::modules;
+use super::{modules, skip::skip};
 use gpu_kernels::samples;
 use std::ffi::{c_int, c_uint, c_void};
 use std::path::Path;
@@ -37,7 +37,7 @@ fn library() -> Option<&'static Path> {
                 Some(folder)
             }
             Err(error) => {
-                eprintln!("skipped: there is no C compiler: {error}");
+                skip("cc", format_args!("there is no C compiler: {error}"));
                 None
             }
         }

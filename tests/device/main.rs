@@ -1,5 +1,8 @@
 //! The device layer, and the collectives over it.
 
+#[path = "../common/skip.rs"]
+mod skip;
+
 mod basics;
 mod collectives;
 mod driver;

@@ -6,6 +6,8 @@
 #[cfg(feature = "cli")]
 #[path = "../common/folder.rs"]
 mod folder;
+#[path = "../common/skip.rs"]
+mod skip;
 
 #[cfg(feature = "cli")]
 mod cli;

@@ -8,6 +8,7 @@ use warpsmith::{
 };
 
 use crate::reference::{Edges, Random, children_in_order, forest, labels, mirrored, roots_of, search, shapes, upload};
+use crate::skip::skip;
 
 const SIZES: [usize; 8] = [1, 2, 3, 31, 32, 33, 100, 1000];
 
@@ -258,7 +259,7 @@ fn large(n: usize) {
 #[test]
 fn a_million_vertices_on_a_gpu() {
     if Device::best().unwrap().backend() == Backend::Cpu {
-        return eprintln!("skipped: no GPU");
+        return skip("gpu", "no GPU");
     }
     large(1_000_000);
 }

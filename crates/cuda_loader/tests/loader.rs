@@ -13,8 +13,11 @@ use cuda_loader::{CudaVersion, LoadError, Status};
 use cust::CudaFlags;
 use cust::error::CudaError;
 
+#[path = "../../../tests/common/skip.rs"]
+mod skip;
 #[path = "../src/symbols.rs"]
 mod symbols;
+use skip::skip;
 use symbols::with_symbols;
 
 const CHILD: &str = "CUDA_LOADER_TEST_CHILD";
@@ -57,11 +60,11 @@ fn build(kind: &str) -> Option<tempfile::TempDir> {
         Ok(output) if output.status.success() => Some(folder),
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
-            eprintln!("skipped: cc builds no shared library here: {text}");
+            skip("cc", format_args!("cc builds no shared library here: {text}"));
             None
         }
         Err(error) => {
-            eprintln!("skipped: there is no C compiler: {error}");
+            skip("cc", format_args!("there is no C compiler: {error}"));
             None
         }
     }

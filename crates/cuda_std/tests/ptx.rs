@@ -9,6 +9,10 @@ use std::{
     sync::OnceLock,
 };
 
+#[path = "../../../tests/common/skip.rs"]
+mod skip;
+use skip::skip;
+
 /// The text of each kernel, by architecture and name.
 type Kernels = BTreeMap<u32, BTreeMap<String, String>>;
 
@@ -525,8 +529,7 @@ fn operators_are_functions_where_they_have_to_be() {
 fn ptxas_accepts_it() {
     let ptxas = std::env::var_os("PTXAS").map_or_else(|| PathBuf::from("ptxas"), PathBuf::from);
     if Command::new(&ptxas).arg("--version").output().is_err() {
-        eprintln!("no ptxas: skipped");
-        return;
+        return skip("ptxas", "no ptxas");
     }
     for (path, arch) in build().1.iter().zip(ALL) {
         let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("all_items.sm_{arch}.cubin"));

@@ -102,6 +102,7 @@ fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<ThreadCommunicator>> {
         bed: Mutex::default(),
         opened: Condvar::new(),
         values: Mutex::new(vec![Vec::new(); size]),
+        made: AtomicUsize::new(0),
         counter: Mutex::default(),
         mailboxes: Mutex::default(),
     });
@@ -125,6 +126,8 @@ struct Group {
     opened: Condvar,
     /// Values of the ranks in collective calls.
     values: Mutex<Vec<Vec<u8>>>,
+    /// Number of links that were made.
+    made: AtomicUsize,
     /// The last counter that was made.
     counter: Mutex<Arc<AtomicU64>>,
     /// By sender, receiver and tag.
@@ -135,8 +138,8 @@ struct Group {
 #[derive(Default)]
 struct Mailbox {
     full: AtomicBool,
-    /// Locked while a thread copies it.
-    letter: Mutex<Letter>,
+    /// Number of the link that posted last, with its message. Locked while a thread copies it.
+    letter: Mutex<(usize, Letter)>,
 }
 
 #[derive(Default)]
@@ -150,9 +153,14 @@ enum Letter {
 }
 
 impl Mailbox {
-    /// Takes back what was posted. Nobody accesses it when this returns.
-    fn withdraw(&self) {
-        if let Letter::Copying(stream) = mem::take(&mut *lock(&self.letter)) {
+    /// Takes back what this link has posted. Nobody accesses it when this returns.
+    fn withdraw(&self, link: usize) {
+        let mut letter = lock(&self.letter);
+        if letter.0 != link {
+            // A newer link has posted since.
+            return;
+        }
+        if let Letter::Copying(stream) = mem::take(&mut letter.1) {
             // After an error the device does nothing more.
             _ = stream.synchronize();
         }
@@ -213,6 +221,8 @@ impl Group {
         // Either the rank that opens the barrier sees this and takes the lock, or this rank sees
         // that it is open.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
+        // Likewise for the rank that gives up: the load of `aborted` alone might go before the count.
+        fence(Ordering::SeqCst);
         while !is_open() && self.aborted.get().is_none() {
             bed = self.opened.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
@@ -287,7 +297,8 @@ impl ThreadCommunicator {
         let mut links = lock(&self.links);
         links.retain(|link| link.strong_count() > 0);
         links.push(Arc::downgrade(&receives));
-        Ok(ThreadLink { group: self.group.clone(), links: self.links.clone(), region: send, sends, receives })
+        let number = self.group.made.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(ThreadLink { number, group: self.group.clone(), links: self.links.clone(), region: send, sends, receives })
     }
 }
 
@@ -386,6 +397,8 @@ impl Communicator for ThreadCommunicator {
 }
 
 struct ThreadLink {
+    /// Differs from those of all other links, and from 0.
+    number: usize,
     group: Arc<Group>,
     links: Arc<Mutex<Vec<Weak<Receives>>>>,
     region: Region,
@@ -416,18 +429,18 @@ impl Receives {
                 continue;
             }
             let mut letter = lock(&mailbox.letter);
-            match mem::take(&mut *letter) {
+            match mem::take(&mut letter.1) {
                 // The sender has taken it back: it gave up.
                 Letter::None => continue,
                 Letter::Posted(region, sent) => {
                     if let Some(stream) = self.copy(&region, &sent, message)? {
-                        *letter = Letter::Copying(stream);
+                        letter.1 = Letter::Copying(stream);
                         continue;
                     }
                 }
                 Letter::Copying(stream) => {
                     if !stream.is_done()? {
-                        *letter = Letter::Copying(stream);
+                        letter.1 = Letter::Copying(stream);
                         continue;
                     }
                 }
@@ -478,7 +491,7 @@ impl Drop for Receives {
 
 impl Drop for ThreadLink {
     fn drop(&mut self) {
-        self.sends.iter().for_each(|(mailbox, _)| mailbox.withdraw());
+        self.sends.iter().for_each(|(mailbox, _)| mailbox.withdraw(self.number));
     }
 }
 
@@ -506,7 +519,7 @@ impl ThreadLink {
 impl Link for ThreadLink {
     fn post_sends(&self) -> Result<(), RanksError> {
         for (mailbox, message) in &self.sends {
-            *lock(&mailbox.letter) = Letter::Posted(self.region, message.clone());
+            *lock(&mailbox.letter) = (self.number, Letter::Posted(self.region, message.clone()));
             mailbox.full.store(true, Ordering::Release);
         }
         self.start_copies()

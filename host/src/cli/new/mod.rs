@@ -52,11 +52,12 @@ const FILES: &[(&str, &str)] = &[
     ("tests/kernels.rs", include_str!("template/kernels_test.rs")),
 ];
 
-/// Names that a project can't have: keywords, Rust's own crates, and the packages that the project
-/// needs.
+/// Names that a project can't have: keywords, Rust's own crates, folders of Cargo's, and the packages
+/// that the project needs.
 const TAKEN: &str = "\
-    abstract alloc as async await become box break const continue core crate cuda_builder \
-    cuda_std do dyn else enum extern false final fn for gen if impl in let loop macro match mod \
+    abstract alloc as async await become box break build const continue core crate \
+    cuda_builder cuda_std deps do dyn else enum examples extern false final fn for gen if impl in \
+    incremental let loop macro match mod \
     move mut override priv proc_macro pub ref return self static std struct super test trait \
     true try type typeof unsafe unsized use virtual warpsmith_device where while yield";
 
@@ -94,7 +95,7 @@ fn name(folder: &Path) -> Result<&str, Failure> {
         return refused("the folder's name begins with a letter, and has letters, digits, - and _ (ASCII)");
     }
     if TAKEN.split(' ').any(|taken| taken == name.replace('-', "_")) {
-        return refused("Rust or warpsmith have something else of this name");
+        return refused("Cargo, Rust or warpsmith have something else of this name");
     }
     Ok(name)
 }
