@@ -221,13 +221,17 @@ impl Word {
             }
             "load_volatile" => format!("  %v = load volatile {ty}, ptr %from, align {size}\n  {to_local}"),
             "store_volatile" => format!("  %v = {from_local}\n  store volatile {ty} %v, ptr %to, align {size}"),
-            "load_nc_no_allocate" => self.loaded("nc.L1::no_allocate"),
-            "load_streaming" => self.loaded("cs"),
-            "load_cg" => self.loaded("cg"),
-            "load_last_use" => self.loaded("lu"),
-            "store_streaming" => self.stored("cs"),
-            "store_cg" => self.stored("cg"),
-            "store_wt" => self.stored("wt"),
+            "load_nc_no_allocate" => self.loaded("ld.global.nc.L1::no_allocate", ",~{memory}"),
+            "load_streaming" => self.loaded("ld.global.cs", ",~{memory}"),
+            "load_cg" => self.loaded("ld.global.cg", ",~{memory}"),
+            "load_last_use" => self.loaded("ld.global.lu", ",~{memory}"),
+            // They order nothing. LLVM would merge and repeat plain ones. The narrowest scope uses
+            // the L1 cache.
+            "load_relaxed" => self.loaded("ld.relaxed.cta.global", ""),
+            "store_relaxed" => self.stored("st.relaxed.cta.global", ""),
+            "store_streaming" => self.stored("st.global.cs", ",~{memory}"),
+            "store_cg" => self.stored("st.global.cg", ",~{memory}"),
+            "store_wt" => self.stored("st.global.wt", ",~{memory}"),
             // For sm_80 and later, which callers see to.
             "copy_async" => {
                 let copy = format!("llvm.nvvm.cp.async.{}.shared.global.{size}", if size == 16 { "cg" } else { "ca" });
@@ -237,19 +241,19 @@ impl Word {
         })
     }
 
-    fn loaded(&self, policy: &str) -> String {
+    fn loaded(&self, instruction: &str, clobber: &str) -> String {
         let Word { suffix, lanes, lane, bytes, register } = self;
         let ty = self.list("{ ", |_| (*lane).to_owned(), " }");
         let values = self.list("{", |k| format!("${k}"), "}");
         let outputs = format!("={register},").repeat(*lanes);
         format!(
-            "{GLOBAL_FROM}  %v = call {ty} asm sideeffect \"ld.global.{policy}{suffix} {values}, [${lanes}];\", \
-             \"{outputs}l,~{{memory}}\"(ptr addrspace(1) %g) nounwind willreturn memory(argmem: read)\n\
+            "{GLOBAL_FROM}  %v = call {ty} asm sideeffect \"{instruction}{suffix} {values}, [${lanes}];\", \
+             \"{outputs}l{clobber}\"(ptr addrspace(1) %g) nounwind willreturn memory(argmem: read)\n\
              \x20 store {ty} %v, ptr %to, align {bytes}"
         )
     }
 
-    fn stored(&self, policy: &str) -> String {
+    fn stored(&self, instruction: &str, clobber: &str) -> String {
         let Word { suffix, lanes, lane, bytes, register } = self;
         let load = |k| {
             let place = format!("  %p{k} = getelementptr inbounds {lane}, ptr %from, i64 {k}\n");
@@ -260,8 +264,8 @@ impl Word {
         let inputs = format!(",{register}").repeat(*lanes);
         let arguments: String = (0..*lanes).map(|k| format!(", {lane} %v{k}")).collect();
         format!(
-            "{GLOBAL_TO}{loads}  call void asm sideeffect \"st.global.{policy}{suffix} [$0], {values};\", \
-             \"l{inputs},~{{memory}}\"(ptr addrspace(1) %g{arguments}) nounwind willreturn memory(argmem: write)"
+            "{GLOBAL_TO}{loads}  call void asm sideeffect \"{instruction}{suffix} [$0], {values};\", \
+             \"l{inputs}{clobber}\"(ptr addrspace(1) %g{arguments}) nounwind willreturn memory(argmem: write)"
         )
     }
 

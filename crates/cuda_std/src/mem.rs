@@ -150,10 +150,10 @@ stores! {
 /// Stores where other threads may store at the same time. In the end the memory holds one of their values; of 16 bytes,
 /// each half comes from one of them. It orders nothing.
 ///
-/// GPU: a plain `st`, which may race with others. CPU: relaxed atomic stores of 4 or 8 bytes.
+/// GPU: `st.relaxed.cta`. CPU: relaxed atomic stores of 4 or 8 bytes.
 ///
 /// # Safety
-/// `ptr` is valid for writes and aligned. While other threads may store there, all access it by this function,
+/// `ptr` is valid for writes, aligned, and in global memory. While other threads may store there, all access it by this function,
 /// [`load_relaxed`] and atomic operations alone, as words of one type.
 #[inline(always)]
 pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
@@ -165,10 +165,10 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
 /// Loads what other threads may store at the same time by [`store_relaxed`] or an [`atomic`](crate::atomic) operation.
 /// On a GPU it may be a value of before, from the L1 cache.
 ///
-/// GPU: a plain `ld`. CPU: relaxed atomic loads of 4 or 8 bytes.
+/// GPU: `ld.relaxed.cta`. CPU: relaxed atomic loads of 4 or 8 bytes.
 ///
 /// # Safety
-/// `ptr` is valid for reads and aligned. While other threads may store there, all access it by this function,
+/// `ptr` is valid for reads, aligned, and in global memory. While other threads may store there, all access it by this function,
 /// [`store_relaxed`] and atomic operations alone, as words of one type.
 #[inline(always)]
 pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {

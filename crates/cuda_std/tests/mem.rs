@@ -20,11 +20,12 @@ fn round_trip<T: Word + PartialEq + Debug + Send + Sync>(values: [T; 2]) {
                 mem::load_cg,
                 mem::load_last_use,
                 mem::load_volatile,
+                mem::load_relaxed,
             ];
             for load in loads {
                 assert_eq!(load(q), new);
             }
-            for store in [mem::store_streaming, mem::store_cg, mem::store_wt, mem::store_volatile] {
+            for store in [mem::store_streaming, mem::store_cg, mem::store_wt, mem::store_volatile, mem::store_relaxed] {
                 p.write(old);
                 store(p, new);
                 assert_eq!(p.read(), new);

@@ -250,10 +250,10 @@ fn loads_and_stores() {
                 );
             }
         }
-        for load in ["ld.global.nc.L1::no_allocate", "ld.global.cs", "ld.global.cg", "ld.global.lu"] {
+        for load in ["ld.global.nc.L1::no_allocate", "ld.global.cs", "ld.global.cg", "ld.global.lu", "ld.relaxed.cta.global"] {
             expect(ALL, &kernel, &[&format!("{load}.{shape}")]);
         }
-        for store in ["st.global.cs", "st.global.cg", "st.global.wt"] {
+        for store in ["st.global.cs", "st.global.cg", "st.global.wt", "st.relaxed.cta.global"] {
             expect(ALL, &kernel, &[&format!("{store}.{shape}")]);
         }
         expect(ALL, &kernel, &["prefetch.global.L2"]);

@@ -7,7 +7,7 @@ macro_rules! registers {
     ($($t:ty, $suffix:literal;)*) => {
         $(impl Registers for $t {
             registers!(@moves $t, $suffix: load_nc load_nc_no_allocate load_streaming load_cg load_last_use load_volatile
-                store_streaming store_cg store_wt store_volatile copy_async);
+                load_relaxed store_relaxed store_streaming store_cg store_wt store_volatile copy_async);
         })*
     };
     (@moves $t:ty, $suffix:literal: $($name:ident)*) => {$(
@@ -63,8 +63,8 @@ macro_rules! functions {
     };
 }
 functions! {
-    loads load_nc load_nc_no_allocate load_streaming load_cg load_last_use load_volatile;
-    stores store_streaming store_cg store_wt store_volatile;
+    loads load_nc load_nc_no_allocate load_streaming load_cg load_last_use load_volatile load_relaxed;
+    stores store_streaming store_cg store_wt store_volatile store_relaxed;
 }
 
 #[inline(always)]
@@ -72,20 +72,6 @@ pub unsafe fn copy_async<T: Word>(shared: *mut T, global: *const T) {
     // SAFETY: the pointers are valid for the copy, as the caller has promised; a word and its registers have the same
     // size.
     unsafe { <T as WordBits>::Registers::copy_async(global.cast(), shared.cast()) }
-}
-
-/// LLVM gives plain stores that race with each other a meaning, and the GPU moves a word at once.
-#[inline(always)]
-pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
-    // SAFETY: the pointer is valid for writes and aligned, as the caller has promised.
-    unsafe { ptr.write(value) }
-}
-
-/// A load that races has one of the values, since it is one instruction.
-#[inline(always)]
-pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
-    // SAFETY: the pointer is valid for reads and aligned, as the caller has promised.
-    unsafe { ptr.read() }
 }
 
 // SAFETY: the signatures are those of the functions that are made from the names; the safe one orders copies.

@@ -29,6 +29,7 @@ unsafe fn every<T: Word>(input: &[u64], out: *mut u64) {
         put_words(&mut out, mem::load_streaming(p.add(i)));
         put_words(&mut out, mem::load_cg(p.add(i)));
         put_words(&mut out, mem::load_last_use(p.add(i)));
+        put_words(&mut out, mem::load_relaxed(p.add(i)));
         let value = mem::load_nc(p.add(i ^ 1));
         // Whole slots of 16 bytes; the value fills the start.
         let slot = |k: usize| {
@@ -41,7 +42,9 @@ unsafe fn every<T: Word>(input: &[u64], out: *mut u64) {
         mem::store_cg(slot(1), value);
         mem::store_wt(slot(2), value);
         mem::store_volatile(slot(3), value);
-        let stored = mem::load_volatile(slot(4));
+        let place = slot(4);
+        mem::store_relaxed(place, value);
+        let stored = mem::load_volatile(place);
         put_words(&mut out, stored);
     }
 }
