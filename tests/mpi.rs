@@ -52,6 +52,7 @@ fn counters(ranks: &dyn Communicator) {
         let mut all = ranks.gather(mine).unwrap().concat();
         all.sort_unstable();
         assert!(ranks.rank() > 0 || all.iter().copied().eq(0..200), "{all:?}");
+        counter.end();
     }
 }
 

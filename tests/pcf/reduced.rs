@@ -108,6 +108,23 @@ fn sums_have_the_same_bits_whatever_the_blocks() {
     }
 }
 
+/// Sums of steps of these heights that all last equally long, against whole numbers.
+#[test]
+fn sums_over_short_times() {
+    for time in [2e-9, 2e-15, 1e-200] {
+        let set = PcfSet::from_functions((0..5).map(|height| Pcf::new([(0.0, f64::from(height)), (time, 0.0)]).unwrap()));
+        for (name, matrix, expected) in [
+            ("p = 1", Pairwise::pdist(&set, 1.0).unwrap(), [10.0, 7.0, 6.0, 7.0, 10.0].map(|sum| sum * time)),
+            ("p = 2", Pairwise::pdist(&set, 2.0).unwrap(), [10.0, 7.0, 6.0, 7.0, 10.0].map(|sum| sum * time.sqrt())),
+            ("inner products", Pairwise::l2_kernel(&set), [0.0, 10.0, 20.0, 30.0, 40.0].map(|sum| sum * time)),
+        ] {
+            let (sums, _) = matrix.row_sums(&engine(1, None), Control::default()).unwrap();
+            let near = sums.iter().zip(expected).all(|(sum, expected)| (sum - expected).abs() <= 1e-13 * expected);
+            assert!(near, "{name} over {time:e}: {sums:?} and not {expected:?}");
+        }
+    }
+}
+
 #[test]
 fn infinite_distances_come_last() {
     let step = |height: f64| Pcf::new([(0.0, height), (1.0, 0.0)]).unwrap();

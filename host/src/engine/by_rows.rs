@@ -478,10 +478,10 @@ impl Sums {
     const BITS: i32 = 50;
 
     /// The least bound whose scale is a number.
-    const LEAST: f64 = 1.0 / (1u128 << 100) as f64;
+    const LEAST: f64 = f64::MIN_POSITIVE * (1u64 << 60) as f64;
 
     /// For entries whose magnitude is at most `bound` if they are finite. Each is rounded by at most 2^-50 of the
-    /// bound, or of 2^-100 if that is larger.
+    /// bound, or of 2^-962 if that is larger.
     pub fn up_to(bound: f64) -> Self {
         // A power of two that is at least the bound: no entry exceeds 2^50 units.
         let exponent = bound.clamp(Self::LEAST, f64::MAX).log2().ceil() as i32;

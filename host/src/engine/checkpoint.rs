@@ -105,6 +105,13 @@ impl Checkpoint {
         self.shared = Some(counter);
     }
 
+    /// Ends the drawing. Collective if a counter is shared.
+    pub(super) fn end(self) {
+        if let Some(counter) = self.shared {
+            counter.end();
+        }
+    }
+
     /// An error unless the table is of these blocks.
     fn check(&self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
         let found = self.table.as_ref().map(|table| (table.side, table.done.len()));

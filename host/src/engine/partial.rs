@@ -120,8 +120,9 @@ impl<T: Element> PartialMatrix<T> {
     pub fn join(&mut self, report: &mut Report, name: &str) -> Result<Vec<String>, EngineError> {
         let Some(ranks) = &self.parts.ranks else { return Ok(Vec::new()) };
         self.file.flush()?;
-        // All ranks drop the counter together.
-        self.checkpoint = None;
+        if let Some(checkpoint) = self.checkpoint.take() {
+            checkpoint.end();
+        }
         let blocks: usize = report.blocks_by_gpu.iter().sum();
         let mut own = [blocks as u64, report.downloaded as u64].map(u64::to_le_bytes).concat();
         own.extend(name.as_bytes());

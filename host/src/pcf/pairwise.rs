@@ -248,27 +248,34 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// True if all entries are certainly finite: no pair has a reason to be infinite, and no number
     /// is so large that its power is.
     pub fn is_finite(&self) -> bool {
-        T::from_f64(self.most()).is_finite() && self.endless_pair().is_none()
+        let (value, time) = self.largest();
+        let power = match self.measure {
+            Measure::Lp(p) => value.powf(p),
+            Measure::Inner => value,
+        };
+        // A power may be infinite though its integral over a short time is not.
+        T::from_f64(4.0 * power * time.max(1.0)).is_finite() && self.endless_pair().is_none()
     }
 
-    /// A bound on all finite integrals; for distances, on their p-th powers.
-    fn most(&self) -> f64 {
+    /// The largest magnitude that is integrated, before it is raised to the power p, and four times
+    /// the last time: the factor allows for rounding of the sums.
+    fn largest(&self) -> (f64, f64) {
         let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
         let cols = self.cols.unwrap_or(self.rows);
         let (of_rows, of_cols) = (largest(self.rows), largest(cols));
-        let most = match self.measure {
-            Measure::Lp(p) => (of_rows + of_cols).powf(p),
+        let value = match self.measure {
+            Measure::Lp(_) => of_rows + of_cols,
             Measure::Inner => of_rows * of_cols,
         };
-        // The factor 4 allows for rounding of the sums.
-        4.0 * most * self.rows.max_time().to_f64().max(cols.max_time().to_f64()).max(1.0)
+        (value, 4.0 * self.rows.max_time().to_f64().max(cols.max_time().to_f64()))
     }
 
     /// A bound on the magnitude of all finite entries.
     pub(super) fn largest_entry(&self) -> f64 {
+        let (value, time) = self.largest();
         match self.measure {
-            Measure::Lp(p) => self.most().powf(1.0 / p),
-            Measure::Inner => self.most(),
+            Measure::Lp(p) => value * time.powf(1.0 / p),
+            Measure::Inner => value * time,
         }
     }
 

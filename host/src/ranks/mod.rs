@@ -83,7 +83,7 @@ pub trait Communicator: Send + Sync {
     /// [`RanksError::Aborted`], [`RanksError::Message`] where these don't divide.
     fn all_to_all(&self, bytes: &[u8]) -> Result<Vec<u8>, RanksError>;
 
-    /// A number that starts at 0 and that all ranks share, on rank 0. Collective, also when it is dropped.
+    /// A number that starts at 0 and that all ranks share, on rank 0. Collective.
     ///
     /// # Errors
     /// [`RanksError::Aborted`], [`RanksError::Mpi`].
@@ -131,6 +131,10 @@ pub trait Counter: Send + Sync {
     /// # Errors
     /// [`RanksError::Mpi`].
     fn next(&self) -> Result<u64, RanksError>;
+
+    /// Gives it back. Collective. One that is dropped instead, since its rank has failed, is leaked:
+    /// to give it back would be to wait for the other ranks.
+    fn end(self: Box<Self>) {}
 }
 
 /// Messages between this rank and others: see [`Communicator::link`]. Each post is followed by its wait before the

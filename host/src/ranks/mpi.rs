@@ -62,6 +62,15 @@ unsafe impl Send for MpiCommunicator {}
 // SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Sync for MpiCommunicator {}
 
+impl Drop for MpiCommunicator {
+    fn drop(&mut self) {
+        // The universe, which is dropped next, waits for all ranks.
+        if thread::panicking() && self.home.check().is_ok() {
+            self.abort("its thread has panicked");
+        }
+    }
+}
+
 impl Communicator for MpiCommunicator {
     fn rank(&self) -> usize {
         self.rank
@@ -228,10 +237,8 @@ impl Counter for MpiCounter {
         check("MPI_Win_flush", codes[1])?;
         Ok(found)
     }
-}
 
-impl Drop for MpiCounter {
-    fn drop(&mut self) {
+    fn end(mut self: Box<Self>) {
         if self.home.check().is_ok() {
             // SAFETY: the window exists, is locked by this rank, and is not used any more.
             unsafe {
