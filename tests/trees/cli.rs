@@ -92,6 +92,8 @@ fn what_can_t_be_done() {
     write_npy(folder.path("short.npy"), &arr1(&[1.0f64])).unwrap();
     write_npy(folder.path("wide.npy"), &arr1(&[-1i64, 1 << 40])).unwrap();
     write_npy(folder.path("cycle.npy"), &arr1(&[-1, 2, 1])).unwrap();
+    write_npy(folder.path("inf.npy"), &arr1(&[1.0, 2.0, f32::INFINITY, 4.0, f32::NAN])).unwrap();
+    write_npy(folder.path("huge.npy"), &arr1(&[1e308, 1.0, 1e308, -1e308, 2.0])).unwrap();
     for (arguments, text) in [
         ("root circle.txt --output t.npz", "error: circle.txt: edge 2, (2, 0), closes a circle with edges before it"),
         ("root circle.txt --output folder", "closes a circle"),
@@ -106,6 +108,8 @@ fn what_can_t_be_done() {
         ("lca forest.txt pairs.npy", "error: pairs.npy: pair 0 is (4, 2), but there are 4 vertices, from 0"),
         ("lca tree.npy pairs.npy --output pairs.npy", "error: pairs.npy can't be written: it is to be read"),
         ("sums tree.npy short.npy", "error: short.npy has 1 weight, but tree.npy has 5 vertices"),
+        ("sums tree.npy inf.npy", "error: inf.npy: weight 2 is inf, but sums in trees are of finite weights"),
+        ("sums tree.npy huge.npy", "error: huge.npy: the magnitudes of weights 0 to 2 add up to more than 1.8e308"),
         ("root none.npy", "error: none.npy: can't be read: no such file or directory"),
     ] {
         folder.bad(arguments, text);

@@ -123,7 +123,13 @@ pub fn run(global: &Global, arguments: &TreeArgs) -> Result<(), Failure> {
             let mut files = Files::reading([&input.tree, weights]);
             let output = prepare(&mut files, output.as_deref(), &["paths", "subtrees"])?;
             let job = Job::new(global, "sums", input)?;
-            match npy::read(weights, "the weights", NUMBERS, job.task.progress)? {
+            let array = npy::read(weights, "the weights", NUMBERS, job.task.progress)?;
+            match &array {
+                Array::F32(values) => check_finite(weights, values.iter().map(|&value| f64::from(value)))?,
+                Array::F64(values) => check_finite(weights, values.iter().copied())?,
+                Array::I32(_) | Array::I64(_) => {}
+            }
+            match array {
                 Array::I32(values) => job.sums(weights, &values, |sums| Column::I32(sums), output),
                 Array::I64(values) => job.sums(weights, &values, |sums| Column::I64(sums), output),
                 Array::F32(values) => job.sums(weights, &values, |sums| Column::F32(sums), output),
@@ -270,6 +276,26 @@ impl<'a> Job<'a> {
     fn print(&self, findings: &Findings, output: Option<&Path>) -> Result<(), Failure> {
         self.task.print(findings, (None, None), (self.n(), "vertices"), output)
     }
+}
+
+/// Refuses weights for which a prefix sum over the forest, of which all sums are differences, may not
+/// be finite.
+fn check_finite(path: &Path, weights: impl Iterator<Item = f64>) -> Result<(), Failure> {
+    let mut sum = 0.0;
+    for (index, weight) in weights.enumerate() {
+        sum += weight.abs();
+        if !f64::is_finite(sum) {
+            let path = path.display();
+            return Err(Failure::error(match weight.is_finite() {
+                false => format!("{path}: weight {index} is {weight}, but sums in trees are of finite weights"),
+                true => format!(
+                    "{path}: the magnitudes of weights 0 to {index} add up to more than {:.1e}, the most of an f64",
+                    f64::MAX
+                ),
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// The failure of a file's forest, pairs or weights.

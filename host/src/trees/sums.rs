@@ -32,6 +32,8 @@ impl Weight for f64 {}
 /// Integers wrap. Sums of `f32` are formed in `f64` and rounded once at the end. All sums are
 /// differences of prefix sums over the whole forest: with s the sum of all weights' magnitudes, the
 /// error of a sum of floats is at most a few dozen times 2^-53 s, however small the sum itself is.
+/// For the same reason one weight that isn't finite, or an s beyond the largest `f64`, makes sums of
+/// other vertices NaN.
 /// Results are bit-for-bit reproducible, on every device.
 pub struct TreeSums<V: Weight> {
     placed: Buffer<V::Sum>,
