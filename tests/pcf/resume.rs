@@ -15,7 +15,7 @@ use warpsmith::{
     device::Device,
     engine::{BegunMatrix, Cancel, Control, Engine, EngineError, PartialMatrix, Parts, Settings},
     io::files::Destination,
-    pcf::{Layout, Pairwise, PairwiseError, PcfSet, io, random},
+    pcf::{Layout, Pairwise, PairwiseError, Pcf, PcfSet, io, random},
     ranks,
 };
 
@@ -90,7 +90,7 @@ fn a_file_without_a_block_goes() {
     let (path, partial) = (folder.path("d.npy"), folder.path("d.npy.partial"));
     // More than a thread takes at a time.
     let mut begun = begin(&path, 20 << 20).unwrap();
-    assert!(partial.exists() && begun.side(|| 7, 5).unwrap().is_none());
+    assert!(partial.exists() && begun.side(|| "7", 5).unwrap().is_none());
     drop(begun);
     assert!(!partial.exists());
     let error = begin(&path, 1 << 50).unwrap_err().to_string();
@@ -178,6 +178,16 @@ fn a_killed_command_goes_on() {
     folder.good("--backend cpu pdist a.npz --p 2.5 --output d.npy --gpus 2");
     assert!(resumed == fs::read(folder.path("d.npy")).unwrap(), "other bits than those of a run that wasn't killed");
     folder.bad("pdist a.npz --nearest 3 --resume --output d.npz", "cannot be used with");
+}
+
+/// A partial file is found again by a program of another compiler. The number is that of CPython's
+/// SipHash-1-3 (`PYTHONHASHSEED=0`) of the same bytes.
+#[test]
+#[cfg(all(target_pointer_width = "64", target_endian = "little"))]
+fn fingerprints_last() {
+    let functions = [Pcf::new([(0.0, 1.0), (1.0, 0.0)]).unwrap(), Pcf::constant(2.0).unwrap()];
+    let set = PcfSet::from_functions(functions);
+    assert_eq!(Pairwise::pdist(&set, 2.5).unwrap().fingerprint(), 0x72ec_4038_aac2_e1e3);
 }
 
 /// Ranks that share a file compute its blocks between them: the same bits, each block once.

@@ -9,11 +9,9 @@
 //! Under [`Parts::ranks`], `side`, `open` and `join` are collective. A rank on which a call fails has to
 //! [abort](Communicator::abort) the others.
 
-use std::{
-    fmt,
-    hash::{DefaultHasher, Hash, Hasher as _},
-    sync::Arc,
-};
+use std::{fmt, hash::Hasher as _, sync::Arc};
+
+use siphasher::sip::SipHasher13;
 
 use super::{BlockScheduler, Checkpoint, EngineError, NpyFile, Report, room::Room};
 use crate::io::npy::Element;
@@ -159,17 +157,18 @@ impl<T: Element> BegunMatrix<T> {
     /// The side that blocks must have: that of the blocks in the file or, with ranks, the least of their `own`. `None`
     /// if any side will do.
     ///
-    /// `what` tells the matrix from others of the same shape and type. It is only called if the file has a table of its
-    /// blocks.
+    /// `what` is bytes that tell the matrix from others of the same shape and type. It is only called if the file has a
+    /// table of its blocks.
     ///
     /// # Errors
     /// If the partial file is of another matrix, or has blocks that aren't to be [resumed](Parts::resume).
-    pub fn side<H: Hash>(&mut self, what: impl FnOnce() -> H, own: usize) -> Result<Option<usize>, EngineError> {
+    pub fn side<B: AsRef<[u8]>>(&mut self, what: impl FnOnce() -> B, own: usize) -> Result<Option<usize>, EngineError> {
         if !self.parts.has_table() {
             return Ok(None);
         }
-        let mut hasher = DefaultHasher::new();
-        (what(), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+        let mut hasher = SipHasher13::new();
+        hasher.write(what().as_ref());
+        hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
         self.identity = hasher.finish();
         let mut found = None;
         if let Some((_, file)) = &self.begun {

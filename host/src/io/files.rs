@@ -227,12 +227,18 @@ impl Destination {
     /// remains until it is persisted.
     ///
     /// # Errors
-    /// The file can't be created, or another process has it open.
+    /// The file can't be created, or another process has it open. (File systems without locks don't
+    /// tell.)
     pub fn partial(&self) -> Result<Temporary, FileError> {
         let path = self.partial_path();
         let error = |error| FileError::unwritten(&path, error);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
-        match file.try_lock() {
+        let locked = match file.try_lock() {
+            // Lustre has locks only if mounted with `-o flock`.
+            Err(fs::TryLockError::Error(reason)) if reason.kind() == io::ErrorKind::Unsupported => Ok(()),
+            other => other,
+        };
+        match locked {
             // The process that had the lock may have renamed or removed the file since it was
             // opened.
             Ok(()) if identity(&path) == file.metadata().ok().and_then(|metadata| identity_of(&metadata)) => {
@@ -253,15 +259,20 @@ impl Destination {
         Ok(Temporary { file, path })
     }
 
-    /// Renames a complete [temporary](Destination::temporary) file to the destination.
+    /// Writes a complete [temporary](Destination::temporary) file to the disk, and renames it to the
+    /// destination: if the machine fails, the disk has the old file or the whole new one.
     ///
     /// # Errors
-    /// Renaming fails; the temporary file is then removed.
+    /// Writing or renaming fails; the temporary file is then removed.
     pub fn persist(&self, file: Temporary) -> Result<(), FileError> {
+        file.file.sync_all().map_err(|error| self.error(error))?;
         // While the list is locked, the file has one of its two names.
         let mut list = temporaries();
         fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
         list.remove(&file.path);
+        // Not all file systems can. The file is complete anyhow, under one of its names.
+        #[cfg(unix)]
+        let _ = File::open(directory(&self.path)).and_then(|folder| folder.sync_all());
         Ok(())
     }
 

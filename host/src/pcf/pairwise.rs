@@ -1,6 +1,8 @@
 //! Matrices over all pairs of functions.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::Hasher as _;
+
+use siphasher::sip::SipHasher13;
 
 use rayon::prelude::*;
 
@@ -183,26 +185,26 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         }
     }
 
-    /// A number that tells this matrix from those of other functions, measures or exponents, with the same version of
-    /// the standard library.
+    /// A number that tells this matrix from those of other functions, measures or exponents. It is the same with every
+    /// compiler and on every machine of this byte order.
     pub fn fingerprint(&self) -> u64 {
         /// Number of points that one thread takes at a time.
         const PIECE: usize = 1 << 16;
         let of_points = |points: &[Point<T>]| {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = SipHasher13::new();
             hasher.write(bytemuck::cast_slice(points));
             hasher.finish()
         };
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = SipHasher13::new();
         for set in [Some(self.rows), self.cols].into_iter().flatten() {
-            set.offsets().hash(&mut hasher);
-            set.points().par_chunks(PIECE).map(of_points).collect::<Vec<_>>().hash(&mut hasher);
+            hasher.write(bytemuck::cast_slice(set.offsets()));
+            hasher.write(bytemuck::cast_slice(&set.points().par_chunks(PIECE).map(of_points).collect::<Vec<_>>()));
         }
         let (measure, p) = match self.measure {
             Measure::Lp(p) => (0, p),
             Measure::Inner => (1, 0.0),
         };
-        (self.cols.is_some(), measure, p.to_bits()).hash(&mut hasher);
+        [self.cols.is_some().into(), measure, p.to_bits()].into_iter().for_each(|number| hasher.write_u64(number));
         if self.whole.is_some()
             && let Some(cuts) = self.cuts()
         {
@@ -364,7 +366,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     ) -> Result<(Engine, PartialMatrix<T>), PairwiseError> {
         let mut engine = self.engine(devices, settings)?;
         let backend = || engine.devices()[0].backend().to_string();
-        let what = || (self.fingerprint(), layout, T::NAME, backend());
+        let what = || format!("{:x} {layout:?} {} {}", self.fingerprint(), T::NAME, backend());
         if let Some(side) = begun.side(what, self.schedule(&engine)?.side())? {
             engine = engine.with_settings(Settings { block_side: Some(side), ..settings });
         }
