@@ -196,6 +196,32 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
     }
 }
 
+/// A folder keeps all of its arrays if the disk has room for some of the new ones only.
+#[test]
+#[cfg(unix)]
+fn a_folder_s_arrays_are_replaced_together() {
+    let folder = Folder::of("");
+    // A bridge to a circle of 20,000 vertices: one number, and 20,001.
+    let circle = |n: usize| (0..n).map(|i| format!("{i} {}\n", (i + 1) % n)).collect::<String>() + &format!("0 {n}\n");
+    folder.write("small.txt", &circle(3));
+    folder.write("large.txt", &circle(20_000));
+    folder.good("graph bridges small.txt --output arrays");
+    let read = || ["bridges", "labels"].map(|name| std::fs::read(folder.path(&format!("arrays/{name}.npy"))).unwrap());
+    let before = read();
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -f 32; exec \"$0\" graph bridges large.txt --output arrays",
+            cargo_bin!("warpsmith").to_str().unwrap(),
+        ])
+        .current_dir(&folder.directory)
+        .output()
+        .unwrap();
+    let error = "error: arrays/labels.npy can't be written: file too large\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), error.to_owned()));
+    assert!(read() == before && std::fs::read_dir(folder.path("arrays")).unwrap().count() == 2);
+}
+
 /// The commands that end at once: all but those that have something to write then.
 #[test]
 fn a_signal_ends_every_command_with_nothing_left() {

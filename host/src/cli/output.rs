@@ -165,9 +165,13 @@ impl Arrays {
                 archive.finish()
             })?,
             ArrayFiles::Folder(_, destinations) => {
-                for (destination, (_, array)) in destinations.iter().zip(named) {
-                    each_column!(array, values => write_array(destination, values, &[values.len()]))?;
-                }
+                // All or none is replaced.
+                let written = destinations.iter().zip(arrays).map(|(destination, array)| {
+                    let file =
+                        each_column!(array, values => destination.written(|file| npy::write(file, values, &[values.len()])))?;
+                    Ok((destination, file))
+                });
+                Destination::persist_all(written.collect::<Result<_, FileError>>()?)?;
             }
         }
         tracing::info!(arrays = arrays.len(), "wrote {}", self.name().display());

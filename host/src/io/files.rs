@@ -281,11 +281,34 @@ impl Destination {
     /// # Errors
     /// The error of `write`, or the file can't be created, written or renamed.
     pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), FileError> {
+        self.persist(self.written(write)?)
+    }
+
+    /// Writes a temporary file with `write`, to the disk.
+    ///
+    /// # Errors
+    /// The error of `write`, or the file can't be created or written.
+    pub fn written(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<Temporary, FileError> {
         let file = self.temporary()?;
         let mut writer = BufWriter::new(&file.file);
-        write(&mut writer).and_then(|()| writer.flush()).map_err(|error| self.error(error))?;
+        write(&mut writer)
+            .and_then(|()| writer.flush())
+            .and_then(|()| file.file.sync_all())
+            .map_err(|error| self.error(error))?;
         drop(writer);
-        self.persist(file)
+        Ok(file)
+    }
+
+    /// Renames files of one folder that are [written](Self::written). Another process that does the
+    /// same waits, so that the folder has the files of one of them.
+    ///
+    /// # Errors
+    /// Renaming fails.
+    pub fn persist_all(files: Vec<(&Self, Temporary)>) -> Result<(), FileError> {
+        // Not all file systems have locks.
+        let folder = files.first().and_then(|(first, _)| File::open(directory(&first.path)).ok());
+        let _ = folder.as_ref().map(File::lock);
+        files.into_iter().try_for_each(|(destination, file)| destination.persist(file))
     }
 
     /// Converts the system's error to one about this file.
