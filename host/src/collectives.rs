@@ -38,7 +38,8 @@ use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan
 /// Workspace of [`exclusive_scan`], with the total that it leaves.
 ///
 /// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that
-/// share a workspace run one after another, also on different streams.
+/// share a workspace run one after another, also on different streams. A graph with a scan uses the workspace's memory,
+/// which a scan of more items than ever before replaces.
 #[derive(Debug)]
 pub struct ScanWorkspace<T: Value = u32> {
     total: Buffer<T>,
@@ -74,24 +75,28 @@ impl<T: Value> ScanWorkspace<T> {
     }
 
     /// Prepares the state for a scan of `n` items: long enough, and without words of the scan's
-    /// epoch.
-    fn prepare(&mut self, stream: &Stream, n: usize) -> Result<(), DeviceError> {
-        // Done again it would take its own words for those of this run.
-        stream.at_once("a scan")?;
+    /// epoch, which it returns.
+    fn prepare(&mut self, stream: &Stream, n: usize) -> Result<u32, DeviceError> {
         let words = look_back::state_words(tile::tiles(n));
         if words > self.state.capacity() {
             self.epoch = 0;
             self.state.ensure(words.next_power_of_two())?;
         }
-        if self.epoch == 0 || self.epoch == look_back::MAX_EPOCH {
+        // A scan in a graph is done again with the same epoch, and whenever the graph is launched.
+        let captured = stream.is_captured();
+        if captured || self.epoch == 0 || self.epoch == look_back::MAX_EPOCH {
             // All of the memory: a longer scan may use more of it.
             self.epoch = 0;
             self.state.ensure(self.state.capacity())?;
             stream.fill_zero(&mut self.state)?;
             stream.fill_zero(&mut self.ticket)?;
         }
+        if captured {
+            // The epoch stays 0, as nothing is cleared before the graph is launched.
+            return Ok(1);
+        }
         self.epoch += 1;
-        Ok(())
+        Ok(self.epoch)
     }
 }
 
@@ -132,11 +137,11 @@ pub fn exclusive_scan_in_place<'a, T: Value>(
 
 fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorkspace<T>) -> Result<(), DeviceError> {
     let n = data.len();
-    workspace.prepare(stream, n)?;
+    let epoch = workspace.prepare(stream, n)?;
     // SAFETY: input and output are equally long. The workspace has prepared state words for that
     // many items, which no other scan uses before this one is done; the last scan left the ticket
     // at 0.
-    let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) };
+    let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace, epoch) };
     if done.is_err() {
         // Its progress is unknown.
         workspace.epoch = 0;
@@ -203,9 +208,8 @@ pub fn reduce<'a, T: Value>(
     workspace: &mut ReduceWorkspace<T>,
 ) -> Result<(), DeviceError> {
     let input = input.into();
-    // Done again after a failure it would count wrongly.
-    stream.at_once("a reduction")?;
-    if workspace.failed {
+    // A graph may be launched after a failure.
+    if workspace.failed || stream.is_captured() {
         stream.fill_zero(&mut workspace.done)?;
     }
     // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is
@@ -249,13 +253,15 @@ pub trait Value: Pod + sealed::Sealed {
     /// Launches the scan's kernel for the type.
     ///
     /// # Safety
-    /// `blocks` are as many as `data` has tiles, its output is as long as its input, and the workspace is ready.
+    /// `blocks` are as many as `data` has tiles, its output is as long as its input, and the workspace is ready for
+    /// this epoch.
     #[doc(hidden)]
     unsafe fn launch_scan(
         stream: &Stream,
         blocks: u32,
         data: Data<'_, Self>,
         workspace: &mut ScanWorkspace<Self>,
+        epoch: u32,
     ) -> Result<(), DeviceError>;
 
     /// Launches the reduction's kernel for type and operator.
@@ -282,21 +288,22 @@ macro_rules! values {
                 blocks: u32,
                 data: Data<'_, Self>,
                 workspace: &mut ScanWorkspace<Self>,
+                epoch: u32,
             ) -> Result<(), DeviceError> {
                 let threads = tile::threads::<Self>();
-                let ScanWorkspace { total, ticket, state, epoch, .. } = workspace;
+                let ScanWorkspace { total, ticket, state, .. } = workspace;
                 // SAFETY: there are as many blocks as tiles, the output is as long as the input, and the
                 // workspace is ready (this function's contract).
                 unsafe {
                     match data {
                         Data::Apart(input, output) => {
-                            launch!(stream, scan_kernels::$scan<<<blocks, threads>>>(input, output, total, ticket, state, *epoch))
+                            launch!(stream, scan_kernels::$scan<<<blocks, threads>>>(input, output, total, ticket, state, epoch))
                         }
                         Data::InPlace(data) => {
                             let n = data.len();
                             launch!(
                                 stream,
-                                scan_kernels::$scan_in_place<<<blocks, threads>>>(data, n, total, ticket, state, *epoch)
+                                scan_kernels::$scan_in_place<<<blocks, threads>>>(data, n, total, ticket, state, epoch)
                             )
                         }
                     }

@@ -5,7 +5,7 @@ use std::{cell::Cell, panic};
 use cuda_std::launch::{Arguments, Bound};
 use gpu_kernels::samples;
 use warpsmith::{
-    collectives::{self, Operator, ReduceWorkspace, ScanWorkspace},
+    collectives::{self, Operator, ReduceWorkspace, ScanWorkspace, SortWorkspace},
     device::{Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
@@ -66,6 +66,51 @@ fn copies_and_fills() -> Result {
     assert_eq!(stream.download_vec(&words)?, [0, 0x0102_0304, 0, 0x0102_0304, 0]);
     assert_eq!(stream.download_vec(&wide)?, [u64::MAX; 3]);
     assert_eq!(stream.download_vec(&copy)?, [0, 0x0102_0304, 0x0102_0304]);
+    Ok(())
+}
+
+/// Each launch computes anew, between others that share the workspaces, and whatever is in their memory.
+#[test]
+fn collectives_in_a_graph() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    for n in [0, 1, 4096, 4097, 50_000u64] {
+        let input: Vec<u64> = (0..n).map(|k| k * k % 1000).collect();
+        let ones = device.upload(&vec![1u64; n as usize])?;
+        let mut data = device.upload(&input)?;
+        let (mut scan, mut reduce, mut sort) =
+            (ScanWorkspace::with_capacity(&device, n as usize)?, ReduceWorkspace::new(&device)?, SortWorkspace::new(&device)?);
+        let mut sums = device.alloc(n as usize)?;
+        let keys = device.upload(&(0..n as u32).map(|k| k.wrapping_mul(0x9e37_79b9) >> 8).collect::<Vec<_>>())?;
+        // As much memory as the graph will use.
+        collectives::sort(&stream, &keys, 24, &mut sort)?;
+        let graph = device.capture(|stream| {
+            collectives::exclusive_scan_in_place(stream, &mut data, &mut scan)?;
+            collectives::exclusive_scan(stream, &data, &mut sums, &mut scan)?;
+            collectives::reduce(stream, &sums, Operator::Max, &mut reduce)?;
+            collectives::sort(stream, &keys, 24, &mut sort)
+        })?;
+        let mut expected = input;
+        for round in 0..4 {
+            if round > 0 {
+                collectives::exclusive_scan(&stream, &ones, &mut sums, &mut scan)?;
+                assert!(stream.download_vec(&sums)?.into_iter().eq(0..n), "{n}, {round}");
+                collectives::reduce(&stream, &ones, Operator::Sum, &mut reduce)?;
+                assert_eq!(stream.download_vec(reduce.result())?, [n]);
+            }
+            // SAFETY: the buffers are there, and used on this stream alone.
+            unsafe { graph.launch(&stream)? };
+            let exclusive = |values: &[u64]| {
+                let before = values.iter().scan(0u64, |sum, &value| Some(std::mem::replace(sum, sum.wrapping_add(value))));
+                before.collect::<Vec<_>>()
+            };
+            expected = exclusive(&expected);
+            let twice = exclusive(&expected);
+            assert!(stream.download_vec(&data)? == expected && stream.download_vec(&sums)? == twice, "{n}, {round}");
+            assert_eq!(stream.download_vec(reduce.result())?, [twice.into_iter().max().unwrap_or(0)]);
+            assert!(stream.download_vec(sort.keys())?.is_sorted());
+        }
+    }
     Ok(())
 }
 
@@ -149,8 +194,6 @@ fn what_waits_is_refused() -> Result {
     let mut buffer = device.upload(&[1u32, 2, 3])?;
     let event = stream.record()?;
     let inner = device.capture(|_| Ok::<_, DeviceError>(()))?;
-    let (input, mut output) = (device.upload(&[1u32, 2])?, device.alloc::<u32>(2)?);
-    let (mut scan, mut reduce) = (ScanWorkspace::new(&device)?, ReduceWorkspace::new(&device)?);
     let graph = device.capture(|captured| {
         in_capture(captured.synchronize());
         in_capture(captured.is_done());
@@ -163,8 +206,6 @@ fn what_waits_is_refused() -> Result {
         in_capture(captured.upload_async(device.pinned(3)?, &mut buffer));
         in_capture(captured.download_async(&buffer, device.pinned(3)?));
         in_capture(captured.time(|_| Ok::<_, DeviceError>(())));
-        in_capture(collectives::exclusive_scan(captured, &input, &mut output, &mut scan));
-        in_capture(collectives::reduce(captured, &input, Operator::Min, &mut reduce));
         in_capture(inner.prepare(captured));
         // SAFETY: it does nothing.
         in_capture(unsafe { inner.launch(captured) });

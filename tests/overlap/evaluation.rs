@@ -226,7 +226,7 @@ fn thousands_of_random_pairs_agree_with_brute_force() -> Result {
 
 /// Extrapolated central differences of the brute force; `None` if the steps don't agree, as at a
 /// kink.
-fn differences(rings: impl Fn(f64, usize) -> f64) -> [Option<f64>; 3] {
+pub(super) fn differences(rings: impl Fn(f64, usize) -> f64) -> [Option<f64>; 3] {
     [0, 1, 2].map(|axis| {
         let slope = |step: f64| (rings(step, axis) - rings(-step, axis)) / (2.0 * step);
         let (coarse, fine, finest) = (slope(4e-4), slope(2e-4), slope(1e-4));
@@ -267,58 +267,6 @@ fn gradients_agree_with_differences() -> Result {
     Ok(())
 }
 
-/// Ensembles of all sizes at once: each packing as if it were alone.
-fn ensembles_are_independent<T: OverlapReal>(tolerance: f64) -> Result {
-    let sizes = [0, 1, 2, 7, 0, 33, 64, 120, 1, 0];
-    let mut poses = Vec::new();
-    let mut offsets = vec![0];
-    for (k, &n) in sizes.iter().enumerate() {
-        poses.extend(random_poses(n, k as u64));
-        offsets.push(poses.len());
-    }
-    let shapes = [Shape::tree()];
-    let packings = Packings::ragged(poses, offsets)?;
-    let expected = brute_pairs(&shapes, &packings);
-    for kernel in KERNELS {
-        for deterministic in [false, true] {
-            for grid_from in [1, usize::MAX] {
-                let mut overlap = overlap::<T>(&shapes, kernel).deterministic(deterministic).grid_from(grid_from);
-                let result = overlap.evaluate(&packings, Wanted::ALL)?;
-                for packing in 0..sizes.len() {
-                    let areas = expected.iter().filter(|pair| pair.packing == packing).map(|pair| pair.area);
-                    let (total, area) = (result.totals[packing].to_f64(), areas.sum::<f64>());
-                    assert!((total - area).abs() <= tolerance, "packing {packing}: {total} and {area}");
-                }
-                let mut per_pose = vec![0.0; packings.poses().len()];
-                for pair in &expected {
-                    per_pose[packings.offsets()[pair.packing] + pair.first] += pair.area;
-                    per_pose[packings.offsets()[pair.packing] + pair.second] += pair.area;
-                }
-                for (found, expected) in result.per_pose.iter().zip(&per_pose) {
-                    assert!((found.to_f64() - expected).abs() <= tolerance, "{found} and {expected}");
-                }
-                assert_pairs(&overlap.pairs(&packings)?, &expected, tolerance);
-                // Nothing but totals gives the same totals.
-                let totals = overlap.evaluate(&packings, Wanted::TOTALS)?.totals;
-                for (one, other) in totals.iter().zip(&result.totals) {
-                    assert!((one.to_f64() - other.to_f64()).abs() <= tolerance);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn ensembles_are_independent_in_double_precision() -> Result {
-    ensembles_are_independent::<f64>(1e-13)
-}
-
-#[test]
-fn ensembles_are_independent_in_single_precision() -> Result {
-    ensembles_are_independent::<f32>(3e-5)
-}
-
 /// Grids of many cells, crowded ones, and one with a pose far away from all others.
 #[test]
 fn grids_and_trees_find_what_looking_at_all_finds() -> Result {
@@ -343,27 +291,6 @@ fn grids_and_trees_find_what_looking_at_all_finds() -> Result {
                 for (x, y) in all.gradient.as_flattened().iter().zip(found.gradient.as_flattened()) {
                     assert!((x - y).abs() <= 1e-13 * scale, "{search:?}: {x} and {y}");
                 }
-            }
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn deterministic_results_are_the_same_bits() -> Result {
-    let packings = Packings::ensembles(random_poses(1200, 21), 120)?;
-    for kernel in KERNELS {
-        for grid_from in [1, usize::MAX] {
-            let run = || {
-                overlap::<f64>(&[Shape::tree()], kernel).deterministic(true).grid_from(grid_from).evaluate(&packings, Wanted::ALL)
-            };
-            let first = run()?;
-            for _ in 0..3 {
-                let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
-                let next = run()?;
-                assert_eq!(bits(&first.totals), bits(&next.totals));
-                assert_eq!(bits(&first.per_pose), bits(&next.per_pose));
-                assert_eq!(bits(first.gradient.as_flattened()), bits(next.gradient.as_flattened()));
             }
         }
     }
@@ -544,85 +471,6 @@ fn what_is_outside_a_boundary() -> Result {
     assert!((result.per_pose[1] - Shape::tree().area()).abs() < 1e-15);
     assert_eq!(result.per_pose[2..], [0.0, 0.0]);
     assert_eq!(result.gradient[2..], [[0.0; 3]; 2]);
-    Ok(())
-}
-
-#[test]
-fn one_list_against_another() -> Result {
-    let shapes = [Shape::tree()];
-    let (a, b) = (random_poses(60, 31), random_poses(45, 32));
-    let mut expected = Vec::new();
-    for (first, &p) in a.iter().enumerate() {
-        for (second, &q) in b.iter().enumerate() {
-            let outline = &shapes[0].outlines()[0];
-            let area = brute(&place(outline, p), &place(outline, q));
-            if area > 1e-13 {
-                expected.push(OverlapPair { packing: 0, first, second, shift: [0; 2], area });
-            }
-        }
-    }
-    let total: f64 = expected.iter().map(|pair| pair.area).sum();
-    let (first, second) = (Packings::one(a.clone())?, Packings::one(b.clone())?);
-    // Together they have what either has, and what both have in common.
-    let both = Packings::one(a.iter().chain(&b).copied().collect())?;
-    for kernel in KERNELS {
-        let gradient = |packings: &Packings| overlap::<f64>(&shapes, kernel).evaluate(packings, Wanted::ALL);
-        let (alone, other, together) = (gradient(&first)?, gradient(&second)?, gradient(&both)?);
-        for deterministic in [false, true] {
-            for grid_from in [1, usize::MAX] {
-                let overlap = overlap::<f64>(&shapes, kernel).deterministic(deterministic).grid_from(grid_from);
-                assert_pairs(&overlap.pairs_between(&first, &second)?, &expected, 1e-13);
-                let (one, two) = overlap.evaluate_between(&first, &second, Wanted::ALL)?;
-                for result in [&one, &two] {
-                    assert!((result.totals[0] - total).abs() < 1e-12, "{} and {total}", result.totals[0]);
-                }
-                for k in 0..a.len() + b.len() {
-                    let (found, found_area, own) = match k.checked_sub(a.len()) {
-                        None => (one.gradient[k], one.per_pose[k], alone.gradient[k]),
-                        Some(k) => (two.gradient[k], two.per_pose[k], other.gradient[k]),
-                    };
-                    for axis in 0..3 {
-                        let expected = together.gradient[k][axis] - own[axis];
-                        assert!((found[axis] - expected).abs() < 1e-12, "pose {k}, axis {axis}: {} and {expected}", found[axis]);
-                    }
-                    let sum = |pair: &OverlapPair<f64>| {
-                        if pair.first == k || pair.second + a.len() == k { pair.area } else { 0.0 }
-                    };
-                    let sum: f64 = expected.iter().map(sum).sum();
-                    assert!((found_area - sum).abs() < 1e-12, "pose {k}: {found_area} and {sum}");
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A scene's poses may change on the device; evaluations follow.
-#[test]
-fn a_scene_is_evaluated_again_and_again() -> Result {
-    let overlap = overlap::<f64>(&[Shape::tree()], OverlapKernel::Queue).boundary(Boundary::square())?;
-    let stream = overlap.device().stream()?;
-    let packings = Packings::ensembles(random_poses(60, 51), 20)?;
-    let mut scene = overlap.load(&packings)?;
-    let first = {
-        overlap.enqueue(&stream, &mut scene, Wanted::GRADIENT)?;
-        overlap.read(&stream, &scene, Wanted::GRADIENT)?
-    };
-    assert!(first.outside.is_none() && first.totals.iter().all(|total| *total > 0.0));
-    let moved: Vec<f64> = packings.poses().iter().flat_map(|[x, y, theta]| [x + 30.0, y - 20.0, *theta]).collect();
-    stream.upload(scene.poses_mut(), &moved)?;
-    scene.set_scales(&stream, &[8.0])?;
-    for _ in 0..3 {
-        overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
-        let next = overlap.read(&stream, &scene, Wanted::ALL)?;
-        for (x, y) in first.gradient.as_flattened().iter().zip(next.gradient.as_flattened()) {
-            assert!((x - y).abs() < 1e-12, "{x} and {y}");
-        }
-        let outside = next.outside.expect("its scale is set");
-        for total in outside.totals {
-            assert!((total - 20.0 * Shape::tree().area()).abs() < 1e-12, "{total}");
-        }
-    }
     Ok(())
 }
 

@@ -14,6 +14,7 @@ mod polygon;
 #[path = "../common/signals.rs"]
 mod signals;
 
+mod cells;
 mod cli;
 mod containers;
 mod contest;

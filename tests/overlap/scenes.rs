@@ -175,62 +175,6 @@ fn shapes_of_all_sizes() -> Result {
     agree::<f64>(&shapes, &[("sizes", packings)], 1e-9)
 }
 
-/// One that fills a small part of the lattice's cell, and one whose images overlap.
-#[test]
-fn clusters_in_lattices() -> Result {
-    let shapes = [scaled(1.0)];
-    let packings = Packings::ensembles(moved(random_poses(80, 31), [7.0, 1e3], 1.0), 40)?;
-    for lattice in [Lattice::new([5000.0, 0.0], [100.0, 4000.0])?, Lattice::new([3.5, 0.2], [-0.3, 3.1])?] {
-        for kernel in KERNELS {
-            let made = |deterministic: bool| {
-                Ok::<_, Box<dyn std::error::Error>>(
-                    overlap::<f64>(&shapes, kernel).deterministic(deterministic).lattice(lattice)?,
-                )
-            };
-            let expected = made(true)?.pairs(&packings)?;
-            let all = made(true)?.evaluate(&packings, Wanted::ALL)?;
-            for search in SEARCHES {
-                for deterministic in [false, true] {
-                    assert_pairs(&searched(made(deterministic)?, search).pairs(&packings)?, &expected, 1e-14);
-                    let found = searched(made(deterministic)?, search).evaluate(&packings, Wanted::ALL)?;
-                    for (x, y) in all.gradient.as_flattened().iter().zip(found.gradient.as_flattened()) {
-                        assert!((x - y).abs() <= 1e-10, "{kernel:?}, {search:?}: {x} and {y}");
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Rows of one list, of any order and size, against candidates that are searched in any way.
-#[test]
-fn one_list_against_another() -> Result {
-    let shapes = [scaled(1.0), scaled(30.0)];
-    let kinds = |n: usize, every: usize| (0..n).map(|k| u32::from(k % every == 0)).collect::<Vec<_>>();
-    let cluster = |seed: u64, by: [f64; 2]| moved(random_poses(100, seed), by, 1.0);
-    let first =
-        Packings::ensembles([cluster(41, [0.0; 2]), cluster(42, [1e6, 0.0])].concat(), 100)?.with_shapes(kinds(200, 9))?;
-    let second = [cluster(43, [0.0; 2]), random_poses(20, 44), cluster(45, [1e6, 5.0])].concat();
-    let second = Packings::ragged(second, vec![0, 100, 220])?.with_shapes(kinds(220, 70))?;
-    for kernel in KERNELS {
-        let (one, other) = overlap::<f64>(&shapes, kernel).deterministic(true).evaluate_between(&first, &second, Wanted::ALL)?;
-        for search in SEARCHES {
-            for deterministic in [false, true] {
-                let made = searched(overlap::<f64>(&shapes, kernel), search).deterministic(deterministic);
-                let found = made.evaluate_between(&first, &second, Wanted::ALL)?;
-                for (found, expected) in [(&found.0, &one), (&found.1, &other)] {
-                    assert!(expected.totals[1] > 1.0 && (found.totals[1] - expected.totals[1]).abs() < 1e-9 * expected.totals[1]);
-                    for (x, y) in found.gradient.as_flattened().iter().zip(expected.gradient.as_flattened()) {
-                        assert!((x - y).abs() <= 1e-9, "{kernel:?}, {search:?}: {x} and {y}");
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Squares in a row from corner to corner, so close that tiles leave most of their pairs to other warps, among far ones.
 #[test]
 fn heaps_are_shared_out() -> Result {

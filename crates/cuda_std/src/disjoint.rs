@@ -153,6 +153,18 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
 /// # fn main() {}
 /// ```
 ///
+/// `WIDTH` and `HEIGHT` are at most 2^20. The tiles of others would begin beyond what a `usize` can tell, and
+/// so share elements:
+/// ```compile_fail,E0080
+/// use cuda_std::prelude::*;
+///
+/// #[kernel]
+/// pub fn ones(mut out: DisjointMatrix<u32, { 1 << 63 }>) {
+///     out.get_mut(0, 0).map(|element| *element = 1);
+/// }
+/// # fn main() {}
+/// ```
+///
 /// The host passes `Rows { values: &mut buffer, columns }`. GPU: three parameters, pointer, length and columns.
 // Neither Copy nor Clone, and the methods take `&mut self`: a thread has at most one reference to each of its elements.
 pub struct DisjointMatrix<'a, T, const WIDTH: usize = 1, const HEIGHT: usize = 1> {
@@ -161,6 +173,9 @@ pub struct DisjointMatrix<'a, T, const WIDTH: usize = 1, const HEIGHT: usize = 1
 }
 
 impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH, HEIGHT> {
+    /// A grid has fewer than 2^42 threads in x or y, so that places of tiles that pass are a `usize`.
+    const FITS: () = assert!(WIDTH <= 1 << 20 && HEIGHT <= 1 << 20, "a DisjointMatrix has tiles of up to 2^20 x 2^20");
+
     /// The matrix of `columns` columns as one thread of the running kernel sees it. Elements after the last whole row
     /// are nobody's.
     ///
@@ -190,6 +205,7 @@ impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH
     /// The row and column of the first element of the thread's tile, which may be beyond the matrix.
     #[inline(always)]
     fn own_tile(&self) -> (usize, usize) {
+        let () = Self::FITS;
         assert!(
             block_dim_z() | grid_dim_z() == 1,
             "a DisjointMatrix is shared out rightly by grids and blocks of one or two dimensions alone"
@@ -206,9 +222,9 @@ impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH
         if !in_tile || row >= self.rows() || column >= self.columns {
             return None;
         }
-        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile`
-        // returns on grids of two dimensions only, where no other thread has this tile. This thread
-        // has no other reference to the element while `self` is borrowed.
+        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile` returns on grids of
+        // two dimensions only, where no other thread has this tile, as its product doesn't overflow. This thread has no
+        // other reference to the element while `self` is borrowed.
         Some(unsafe { &mut *self.elements.first.add(row * self.columns + column) })
     }
 
@@ -264,7 +280,10 @@ mod host {
     {
         type Raw = (RawSlice<T>, usize);
         type During<'a> = DisjointMatrix<'a, T, WIDTH, HEIGHT>;
-        const DIMENSIONS: u32 = 2;
+        const DIMENSIONS: u32 = {
+            let () = DisjointMatrix::<T, WIDTH, HEIGHT>::FITS;
+            2
+        };
         const WRITES: bool = true;
 
         unsafe fn from_raw((raw, columns): Self::Raw, run: &Run) -> Self::During<'_> {

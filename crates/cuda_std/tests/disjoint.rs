@@ -119,6 +119,7 @@ fn tiles_cover_a_matrix() {
     check::<1, 1>(5, 40);
     check::<4, 2>(23, 63);
     check::<3, 5>(70, 50);
+    check::<{ 1 << 20 }, { 1 << 20 }>(5, 7);
 }
 
 #[test]

@@ -126,14 +126,16 @@ impl Stream {
     }
 
     /// Sees to it that the stream isn't captured, for work that can't be part of a graph.
-    ///
-    /// # Errors
-    /// [`DeviceError::InCapture`] with `what`, which is a noun.
-    pub fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+    fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+        if self.is_captured() { Err(DeviceError::InCapture { what }) } else { Ok(()) }
+    }
+
+    /// Returns whether what is enqueued goes into a graph, to be done any number of times.
+    pub fn is_captured(&self) -> bool {
         match &self.queue {
-            Queue::Recording(_) => Err(DeviceError::InCapture { what }),
-            Queue::Cuda(lane) if lane.queue.is_captured() => Err(DeviceError::InCapture { what }),
-            _ => Ok(()),
+            Queue::Recording(_) => true,
+            Queue::Cuda(lane) => lane.queue.is_captured(),
+            Queue::Cpu(_) => false,
         }
     }
 

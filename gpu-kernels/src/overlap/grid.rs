@@ -16,17 +16,17 @@ use crate::collectives::{
 };
 use cuda_std::prelude::*;
 
-/// Blocks that look for the extent of one packing.
-pub const EXTENT_BLOCKS: u32 = 128;
-/// Threads of each.
+/// The most threads of a block that looks for an extent.
 pub const EXTENT_THREADS: u32 = 256;
+/// The most blocks that look for the extent of one packing.
+pub const MOST_EXTENTS: u32 = 128;
 
 /// The extent of all threads' extents, for each of them.
 ///
 /// # Safety
-/// All of the block's `THREADS` threads come here, once.
+/// All threads of the block come here, once. They are whole warps.
 #[inline(always)]
-unsafe fn reduce_extents<T: Scalar, const THREADS: u32>(low: Point<T>, high: Point<T>) -> (Point<T>, Point<T>)
+unsafe fn reduce_extents<T: Scalar>(low: Point<T>, high: Point<T>) -> (Point<T>, Point<T>)
 where
     Min: crate::collectives::Identity<T>,
     Max: crate::collectives::Identity<T>,
@@ -35,10 +35,9 @@ where
     let storages = (shared_array![T; STORAGE], shared_array![T; STORAGE], shared_array![T; STORAGE], shared_array![T; STORAGE]);
     // SAFETY: all threads of the block come here, and each array is used once.
     unsafe {
-        let block = |storage| Block::with_threads(storage, THREADS);
         (
-            Point::new(block(storages.0).reduce(low.x, Min), block(storages.1).reduce(low.y, Min)),
-            Point::new(block(storages.2).reduce(high.x, Max), block(storages.3).reduce(high.y, Max)),
+            Point::new(Block::new(storages.0).reduce(low.x, Min), Block::new(storages.1).reduce(low.y, Min)),
+            Point::new(Block::new(storages.2).reduce(high.x, Max), Block::new(storages.3).reduce(high.y, Max)),
         )
     }
 }
@@ -56,8 +55,8 @@ unsafe fn center<T: Scalar>(source: &Source<'_, T>, pose: u32) -> Point<T> {
     }
 }
 
-/// The extent of each packing's poses (by their circles' centres): low x and y, high x and y from each of
-/// [`EXTENT_BLOCKS`] blocks of [`EXTENT_THREADS`], for each packing along the grid's y.
+/// The extent of each packing's poses (by their circles' centres): low x and y, high x and y from each block along the
+/// grid's y, for each packing along its x. Blocks are of whole warps, [`EXTENT_THREADS`] at most.
 ///
 /// # Safety
 /// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in
@@ -68,22 +67,23 @@ where
     Min: crate::collectives::Identity<T>,
     Max: crate::collectives::Identity<T>,
 {
-    let packing = thread::block_idx_y() as usize;
+    let (packing, parts) = (thread::block_idx_x() as usize, thread::grid_dim_y());
+    let (part, threads) = (thread::block_idx_y(), thread::block_dim_x());
     // SAFETY: the arrays fit each other, and have room (this kernel's contract).
     unsafe {
         let (start, end) = (*offsets.get_unchecked(packing), *offsets.get_unchecked(packing + 1));
         let mut low = Point::new(T::INFINITY, T::INFINITY);
         let mut high = Point::new(-T::INFINITY, -T::INFINITY);
-        let mut pose = start + thread::block_idx_x() * EXTENT_THREADS + thread::thread_idx_x();
+        let mut pose = start + part * threads + thread::thread_idx_x();
         while pose < end {
             let center = center(&source, pose);
             low = Point::new(math::min(low.x, center.x), math::min(low.y, center.y));
             high = Point::new(math::max(high.x, center.x), math::max(high.y, center.y));
-            pose += EXTENT_BLOCKS * EXTENT_THREADS;
+            pose += parts * threads;
         }
-        let (low, high) = reduce_extents::<T, EXTENT_THREADS>(low, high);
+        let (low, high) = reduce_extents(low, high);
         if thread::thread_idx_x() == 0 {
-            let to = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread::block_idx_x() as usize));
+            let to = extents.add(4 * (packing * parts as usize + part as usize));
             *to = low.x;
             *to.add(1) = low.y;
             *to.add(2) = high.x;
@@ -93,12 +93,12 @@ where
 }
 
 /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A block
-/// of [`EXTENT_BLOCKS`] threads for each packing.
+/// for each packing, of whole warps, [`MOST_EXTENTS`] threads at most: one at least for each of its `parts` extents.
 ///
 /// # Safety
-/// There are extents for each packing, and room for its frame.
+/// There are so many extents for each packing, one at least, and room for its frame.
 #[kernel(for T in [f32, f64], max_threads = 128)]
-pub unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames: *mut Frame<T>)
+pub unsafe fn frame<T: Scalar>(extents: *const T, parts: u32, reach: T, capacity: &[u32], frames: *mut Frame<T>)
 where
     Min: crate::collectives::Identity<T>,
     Max: crate::collectives::Identity<T>,
@@ -106,33 +106,28 @@ where
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
     // SAFETY: the arrays fit each other, and have room (this kernel's contract).
     unsafe {
-        let extent = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread));
+        // Those that have no extent take the last again.
+        let parts = parts as usize;
+        let extent = extents.add(4 * (packing * parts + thread.min(parts - 1)));
         let low = Point::new(*extent, *extent.add(1));
         let high = Point::new(*extent.add(2), *extent.add(3));
-        let (low, high) = reduce_extents::<T, EXTENT_BLOCKS>(low, high);
+        let (low, high) = reduce_extents(low, high);
         if thread != 0 {
             return;
         }
         let (first, next) = (*capacity.get_unchecked(packing), *capacity.get_unchecked(packing + 1));
         let size = high.minus(low);
-        let most = next - first;
+        let most = u64::from(next - first);
         // Cells are a little larger than the reach, by a bound on rounding.
         let far = math::max(math::max(math::abs(low.x), math::abs(low.y)), math::max(math::abs(high.x), math::abs(high.y)));
         let mut width = math::mul_add(T::from_f64(32.0) * T::EPSILON, far, reach * T::from_f64(1.000_01));
-        let count = |width: T| [size.x, size.y].map(|size| math::floor(size / width));
-        let mut cells = [1, 1];
-        // Doubling ends: a width beyond the extent gives one cell.
-        loop {
-            let [x, y] = count(width);
-            if (x + T::ONE) * (y + T::ONE) <= T::from_u32(most) {
-                cells = [x.to_i32() as u32 + 1, y.to_i32() as u32 + 1];
-                break;
-            }
-            // If poses are NaN, this only has to end.
-            if width >= T::INFINITY || size.x.partial_cmp(&size.y).is_none() {
-                break;
-            }
+        // Of NaN, and of nothing, there is one cell.
+        let count = |width: T| [size.x, size.y].map(|size| math::floor(size / width).to_i32().max(0) as u32 + 1);
+        let mut cells = count(width);
+        // Growth ends: a width beyond the extent gives one cell.
+        while u64::from(cells[0]) * u64::from(cells[1]) > most {
             width = width * T::from_f64(1.25);
+            cells = count(width);
         }
         let inverse = T::ONE / width;
         *frames.add(packing) = Frame {

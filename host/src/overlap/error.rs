@@ -161,7 +161,7 @@ pub enum OverlapError {
     /// A number exceeds 32 bits.
     #[error("{count} {what}: there can be at most {most}", most = u32::MAX)]
     TooMany {
-        /// The things counted: poses, pieces, or pairs.
+        /// The things counted: poses, packings, cells, pieces, or pairs.
         what: &'static str,
         /// Their number.
         count: usize,

@@ -33,8 +33,8 @@ use crate::collectives::{
 };
 use core::ptr;
 use cuda_std::prelude::*;
-pub use steps::MOST_PAIRS;
 use steps::{CLIPS, Candidates, Clip, Clips, LANES, NearPair, PAIRS, Pieces, Queue, SUMS, Task};
+pub use steps::{MOST_PAIRS, MOST_PIECES};
 use warp::FULL_MASK;
 
 /// Number of independent warps per block.

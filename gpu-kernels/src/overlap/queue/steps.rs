@@ -28,6 +28,12 @@ use warp::{FULL_MASK, shuffle_idx, shuffle_up};
 pub const LANES: u32 = 32;
 /// Pieces of a candidate that a lane looks at in one step.
 const PIECES: u32 = 4;
+/// Largest number of items of each of a warp's pairs. All of them together have numbers in 32 bits, and so have the
+/// lanes beyond the last.
+const MOST_ITEMS: u32 = u32::MAX / LANES - 2;
+/// Largest number of pieces of a shape: the items of one pair have numbers.
+pub const MOST_PIECES: u32 = 131_000;
+const _: () = assert!(MOST_PIECES as u64 * (MOST_PIECES.div_ceil(PIECES) as u64) < (u32::MAX - 2 * LANES) as u64);
 /// Room for near pairs: less than a warp's worth, plus the pairs that one step adds.
 pub const PAIRS: usize = 3 * LANES as usize;
 /// Room for pairs of pieces, computed in the same way.
@@ -388,10 +394,10 @@ impl Pieces {
         self.item >= self.count
     }
 
-    /// Takes the next near pairs, up to one per lane.
+    /// Takes the next near pairs, up to one per lane; or one of many items alone.
     ///
     /// # Safety
-    /// Their rows and candidates are there, and the cells' bits for angles.
+    /// Their rows and candidates are there, of at most [`MOST_PIECES`] pieces, and the cells' bits for angles.
     #[inline(always)]
     pub unsafe fn take<T: Scalar, const GRADIENT: bool>(&mut self, task: &Task<'_, T>, pairs: &mut Queue<NearPair>) {
         let Task { rows, candidates, .. } = *task;
@@ -413,6 +419,13 @@ impl Pieces {
                         self.pair.x |= Tag::PARALLEL;
                     }
                 }
+            }
+        }
+        if warp::ballot(FULL_MASK, self.pair_items > MOST_ITEMS) != 0 {
+            // The last one: the others stay in the queue.
+            pairs.count += count - 1;
+            if lane + 1 != count {
+                self.pair_items = 0;
             }
         }
         warp::sync_warp(FULL_MASK);
@@ -664,5 +677,74 @@ unsafe fn add_by_row<T: Scalar>(sums: *mut T, slot: u32, count: u32, (mut a, mut
         }
         warp::sync_warp(FULL_MASK);
         rest &= rest - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overlap::layout::Extent;
+    use core::ptr::null;
+    use simt::{Executor, Launch, Schedule};
+    extern crate std;
+    use std::{
+        sync::atomic::{AtomicU64, Ordering},
+        vec::Vec,
+    };
+
+    /// Every item is looked at, also of pairs that have more items together than numbers of 32 bits.
+    #[test]
+    fn items_of_many_pieces() {
+        let few = [1, 4, 5, 0, 131];
+        // One more, or one less, and the items of a warp's pairs have no numbers; and as many pieces as there may be.
+        for many in [3, 23_168, 23_169, 23_170, 23_171, 25_000, MOST_PIECES] {
+            let pieces: Vec<u32> = (0..80).map(|k| if k % 41 == 40 { few[k % 5] } else { many }).collect();
+            let place = |&count| Place { position: Point::<f64>::ORIGIN, first: 0, count };
+            let places: Vec<_> = pieces.iter().map(place).collect();
+            let (sum, given) = (AtomicU64::new(0), AtomicU64::new(0));
+            let (first, place) = (AtomicU64::new(places.as_ptr() as u64), places.len() as u32);
+            let body = || {
+                let list = List {
+                    circles: null::<Circle<f64>>(),
+                    places: first.load(Ordering::Relaxed) as *const Place<f64>,
+                    nudges: null(),
+                    pieces: null(),
+                    order: null(),
+                };
+                let frame: Frame<f64> = bytemuck::Zeroable::zeroed();
+                let task = Task {
+                    tile: Tile { packing: 0, first: 0, step: 1, count: 32 },
+                    rows: list,
+                    candidates: list,
+                    frame: &frame,
+                    periodic: false,
+                    starts: null(),
+                    parallels: null(),
+                    tree: Tree { boxes: null::<Extent<f64>>(), leaves: 0, depth: 0 },
+                    mode: Mode::HALF,
+                };
+                let mut queue: Queue<NearPair> = Queue::new(shared_array![NearPair; PAIRS].as_mut_ptr());
+                let mut taken = Pieces::new();
+                // SAFETY: there are as many pairs as places, of rows that have one; lanes write them before `sync_warp`.
+                unsafe {
+                    for number in (warp::lane_id()..place).step_by(LANES as usize) {
+                        *queue.at(number) = U32x2::new(Tag::new(number % 32, [0; 2]).0, number);
+                    }
+                    warp::sync_warp(FULL_MASK);
+                    queue.count = place;
+                    while queue.count > 0 {
+                        taken.take::<f64, false>(&task, &mut queue);
+                        sum.fetch_add(taken.pair_items.into(), Ordering::Relaxed);
+                        if warp::lane_id() == 0 {
+                            given.fetch_add(taken.count.into(), Ordering::Relaxed);
+                        }
+                    }
+                }
+            };
+            let launch = Launch { kernel: "items", grid: 1.into(), block: 32.into(), dynamic_shared: 0 };
+            Executor::new(1).with_schedule(Schedule::InOrder).run(&launch, &body).expect("the warp is right");
+            let items = (0..80).map(|k| u64::from(pieces[k % 32]) * u64::from(pieces[k].div_ceil(4))).sum::<u64>();
+            assert_eq!([sum, given].map(AtomicU64::into_inner), [items; 2], "{many} pieces");
+        }
     }
 }

@@ -73,7 +73,7 @@ impl<T: OverlapReal> Overlap<T> {
         let (device, stream, shapes) = (device.clone(), device.stream()?, Shapes::new(device, shapes)?);
         let (region, lattice, deterministic, id) = (None, None, false, next_id());
         let phases = Phases { device, shapes, region, lattice, deterministic, kernel, id };
-        Ok(Overlap { phases, stream, grid_from: GRID_FROM, search: None, scene: None })
+        Ok(Overlap { phases, stream, grid_from: GRID_FROM, search: None, scene: None }.kernel(kernel))
     }
 
     /// Measures the areas outside a boundary, too, for scenes whose scales are set.
@@ -119,9 +119,9 @@ impl<T: OverlapReal> Overlap<T> {
         self
     }
 
-    /// Sets the kernels of phase two.
+    /// Sets the kernels of phase two. Shapes of more than 131,000 pieces always take [`OverlapKernel::Direct`].
     pub fn kernel(mut self, kernel: OverlapKernel) -> Self {
-        self.phases.kernel = kernel;
+        self.phases.kernel = kernel.of_pieces(&self.phases.shapes.counts);
         self
     }
 

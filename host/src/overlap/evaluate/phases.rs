@@ -41,6 +41,13 @@ pub enum OverlapKernel {
     Direct,
 }
 
+impl OverlapKernel {
+    /// These kernels, or for shapes of more pieces than warps can number pairs of, the others.
+    pub(super) fn of_pieces(self, pieces: &[usize]) -> Self {
+        if pieces.iter().all(|&pieces| pieces <= queue::MOST_PIECES as usize) { self } else { OverlapKernel::Direct }
+    }
+}
+
 /// The shapes, their surroundings and the settings of an evaluator, with the launches of both
 /// phases.
 #[derive(Debug)]
@@ -86,12 +93,10 @@ impl<T: OverlapReal> Phases<T> {
         unsafe {
             if let Some(grid) = grid {
                 if self.lattice.is_none() {
-                    let extent = (grid::EXTENT_BLOCKS, packings);
-                    launch!(stream, grid::extent::<T><<<extent, grid::EXTENT_THREADS>>>(source, &*offsets, &mut grid.extents))?;
-                    launch!(
-                        stream,
-                        grid::frame::<T><<<packings, grid::EXTENT_BLOCKS>>>(&grid.extents, reach, &grid.capacity, &mut *frames)
-                    )?;
+                    let GridBuffers { extents, parts, threads, capacity, .. } = &mut *grid;
+                    let (extent, of_parts) = ((packings, *parts), parts.next_multiple_of(32));
+                    launch!(stream, grid::extent::<T><<<extent, *threads>>>(source, &*offsets, &mut *extents))?;
+                    launch!(stream, grid::frame::<T><<<packings, of_parts>>>(&*extents, *parts, reach, &*capacity, &mut *frames))?;
                 }
                 stream.fill_zero(&mut grid.starts)?;
                 let (n, blocks) = (rows as u32, blocks(rows));

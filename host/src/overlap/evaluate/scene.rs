@@ -1,7 +1,10 @@
 //! Packings on a device, with the buffers of their evaluation.
 
 use cuda_std::I32x2;
-use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
+use gpu_kernels::overlap::{
+    grid::{EXTENT_THREADS, MOST_EXTENTS},
+    layout::{Frame, ROWS, Tile},
+};
 
 use super::{
     Search, Wanted,
@@ -18,6 +21,9 @@ use crate::{
 
 /// Angles beyond this are reduced on the host: kernels reduce up to 2^20.
 const MAX_ANGLE: f64 = 524_288.0;
+
+/// Largest number of parts of packings whose extents are looked for at the same time.
+const MOST_PARTS: usize = 1 << 14;
 
 /// Packings on a device, with the buffers and results of their evaluation.
 /// [`Overlap::load`](super::Overlap::load) makes it; [`Overlap::enqueue`](super::Overlap::enqueue)
@@ -80,7 +86,10 @@ pub struct Sizes {
 pub struct GridBuffers<T: OverlapReal> {
     /// Start of each packing's cells, and the end of the last.
     pub capacity: Buffer<u32>,
+    /// Extents of parts of each packing, their number per packing, and the threads that look for each.
     pub extents: Buffer<T>,
+    pub parts: u32,
+    pub threads: u32,
     /// Number of poses of each cell, then their start; one element more.
     pub starts: Buffer<u32>,
     pub cell_of: Buffer<u32>,
@@ -135,6 +144,7 @@ impl<T: OverlapReal> Scene<T> {
         let poses = packings.poses();
         let n = poses.len();
         check_count("poses", n)?;
+        check_count("packings", packings.len())?;
         let shape_of: Vec<u32> =
             if shapes.counts.len() > 1 { (0..n).map(|pose| packings.shape_of(pose)).collect() } else { Vec::new() };
         let (first_piece, of_several) = shapes.first_pieces(&shape_of);
@@ -152,13 +162,20 @@ impl<T: OverlapReal> Scene<T> {
         };
         let grid = if search == Some(Search::Grid) {
             // One cell per pose, at least one per packing.
-            let mut capacity = vec![0u32];
+            let (mut capacity, mut cells) = (vec![0u32], 0);
             for range in offsets.windows(2) {
-                capacity.push(capacity[capacity.len() - 1].saturating_add((range[1] - range[0]).max(1)));
+                cells += (range[1] - range[0]).max(1) as usize;
+                capacity.push(cells as u32);
             }
-            let cells = capacity[capacity.len() - 1] as usize;
+            check_count("cells", cells)?;
+            // A thread for each pose, as long as there are few packings.
+            let threads = (longest(&offsets).next_multiple_of(32) as u32).clamp(32, EXTENT_THREADS);
+            let parts = longest(&offsets).div_ceil(threads as usize).min(MOST_PARTS / packings.len().max(1));
+            let parts = (parts as u32).clamp(1, MOST_EXTENTS);
             Some(GridBuffers {
-                extents: device.alloc(4 * gpu_kernels::overlap::grid::EXTENT_BLOCKS as usize * packings.len())?,
+                extents: device.alloc(4 * parts as usize * packings.len())?,
+                parts,
+                threads,
                 starts: device.alloc(cells + 1)?,
                 cell_of: device.alloc(n)?,
                 number_in_cell: device.alloc(n)?,

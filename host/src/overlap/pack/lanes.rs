@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     device::{Buffer, Device, Stream},
-    overlap::{Overlap, OverlapError, Packings, Wanted},
+    overlap::{Overlap, OverlapError, Packings, Search, Wanted},
 };
 
 /// Minimum of a scale, in units of the scale at density 1.
@@ -59,6 +59,8 @@ impl<T: LaneReal> Lanes<T> {
     ) -> Result<Self, PackError> {
         let (shapes, container) = (&problem.squeezed, &problem.container);
         let overlap = Overlap::new(device, shapes)?.boundary(container.clone())?.deterministic(deterministic);
+        // Lanes are loaded before they have poses, which a tree would be made for.
+        let overlap = overlap.search(Search::Grid);
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
         let (mut least, mut all_kinds) = (Vec::with_capacity(lanes), Vec::new());
@@ -191,4 +193,81 @@ impl<T: LaneReal> Lanes<T> {
 
 fn poses_of<T: LaneReal>(numbers: &[T]) -> Vec<[f64; 3]> {
     numbers.as_chunks().0.iter().map(|pose: &[T; 3]| pose.map(T::to_f64)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overlap::{Boundary, Shape};
+
+    /// Those of a graph that is recorded, and of one that is launched.
+    const STEPS: usize = 100;
+
+    fn squares(sides: &[f64]) -> Vec<Shape> {
+        let square = |&side: &f64| {
+            let half = 0.5 * side;
+            Shape::polygon("square", &[[-half, -half], [half, -half], [half, half], [-half, half]]).expect("it is simple")
+        };
+        sides.iter().map(square).collect()
+    }
+
+    /// Copies in pairs, of squares of these sides in turn, far from other pairs and from the walls.
+    fn pairs(sides: &[f64], count: usize) -> (Vec<u32>, Vec<[f64; 3]>) {
+        let copy = |copy: usize| {
+            let (pair, kind) = (copy / 2, copy / 2 % sides.len());
+            let [x, y] = [pair % 64, pair / 64].map(|number| 3.0 * number as f64 - 96.0);
+            let apart = if copy % 2 == 0 { 0.0 } else { sides[kind] };
+            (kind as u32, [x + 0.5 * apart, y + (0.3 + 0.001 * (pair % 7) as f64) * apart, 0.0])
+        };
+        (0..count).map(copy).unzip()
+    }
+
+    /// Copies come apart in pairs, in lanes of so few that all poses are candidates, and of so many that they are in
+    /// cells: also of sizes that a tree would be made for.
+    #[test]
+    fn lanes_of_many_copies() {
+        let (device, limit) = (Device::best().expect("one"), Limit::default());
+        for (sides, counts) in [(&[1.0][..], &[4095, 4096][..]), (&[1.0, 0.1, 0.01], &[4096])] {
+            let shapes = squares(sides);
+            let problem = Problem::new(&shapes, &vec![1; shapes.len()], Boundary::square(), Turns::None);
+            let schedule = Squeeze { steps: STEPS, ..Squeeze::new(&problem, [0.001, 0.0005], None) };
+            let taken = |offsets: &[usize], kinds: &[u32], poses: &[[f64; 3]]| {
+                let ranges = offsets.windows(2).map(|range| &kinds[range[0]..range[1]]);
+                let mut lanes = Lanes::<f64>::new(&device, &problem, offsets, ranges, true)?;
+                lanes.set(poses.to_vec(), &vec![1000.0; offsets.len() - 1])?;
+                assert_eq!(lanes.squeeze(&schedule, &limit)?, STEPS);
+                Ok::<_, PackError>((lanes.state()?.poses, lanes))
+            };
+            for &count in counts {
+                let (kinds, poses) = pairs(sides, count);
+                let mut few: Vec<usize> = (0..count).step_by(2).collect();
+                few.push(count);
+                let (expected, _) = taken(&few, &kinds, &poses).expect("lanes of two");
+                let (found, mut lanes) = taken(&[0, count], &kinds, &poses).expect("a lane of all");
+                let mut moved = 0;
+                for ((found, expected), pose) in found.iter().zip(&expected).zip(&poses) {
+                    assert!((0..3).all(|axis| (found[axis] - expected[axis]).abs() < 1e-9), "{count}: {found:?} {expected:?}");
+                    moved += usize::from((found[0] - pose[0]).abs() > 1e-3);
+                }
+                assert!(moved >= count - 1, "{count}: {moved}");
+                // Single copies of any shape, which stay where they are.
+                lanes.set(poses.clone(), &[1000.0]).expect("a side");
+                let at = |k: usize| [poses[61 * k][0] + 0.25, poses[61 * k][1] + 0.125, 0.0];
+                let (probes, own): (Vec<_>, Vec<_>) = (0..64).map(|k| (at(k), (k % sides.len()) as u32)).unzip();
+                let (_, areas) = lanes.probe(probes.clone(), &own, &Squeeze { steps: 0, ..schedule }).expect("probes");
+                for ((probe, own), found) in probes.iter().zip(&own).zip(areas) {
+                    let common = |(pose, kind): (&[f64; 3], &u32)| {
+                        let [one, other] = [own, kind].map(|&kind| 0.5 * sides[kind as usize]);
+                        let along = |axis: usize| {
+                            let apart = (pose[axis] - probe[axis]).abs();
+                            (one + other - apart).min(2.0 * one.min(other)).max(0.0)
+                        };
+                        along(0) * along(1)
+                    };
+                    let area: f64 = poses.iter().zip(&kinds).map(common).sum();
+                    assert!((found - area).abs() < 1e-5, "{count}: {found} {area}");
+                }
+            }
+        }
+    }
 }
