@@ -401,7 +401,7 @@ fn thresholds() -> Result {
 fn cells_of_a_large_grid() -> Result {
     let stream = device().stream()?;
     for (side, most) in [(4097, 16_785_408), (4097, 16_785_409), (5793, 33_558_848), (3, 9), (3, 8), (1, 1)] {
-        let mut extents = vec![[0.0f32, 0.0, 0.0, 0.0]; 2];
+        let mut extents = [[0.0f32; 4]; 2];
         extents[1] = [0.0, 0.0, side as f32 - 0.5, side as f32 - 0.5];
         let (extents, capacity) = (device().upload(extents.as_flattened())?, device().upload(&[7u32, 7 + most])?);
         let zero = Point { x: 0.0f32, y: 0.0 };

@@ -216,7 +216,7 @@ mod tests {
         let copy = |copy: usize| {
             let (pair, kind) = (copy / 2, copy / 2 % sides.len());
             let [x, y] = [pair % 64, pair / 64].map(|number| 3.0 * number as f64 - 96.0);
-            let apart = if copy % 2 == 0 { 0.0 } else { sides[kind] };
+            let apart = if copy.is_multiple_of(2) { 0.0 } else { sides[kind] };
             (kind as u32, [x + 0.5 * apart, y + (0.3 + 0.001 * (pair % 7) as f64) * apart, 0.0])
         };
         (0..count).map(copy).unzip()
