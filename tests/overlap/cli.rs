@@ -535,6 +535,8 @@ fn what_cannot_be_packed() {
         ("--count 3 --time 3x", "not a time"),
         ("--count 3 --gpus 0", "'0' for '--gpus <N>': it must be at least 1"),
         ("--count 3 --plot p.csv", ".png or .svg"),
+        ("--count 3 --from p.csv", "cannot be used with '--from <SUBMISSION.CSV>'"),
+        ("--shape tree:2 --shape l.wkt:3 --from p.csv", "'--from <SUBMISSION.CSV>' cannot be used with"),
         ("--count 3 --shape none.json", "none.json"),
         ("--count 3 --container l.wkt", "--container l.wkt: it must be convex, and isn't at its vertex (1, 1)"),
         ("--count 3 --container tree", "--container tree: it must be convex"),

@@ -586,7 +586,7 @@ fn drawings() {
     // Elements that aren't drawn, aren't closed or are empty are skipped.
     assert_eq!(
         area(
-            "<defs><rect width='9' height='9'/></defs><path d='M0 0 L1 1'/><path d='M3 3'/><path d=''/><rect width='1' height='1'/><circle r='1'/>"
+            "<defs><rect width='9' height='9'/></defs><path d='M0 0 L1 1'/><path d='M3 3'/><path d=''/><rect width='1' height='1'/>"
         ),
         1.0
     );
@@ -652,6 +652,11 @@ fn files_that_hold_no_shape() {
         ("a.json", "{\"type\": \"Polygon\", \"coordinates\": [[], []]}", "is a polygon with a hole, which a shape can't have"),
         ("a.json", "{\"type\": \"Polygon\"}", "is a GeoJSON Polygon without an array `coordinates`"),
         ("a.wkt", "POLYGON ((0 0, 1 0", "is not WKT: "),
+        (
+            "a.svg",
+            "<svg><rect width='1' height='1'/>\n<path d='M0 0 L1 1'/>\n<circle id='c' r='1'/></svg>",
+            "has several shapes, the rect on line 1 and the circle `c` on line 3",
+        ),
         ("a.wkt", "POLYGON EMPTY", "is a polygon without vertices"),
         (
             "a.wkt",

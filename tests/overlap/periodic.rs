@@ -51,6 +51,15 @@ fn as_dense_as_is_known() -> Result {
     Ok(())
 }
 
+/// Two triangles tile the plane, however thin they are, and are found about as fast as others.
+#[test]
+fn thin_triangles_tile() -> Result {
+    let shape = Shape::polygon("thin", &[[0.0, 0.0], [1000.0, 0.0], [1000.0, 0.1]])?;
+    let found = Periodic::double(&shape, 0);
+    assert!((found.density - 1.0).abs() < 1e-3 && (found.area_per_copy() / 50.0 - 1.0).abs() < 1e-3, "{found:?}");
+    Ok(())
+}
+
 #[test]
 fn pieces_that_are_apart() -> Result {
     let piece = |x: f64| vec![[x, 0.0], [x + 0.5, 0.0], [x + 0.5, 0.5], [x, 0.5]];

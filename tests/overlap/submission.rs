@@ -1,16 +1,23 @@
 //! Submissions: valid as they are written, never worse than they were, and the same for a seed.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use crate::folder::Folder;
 use num_bigint::BigInt;
 use warpsmith::{
+    common::Cancel,
     device::Device,
+    io::files::Destination,
     overlap::{
         Packings, Shape,
         contest::Check,
         io::{PoseLayout, read_poses},
-        pack::{Budget, Copies, PackError, Packer, Saving, Settings},
+        pack::{Budget, Copies, PackError, Packer, Packing, Saving, Settings, Submission},
     },
 };
 
@@ -151,6 +158,58 @@ fn what_is_not_smaller_stays_digit_by_digit() -> Result {
     Ok(())
 }
 
+/// Two searches that have read the same file each write what they found, and keep the other's.
+#[test]
+fn two_that_write_one_file() -> Result {
+    let folder = Folder::of("overlap");
+    folder.write("s.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s5,s0,s0\n");
+    let file = folder.path("s.csv");
+    let destination = Destination::prepare(&file)?;
+    let [mut one, mut other] = [Submission::read(&file, Shape::tree())?, Submission::read(&file, Shape::tree())?];
+    let packing = |poses: &[[f64; 3]], side: f64| Packing { poses: poses.to_vec(), side };
+    assert_eq!(one.take(&[packing(&[[0.0, 0.0, std::f64::consts::FRAC_PI_4]], 0.8132)]), [1]);
+    assert_eq!(other.take(&[packing(&[[0.0; 3], [2.0, 0.0, 0.0]], 2.7)]), [2]);
+    one.write(&destination)?;
+    other.write(&destination)?;
+    let sides = check_exactly(&file);
+    assert!(sides[&1] < 0.814 && (sides[&2] - 2.7).abs() < 1e-12, "{sides:?}");
+    Ok(())
+}
+
+/// The largest search of a submission saves at once, ends in time, and soon after a signal. Limits
+/// are generous: of busy processors.
+#[test]
+fn large_searches_end_in_time() -> Result {
+    let device = Device::best()?;
+    let settings = |seconds: u64| Settings {
+        packings: (1..=200).map(|count| Copies::new([count])).collect(),
+        budget: Budget::Time(Duration::from_secs(seconds)),
+        ..Settings::default()
+    };
+    for (seconds, cancels) in [(3, false), (3600, true)] {
+        let cancel = Cancel::new();
+        let (start, mut first) = (Instant::now(), None);
+        let save = |packings: &[Packing]| {
+            assert_eq!(packings.len(), 200);
+            first.get_or_insert_with(|| start.elapsed());
+            if cancels {
+                cancel.cancel();
+            }
+        };
+        let packed =
+            Packer::new(&device, settings(seconds))?.cancelled_by(&cancel).run_saving(|_| {}, Saving::default(), save)?;
+        let (first, end) = (first.expect("it saves"), start.elapsed());
+        assert!(
+            packed.cancelled == cancels && first < Duration::from_secs(20) && end < Duration::from_secs(60),
+            "{first:?} {end:?}"
+        );
+        for packing in packed.packings.iter().step_by(23) {
+            assert!(Check::of(&Packings::one(packing.poses.clone())?, &[Shape::tree()]).is_valid());
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_series_is_of_different_numbers() -> Result {
     let device = Device::best()?;
@@ -167,7 +226,7 @@ fn a_series_is_of_different_numbers() -> Result {
     assert_eq!(error(vec![(1, None), (0, None)]), Some(PackError::NoCopies));
 
     // Saved packings are valid.
-    let saving = Saving { pause: std::time::Duration::ZERO, share: 1.0 };
+    let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let mut saved = Vec::new();
     let settings = Settings { budget: Budget::Steps(1900), ..settings(vec![(14, None), (2, None), (13, None)]) };
     let packed = Packer::new(&device, settings.clone())?.run_saving(|_| {}, saving, |packings| saved.push(packings.to_vec()))?;

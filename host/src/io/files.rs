@@ -223,6 +223,16 @@ impl Destination {
         path.into()
     }
 
+    /// Locks the destination's folder against other processes that do so, until the result is
+    /// dropped. The file itself is replaced as a whole, so a lock on it would be on one that is gone.
+    ///
+    /// # Errors
+    /// The folder can't be locked.
+    pub fn lock_folder(&self) -> Result<File, FileError> {
+        let locked = File::open(directory(&self.path)).and_then(|folder| folder.lock().map(|()| folder));
+        locked.map_err(|error| FileError::new(&self.name, format!("its folder can't be locked: {error}")))
+    }
+
     /// Opens or creates the file at [`partial_path`](Destination::partial_path), and locks it. It
     /// remains until it is persisted.
     ///

@@ -29,7 +29,7 @@ use super::{Global, failure::Failure};
         to Kaggle's Santa 2025: .csv with the header id,x,y,deg. Packings are numbered from 0, those of a submission by how many \
         trees they have.\n\n\
         A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...]}, with {\"pieces\": [...]} of convex polygons or a \
-        GeoJSON Polygon; .svg, whose first closed path is read with y upwards and curves as lines; .wkt, or WKT itself.",
+        GeoJSON Polygon; .svg, whose only closed path is read with y upwards and curves as lines; .wkt, or WKT itself.",
     after_help = "Examples:\n  \
         warpsmith overlap total submission.csv                      the score, and violations of the contest's rules\n  \
         warpsmith overlap total poses.npy --boundary 4              areas of overlap and outside a square of side 4\n  \

@@ -86,7 +86,7 @@ pub struct PackArgs {
     #[arg(long)]
     resume: bool,
     /// Go on from the packings of this submission, too
-    #[arg(long, value_name = "SUBMISSION.CSV", requires = "submission")]
+    #[arg(long, value_name = "SUBMISSION.CSV", requires = "submission", conflicts_with_all = ["count", "output"])]
     from: Option<PathBuf>,
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV", required_unless_present = "submission")]

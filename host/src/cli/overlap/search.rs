@@ -29,7 +29,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
     /// Number of candidates that are improved at once, for each count [default: 8 to 256 on a GPU,
-    /// the fewer the more copies; 4 on the CPU, with --time up to one per thread]
+    /// the fewer the more copies; 4 on the CPU, with --time from 1 to one per thread]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for N steps of every candidate

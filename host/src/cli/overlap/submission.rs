@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 use warpsmith::{
     common::chain,
-    io::files::FileError,
     overlap::{
+        OverlapError,
         contest::MOST_TREES,
         io::read_shape,
         pack::{Copies, Packing, Settings, Submission},
@@ -73,13 +73,13 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
     let counts: Vec<usize> = plan.counts.map_or_else(there, |counts| counts.0.clone());
     let before = counts.iter().all(|count| submission.get(*count).is_some()).then(|| submission.score());
     let from = plan.from.map(read).transpose()?;
-    let mut changed = from.map(|from| submission.take_lines(from, &counts)).unwrap_or_default();
+    let mut changed = from.map(|from| submission.take_lines(from, |count| counts.contains(&count))).unwrap_or_default();
     let copies = |&count: &usize| {
         let from = submission.get(count).map(|packing| packing.poses.clone());
         Copies { counts: vec![count], from }
     };
     let settings = Settings { shapes: vec![shape.clone()], packings: counts.iter().map(copies).collect(), ..Settings::default() };
-    let mut take = |packings: &[Packing]| -> Result<(), FileError> {
+    let mut take = |packings: &[Packing]| -> Result<(), OverlapError> {
         let taken = submission.take(packings);
         changed.extend(&taken);
         if taken.is_empty() { Ok(()) } else { submission.write(&destination) }

@@ -3,7 +3,6 @@
 //! In: the file of runs, if there is one yet. Out: the schedules to measure next, or the file with one
 //! more time.
 
-use std::fs::File;
 use std::path::Path;
 
 use super::search::{Explorer, Strategy};
@@ -83,10 +82,7 @@ pub fn next<S: Strategy>(
 /// [`RulesError::File`] if the file can't be written or is a table without a header of runs.
 pub fn add(dag: &Dag, destination: &Destination, about: About, schedule: &str, seconds: Option<f64>) -> Result<(), RulesError> {
     let path = destination.name();
-    // The file is replaced as a whole, so a lock on the file itself would be on one that is gone.
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let folder = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
-    let _lock = folder.map_err(|error| FileError::new(path, format!("its folder can't be locked: {error}")))?;
+    let _lock = destination.lock_folder()?;
     let mut runs = open(dag, path, about)?;
     if runs.about.signature.is_empty() {
         let reason = "it is a table of your own, to which you add rows yourself".to_owned();

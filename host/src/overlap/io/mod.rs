@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `tree` | the built-in [tree](super::Shape::tree) |
 //! | `.json` | `{"outline": [[x, y], ...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, or a GeoJSON Polygon |
-//! | `.svg` | the first closed path, polygon, rectangle, circle or ellipse of a drawing; y is turned upwards, and curves become lines that are off by [`CURVE_TOLERANCE`] at most |
+//! | `.svg` | the only closed path, polygon, rectangle, circle or ellipse of a drawing; y is turned upwards, and curves become lines that are off by [`CURVE_TOLERANCE`] at most |
 //! | `.wkt`, or the text itself | `POLYGON ((x y, ...))` |
 //!
 //! | poses | are |

@@ -33,7 +33,7 @@ const MOST_ATTRIBUTES: usize = 1000;
 /// Largest number of bytes after the expansion of entities.
 const MOST_EXPANDED: usize = 256 << 20;
 
-/// Reads the first closed outline of a drawing.
+/// Reads the only closed outline of a drawing.
 pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
     check_markup(text)?;
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
@@ -44,7 +44,7 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
     if document.root_element().tag_name().name() != "svg" {
         return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
     }
-    let mut open = None;
+    let (mut open, mut closed) = (None, None::<(Node, Vec<Point>)>);
     // The enclosing elements, with the transform from their coordinates to the drawing's, y
     // upwards; `None` if they aren't drawn.
     let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
@@ -64,14 +64,21 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
         let parts = flatten(&(transform * path), node)?;
         match &parts[..] {
             [] => {}
-            [(outline, true)] => return polygon(name, outline),
+            [(outline, true)] => {
+                if let Some((first, _)) = closed {
+                    let both = format!("{} and {}", called(first), called(node));
+                    return problem(format!("has several shapes, {both}: put each into a file of its own"));
+                }
+                closed = Some((node, outline.clone()));
+            }
             [(_, false)] => open = open.or_else(|| Some(called(node))),
             parts => return problem(format!("{} has {} parts, but a shape must be one closed path", called(node), parts.len())),
         }
     }
-    match open {
-        Some(open) => problem(format!("{open} is not closed, and there is no other")),
-        None => problem("has no path, polygon, rectangle, circle or ellipse"),
+    match (closed, open) {
+        (Some((_, outline)), _) => polygon(name, &outline),
+        (None, Some(open)) => problem(format!("{open} is not closed, and there is no other")),
+        (None, None) => problem("has no path, polygon, rectangle, circle or ellipse"),
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use rayon::prelude::*;
 
-use super::{Turns, periodic::Periodic, problem::Problem, symmetry::mirror};
+use super::{Turns, limit::Limit, periodic::Periodic, problem::Problem, symmetry::mirror};
 use crate::overlap::{Boundary, convex::bounds, random::Random};
 
 type Pose = [f64; 3];
@@ -25,6 +25,11 @@ const MOST_POSES: usize = 1 << 17;
 const REFINEMENTS: usize = 60;
 /// Maximum share of copies without a place.
 const MOST_LOOSE: f64 = 0.2;
+/// Factor by which a container's area grows until it holds enough copies, how often it may, and the
+/// maximum number of places in it, in units of the number of copies.
+const GROWTH: f64 = 1.2;
+const MOST_GROWTHS: usize = 400;
+const MOST_TRIED: usize = 64;
 
 /// A way to cut a packing out of a lattice.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +49,7 @@ struct Way {
 pub struct Cuts<'a> {
     problem: &'a Problem,
     lattices: &'a [Periodic],
+    limit: &'a Limit,
     /// Minimum number of copies.
     least: usize,
     /// For each lane, without symmetry and with it, the best cut of `least` copies, of one more,
@@ -52,22 +58,27 @@ pub struct Cuts<'a> {
 }
 
 impl<'a> Cuts<'a> {
-    /// Finds the best cuts for these numbers of copies, by random numbers of a seed and a round.
+    /// Finds good cuts for these numbers of copies until the limit, by random numbers of a seed and
+    /// a round.
     pub fn new(
         problem: &'a Problem,
         lattices: &'a [Periodic],
         counts: RangeInclusive<usize>,
         lanes: usize,
         [seed, round]: [u64; 2],
+        limit: &'a Limit,
     ) -> Self {
         let (least, most) = (((*counts.start() as f64 * (1.0 - MOST_LOOSE)) as usize).max(1), *counts.end());
         let tries = TRIES.min(MOST_POSES / most).max(4);
         let one = |lane: usize| {
             let mut random = Random::new(seed, u64::MAX / 2 + (round << 32) + lane as u64);
             let mut best = [vec![None; most + 1 - least], vec![None; most + 1 - least]];
-            for _ in 0..tries {
+            for number in 0..tries {
+                if number > 0 && limit.reached() {
+                    break;
+                }
                 let way = some_way(&mut random, problem, lattices);
-                let mut sides: Vec<f64> = around(problem, lattices, &way, most).map(|(side, _)| side).collect();
+                let mut sides: Vec<f64> = around(problem, lattices, &way, most).into_iter().map(|(side, _)| side).collect();
                 sides.sort_unstable_by(f64::total_cmp);
                 let best = &mut best[usize::from(way.symmetric)];
                 for (best, side) in best.iter_mut().zip(sides.into_iter().skip(least - 1)) {
@@ -78,13 +89,16 @@ impl<'a> Cuts<'a> {
             }
             best
         };
-        Cuts { problem, lattices, least, ways: (0..lanes).into_par_iter().map(one).collect() }
+        Cuts { problem, lattices, limit, least, ways: (0..lanes).into_par_iter().map(one).collect() }
     }
 
     /// Refines a cut by ever smaller turns and moves, as long as they shrink its container.
     fn refined(&self, random: &mut Random, mut way: Way, count: usize) -> Way {
         let [a, b] = self.lattices[way.lattice].lattice.vectors();
         for step in 0..REFINEMENTS {
+            if self.limit.reached() {
+                break;
+            }
             let size = 0.3 * 0.01f64.powf(step as f64 / REFINEMENTS as f64);
             let mut tried = way;
             if self.problem.turns == Turns::Any {
@@ -94,7 +108,8 @@ impl<'a> Cuts<'a> {
                 let [s, t] = [(); 2].map(|()| size * random.bell());
                 tried.middle = [0, 1].map(|axis| way.middle[axis] + s * a[axis] + t * b[axis]);
             }
-            let mut sides: Vec<f64> = around(self.problem, self.lattices, &tried, count).map(|(side, _)| side).collect();
+            let mut sides: Vec<f64> =
+                around(self.problem, self.lattices, &tried, count).into_iter().map(|(side, _)| side).collect();
             if sides.len() >= count {
                 tried.side = *sides.select_nth_unstable_by(count - 1, f64::total_cmp).1;
                 if tried.side < way.side {
@@ -120,7 +135,7 @@ impl<'a> Cuts<'a> {
         let kept = count - loose;
         let way = self.ways[lane][usize::from(symmetric)].get(kept.checked_sub(self.least)?).copied().flatten()?;
         let way = self.refined(random, way, kept);
-        let mut copies: Vec<_> = around(self.problem, self.lattices, &way, kept).collect();
+        let mut copies = around(self.problem, self.lattices, &way, kept);
         if symmetric {
             // One of each pair, in the upper half.
             copies.retain(|(_, [x, y, _])| (*y, *x) > (0.0, 0.0));
@@ -197,46 +212,70 @@ impl Footprint {
     }
 }
 
-/// Copies of the lattice about the origin, with the scales of the containers that they need: more
-/// than the smallest container of `count` copies holds.
-fn around<'a>(problem: &'a Problem, lattices: &'a [Periodic], way: &Way, count: usize) -> impl Iterator<Item = (f64, Pose)> + 'a {
+/// Copies of the lattice about the origin, with the scales of the containers that they need. Among
+/// them are the `count` copies that need the smallest ones, as far as there are that many.
+fn around(problem: &Problem, lattices: &[Periodic], way: &Way, count: usize) -> Vec<(f64, Pose)> {
     let (container, shape) = (&problem.container, &problem.squeezed[0]);
     let periodic = &lattices[way.lattice];
-    let radius = shape.radius();
-    // Copies at the sides of a strip are cut off.
-    let cut = container.width().map_or(1.0, |width| width / (width - 1.5 * radius).max(0.25 * width));
-    let scale = 1.15 * container.scale_of(count as f64 * periodic.area_per_copy() * cut);
-    let [low, high] = bounds(&container.outline(scale));
-    let (low, high) = (low.map(|number| number - 3.0 * radius), high.map(|number| number + 3.0 * radius));
     let ((sine, cosine), middle, angle) = (way.angle.sin_cos(), way.middle, way.angle);
-    let turned = move |[x, y]: Point| [cosine * x - sine * y, sine * x + cosine * y];
-    let [a, b] = periodic.lattice.vectors().map(turned);
-    let cross = |u: Point, v: Point| u[0] * v[1] - u[1] * v[0];
-    let determinant = cross(a, b);
-    let corners = [low, [high[0], low[1]], [low[0], high[1]], high];
-    periodic.poses.iter().flat_map(move |&[x, y, theta]| {
+    let turned = |[x, y]: Point| [cosine * x - sine * y, sine * x + cosine * y];
+    // The first vector is the shorter one: rows along it are fewer.
+    let [b, a] = periodic.lattice.vectors().map(turned);
+    // Of each copy of a cell its place, angle, footprint and bounding box.
+    let cell = periodic.poses.iter().map(|&[x, y, theta]| {
         let theta = problem.turns.nearest(theta + angle);
-        let vertices = shape.posed([0.0, 0.0, theta]).flatten().collect();
-        let footprint = Footprint::new(container, vertices);
-        let base = turned([x - middle[0], y - middle[1]]);
-        // Rows of the lattice that meet the box, and the copies of each row within it.
-        let rows = corners.map(|corner| cross([corner[0] - base[0], corner[1] - base[1]], b) / determinant);
-        let (first, last) = (rows.into_iter().fold(f64::INFINITY, f64::min), rows.into_iter().fold(f64::NEG_INFINITY, f64::max));
-        (first.floor() as i64..=last.ceil() as i64)
-            .flat_map(move |i| {
-                let from = [base[0] + i as f64 * a[0], base[1] + i as f64 * a[1]];
-                let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
-                for axis in 0..2 {
-                    let ends = [(low[axis] - from[axis]) / b[axis], (high[axis] - from[axis]) / b[axis]];
-                    if b[axis] != 0.0 {
-                        (least, most) = (least.max(ends[0].min(ends[1])), most.min(ends[0].max(ends[1])));
-                    } else if from[axis] < low[axis] || from[axis] > high[axis] {
-                        most = f64::NEG_INFINITY;
-                    }
-                }
-                (least.ceil() as i64..=most.floor() as i64).map(move |j| [from[0] + j as f64 * b[0], from[1] + j as f64 * b[1]])
-            })
-            .filter_map(move |at| footprint.scale(at).map(|scale| (scale, [at[0], at[1], theta])))
+        let vertices: Vec<Point> = shape.posed([0.0, 0.0, theta]).flatten().collect();
+        let extent = bounds(&vertices);
+        (turned([x - middle[0], y - middle[1]]), theta, Footprint::new(container, vertices), extent)
+    });
+    let cell: Vec<_> = cell.collect();
+    let area = periodic.area_per_copy() * periodic.poses.len() as f64;
+    let mut scale = container.scale_of(count as f64 * periodic.area_per_copy());
+    let mut most = count;
+    for _ in 0..MOST_GROWTHS {
+        let outer = bounds(&container.outline(scale));
+        // Positions of copies within the container's bounding box.
+        let room = |extent: &[Point; 2]| [0, 1].map(|axis| [outer[0][axis] - extent[0][axis], outer[1][axis] - extent[1][axis]]);
+        let copies = |extent: &[Point; 2]| room(extent).map(|[low, high]| (high - low).max(0.0)).iter().product::<f64>() / area;
+        let expected = cell.iter().map(|(.., extent)| copies(extent)).sum::<f64>();
+        if expected >= most as f64 {
+            let mut found = Vec::with_capacity(2 * count);
+            for (base, theta, footprint, extent) in &cell {
+                let places = lattice_points(*base, [a, b], room(extent));
+                found.extend(places.filter_map(|at| footprint.scale(at).map(|scale| (scale, [at[0], at[1], *theta]))));
+            }
+            if found.iter().filter(|(needed, _)| *needed <= scale).count() >= count {
+                return found;
+            }
+            most = (2.0 * expected) as usize;
+            if most > MOST_TRIED * (count + 16) {
+                break;
+            }
+        }
+        scale *= GROWTH.sqrt();
+    }
+    Vec::new()
+}
+
+/// The points of a lattice within ranges of x and y.
+fn lattice_points(base: Point, [a, b]: [Point; 2], [x, y]: [[f64; 2]; 2]) -> impl Iterator<Item = Point> {
+    let cross = |u: Point, v: Point| u[0] * v[1] - u[1] * v[0];
+    // Rows of the lattice that meet the box, and the points of each row within it.
+    let corners = [[x[0], y[0]], [x[1], y[0]], [x[0], y[1]], [x[1], y[1]]];
+    let rows = corners.map(|corner| cross([corner[0] - base[0], corner[1] - base[1]], b) / cross(a, b));
+    let (first, last) = (rows.into_iter().fold(f64::INFINITY, f64::min), rows.into_iter().fold(f64::NEG_INFINITY, f64::max));
+    (first.ceil() as i64..=last.floor() as i64).flat_map(move |i| {
+        let from = [base[0] + i as f64 * a[0], base[1] + i as f64 * a[1]];
+        let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
+        for (axis, [low, high]) in [x, y].into_iter().enumerate() {
+            let ends = [(low - from[axis]) / b[axis], (high - from[axis]) / b[axis]];
+            if b[axis] != 0.0 {
+                (least, most) = (least.max(ends[0].min(ends[1])), most.min(ends[0].max(ends[1])));
+            } else if from[axis] < low || from[axis] > high {
+                most = f64::NEG_INFINITY;
+            }
+        }
+        (least.ceil() as i64..=most.floor() as i64).map(move |j| [from[0] + j as f64 * b[0], from[1] + j as f64 * b[1]])
     })
 }
 
@@ -254,8 +293,9 @@ mod tests {
         let lattice = Lattice::new([1.0, 0.0], [0.0, 1.0]).expect("it is one");
         let board = [Periodic { poses: vec![[0.0; 3]], lattice, density: 1.0 }];
         for (count, least) in [(4, 2.0), (9, 3.0), (16, 4.0)] {
+            let limit = Limit::default();
             let problem = Problem::new(std::slice::from_ref(&square), &[count], Boundary::square(), Turns::Any);
-            let cuts = Cuts::new(&problem, &board, count..=count, 8, [5, 0]);
+            let cuts = Cuts::new(&problem, &board, count..=count, 8, [5, 0], &limit);
             let mut random = Random::new(5, 1);
             let refined = cuts.ways.iter().map(|ways| {
                 let way = ways[0].last().copied().flatten().expect("there is a way");

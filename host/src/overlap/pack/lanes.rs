@@ -131,7 +131,7 @@ impl<T: LaneReal> Lanes<T> {
     }
 
     /// Looks for free places in the lanes, which don't change: single copies of these shapes, the
-    /// same number in each lane, go downhill by the schedule's steps and ignore each other. Returns
+    /// same number in each lane, go downhill by the schedule's steps, or until the limit, and ignore each other. Returns
     /// their poses, one lane after the other, and for each the area of overlap plus the area
     /// outside.
     pub fn probe(
@@ -139,6 +139,7 @@ impl<T: LaneReal> Lanes<T> {
         poses: Vec<[f64; 3]>,
         kinds: &[u32],
         schedule: &Squeeze,
+        limit: &Limit,
     ) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
         let Lanes { overlap, stream, own, steps, turn, probes, kinds: several, largest, .. } = self;
         let others = &mut own.scene;
@@ -167,7 +168,7 @@ impl<T: LaneReal> Lanes<T> {
         let wanted = Wanted { per_pose: true, gradient: false };
         overlap.enqueue_between(stream, &mut probes.scene, others, wanted)?;
         let plan = schedule.plan(*turn);
-        probes.run(stream, half_planes(overlap)?, steps, &plan, &Limit::default(), |streams, scene| {
+        probes.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| {
             Ok(overlap.enqueue_slopes_among(streams, scene, others)?)
         })?;
         overlap.enqueue_between(stream, &mut probes.scene, others, wanted)?;

@@ -1,9 +1,12 @@
 //! When work stops early.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::PackError;
 use crate::common::Cancel;
+
+/// Maximum duration of work between two looks at a limit, as far as it can be divided.
+const BATCH: Duration = Duration::from_millis(200);
 
 /// Ends a squeeze early.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +18,13 @@ pub struct Limit {
 impl Limit {
     pub fn reached(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The limit after a share of the time until this one.
+    pub fn sooner(&self, share: f64) -> Limit {
+        let now = Instant::now();
+        let deadline = self.deadline.map(|deadline| now + deadline.saturating_duration_since(now).mul_f64(share));
+        Limit { deadline, cancel: self.cancel.clone() }
     }
 }
 
@@ -31,5 +41,25 @@ impl Stop {
     /// [`PackError::Cancelled`] if the search is abandoned.
     pub fn check(&self) -> Result<(), PackError> {
         if self.abandons && self.cancel.is_cancelled() { Err(PackError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// The number of steps to take between two looks at a limit, found by measuring.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub steps: usize,
+    most: usize,
+}
+
+impl Pace {
+    /// One step at first, and at most `most`.
+    pub fn new(most: usize) -> Self {
+        Pace { steps: 1, most }
+    }
+
+    /// Adapts the number to the time that `taken` steps took.
+    pub fn adapt(&mut self, taken: usize, time: Duration) {
+        let fit = BATCH.as_secs_f64() * taken as f64 / time.as_secs_f64().max(1e-9);
+        self.steps = (fit as usize).clamp(1, (2 * self.steps).min(self.most));
     }
 }

@@ -21,7 +21,8 @@ use crate::{
 const FULL: usize = 16_000;
 /// Number of poses of one packing beyond which more lanes don't pay off among several packings.
 const FULL_OF_ONE: usize = 800;
-/// Number of candidates on the CPU; with a budget of time the least number.
+/// Number of candidates on the CPU; with a budget of time the least number, or fewer if a step of
+/// so many would take long.
 const FEW: usize = 4;
 
 /// Host memory per pose, in bytes: on the CPU, and beside a GPU.
@@ -87,7 +88,9 @@ impl<'a> Packer<'a> {
     /// For each packing, the number of candidates that are improved at once on each device.
     pub fn starts(&self) -> Vec<usize> {
         let Settings { shapes, packings, budget, starts, .. } = &self.settings;
-        let default = |copies: &Copies| self.default_starts(*budget, shapes.len(), packings.len(), copies.count());
+        let all = packings.iter().map(Copies::count).fold(1, usize::saturating_add);
+        let few = (FULL / all).clamp(1, FEW);
+        let default = |copies: &Copies| self.default_starts(*budget, shapes.len(), packings.len(), (copies.count(), few));
         packings.iter().map(|copies| starts.unwrap_or_else(|| default(copies))).collect()
     }
 
@@ -107,9 +110,9 @@ impl<'a> Packer<'a> {
         poses * CPU_BYTES + pairs
     }
 
-    /// Number of candidates for each of `packings` packings, for the one of `count` copies. With a
-    /// budget of steps it is the same on every CPU and on every GPU.
-    fn default_starts(&self, budget: Budget, shapes: usize, packings: usize, count: usize) -> usize {
+    /// Number of candidates for each of `packings` packings, for the one of `count` copies: at least
+    /// `few` on the CPU. With a budget of steps it is the same on every CPU and on every GPU.
+    fn default_starts(&self, budget: Budget, shapes: usize, packings: usize, (count, few): (usize, usize)) -> usize {
         let count = count.max(1);
         // Copies of several shapes are separated by one block per lane.
         let full = if shapes > 1 { separate::MOST_PAIRS / count.saturating_mul(count) } else { FULL / packings / count };
@@ -117,7 +120,7 @@ impl<'a> Packer<'a> {
             (Backend::Cuda, _) => full.max(FULL_OF_ONE / count).clamp(8, 256),
             (Backend::Cpu, Budget::Steps(_)) => FEW,
             // With many copies, few lanes keep all threads busy.
-            (Backend::Cpu, Budget::Time(_)) => full.clamp(FEW, threads::count().map_or(FEW, |threads| threads.max(FEW))),
+            (Backend::Cpu, Budget::Time(_)) => full.clamp(few, threads::count().unwrap_or(few).max(few)),
         }
     }
 

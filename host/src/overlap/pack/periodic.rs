@@ -14,11 +14,8 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use rayon::prelude::*;
 
-use super::Turns;
-use crate::{
-    common::Cancel,
-    overlap::{Lattice, Point, Shape, convex::bounds, random::Random},
-};
+use super::{Turns, limit::Limit};
+use crate::overlap::{Lattice, Point, Shape, convex::bounds, random::Random};
 
 /// A lattice packing.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,24 +52,23 @@ type Way = [f64; 5];
 impl Periodic {
     /// Finds a dense packing with one copy per cell. The same seed gives the same one.
     pub fn single(shape: &Shape, seed: u64) -> Periodic {
-        densest(shape, 1, None, seed, &Cancel::new()).swap_remove(0)
+        densest(shape, 1, None, seed, &Limit::default()).swap_remove(0)
     }
 
     /// Finds a dense packing with two copies per cell. The same seed gives the same one.
     pub fn double(shape: &Shape, seed: u64) -> Periodic {
-        densest(shape, 2, None, seed, &Cancel::new()).swap_remove(0)
+        densest(shape, 2, None, seed, &Limit::default()).swap_remove(0)
     }
 
-    /// Finds locally densest packings with two copies per cell, the densest first. There is at
-    /// least one. The copies' angles differ by an allowed turn. When `cancel` is set, returns the
-    /// best so far.
-    pub(super) fn doubles_turned(shape: &Shape, turns: Turns, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+    /// Finds locally densest packings with two copies per cell, the densest first. The copies'
+    /// angles differ by an allowed turn. At the limit returns the best so far, or none.
+    pub(super) fn doubles_turned(shape: &Shape, turns: Turns, seed: u64, limit: &Limit) -> Vec<Periodic> {
         let between = match turns {
             Turns::Any => None,
             Turns::None => Some(0.0),
             Turns::Half | Turns::Quarters => Some(PI),
         };
-        densest(shape, 2, between, seed, cancel)
+        densest(shape, 2, between, seed, limit)
     }
 
     /// Area of a cell per copy.
@@ -84,14 +80,12 @@ impl Periodic {
 
 /// Finds locally densest packings, the densest first. The angle `between` both copies is free
 /// unless it is given.
-fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, limit: &Limit) -> Vec<Periodic> {
     let radius = shape.radius();
     let first_between = between.unwrap_or(PI);
     let grid = |index: usize| {
         let angle = PI * index as f64 / ANGLES as f64;
-        // Even if cancelled, there is a first point.
-        let widths = if cancel.is_cancelled() { usize::from(index == 0) } else { WIDTHS };
-        (0..widths).map(move |width| {
+        (0..WIDTHS).take_while(|_| !limit.reached()).map(move |width| {
             let wider = WIDEST * width as f64 / WIDTHS as f64;
             // Mostly the second copy is turned by half a turn: then both sides of a row are alike.
             let rows = Rows::new(shape, copies, [angle, first_between, wider, 0.0, 0.0]);
@@ -123,7 +117,7 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel
         let stream = |index: usize| (round * REFINED + index) as u64;
         refined.par_iter_mut().take(count).enumerate().for_each(|(index, one)| {
             let area = |way| Rows::new(shape, copies, way).area(way, radius);
-            *one = refine(*one, between, &mut Random::new(seed, stream(index)), area, cancel);
+            *one = refine(*one, between, &mut Random::new(seed, stream(index)), area, limit);
         });
         refined.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
@@ -134,8 +128,6 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel
 struct Rows {
     /// The pieces of each row's copy.
     pieces: Vec<Vec<Piece>>,
-    /// Range of x of each row's copy.
-    spans: Vec<[f64; 2]>,
     /// Distance of neighbours in a row.
     width: f64,
 }
@@ -145,25 +137,35 @@ impl Rows {
         let turned = |angle: f64| shape.posed_pieces([0.0, 0.0, angle]).map(Piece::new).collect::<Vec<_>>();
         let angles = [angle, angle + between].into_iter().take(copies);
         // Copies side by side are one above the other when turned by a right angle.
-        let narrowest = angles.clone().map(|angle| turned(angle + FRAC_PI_2)).map(|lying| above(&lying, &lying, 0.0));
-        let width = narrowest.fold(0.0, f64::max) + wider.abs() * shape.radius();
-        let pieces: Vec<_> = angles.map(turned).collect();
-        let span = |pieces: &Vec<Piece>| {
-            pieces
-                .iter()
-                .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], piece| [low.min(piece.low[0]), high.max(piece.high[0])])
+        let narrowest = |angle: f64| {
+            let lying = turned(angle + FRAC_PI_2);
+            lying.iter().flat_map(|upper| lying.iter().map(|lower| above(lower, upper, 0.0))).fold(0.0, f64::max)
         };
-        Rows { spans: pieces.iter().map(span).collect(), pieces, width }
+        let width = angles.clone().map(narrowest).fold(0.0, f64::max) + wider.abs() * shape.radius();
+        Rows { pieces: angles.map(turned).collect(), width }
     }
 
     /// Height of the upper copy's row above the lower copy's, if it is `by` to the right.
     fn height(&self, lower: usize, upper: usize, by: f64) -> f64 {
-        let ([left, right], [from, to]) = (self.spans[lower], self.spans[upper]);
-        // Copies that have a part of the lower copy below them.
-        let first = ((left - to - by) / self.width).ceil() as i64;
-        let last = ((right - from - by) / self.width).floor() as i64;
-        let (lower, upper) = (&self.pieces[lower], &self.pieces[upper]);
-        (first..=last).map(|k| above(lower, upper, by + k as f64 * self.width)).fold(f64::NEG_INFINITY, f64::max)
+        let mut height = f64::NEG_INFINITY;
+        for upper in &self.pieces[upper] {
+            for lower in &self.pieces[lower] {
+                if lower.high[1] - upper.low[1] <= height {
+                    continue;
+                }
+                let at = |k: i64| above(lower, upper, by + k as f64 * self.width);
+                // Copies that have a part of the lower copy below them.
+                let mut first = ((lower.low[0] - upper.high[0] - by) / self.width).ceil() as i64;
+                let mut last = ((lower.high[0] - upper.low[0] - by) / self.width).floor() as i64;
+                // Pieces are convex, so their height is a concave function of their distance.
+                while last - first > 4 {
+                    let middle = first + (last - first) / 2;
+                    if at(middle) < at(middle + 1) { first = middle + 1 } else { last = middle }
+                }
+                height = (first..=last).map(at).fold(height, f64::max);
+            }
+        }
+        height
     }
 
     /// Vectors from a row to the next one of the other copy, and of the same copy. None if rows
@@ -262,27 +264,19 @@ impl Piece {
     }
 }
 
-/// Minimum height at which the upper pieces, moved `by` to the right, are above the lower ones.
-fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
-    let mut height = f64::NEG_INFINITY;
-    for upper in upper {
-        for lower in lower {
-            let (low, high) = (lower.low[0].max(upper.low[0] + by), lower.high[0].min(upper.high[0] + by));
-            if low >= high || lower.high[1] - upper.low[1] <= height {
-                continue;
-            }
-            // The distance of a concave and a convex line is largest at a vertex of either. The
-            // vertex itself counts, and not the line at its x: on an edge that is upright up to
-            // rounding, that point may be far away.
-            for &[x, y] in upper.ring.iter().filter(|[x, _]| (low..=high).contains(&(x + by))) {
-                height = height.max(lower.line(x + by)[1] - y);
-            }
-            for &[x, y] in lower.ring.iter().filter(|[x, _]| (low..=high).contains(x)) {
-                height = height.max(y - upper.line(x - by)[0]);
-            }
-        }
+/// Minimum height at which the upper piece, moved `by` to the right, is above the lower one.
+fn above(lower: &Piece, upper: &Piece, by: f64) -> f64 {
+    let (low, high) = (lower.low[0].max(upper.low[0] + by), lower.high[0].min(upper.high[0] + by));
+    if low >= high {
+        return f64::NEG_INFINITY;
     }
-    height
+    // The distance of a concave and a convex line is largest at a vertex of either. The vertex
+    // itself counts, and not the line at its x: on an edge that is upright up to rounding, that
+    // point may be far away.
+    let uppers = upper.ring.iter().filter(|[x, _]| (low..=high).contains(&(x + by)));
+    let lowers = lower.ring.iter().filter(|[x, _]| (low..=high).contains(x));
+    let heights = uppers.map(|&[x, y]| lower.line(x + by)[1] - y).chain(lowers.map(|&[x, y]| y - upper.line(x - by)[0]));
+    heights.fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Minimises `area`. The step's length roughly doubles in five successful steps, and halves in five
@@ -292,7 +286,7 @@ fn refine(
     between: Option<f64>,
     random: &mut Random,
     area: impl Fn(Way) -> f64,
-    cancel: &Cancel,
+    limit: &Limit,
 ) -> (f64, Way) {
     const N: usize = 5;
     let n = N as f64;
@@ -303,7 +297,7 @@ fn refine(
         row[k] = 1.0;
     }
     for _ in 0..STEPS {
-        if cancel.is_cancelled() {
+        if limit.reached() {
             break;
         }
         let z: [f64; N] = std::array::from_fn(|_| random.bell());

@@ -11,7 +11,7 @@ use super::{
     Budget, PackError, Packing, Saving,
     islands::Island,
     limit::{Limit, Stop},
-    search::Search,
+    search::{STARTING, Search},
     settle::settle,
     task::Task,
 };
@@ -31,6 +31,8 @@ const SETTLING_STEPS: usize = 3000;
 const LEAST_SETTLING_STEPS: usize = 500;
 /// Share of a budget of time that is kept for it.
 const SETTLING: f64 = 0.1;
+/// Maximum duration of the last squeeze of packings to be saved.
+const SAVING: Duration = Duration::from_secs(1);
 
 /// Receives a packing for each group.
 pub type Save<'a> = &'a mut dyn FnMut(&[Packing]);
@@ -116,26 +118,34 @@ impl Run<'_> {
         let Run { device, task, stop, .. } = *self;
         let Task { groups, budget, seed, .. } = task;
         let seed = island.map_or(*seed, |island| island.seed(*seed));
-        let mut search = Search::<Squeezed>::new(device, task, seed, &stop.cancel)?;
+        let until = |share: f64| Limit {
+            deadline: match budget {
+                Budget::Steps(_) => None,
+                Budget::Time(time) => Some(start + time.mul_f64(share)),
+            },
+            cancel: stop.cancel.clone(),
+        };
         let mut saver = saving.filter(|_| island.is_none_or(Island::is_first)).map(|(saving, save)| Saver {
             saving,
             save,
-            last: start,
+            last: None,
             pause: saving.pause,
-            scores: search.best_scores().collect(),
+            scores: vec![f64::INFINITY; groups.len()],
             saved: vec![None; groups.len()],
         });
-        let deadline = match budget {
-            Budget::Steps(_) => None,
-            Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
-        };
-        search.run(start, &Limit { deadline, cancel: stop.cancel.clone() }, island, |search| {
-            progress(search);
+        if let Some(saver) = &mut saver {
+            saver.begin(task)?;
+        }
+        let mut search = Search::<Squeezed>::new(device, task, seed, &until(STARTING))?;
+        search.run(start, &until(1.0 - SETTLING), island, |search| {
+            if search.steps > 0 {
+                progress(search);
+            }
             saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
         })?;
         let finalists = search.best(0..groups.len(), FINALISTS);
         let steps = match budget {
-            Budget::Steps(steps) => steps / 4,
+            Budget::Steps(steps) => (steps / 4).max(LEAST_SETTLING_STEPS),
             // The number that fits, judging by the steps so far.
             Budget::Time(time) => {
                 let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
@@ -144,10 +154,13 @@ impl Run<'_> {
                 (SETTLING * time.as_secs_f64() / each) as usize
             }
         };
+        // At least some, unless they take too long.
+        let steps = steps.clamp(LEAST_SETTLING_STEPS.min(4 * steps + 20), SETTLING_STEPS);
+        let limit = until(1.0);
         // With a budget of steps, the result must not depend on what was saved when.
         let saved = saver.map(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
         let saved = saved.unwrap_or_else(|| vec![None; groups.len()]);
-        let packings = settle(device, task, stop, &saved, &finalists, steps.clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS))?;
+        let packings = settle(device, task, stop, &limit, &saved, &finalists, steps)?;
         Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps))
     }
 }
@@ -156,8 +169,8 @@ impl Run<'_> {
 struct Saver<'a> {
     saving: Saving,
     save: Save<'a>,
-    /// Time of the last attempt, and the pause until the next one.
-    last: Instant,
+    /// Time of the last attempt, and the pause until the next one. The first is made at once.
+    last: Option<Instant>,
     pause: Duration,
     /// Each group's best score at that time.
     scores: Vec<f64>,
@@ -165,9 +178,21 @@ struct Saver<'a> {
 }
 
 impl Saver<'_> {
+    /// Saves copies in rows, if there is nothing that the search goes on from.
+    fn begin(&mut self, task: &Task<'_>) -> Result<(), PackError> {
+        if task.groups.iter().all(|group| group.from.is_some()) {
+            return Ok(());
+        }
+        let there_is = task.groups.iter().map(|group| group.start(task.problem));
+        let packings = there_is.collect::<Result<Vec<_>, _>>()?;
+        (self.save)(&packings);
+        self.saved = packings.into_iter().map(Some).collect();
+        Ok(())
+    }
+
     /// Saves the best packings, if the pause is over and some have become better.
     fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_, Squeezed>) -> Result<(), PackError> {
-        if self.last.elapsed() < self.pause {
+        if self.last.is_some_and(|last| last.elapsed() < self.pause) {
             return Ok(());
         }
         let scores: Vec<f64> = search.best_scores().collect();
@@ -177,14 +202,15 @@ impl Saver<'_> {
             return Ok(());
         }
         let start = Instant::now();
-        let found = settle(run.device, run.task, run.stop, &self.saved, &finalists, LEAST_SETTLING_STEPS)?;
+        let limit = Limit { deadline: Some(start + SAVING), cancel: run.stop.cancel.clone() };
+        let found = settle(run.device, run.task, run.stop, &limit, &self.saved, &finalists, LEAST_SETTLING_STEPS)?;
         let before = self.saved.iter().zip(&run.task.groups).map(|(saved, group)| saved.as_ref().or(group.from.as_ref()));
         if before.zip(&found).any(|(before, found)| before.is_none_or(|before| found.side < before.side)) {
             (self.save)(&found);
             self.saved = found.into_iter().map(Some).collect();
         }
         self.scores = scores;
-        self.last = Instant::now();
+        self.last = Some(Instant::now());
         self.pause = self.saving.pause.max(start.elapsed().div_f64(self.saving.share));
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! The search: all lanes are changed, squeezed and chosen from, again and again.
 
-use std::{ops::Range, time::Instant};
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
 
 use super::{
     Budget, PackError,
@@ -12,11 +15,12 @@ use super::{
     source::Source,
     state::{Finalists, State},
     task::{Task, kinds_of, lanes_of},
+    walk::Squeeze,
 };
-use crate::{common::Cancel, device::Device, overlap::random::Random};
+use crate::{device::Device, overlap::random::Random};
 
 /// Share of the budget for new starts. Each lane keeps the best of its starts.
-const STARTING: f64 = 0.2;
+pub const STARTING: f64 = 0.2;
 /// Rates at the start and the end of a squeeze, in units of the shape's radius.
 pub const RATE: [f64; 2] = [0.02, 1e-4];
 /// Pressures at the start and the end of a squeeze, in the same unit.
@@ -31,6 +35,12 @@ const WARMTH: f64 = 0.015;
 const EXCHANGE: usize = 8;
 /// The same if copies are separated.
 const APART_EXCHANGE: usize = 1;
+/// Maximum share of the time left that a squeeze may take, and the time that it may take in any
+/// case.
+const PART: f64 = 0.4;
+const LEAST_TIME: Duration = Duration::from_millis(500);
+/// Number of steps whose duration is measured.
+const MEASURED: usize = 2;
 
 /// A search under way.
 pub struct Search<'a, T: LaneReal> {
@@ -58,18 +68,20 @@ pub struct Search<'a, T: LaneReal> {
     starts_afresh: bool,
     pub(super) squeezes: usize,
     pub steps: usize,
+    /// Duration of a step, if time is limited.
+    step: Duration,
 }
 
 impl<'a, T: LaneReal> Search<'a, T> {
-    /// A search with this seed.
-    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
+    /// A search with this seed. Lattices are looked for until the limit.
+    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, limit: &Limit) -> Result<Self, PackError> {
         let Task { problem, groups, .. } = task;
         let mut offsets = vec![0];
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
         let separates = problem.shapes.len() > 1 && separate::can(problem, &offsets);
-        let source = Source::new(task, if separates { APART_DENSITY } else { FIRST_DENSITY }, seed, cancel);
+        let source = Source::new(task, if separates { APART_DENSITY } else { FIRST_DENSITY }, seed, limit);
         let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let mut current = State::default();
         let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
@@ -101,13 +113,14 @@ impl<'a, T: LaneReal> Search<'a, T> {
             starts_afresh: !separates && groups.iter().any(|group| group.from.is_none()),
             squeezes: 0,
             steps: 0,
+            step: Duration::ZERO,
             offsets,
             task,
         })
     }
 
     /// Searches until the budget is used up or the limit reached, and calls `reached` after every
-    /// squeeze. Islands end together, with the first of them.
+    /// squeeze, and if time is limited also before the first. Islands end together, with the first of them.
     pub fn run(
         &mut self,
         start: Instant,
@@ -115,6 +128,10 @@ impl<'a, T: LaneReal> Search<'a, T> {
         island: Option<&Island<'_>>,
         mut reached: impl FnMut(&Self) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
+        if limit.deadline.is_some() && !limit.reached() {
+            self.measure()?;
+            reached(self)?;
+        }
         loop {
             let left = match self.task.budget {
                 Budget::Steps(all) => all - self.steps,
@@ -137,6 +154,10 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Budget::Steps(all) => steps as f64 / all as f64,
                 Budget::Time(time) => start.elapsed().as_secs_f64() / time.as_secs_f64(),
             };
+            let left = match limit.deadline {
+                Some(deadline) => left.min(self.fitting(deadline)),
+                None => left,
+            };
             let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
             let whole = match self.separates {
                 // Its result can be chosen from at any time.
@@ -157,6 +178,39 @@ impl<'a, T: LaneReal> Search<'a, T> {
         }
     }
 
+    /// Number of steps that may be taken before the next look at the results: a part of those that
+    /// fit into the time left, on slow devices.
+    fn fitting(&self, deadline: Instant) -> usize {
+        let time = deadline.saturating_duration_since(Instant::now()).mul_f64(PART).max(LEAST_TIME);
+        ((time.as_secs_f64() / self.step.as_secs_f64().max(1e-9)) as usize).max(1)
+    }
+
+    /// Measures the duration of a step. Starts that have all copies in place, as those cut out of
+    /// lattices, count as results.
+    fn measure(&mut self) -> Result<(), PackError> {
+        self.lanes.set(self.current.poses.clone(), &self.current.sides)?;
+        let whole = |lane: &usize| self.fresh[*lane].as_ref().is_some_and(Vec::is_empty);
+        let starts = self.lanes.state()?;
+        for lane in (0..self.fresh.len()).filter(whole) {
+            self.lane_scores[lane] = self.score(&starts, lane);
+            self.best.take(&starts, lane);
+        }
+        let (limit, schedule) = (Limit::default(), Squeeze::new(self.task.problem, RATE, Some(PRESSURE)));
+        // The first step compiles kernels.
+        self.lanes.squeeze(&Squeeze { steps: 1, ..schedule }, &limit)?;
+        let start = Instant::now();
+        self.lanes.squeeze(&Squeeze { steps: MEASURED, ..schedule }, &limit)?;
+        self.step = start.elapsed() / MEASURED as u32;
+        Ok(())
+    }
+
+    /// Estimates the scale at which nothing overlaps. Overlaps grow by the square of their depth.
+    /// At rest under pressure, removing them takes twice their area over the pressure.
+    fn score(&self, tried: &State, lane: usize) -> f64 {
+        let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
+        tried.sides[lane] + 2.0 * tried.energies[lane] / pressure
+    }
+
     /// Number of squeezes after which packings replace worse ones, and islands meet.
     pub(super) fn exchanges(&self) -> usize {
         if self.separates { APART_EXCHANGE } else { EXCHANGE }
@@ -164,15 +218,11 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// Keeps the tried packings that are good enough.
     fn choose(&mut self, tried: &State, warmth: f64) {
-        let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
-        for (lane, random) in self.randoms.iter_mut().enumerate() {
-            // Estimates the scale at which nothing overlaps. Overlaps grow by the square of their
-            // depth. At rest under pressure, removing them takes twice their area over the
-            // pressure.
-            let score = tried.sides[lane] + 2.0 * tried.energies[lane] / pressure;
+        for lane in 0..self.randoms.len() {
+            let score = self.score(tried, lane);
             let kept = self.scores[lane];
             let warmth = WARMTH * warmth / (tried.poses(lane).len() as f64).sqrt();
-            let chance = random.unit();
+            let chance = self.randoms[lane].unit();
             if kept.is_infinite() || score < kept - warmth * kept * chance.ln() {
                 self.scores[lane] = score;
                 self.current.take(tried, lane);

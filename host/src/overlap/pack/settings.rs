@@ -61,7 +61,7 @@ pub struct Settings {
     pub seed: u64,
     /// Number of candidates that are improved at once for each packing. By default 8 to 256 on a
     /// GPU, the fewer the more copies and packings there are. On the CPU 4; with a budget of time
-    /// up to one per thread.
+    /// from 1 to one per thread.
     pub starts: Option<usize>,
     /// When to stop; after 20,000 steps by default.
     pub budget: Budget,
@@ -142,7 +142,7 @@ pub struct Saving {
 }
 
 impl Default for Saving {
-    /// Every 5 s, unless that takes more than a twentieth of the time.
+    /// At once and every 5 s, unless that takes more than a twentieth of the time.
     fn default() -> Self {
         Saving { pause: Duration::from_secs(5), share: 0.05 }
     }

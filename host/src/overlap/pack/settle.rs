@@ -1,5 +1,7 @@
 //! From packings that overlap a little to valid ones.
 
+use std::time::{Duration, Instant};
+
 use rayon::prelude::*;
 
 use super::{
@@ -19,10 +21,18 @@ const ROUNDING: f64 = 1e-12;
 /// presses copies into each other, and the last hardly does.
 const RATE: [f64; 2] = [2e-4, 1e-7];
 const PRESSURE: [f64; 2] = [1e-3, 1e-6];
+/// Time for making packings valid after the limit.
+const GRACE: Duration = Duration::from_millis(300);
 /// Number of steps that push copies apart before the container grows.
 const PUSHES: usize = 200;
-/// First growth of a container, as a share of its scale. It doubles from time to time.
+/// First growth of a container, as a share of its scale. It doubles from time to time, or
+/// triples when time is short.
 const FIRST_ROOM: f64 = 1e-6;
+/// Least growth when time is short: when there is less than for `LEVELS` of them.
+const LATE_ROOM: f64 = 1e-3;
+const LEVELS: u32 = 20;
+/// Maximum share of the time left that the pushes of one growth may take.
+const PUSHING: f64 = 0.25;
 /// Largest growth. Beyond it, copies stand in rows.
 const LAST_ROOM: f64 = 4.0;
 
@@ -30,50 +40,31 @@ const LAST_ROOM: f64 = 4.0;
 /// finalists and the one in `saved`. In place of the latter may be the one that the group goes on
 /// from, or copies in rows.
 ///
-/// Finalists are squeezed once more by this many steps, unless the search was cancelled. Then their
-/// containers grow until nothing overlaps.
+/// Finalists are squeezed once more by this many steps, or until the limit. Then their containers
+/// grow until nothing overlaps. After the limit copies are pushed apart for another `GRACE`; after a
+/// cancellation containers grow for one more at most.
 pub fn settle(
     device: &Device,
     task: &Task<'_>,
     stop: &Stop,
+    limit: &Limit,
     saved: &[Option<Packing>],
     finalists: &Finalists,
     steps: usize,
 ) -> Result<Vec<Packing>, PackError> {
     let Task { problem, groups, .. } = task;
     let container = &problem.container;
-    let there_is = saved.iter().zip(groups).map(|(saved, group)| match saved.as_ref().or(group.from.as_ref()) {
-        Some(packing) => Ok(packing.clone()),
-        None => problem.rows(&group.kinds),
-    });
+    let there_is = saved.iter().zip(groups).map(|(saved, group)| saved.clone().map_or_else(|| group.start(problem), Ok));
     let mut best: Vec<Packing> = there_is.collect::<Result<_, _>>()?;
     let Finalists { state, groups: of_group } = finalists;
     let kinds = |lane: usize| &groups[of_group[lane]].kinds;
     let all_kinds = (0..of_group.len()).map(|lane| &kinds(lane)[..]);
     let mut lanes = Lanes::<f64>::new(device, problem, &state.offsets, all_kinds, true)?;
     lanes.set(state.poses.clone(), &state.sides)?;
-    let schedule = Squeeze { steps, ..Squeeze::new(problem, RATE, Some(PRESSURE)) };
-    let limit = Limit { deadline: None, cancel: stop.cancel.clone() };
-    lanes.squeeze(&schedule, &limit)?;
-    // Unless the search is abandoned, a valid packing is wanted even after a cancellation.
-    let limit = if stop.abandons { limit } else { Limit::default() };
-    let State { mut poses, sides, offsets, .. } = lanes.state()?;
-    let lengths: Vec<f64> = sides.iter().map(|&side| container.area(side).sqrt()).collect();
-    lanes.set_rates(&lengths)?;
-    let (mut before, mut room) = (0.0, FIRST_ROOM);
-    // Poses move apart as the container grows, and are pushed apart while they overlap.
-    while room <= LAST_ROOM {
-        let larger: Vec<f64> = sides.iter().map(|side| side * (1.0 + room)).collect();
-        let factor = (1.0 + room) / (1.0 + before);
-        let across = if container.width().is_some() { 1.0 } else { factor };
-        let spread: Vec<_> = poses.iter().map(|[x, y, theta]| [x * across, y * factor, *theta]).collect();
-        lanes.set(spread, &larger)?;
-        let schedule = Squeeze { steps: PUSHES, rate: [0.3 * room, 1e-3 * room], ..Squeeze::new(problem, RATE, None) };
-        lanes.squeeze(&schedule, &limit)?;
-        stop.check()?;
-        let settled = lanes.state()?;
+    // Takes over valid packings that are smaller.
+    let mut take = |settled: &State| -> Result<Vec<f64>, PackError> {
         let own = |lane: usize| {
-            let few = settled.energies[lane] <= ROUNDING * (offsets[lane + 1] - offsets[lane]) as f64;
+            let few = settled.energies[lane] <= ROUNDING * settled.poses(lane).len() as f64;
             let valid = few.then(|| problem.own(kinds(lane), settled.poses(lane))).flatten();
             valid.filter(|valid| valid.side < best[of_group[lane]].side).map_or(Ok(None), |valid| {
                 let apart = problem.overlapping(kinds(lane), &valid.poses)?.is_none();
@@ -86,12 +77,47 @@ pub fn settle(
                 best[group] = valid;
             }
         }
+        Ok(of_group.iter().map(|&group| best[group].side).collect())
+    };
+    // Starts cut out of a lattice may be valid as they are.
+    take(&lanes.state()?)?;
+    let schedule = Squeeze { steps, ..Squeeze::new(problem, RATE, Some(PRESSURE)) };
+    // The rest of the time is for pushes.
+    lanes.squeeze(&schedule, &limit.sooner(0.5))?;
+    let State { mut poses, sides, .. } = lanes.state()?;
+    let lengths: Vec<f64> = sides.iter().map(|&side| container.area(side).sqrt()).collect();
+    lanes.set_rates(&lengths)?;
+    let (mut before, mut room) = (0.0, FIRST_ROOM);
+    // End of the pushes, once the limit is reached.
+    let mut end: Option<Instant> = None;
+    // Poses move apart as the container grows, and are pushed apart while they overlap.
+    while room <= LAST_ROOM {
+        let start = Instant::now();
+        let larger: Vec<f64> = sides.iter().map(|side| side * (1.0 + room)).collect();
+        let factor = (1.0 + room) / (1.0 + before);
+        let across = if container.width().is_some() { 1.0 } else { factor };
+        let spread: Vec<_> = poses.iter().map(|[x, y, theta]| [x * across, y * factor, *theta]).collect();
+        lanes.set(spread, &larger)?;
+        if end.is_none() && limit.reached() {
+            end = Some(start + GRACE);
+        }
+        let pushes = match end {
+            Some(_) => Limit { deadline: end, ..Limit::default() },
+            None => limit.sooner(PUSHING),
+        };
+        let schedule = Squeeze { steps: PUSHES, rate: [0.3 * room, 1e-3 * room], ..Squeeze::new(problem, RATE, None) };
+        lanes.squeeze(&schedule, &pushes)?;
+        stop.check()?;
+        let settled = lanes.state()?;
+        let least = take(&settled)?;
         // More room gives nothing smaller.
-        if sides.iter().zip(of_group).all(|(side, group)| side * (1.0 + room) >= best[*group].side) {
+        let late = limit.cancel.is_cancelled() && end.is_some_and(|end| Instant::now() >= end + GRACE);
+        if late || sides.iter().zip(least).all(|(side, least)| side * (1.0 + room) >= least) {
             break;
         }
         poses = settled.poses;
-        (before, room) = (room, 2.0 * room);
+        let slow = end.is_some() || limit.deadline.is_some_and(|end| Instant::now() + LEVELS * start.elapsed() > end);
+        (before, room) = (room, if slow { (3.0 * room).max(LATE_ROOM) } else { 2.0 * room });
     }
     for (packing, Group { kinds, .. }) in best.iter().zip(groups) {
         if let Some(Meeting { first, second, depth, .. }) = problem.overlapping(kinds, &packing.poses)? {

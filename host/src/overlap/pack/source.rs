@@ -4,12 +4,13 @@ use rayon::prelude::*;
 
 use super::{
     cuts::Cuts,
+    limit::Limit,
     periodic::Periodic,
     problem::Problem,
     symmetry::mirror,
     task::{Group, Task, lanes_of},
 };
-use crate::{common::Cancel, overlap::random::Random};
+use crate::overlap::random::Random;
 
 /// Minimum number of copies of packings that also start from lattices, and of those that start only
 /// from lattices.
@@ -30,13 +31,15 @@ pub struct Source<'a> {
     /// Density of random starts.
     density: f64,
     seed: u64,
+    /// End of the search for lattices and cuts.
+    limit: Limit,
 }
 
 impl<'a> Source<'a> {
-    pub fn new(task: &'a Task<'a>, density: f64, seed: u64, cancel: &Cancel) -> Self {
-        let mut source = Source { task, lattices: Vec::new(), density, seed };
+    pub fn new(task: &'a Task<'a>, density: f64, seed: u64, limit: &Limit) -> Self {
+        let mut source = Source { task, lattices: Vec::new(), density, seed, limit: limit.clone() };
         if source.cut().next().is_some() {
-            source.lattices = lattices(task.problem, seed, cancel);
+            source.lattices = lattices(task.problem, seed, limit);
         }
         source
     }
@@ -58,7 +61,9 @@ impl<'a> Source<'a> {
         let counts = self.cut().map(Group::count).min().zip(self.cut().map(Group::count).max());
         let most_starts = self.cut().map(|group| group.starts).max().unwrap_or(0);
         let numbers = [self.seed, number as u64];
-        let cuts = counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, numbers));
+        let counts = counts.filter(|_| !self.lattices.is_empty());
+        let cuts =
+            counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, numbers, &self.limit));
         let start = |(random, (group, lane)): (&mut Random, (&Group, usize))| {
             if !wanted(group, lane) {
                 return None;
@@ -86,10 +91,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The lattices to cut, the densest first.
-fn lattices(problem: &Problem, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
-    let mut lattices = Periodic::doubles_turned(&problem.squeezed[0], problem.turns, seed, cancel);
-    let densest = lattices[0].density;
+/// The lattices to cut, the densest first; none if the limit came before.
+fn lattices(problem: &Problem, seed: u64, limit: &Limit) -> Vec<Periodic> {
+    let mut lattices = Periodic::doubles_turned(&problem.squeezed[0], problem.turns, seed, limit);
+    let densest = lattices.first().map_or(0.0, |lattice| lattice.density);
     lattices.retain(|lattice| lattice.density > WORTH * densest);
     lattices
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, io::Write as _, path::Path};
 
 use super::Packing;
 use crate::{
-    io::files::{Destination, FileError},
+    io::files::Destination,
     overlap::{
         OverlapError, Packings, Shape,
         contest::Check,
@@ -108,11 +108,11 @@ impl Submission {
     }
 
     /// Takes over the smaller packings of another submission, line by line, if their numbers of
-    /// copies are among `counts`. Returns these numbers.
-    pub fn take_lines(&mut self, other: Submission, counts: &[usize]) -> Vec<usize> {
+    /// copies are `wanted`. Returns these numbers.
+    pub fn take_lines(&mut self, other: Submission, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut taken = Vec::new();
         for (count, entry) in other.entries {
-            if counts.contains(&count) && self.is_smaller(&entry.packing) {
+            if wanted(count) && self.is_smaller(&entry.packing) {
                 self.entries.insert(count, entry);
                 taken.push(count);
             }
@@ -124,14 +124,19 @@ impl Submission {
         self.get(packing.poses.len()).is_none_or(|there| packing.side < there.side * (1.0 - SAME))
     }
 
-    /// Writes the submission.
+    /// Writes the submission, with the packings that are smaller in the file by now. Several
+    /// processes may do so at once: each locks the file's folder.
     ///
     /// # Errors
-    /// If the file can't be written.
-    pub fn write(&self, destination: &Destination) -> Result<(), FileError> {
-        destination.write(|file| {
+    /// If the file can't be locked, read as a valid submission, or written.
+    pub fn write(&mut self, destination: &Destination) -> Result<(), OverlapError> {
+        let _lock = destination.lock_folder()?;
+        if destination.name().exists() {
+            self.take_lines(Submission::read(destination.name(), self.shape.clone())?, |_| true);
+        }
+        Ok(destination.write(|file| {
             writeln!(file, "{HEADER}")?;
             self.entries.values().flat_map(|entry| &entry.lines).try_for_each(|line| writeln!(file, "{line}"))
-        })
+        })?)
     }
 }

@@ -1,7 +1,7 @@
 //! A search's task: groups of lanes. Each group works on one packing of the settings, each lane on
 //! a candidate for it.
 
-use super::{Budget, Packing, problem::Problem, symmetry::paired};
+use super::{Budget, PackError, Packing, problem::Problem, symmetry::paired};
 
 /// The task of a search.
 pub struct Task<'a> {
@@ -24,6 +24,11 @@ pub struct Group {
 impl Group {
     pub fn count(&self) -> usize {
         self.kinds.len()
+    }
+
+    /// A valid packing: the one that the group goes on from, or copies in rows.
+    pub fn start(&self, problem: &Problem) -> Result<Packing, PackError> {
+        self.from.clone().map_or_else(|| problem.rows(&self.kinds), Ok)
     }
 
     /// The role of a lane, given by its number in the group: true if its packing must be symmetric

@@ -28,6 +28,8 @@ const GROWTH: f64 = 0.02;
 const PROBES: usize = 64;
 const PROBE_STEPS: usize = 60;
 const PROBE_RATE: [f64; 2] = [0.1, 0.01];
+/// Maximum share of the time left that they may take.
+const PLACING: f64 = 0.1;
 /// Two places that are nearer to each other than this are the same, in units of the radius.
 const APART: f64 = 0.5;
 
@@ -80,7 +82,7 @@ impl<T: LaneReal> Search<'_, T> {
             state.push(&poses, side, 0.0);
             loose.push(moved);
         }
-        self.place(&mut state, &loose)?;
+        self.place(&mut state, &loose, limit)?;
         let steps = most.min(if first { FIRST_SQUEEZE } else { SQUEEZE });
         let schedule = Squeeze { steps, ..Squeeze::new(problem, RATE, Some(PRESSURE)) };
         self.lanes.set(state.poses, &state.sides)?;
@@ -133,8 +135,9 @@ impl<T: LaneReal> Search<'_, T> {
         Ok(())
     }
 
-    /// Moves loose poses of every lane to where there is most room for them.
-    fn place(&mut self, state: &mut State, loose: &[Vec<usize>]) -> Result<(), PackError> {
+    /// Moves loose poses of every lane to where there is most room for them. Looks for it in a part
+    /// of the time until the limit.
+    fn place(&mut self, state: &mut State, loose: &[Vec<usize>], limit: &Limit) -> Result<(), PackError> {
         if loose.iter().all(Vec::is_empty) {
             return Ok(());
         }
@@ -164,7 +167,7 @@ impl<T: LaneReal> Search<'_, T> {
         let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().zip(&placed.sides)).map(starts).collect();
         self.lanes.set(placed.poses, &placed.sides)?;
         let schedule = Squeeze { steps: PROBE_STEPS, ..Squeeze::new(problem, PROBE_RATE, None) };
-        let (found, energies) = self.lanes.probe(starts.concat(), &probe_kinds, &schedule)?;
+        let (found, energies) = self.lanes.probe(starts.concat(), &probe_kinds, &schedule, &limit.sooner(PLACING))?;
         // For each loose pose a free place, if there is one.
         let places = |(lane, loose): (usize, &Vec<usize>)| {
             let probes = lane * PROBES..(lane + 1) * PROBES;

@@ -1,8 +1,15 @@
 //! A scene that goes downhill: steps of Adam, enqueued ahead as graphs.
 
+use std::time::Instant;
+
 use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
 
-use super::{PackError, limit::Limit, problem::Problem, real::LaneReal};
+use super::{
+    PackError,
+    limit::{Limit, Pace},
+    problem::Problem,
+    real::LaneReal,
+};
 use crate::{
     device::{Buffer, Device, Event, Graph, Stream},
     launch,
@@ -11,8 +18,8 @@ use crate::{
 
 /// Maximum block size of the kernel that steps.
 const MOST_THREADS: usize = 1024;
-/// Number of steps in a graph. After enqueuing one, the host waits for the one before the last, and
-/// decides whether to go on.
+/// Number of steps in a graph, and maximum number of steps in a batch. After enqueuing a batch, the
+/// host waits for the one before the last, and decides whether to go on.
 const STEPS_AHEAD: usize = 50;
 
 /// A schedule of steps. The rate and the pressure go from a start to an end, by a constant factor
@@ -86,6 +93,7 @@ pub struct Walk<T: LaneReal> {
     scales: Buffer<T>,
     /// The steps of `Steps::next`. It holds the addresses of all buffers above.
     graph: Option<Graph>,
+    pace: Pace,
 }
 
 impl<T: LaneReal> Walk<T> {
@@ -96,6 +104,7 @@ impl<T: LaneReal> Walk<T> {
             poses: device.alloc(POSE_MEMORY * scene.len())?,
             scales: device.alloc(scene.packings())?,
             graph: None,
+            pace: Pace::new(STEPS_AHEAD),
             scene,
         })
     }
@@ -164,12 +173,17 @@ impl<T: LaneReal> Walk<T> {
         limit: &Limit,
         slopes: &mut impl FnMut([&Stream; 2], &mut Scene<T>) -> Result<(), PackError>,
     ) -> Result<usize, PackError> {
-        for (turn, first) in (0..count).step_by(STEPS_AHEAD).enumerate() {
+        let (mut first, mut turn, mut last) = (0, 0, None::<(usize, Instant)>);
+        while first < count {
             steps.done[turn % 2].synchronize()?;
             if limit.reached() {
                 return Ok(first);
             }
-            let some = STEPS_AHEAD.min(count - first);
+            let start = Instant::now();
+            if let Some((taken, before)) = last {
+                self.pace.adapt(taken, start - before);
+            }
+            let some = self.pace.steps.min(count - first);
             stream.copy(steps.all.view(first..first + some)?, steps.next.view_mut(..some)?)?;
             match &self.graph {
                 Some(graph) if some == STEPS_AHEAD => {
@@ -180,7 +194,7 @@ impl<T: LaneReal> Walk<T> {
                 }
                 _ => (0..some).try_for_each(|number| self.step([stream, stream], half_planes, &steps.next, number, slopes))?,
             }
-            if self.graph.is_none() {
+            if self.graph.is_none() && some == STEPS_AHEAD {
                 // By now all buffers are allocated, and all kernels compiled.
                 let device = stream.device().clone();
                 let next = &steps.next;
@@ -192,6 +206,8 @@ impl<T: LaneReal> Walk<T> {
                 self.graph = Some(graph);
             }
             stream.record_into(&steps.done[turn % 2])?;
+            last = Some((some, start));
+            (first, turn) = (first + some, turn + 1);
         }
         Ok(count)
     }
