@@ -117,7 +117,7 @@ fn schedules_are_counted_and_listed() {
     assert_eq!(many["counts"][0]["schedules"], merged.to_string());
     assert_eq!(many["counts"][1], json!({"streams": 2, "schedules": null, "more_than_exponent": 38}));
     assert!(folder.good("count many.json").contains("more than 10^38"));
-    folder.write("one.sh", "echo '{}'\nwhile read -r line; do echo '{\"seconds\": 1}'; done\n");
+    folder.write("one.sh", "read -r line; echo '{}'\nwhile read -r line; do echo '{\"seconds\": 1}'; done\n");
     let explored = folder.good("explore many.json --iterations 3 --json --output x.csv -- sh one.sh");
     let explored: Value = serde_json::from_str(&explored).unwrap();
     assert_eq!((&explored["space"], &explored["runs"]), (&Value::Null, &json!(3)));

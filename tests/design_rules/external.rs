@@ -1,6 +1,6 @@
 //! Programs of the user's own: their operations from a file, and schedules measured by a command. Here it is a script.
 
-use std::{collections::HashMap, fs, time::Instant};
+use std::{collections::HashMap, fs};
 
 use serde_json::{Value, json};
 use warpsmith::design_rules::{Dag, Kind, Runs, schedule::count};
@@ -212,19 +212,188 @@ fn failures_are_written_down() {
     );
 }
 
+/// A program that writes the line `$3` before or after (`$1`) its `$2`th answer, or before all. It may be behind pipes, so
+/// that it hears and is heard late.
+const UNASKED: &str = r#"
+if [ "$1" = first ]; then echo "$3"; fi
+read -r line
+echo '{}'
+n=0
+while read -r line; do
+    n=$((n + 1))
+    if [ "$1 $2" = "before $n" ]; then echo "$3"; fi
+    if [ "$1" = before ]; then sleep 0.01; fi
+    echo "{\"seconds\": 1e-${#line}}"
+    if [ "$1 $2" = "after $n" ]; then echo "$3"; fi
+done
+"#;
+
+/// A line that nothing asked for may be taken for an answer, and each answer for the next. No time is kept then.
 #[test]
-fn a_silent_program_is_ended() {
+fn lines_that_answer_nothing() {
     let folder = Folder::of("rules");
-    program(&folder, r#"*'"schedule":"Inner'*) sleep 100;;"#);
-    let start = Instant::now();
-    let (result, said) = explore(&folder, "--streams 1 --limit 0.2 --output runs.csv");
-    let failed = result["failed"].as_u64().unwrap();
-    assert!(failed > 0 && said.matches("no answer in 0.2 s").count() as u64 == failed, "{said}");
-    program(&folder, "*) sleep 100;;");
-    let said = fails(&folder, "explore mine.json --iterations 1 --limit 0.2 --output none.csv -- sh mine.sh log");
-    assert!(said.contains("no answer in 0.2 s") && said.contains("no schedule could be measured"), "{said}");
-    assert!(start.elapsed().as_secs() < 60);
-    assert!(!folder.path("none.csv").exists());
+    folder.write("mine.json", MINE);
+    folder.write("mine.sh", UNASKED);
+    folder.write("piped.sh", r#"cat | sh mine.sh "$@" | cat"#);
+    let space = folder.json("count mine.json")["counts"][1]["schedules"].as_str().unwrap().to_owned();
+    let explore = "explore mine.json --repeats-at-most 1 --search random --output runs.csv";
+    folder.good(&format!("{explore} --iterations 8 -- sh mine.sh"));
+    let before = fs::read(folder.path("runs.csv")).unwrap();
+    let said = r#"{"seconds":7}"#;
+    for (script, place, number) in [
+        ("mine.sh", "first", "0"),
+        ("mine.sh", "before", "1"),
+        ("mine.sh", "after", "9"),
+        ("mine.sh", "before", &space),
+        ("mine.sh", "after", &space),
+        ("piped.sh", "before", "1"),
+        ("piped.sh", "after", "9"),
+        ("piped.sh", "before", &space),
+        ("piped.sh", "after", &space),
+    ] {
+        let stderr = fails(&folder, &format!("{explore} -- sh {script} {place} {number} {said}"));
+        assert!(stderr.contains("without being asked"), "{script} {place} {number}: {stderr}");
+        assert!(fs::read(folder.path("runs.csv")).unwrap() == before, "{script} {place} {number}");
+        assert_eq!(folder.files(), ["mine.json", "mine.sh", "piped.sh", "runs.csv"]);
+    }
+    // Lines of another kind are no matter.
+    folder.good(&format!("{explore} -- sh mine.sh after 3 seconds:7"));
+    fs::write(folder.path("runs.csv.partial"), &before).unwrap();
+    // What a search that was resumed began with can be trusted.
+    fails(&folder, &format!("{explore} --resume -- sh mine.sh after 9 {said}"));
+    let rows = |name: &str| Runs::read(&folder.path(name)).unwrap().runs;
+    assert_eq!(rows("runs.csv.partial").len(), 8);
+    folder.good(&format!("{explore} --resume -- sh mine.sh"));
+    assert_eq!(rows("runs.csv").len().to_string(), space);
+    for run in rows("runs.csv") {
+        assert!(run.seconds < 1e-9, "{run:?}");
+    }
+}
+
+/// Programs that don't do as they should, with a line of the shell for each: `$1` has the processes, and the file `ready`
+/// appears when the program is there.
+#[cfg(target_os = "linux")]
+mod odd {
+    use std::{
+        fs,
+        process::{Child, Command, Stdio},
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::{Folder, MINE};
+
+    const TALK: &str = "while read -r line; do echo '{\"seconds\": 1}'; done";
+    const READY: &str = "echo $$ >> pids; touch ready;";
+
+    /// A folder with the program, and one whose first line is longer than a pipe.
+    fn folder(script: &str) -> Folder {
+        let folder = Folder::of("rules");
+        folder.write("mine.json", MINE);
+        let long = |index: usize| format!(r#"{{"name": "{}{index}", "kind": "cpu"}}"#, "x".repeat(4000));
+        let operations: Vec<_> = (0..40).map(long).collect();
+        folder.write("long.json", &format!(r#"{{"operations": [{}]}}"#, operations.join(",")));
+        folder.write("mine.sh", script);
+        folder
+    }
+
+    fn start(folder: &Folder, arguments: &str) -> Child {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+        crate::signals::heed_interrupts(&mut command)
+            .args(format!("rules explore {arguments} --output runs.csv -- sh mine.sh").split_whitespace())
+            .current_dir(&folder.directory)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Waits until it has ended. Gives its exit code, its last words, its greatest memory in MiB, and how long it took.
+    fn wait(mut child: Child) -> (Option<i32>, String, u64, Duration) {
+        let (start, mut most) = (Instant::now(), 0);
+        while child.try_wait().unwrap().is_none() {
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+            most = most.max(peak.map_or(0, |kib| kib.parse::<u64>().unwrap() >> 10));
+            if start.elapsed() > Duration::from_secs(60) {
+                child.kill().unwrap();
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let took = start.elapsed();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap(), most, took)
+    }
+
+    /// The processes that still run, of those that the program has named.
+    #[track_caller]
+    fn none_is_left(folder: &Folder) {
+        for pid in fs::read_to_string(folder.path("pids")).unwrap().lines() {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+        }
+    }
+
+    /// Each wait has its limit, no output fills the memory, and nothing is left running.
+    #[test]
+    fn limits_hold() {
+        let greet = "read -r line; echo '{}';";
+        for (program, script, options, code, said) in [
+            ("mine", "exec sleep 1000".to_owned(), "", 2, "no answer in 0.3 s"),
+            ("mine", "exec yes noise".to_owned(), "", 2, "no answer in 0.3 s"),
+            ("mine", "exec yes '{}'".to_owned(), "", 2, "without being asked"),
+            ("long", "exec sleep 1000".to_owned(), "", 2, "no answer in 0.3 s"),
+            ("mine", "exec 0<&-; sleep 1000".to_owned(), "", 2, "it has closed its input"),
+            ("mine", "read -r line; printf '%03000000d' 0; sleep 1000".to_owned(), "", 2, "a line is longer than 1048576 bytes"),
+            ("mine", format!("{greet} exec 0<&-; sleep 1000"), "--iterations 2", 2, "it has closed its input"),
+            ("mine", format!("{greet} sleep 1000"), "--iterations 2", 2, "no answer in 0.3 s"),
+            ("mine", format!("{greet} exec yes noise"), "--iterations 2", 2, "no answer in 0.3 s"),
+            ("mine", format!("{greet} read -r line; exec yes noise"), "--iterations 2", 2, "no answer in 0.3 s"),
+            ("mine", format!("{greet} {TALK}; sleep 1000"), "--iterations 2", 0, ""),
+            ("mine", format!("{greet} {TALK}; exec yes noise"), "--iterations 2", 0, ""),
+            ("mine", format!("{greet} {TALK}; exec yes '{{}}'"), "--iterations 2", 2, "without being asked"),
+        ] {
+            let folder = folder(&format!("{READY} {script}"));
+            let (found, stderr, memory, took) = wait(start(&folder, &format!("{program}.json --limit 0.3 {options}")));
+            assert!(found == Some(code) && stderr.contains(said), "{script}: {stderr}");
+            assert!(memory < 500 && took.as_secs() < 30, "{script}: {memory} MiB, {took:?}");
+            assert_eq!(folder.path("runs.csv").exists(), code == 0, "{script}");
+            none_is_left(&folder);
+        }
+    }
+
+    /// A signal ends this program and the other one with all its processes, whatever they heed, in any of the waits.
+    #[test]
+    fn signals_end_both() {
+        let heeds_nothing = "trap '' TERM HUP INT; sleep 1000 & echo $! >> pids;";
+        for (program, script) in [
+            ("mine", format!("{READY} sleep 1000")),
+            ("long", format!("{READY} sleep 1000")),
+            ("mine", format!("{READY} exec yes noise")),
+            ("mine", format!("read -r line; echo '{{}}'; {READY} sleep 1000")),
+            ("mine", format!("read -r line; echo '{{}}'; read -r line; {READY} sleep 1000")),
+            ("mine", format!("read -r line; echo '{{}}'; {TALK}; {READY} exec yes noise")),
+        ] {
+            for signals in [1, 2] {
+                let folder = folder(&format!("{heeds_nothing} {script}"));
+                let mut child = start(&folder, &format!("{program}.json --iterations 3"));
+                while !folder.path("ready").exists() {
+                    assert!(child.try_wait().unwrap().is_none(), "it has ended: {script}");
+                    thread::sleep(Duration::from_millis(5));
+                }
+                for _ in 0..signals {
+                    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+                    thread::sleep(Duration::from_millis(50));
+                }
+                let (code, stderr, _, took) = wait(child);
+                assert!(code == Some(143) && stderr.ends_with("error: cancelled\n"), "{script}: {code:?}, {stderr}");
+                assert!(took.as_secs() < 10, "{script}: {took:?}");
+                none_is_left(&folder);
+            }
+        }
+    }
 }
 
 #[test]
@@ -292,6 +461,10 @@ fn answers_that_are_none() {
         ("{}", r#"{"error": 1}"#, "`error`: invalid type: integer `1`"),
         ("{}", r#"{"seconds": 1} {"#, "trailing characters"),
         ("{}", "{}", "its answer has neither `seconds` nor `error`"),
+        ("{}", r#"{"debug": "so"}"#, "its answer has neither `seconds` nor `error`"),
+        (r#"{"ranks": 16777216}"#, r#"{"error": "so"}"#, "so"),
+        (r#"{"ranks": 16777217}"#, "", "it says that it has 16777217 ranks: 1 to 16777216 are possible"),
+        (r#"{"ranks": 18446744073709551615}"#, "", "it says that it has 18446744073709551615 ranks"),
     ] {
         let folder = Folder::of("rules");
         folder.write("mine.json", MINE);

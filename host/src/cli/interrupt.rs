@@ -8,6 +8,7 @@ use std::{
 
 use warpsmith::{
     common::{Cancel, Cancelled},
+    design_rules::measure::kill_programs,
     io::files::remove_temporaries,
 };
 
@@ -94,6 +95,7 @@ fn signalled(signal: u8) {
             Stage::TooLate => return,
         }
     }
+    kill_programs();
     remove_temporaries();
     let _ = writeln!(stderr(), "error: cancelled");
     system::exit(state.code)

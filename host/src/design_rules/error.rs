@@ -77,6 +77,14 @@ pub enum RulesError {
         /// Its message, or what happened to it.
         reason: String,
     },
+    /// A program of somebody else's wrote a line that nothing had asked for: its answers may be those to other questions.
+    #[error("{program}: it wrote {line} without being asked, so that its answers can't be told apart")]
+    Unasked {
+        /// The program.
+        program: String,
+        /// The beginning of the line.
+        line: String,
+    },
     /// The ranks.
     #[error(transparent)]
     Ranks(#[from] crate::ranks::RanksError),

@@ -123,6 +123,10 @@ fn parse_limit(text: &str) -> Result<Duration, String> {
     limit.ok_or_else(|| "not a number of seconds above 0".to_owned())
 }
 
+fn first_signal_stops() -> Interrupt {
+    Interrupt::first_sets("stopping with what was measured")
+}
+
 /// Shows the exploration on the terminal, and ends it after a signal.
 struct Watch {
     interrupt: Interrupt,
@@ -165,7 +169,7 @@ pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let exploration = Exploration::start(&mut *platform, arguments.options(input), destination, raw, arguments.resume)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let watch = Watch {
-        interrupt: Interrupt::first_sets("stopping with what was measured"),
+        interrupt: first_signal_stops(),
         line: progress.costly_bar(1, usize::MAX, format!("measuring: {description}")),
         platform: description,
     };
@@ -197,7 +201,11 @@ impl ExploreArgs {
         }
         self.place.check_external(&self.choice)?;
         let dag = self.choice.dag()?;
-        Ok(Some(External::start(&dag, self.streams, self.command.clone(), self.limit.unwrap_or(LIMIT))?))
+        // A signal ends the program as well.
+        let cancel = first_signal_stops().cancel();
+        let started = External::start(&dag, self.streams, self.command.clone(), self.limit.unwrap_or(LIMIT), cancel);
+        cancel.check()?;
+        Ok(Some(started?))
     }
 
     fn options(&self, input: String) -> ExploreOptions {

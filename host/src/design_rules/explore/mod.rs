@@ -255,35 +255,45 @@ impl<'a> Exploration<'a> {
     /// Measures, and writes the runs. Returns `None` if it was cancelled before anything was measured.
     ///
     /// # Errors
-    /// The error of the platform, or of the file. Earlier measurements are in the file, and in its
-    /// journal.
+    /// The error of the platform, or of a file. The file of runs is as it was then; measurements are in the journal, except
+    /// after [`RulesError::Unasked`].
     pub fn run(mut self, observer: &dyn Observer) -> Result<Option<Explored>, RulesError> {
         let start = Instant::now();
-        let outcome = match self.options.method.clone() {
+        let mut outcome = match self.options.method.clone() {
             Method::Search { search, iterations, precision } => self.search(search, iterations, precision, observer)?,
             Method::Survey { passes } => self.survey(passes, observer)?,
         };
         let seconds = start.elapsed().as_secs_f64();
+        if outcome.error.is_none() {
+            outcome.error = self.platform.finish().err();
+        }
         let cancelled = observer.is_cancelled();
-        if self.session.runs.runs.is_empty() {
-            return match outcome.error {
-                Some(error) => Err(error),
-                None if cancelled => Ok(None),
-                None => Err(RulesError::Setup("no schedule could be measured".to_owned())),
-            };
+        match outcome.error.take() {
+            Some(error @ RulesError::Unasked { .. }) => {
+                self.session.discard()?;
+                return Err(error);
+            }
+            Some(error) => {
+                if let Some(journal) = self.session.journal() {
+                    observer.warn(&format_args!("{} has what was measured; go on from it with --resume", journal.display()));
+                }
+                return Err(error);
+            }
+            None => {}
+        }
+        let is_survey = matches!(self.options.method, Method::Survey { .. });
+        let is_continued = self.session.is_continued();
+        if self.session.runs.runs.is_empty() || is_survey && !is_continued {
+            // The files of a survey that is resumed have more than it has come to again.
+            let error = || RulesError::Setup("no schedule could be measured".to_owned());
+            return if cancelled { Ok(None) } else { Err(error()) };
         }
         // The runs are written before they are traced, since the platform may fail once more.
         self.session.write()?;
-        let is_whole = outcome.error.is_none() && !cancelled && self.session.is_continued();
         // The file of a survey has only the medians of its passes: to continue it takes the
         // journal.
-        if is_whole || matches!(self.options.method, Method::Search { .. }) {
+        if !is_survey || !cancelled {
             self.session.end();
-        }
-        if let Some(error) = outcome.error {
-            let runs = self.session.runs.runs.len();
-            tracing::info!(runs, "what was measured before is in {}", self.session.path().display());
-            return Err(error);
         }
         if self.platform.has_timelines() {
             self.trace()?;
@@ -331,12 +341,10 @@ impl<'a> Exploration<'a> {
                     }
                     continue;
                 }
-                Err(error) if self.session.is_continued() => {
+                Err(error) => {
                     outcome.error = Some(error);
                     break;
                 }
-                // The file is of another search, and stays as it is.
-                Err(error) => return Err(error),
             };
             let start = Instant::now();
             explorer.record(&schedule, seconds)?;
@@ -394,13 +402,19 @@ impl<'a> Exploration<'a> {
             match survey.pass(seed.wrapping_add(pass), measure, each) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
-                Err(error) if self.session.is_continued() => {
+                Err(RulesError::Failed { .. }) if observer.is_cancelled() => break,
+                Err(error) => {
                     outcome.error = Some(error);
                     break;
                 }
-                Err(error) => return Err(error),
             }
             tracing::debug!(pass, "measured");
+        }
+        // Passes of before that are not asked for stay in the file of all measurements.
+        for (text, measured) in self.session.take_unused() {
+            if let Some(measured) = measured {
+                self.session.note(measured.seconds, &text.parse().map_err(RulesError::Setup)?);
+            }
         }
         self.session.runs.runs = survey.runs();
         self.session.runs.note_noise();

@@ -143,9 +143,14 @@ impl Session {
         self.journal.remove();
     }
 
-    /// Returns the name of the file of runs.
-    pub fn path(&self) -> &Path {
-        self.destination.name()
+    /// Takes the measurements of this exploration out of the journal: they can't be trusted.
+    pub fn discard(&mut self) -> Result<(), RulesError> {
+        self.journal.discard(&self.before)
+    }
+
+    /// Returns the name of the journal, if measurements were added to it.
+    pub fn journal(&self) -> Option<&Path> {
+        self.journal.path()
     }
 }
 

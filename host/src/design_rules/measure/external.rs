@@ -19,23 +19,21 @@
 //! | `{"wait": "Pack", "stream": 1}` | `cudaStreamWaitEvent`: the stream waits for it |
 //!
 //! At the end all streams are done. The time is that of one invocation, in seconds. Lines that
-//! don't begin with `{` are ignored. The program ends at the end of its input.
+//! don't begin with `{` are ignored. A line that does must be an answer: one before the program has
+//! read its question is an error, since the answers may be those to other questions. The program
+//! ends at the end of its input.
 //!
 //! A program that ends, is silent for too long or answers something else is started again; where that happens once more
 //! with the same schedule, the schedule has failed.
 
-use std::{
-    ffi::OsString,
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{ffi::OsString, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::dialogue::{Dialogue, GRACE, Trouble};
+use super::runs::MOST_RANKS;
 use super::{Platform, Timeline};
+use crate::common::Cancel;
 use crate::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
 use crate::io::quoted;
 
@@ -43,10 +41,8 @@ use crate::io::quoted;
 pub const SCHEMA: &str = include_str!("protocol.schema.json");
 /// The version of the protocol.
 const VERSION: u32 = 1;
-/// The longest line that a program may write, in bytes.
-const LONGEST: u64 = 1 << 20;
-/// Time in which a program has to end by itself.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The most time in which a program has to end by itself.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Number of retries of a schedule after the program broke down.
 const RETRIES: usize = 1;
 
@@ -57,7 +53,8 @@ pub struct External {
     streams: usize,
     command: Vec<OsString>,
     limit: Duration,
-    running: Option<Running>,
+    cancel: Cancel,
+    running: Option<Dialogue>,
     about: About,
 }
 
@@ -140,35 +137,38 @@ struct Answer {
     error: Option<String>,
 }
 
-/// The program while it runs.
-#[derive(Debug)]
-struct Running {
-    child: Child,
-    input: Option<ChildStdin>,
-    lines: Receiver<io::Result<String>>,
-}
-
 impl External {
     /// Starts the program: the first of `command` with the others as its arguments. It has `limit` for each answer.
+    /// `cancel` ends every wait, and the program with its process group.
     ///
     /// # Errors
-    /// [`RulesError::Setup`] where it can't be started or doesn't answer; [`RulesError::Streams`].
+    /// [`RulesError::Setup`] where it can't be started or doesn't answer; [`RulesError::Unasked`];
+    /// [`RulesError::Streams`].
     ///
     /// # Panics
     /// If the command is empty.
-    pub fn start(dag: &Dag, streams: usize, command: Vec<OsString>, limit: Duration) -> Result<Self, RulesError> {
+    pub fn start(
+        dag: &Dag,
+        streams: usize,
+        command: Vec<OsString>,
+        limit: Duration,
+        cancel: &Cancel,
+    ) -> Result<Self, RulesError> {
         check_streams(streams)?;
         let about = About { warpsmith: None, platform: None, ranks: 1 };
-        let mut external = External { dag: dag.clone(), streams, command, limit, running: None, about };
-        external.about = external.greet().map_err(|reason| RulesError::Setup(format!("{}: {reason}", external.name())))?;
-        if let Some(version) = external.about.warpsmith.filter(|&version| version != VERSION) {
-            let name = external.name();
-            return Err(RulesError::Setup(format!("{name}: it speaks version {version} of the protocol, and this is {VERSION}")));
+        let cancel = cancel.clone();
+        let mut external = External { dag: dag.clone(), streams, command, limit, cancel, running: None, about };
+        external.about = external.greet("")?;
+        let wrong = |reason| Err(RulesError::Setup(format!("{}: {reason}", external.name())));
+        match external.about {
+            About { warpsmith: Some(version), .. } if version != VERSION => {
+                wrong(format!("it speaks version {version} of the protocol, and this is {VERSION}"))
+            }
+            About { ranks, .. } if !(1..=MOST_RANKS).contains(&ranks) => {
+                wrong(format!("it says that it has {ranks} ranks: 1 to {MOST_RANKS} are possible"))
+            }
+            _ => Ok(external),
         }
-        if external.about.ranks == 0 {
-            return Err(RulesError::Setup(format!("{}: it says that it has 0 ranks", external.name())));
-        }
-        Ok(external)
     }
 
     fn name(&self) -> String {
@@ -176,31 +176,44 @@ impl External {
     }
 
     /// Starts the program, and hears who it is.
-    fn greet(&mut self) -> Result<About, String> {
-        let running = Running::start(&self.command).map_err(|error| format!("it can't be started: {error}"))?;
-        self.running = Some(running);
+    fn greet(&mut self, when: &str) -> Result<About, RulesError> {
+        let name = self.name();
+        let setup = |reason| RulesError::Setup(format!("{name}{when}: {reason}"));
+        let running = Dialogue::start(&self.command, self.cancel.clone());
+        self.running = Some(running.map_err(|error| setup(format!("it can't be started: {error}")))?);
         let line = hello(&self.dag, self.streams);
-        self.ask(&line)
-    }
-
-    /// Returns the answer to a line. If there is no answer, the program is ended.
-    fn ask<T: DeserializeOwned>(&mut self, line: &str) -> Result<T, String> {
-        let Some(running) = &mut self.running else { return Err("it doesn't run".to_owned()) };
-        let answer = running
-            .ask(line, self.limit)
-            .and_then(|answer| parse(&answer).map_err(|error| format!("it answered {}: {error}", quoted(&answer))));
-        answer.map_err(|reason| match self.running.take().and_then(Running::end) {
-            Some(status) if !status.success() => format!("{reason} ({status})"),
-            _ => reason,
+        self.ask(&line).map_err(|trouble| match trouble {
+            Trouble::Broken(reason) => setup(reason),
+            trouble => self.error(trouble, ""),
         })
     }
 
-    fn try_once(&mut self, question: &str) -> Result<Answer, RulesError> {
-        if self.running.is_none() {
-            let name = self.name();
-            self.greet().map_err(|reason| RulesError::Setup(format!("{name}, started again: {reason}")))?;
+    /// Returns the answer to a line. If there is no answer, the program is ended.
+    fn ask<T: DeserializeOwned>(&mut self, line: &str) -> Result<T, Trouble> {
+        let Some(running) = &mut self.running else { return Err(Trouble::Broken("it doesn't run".to_owned())) };
+        let parsed =
+            |answer: String| parse(&answer).map_err(|error| Trouble::Broken(format!("it answered {}: {error}", quoted(&answer))));
+        let answer = running.ask(line, self.limit).and_then(parsed);
+        answer.map_err(|trouble| self.broken(trouble))
+    }
+
+    /// Ends the program, and adds its status to the trouble.
+    fn broken(&mut self, trouble: Trouble) -> Trouble {
+        let status = self.running.take().and_then(|mut running| running.end(GRACE).ok()).flatten();
+        match (trouble, status) {
+            (Trouble::Broken(reason), Some(status)) if !status.success() => Trouble::Broken(format!("{reason} ({status})")),
+            (trouble, _) => trouble,
         }
-        self.ask(question).map_err(|reason| RulesError::Failed { schedule: String::new(), reason })
+    }
+
+    /// Returns the trouble with a schedule as an error.
+    fn error(&self, trouble: Trouble, schedule: &str) -> RulesError {
+        let failed = |reason| RulesError::Failed { schedule: schedule.to_owned(), reason };
+        match trouble {
+            Trouble::Broken(reason) => failed(reason),
+            Trouble::Cancelled => failed("the search was stopped".to_owned()),
+            Trouble::Unasked(line) => RulesError::Unasked { program: self.name(), line: quoted(&line) },
+        }
     }
 }
 
@@ -251,28 +264,46 @@ impl Platform for External {
 
     /// # Errors
     /// [`RulesError::Failed`] where the program says that it could not, or broke down twice: it may be asked for others.
-    /// [`RulesError::Setup`] where it can't be started again.
+    /// [`RulesError::Setup`] where it can't be started again. [`RulesError::Unasked`] where it wrote a line that begins
+    /// with `{` before it was asked.
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
         let text = schedule.text(&self.dag);
         let question = question(&self.dag, schedule);
-        let failed = |reason| RulesError::Failed { schedule: text.clone(), reason };
         let mut tries = 0;
         let answer = loop {
-            match self.try_once(&question) {
+            if self.running.is_none() {
+                self.greet(", started again")?;
+            }
+            let answer = self.ask(&question).and_then(|answer| match answer {
+                Answer { seconds: None, error: None } => {
+                    Err(self.broken(Trouble::Broken("its answer has neither `seconds` nor `error`".to_owned())))
+                }
+                answer => Ok(answer),
+            });
+            match answer {
                 Ok(answer) => break answer,
-                Err(RulesError::Failed { reason, .. }) if tries == RETRIES => return Err(failed(reason)),
-                Err(RulesError::Failed { .. }) => tries += 1,
-                Err(error) => return Err(error),
+                Err(Trouble::Broken(_)) if tries < RETRIES => tries += 1,
+                Err(trouble) => return Err(self.error(trouble, &text)),
             }
         };
+        let failed = |reason| RulesError::Failed { schedule: text.clone(), reason };
         match answer {
             Answer { error: Some(reason), .. } => Err(failed(reason)),
-            Answer { seconds: Some(seconds), .. } => {
+            Answer { seconds, .. } => {
+                let seconds = seconds.unwrap_or_default();
                 check_time(seconds).map_err(|error| failed(error.to_string()))?;
                 Ok(seconds)
             }
-            Answer { .. } => Err(failed("its answer has neither `seconds` nor `error`".to_owned())),
         }
+    }
+
+    /// Lets the program end.
+    ///
+    /// # Errors
+    /// [`RulesError::Unasked`] if it has more to say.
+    fn finish(&mut self) -> Result<(), RulesError> {
+        let ended = self.running.take().map_or(Ok(None), |mut running| running.end(self.limit.min(PATIENCE)));
+        ended.map(drop).map_err(|trouble| self.error(trouble, ""))
     }
 
     fn has_timelines(&self) -> bool {
@@ -287,96 +318,3 @@ impl Platform for External {
         Err(RulesError::Setup(format!("{} doesn't say when its steps are under way", self.name())))
     }
 }
-
-impl Running {
-    fn start(command: &[OsString]) -> io::Result<Self> {
-        let mut command_line = Command::new(&command[0]);
-        command_line.args(&command[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Ctrl-C is for this program, which lets the other one end.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command_line, 0);
-        let mut child = command_line.spawn()?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (sender, lines) = channel();
-        thread::spawn(move || {
-            let Some(output) = output else { return };
-            let mut output = BufReader::new(output);
-            loop {
-                let mut line = Vec::new();
-                let read = output.by_ref().take(LONGEST).read_until(b'\n', &mut line);
-                let line = match read {
-                    Ok(0) => return,
-                    Ok(_) if line.ends_with(b"\n") => Ok(String::from_utf8_lossy(&line).trim().to_owned()),
-                    Ok(_) if line.len() as u64 == LONGEST => {
-                        Err(io::Error::other(format!("a line is longer than {LONGEST} bytes")))
-                    }
-                    Ok(_) => Ok(String::from_utf8_lossy(&line).trim().to_owned()),
-                    Err(error) => Err(error),
-                };
-                let last = line.is_err();
-                if sender.send(line).is_err() || last {
-                    return;
-                }
-            }
-        });
-        Ok(Running { child, input, lines })
-    }
-
-    fn ask(&mut self, line: &str, limit: Duration) -> Result<String, String> {
-        let start = Instant::now();
-        let input = self.input.as_mut().ok_or("it has no input")?;
-        // A write to a program that has ended fails; the missing answer reports it.
-        let _ = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
-        loop {
-            match self.lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
-                Ok(Ok(line)) if line.starts_with('{') => return Ok(line),
-                Ok(Ok(line)) => tracing::debug!("{line}"),
-                Ok(Err(error)) => return Err(format!("its output can't be read: {error}")),
-                Err(RecvTimeoutError::Timeout) => return Err(format!("no answer in {} s", limit.as_secs_f64())),
-                Err(RecvTimeoutError::Disconnected) => return Err("it ended without an answer".to_owned()),
-            }
-        }
-    }
-
-    /// Lets the program end, and sees to it that it does.
-    fn end(mut self) -> Option<ExitStatus> {
-        self.stop()
-    }
-
-    fn stop(&mut self) -> Option<ExitStatus> {
-        self.input = None;
-        let start = Instant::now();
-        let mut asked = false;
-        while start.elapsed() < 2 * PATIENCE {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if !asked && start.elapsed() > PATIENCE => {
-                    // `mpirun` ends its processes when it is asked to end, and can't when it is killed.
-                    signal(&self.child, false);
-                    asked = true;
-                }
-                _ => thread::sleep(Duration::from_millis(2)),
-            }
-        }
-        signal(&self.child, true);
-        self.child.kill().and_then(|()| self.child.wait()).ok()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Asks all processes of the program's group to end, or ends them.
-#[cfg(target_os = "linux")]
-fn signal(child: &Child, end: bool) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(pid, if end { Signal::KILL } else { Signal::TERM });
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn signal(_: &Child, _: bool) {}

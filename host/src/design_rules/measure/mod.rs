@@ -5,11 +5,13 @@
 //! schedule's time is known well enough. [`Runs`] are schedules with their times, as a file, or as
 //! a [`Journal`] that grows with each measurement.
 
+mod dialogue;
 pub mod external;
 mod measurer;
 pub mod platform;
 mod runs;
 
+pub use dialogue::kill_programs;
 pub use measurer::{Measurer, Precision};
 pub(super) use measurer::{ONE_SIDED, deviation, noise_of};
 pub use platform::{Platform, Span, Timeline};

@@ -15,7 +15,7 @@ use crate::io::{Lines, Table, brief, quoted, reserve};
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
 /// The most ranks that runs may be of: more than any machine has.
-const MOST_RANKS: usize = 1 << 24;
+pub(super) const MOST_RANKS: usize = 1 << 24;
 /// The header of its table.
 const HEADER: &str = "iteration,seconds,schedule";
 /// The header where the noise of times is known.
@@ -192,6 +192,10 @@ impl Runs {
         Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
     }
 
+    fn write_journal(&self, path: &Path) -> Result<(), RulesError> {
+        Ok(Destination::prepare(path)?.write(|file| file.write_all(self.text(None).as_bytes()))?)
+    }
+
     /// The file, of this many rows.
     fn text(&self, runs: Option<usize>) -> String {
         let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
@@ -347,7 +351,7 @@ impl Journal {
             None => {
                 if self.continues {
                     // Its last row may have been cut short.
-                    Destination::prepare(&self.path)?.write(|file| file.write_all(were.text(None).as_bytes()))?;
+                    were.write_journal(&self.path)?;
                 }
                 let mut options = File::options();
                 let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
@@ -364,6 +368,23 @@ impl Journal {
         file.write_all(row_text(self.len, run.as_ref(), traversal, true).as_bytes()).map_err(cannot)?;
         self.len += 1;
         Ok(())
+    }
+
+    /// Takes out all that was added since the journal was made.
+    ///
+    /// # Errors
+    /// [`RulesError::File`].
+    pub fn discard(&mut self, were: &Runs) -> Result<(), RulesError> {
+        match self.file.take() {
+            Some(_) if self.continues => were.write_journal(&self.path),
+            Some(_) => Ok(fs::remove_file(&self.path).map_err(|error| FileError::unwritten(&self.path, error))?),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns its path, if measurements were added.
+    pub fn path(&self) -> Option<&Path> {
+        self.file.is_some().then_some(&self.path)
     }
 
     /// Removes the file, if there is one: its runs are elsewhere now.

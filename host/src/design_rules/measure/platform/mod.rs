@@ -30,6 +30,14 @@ pub trait Platform {
     /// What went wrong, and on which rank. The platform can't be used any more then.
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError>;
 
+    /// Ends measuring, after the last time.
+    ///
+    /// # Errors
+    /// The reason why the times can't be trusted.
+    fn finish(&mut self) -> Result<(), RulesError> {
+        Ok(())
+    }
+
     /// Returns whether it measures the same time each time.
     fn is_exact(&self) -> bool {
         false
