@@ -229,7 +229,12 @@ impl Destination {
     /// # Errors
     /// The folder can't be locked.
     pub fn lock_folder(&self) -> Result<File, FileError> {
-        let locked = File::open(directory(&self.path)).and_then(|folder| folder.lock().map(|()| folder));
+        let folder = File::open(directory(&self.path));
+        let locked = folder.and_then(|folder| match folder.lock() {
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+            // Lustre has locks only if mounted with `-o flock`.
+            _ => Ok(folder),
+        });
         locked.map_err(|error| FileError::new(&self.name, format!("its folder can't be locked: {error}")))
     }
 
@@ -244,7 +249,6 @@ impl Destination {
         let error = |error| FileError::unwritten(&path, error);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
         let locked = match file.try_lock() {
-            // Lustre has locks only if mounted with `-o flock`.
             Err(fs::TryLockError::Error(reason)) if reason.kind() == io::ErrorKind::Unsupported => Ok(()),
             other => other,
         };
@@ -313,11 +317,9 @@ impl Destination {
     /// same waits, so that the folder has the files of one of them.
     ///
     /// # Errors
-    /// Renaming fails.
+    /// Locking the folder, or renaming fails.
     pub fn persist_all(files: Vec<(&Self, Temporary)>) -> Result<(), FileError> {
-        // Not all file systems have locks.
-        let folder = files.first().and_then(|(first, _)| File::open(directory(&first.path)).ok());
-        let _ = folder.as_ref().map(File::lock);
+        let _lock = files.first().map(|(first, _)| first.lock_folder()).transpose()?;
         files.into_iter().try_for_each(|(destination, file)| destination.persist(file))
     }
 
