@@ -255,7 +255,7 @@ mod tests {
                 lanes.set(poses.clone(), &[1000.0]).expect("a side");
                 let at = |k: usize| [poses[61 * k][0] + 0.25, poses[61 * k][1] + 0.125, 0.0];
                 let (probes, own): (Vec<_>, Vec<_>) = (0..64).map(|k| (at(k), (k % sides.len()) as u32)).unzip();
-                let (_, areas) = lanes.probe(probes.clone(), &own, &Squeeze { steps: 0, ..schedule }).expect("probes");
+                let (_, areas) = lanes.probe(probes.clone(), &own, &Squeeze { steps: 0, ..schedule }, &limit).expect("probes");
                 for ((probe, own), found) in probes.iter().zip(&own).zip(areas) {
                     let common = |(pose, kind): (&[f64; 3], &u32)| {
                         let [one, other] = [own, kind].map(|&kind| 0.5 * sides[kind as usize]);
