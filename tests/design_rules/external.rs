@@ -259,7 +259,7 @@ fn lines_that_answer_nothing() {
     // Lines of another kind are no matter.
     folder.good(&format!("{explore} -- sh mine.sh after 3 seconds:7"));
     fs::write(folder.path("runs.csv.partial"), &before).unwrap();
-    // What a search that was resumed began with can be trusted.
+    // A resumed search keeps the measurements that it began with.
     fails(&folder, &format!("{explore} --resume -- sh mine.sh after 9 {said}"));
     let rows = |name: &str| Runs::read(&folder.path(name)).unwrap().runs;
     assert_eq!(rows("runs.csv.partial").len(), 8);
@@ -270,8 +270,8 @@ fn lines_that_answer_nothing() {
     }
 }
 
-/// Programs that don't do as they should, with a line of the shell for each: `$1` has the processes, and the file `ready`
-/// appears when the program is there.
+/// Programs that don't do as they should, as scripts of the shell. The file `pids` has their processes, and the file
+/// `ready` appears when they have started.
 #[cfg(target_os = "linux")]
 mod odd {
     use std::{

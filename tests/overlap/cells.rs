@@ -71,8 +71,8 @@ fn lists(sizes: [&[usize]; 2], shapes: &[Shape], seed: u64) -> Result<[Packings;
     Ok([first?, second?])
 }
 
-/// What one list has in common with itself or another: its pairs, and each pose's areas and derivatives where there are
-/// any.
+/// Overlaps within a list, or between two: pairs, and the areas and derivatives of each pose. `None` is a derivative that
+/// doesn't exist.
 struct Common {
     pairs: Vec<OverlapPair<f64>>,
     totals: Vec<f64>,

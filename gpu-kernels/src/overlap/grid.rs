@@ -106,7 +106,7 @@ where
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
     // SAFETY: the arrays fit each other, and have room (this kernel's contract).
     unsafe {
-        // Those that have no extent take the last again.
+        // Threads beyond the last extent take it again.
         let parts = parts as usize;
         let extent = extents.add(4 * (packing * parts + thread.min(parts - 1)));
         let low = Point::new(*extent, *extent.add(1));

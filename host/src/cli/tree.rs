@@ -123,13 +123,7 @@ pub fn run(global: &Global, arguments: &TreeArgs) -> Result<(), Failure> {
             let mut files = Files::reading([&input.tree, weights]);
             let output = prepare(&mut files, output.as_deref(), &["paths", "subtrees"])?;
             let job = Job::new(global, "sums", input)?;
-            let array = npy::read(weights, "the weights", NUMBERS, job.task.progress)?;
-            match &array {
-                Array::F32(values) => check_finite(weights, values.iter().map(|&value| f64::from(value)))?,
-                Array::F64(values) => check_finite(weights, values.iter().copied())?,
-                Array::I32(_) | Array::I64(_) => {}
-            }
-            match array {
+            match npy::read(weights, "the weights", NUMBERS, job.task.progress)? {
                 Array::I32(values) => job.sums(weights, &values, |sums| Column::I32(sums), output),
                 Array::I64(values) => job.sums(weights, &values, |sums| Column::I64(sums), output),
                 Array::F32(values) => job.sums(weights, &values, |sums| Column::F32(sums), output),
@@ -249,6 +243,11 @@ impl<'a> Job<'a> {
                 [(found, "weight", "weights"), (n, "vertex", "vertices")].map(|(n, one, many)| format::counted(n, one, many));
             return Err(Failure::error(format_args!("{path} has {found}, but {tree} has {n}")));
         }
+        match column(weights) {
+            Column::F32(values) => check_finite(path, values.iter().map(|&value| f64::from(value)))?,
+            Column::F64(values) => check_finite(path, values.iter().copied())?,
+            Column::I32(_) | Column::I64(_) => {}
+        }
         let weights = device.upload(weights)?;
         let (mut paths, mut subtrees) = (device.alloc(n)?, device.alloc(n)?);
         let mut sums = TreeSums::<V>::new(device)?;
@@ -278,8 +277,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Refuses weights for which a prefix sum over the forest, of which all sums are differences, may not
-/// be finite.
+/// Refuses weights whose prefix sums over the forest may not be finite. All sums are differences of
+/// prefix sums.
 fn check_finite(path: &Path, weights: impl Iterator<Item = f64>) -> Result<(), Failure> {
     let mut sum = 0.0;
     for (index, weight) in weights.enumerate() {

@@ -280,6 +280,11 @@ impl Destination {
     /// Writing or renaming fails; the temporary file is then removed.
     pub fn persist(&self, file: Temporary) -> Result<(), FileError> {
         file.file.sync_all().map_err(|error| self.error(error))?;
+        self.rename(file)
+    }
+
+    /// Renames a temporary file that is on the disk to the destination.
+    fn rename(&self, file: Temporary) -> Result<(), FileError> {
         // While the list is locked, the file has one of its two names.
         let mut list = temporaries();
         fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
@@ -295,7 +300,7 @@ impl Destination {
     /// # Errors
     /// The error of `write`, or the file can't be created, written or renamed.
     pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), FileError> {
-        self.persist(self.written(write)?)
+        self.rename(self.written(write)?)
     }
 
     /// Writes a temporary file with `write`, to the disk.
@@ -320,7 +325,7 @@ impl Destination {
     /// Locking the folder, or renaming fails.
     pub fn persist_all(files: Vec<(&Self, Temporary)>) -> Result<(), FileError> {
         let _lock = files.first().map(|(first, _)| first.lock_folder()).transpose()?;
-        files.into_iter().try_for_each(|(destination, file)| destination.persist(file))
+        files.into_iter().try_for_each(|(destination, file)| destination.rename(file))
     }
 
     /// Converts the system's error to one about this file.

@@ -2,9 +2,8 @@
 
 use std::hash::Hasher as _;
 
-use siphasher::sip::SipHasher13;
-
 use rayon::prelude::*;
+use siphasher::sip::SipHasher13;
 
 use super::{
     PcfError, PcfReal, PcfSet, Point,
@@ -20,6 +19,8 @@ use crate::io::files::Destination;
 
 /// Merge steps of a block per worker of the CPU: some hundredths of a second's work.
 const STEPS_PER_WORKER: f64 = 1e7;
+/// Factor of bounds on integrals, for rounding of the sums.
+const ROUNDING: f64 = 4.0;
 /// Number of plain merge steps that cost as much as one with a power.
 const POWER: f64 = 64.0;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
@@ -256,11 +257,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Measure::Inner => value,
         };
         // A power may be infinite though its integral over a short time is not.
-        T::from_f64(4.0 * power * time.max(1.0)).is_finite() && self.endless_pair().is_none()
+        T::from_f64(ROUNDING * power * time.max(1.0)).is_finite() && self.endless_pair().is_none()
     }
 
-    /// The largest magnitude that is integrated, before it is raised to the power p, and four times
-    /// the last time: the factor allows for rounding of the sums.
+    /// The largest magnitude that is integrated, before it is raised to the power p, and the last
+    /// time.
     fn largest(&self) -> (f64, f64) {
         let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
         let cols = self.cols.unwrap_or(self.rows);
@@ -269,15 +270,15 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Measure::Lp(_) => of_rows + of_cols,
             Measure::Inner => of_rows * of_cols,
         };
-        (value, 4.0 * self.rows.max_time().to_f64().max(cols.max_time().to_f64()))
+        (value, self.rows.max_time().to_f64().max(cols.max_time().to_f64()))
     }
 
     /// A bound on the magnitude of all finite entries.
     pub(super) fn largest_entry(&self) -> f64 {
         let (value, time) = self.largest();
         match self.measure {
-            Measure::Lp(p) => value * time.powf(1.0 / p),
-            Measure::Inner => value * time,
+            Measure::Lp(p) => value * (ROUNDING * time).powf(1.0 / p),
+            Measure::Inner => ROUNDING * value * time,
         }
     }
 

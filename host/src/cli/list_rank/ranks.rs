@@ -62,12 +62,6 @@ pub fn run(
     output: Option<Destination>,
     processes: Option<Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
-    if let Err(failure) = refuse(arguments, processes.is_some()) {
-        return Err(match &processes {
-            Some(ranks) => processes::all_failed(&**ranks, failure),
-            None => failure,
-        });
-    }
     let result = run_all(global, arguments, output, processes.as_ref());
     if let (Err(failure), Some(ranks)) = (&result, &processes)
         && !matches!(failure, Failure::Elsewhere)
@@ -85,6 +79,7 @@ fn run_all(
     processes: Option<&Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
     let prepare = || {
+        refuse(arguments, processes.is_some())?;
         let devices = processes::devices(global, processes.map(|ranks| &**ranks), arguments.gpus)?;
         let ranks = processes.map_or((devices.len(), false), |ranks| (ranks.size(), true));
         Ok((Job::new(arguments, output, &devices[0], ranks)?, devices))

@@ -13,7 +13,7 @@ use warpsmith::design_rules::{
 
 use super::{
     learning::{Origin, parse_percent},
-    platform::{Opened, Place, open_platform},
+    platform::{Opened, Place, first_signal_stops, open_platform},
     program::{Choice, Program},
 };
 use crate::cli::{
@@ -121,10 +121,6 @@ fn parse_limit(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
     let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limit.ok_or_else(|| "not a number of seconds above 0".to_owned())
-}
-
-fn first_signal_stops() -> Interrupt {
-    Interrupt::first_sets("stopping with what was measured")
 }
 
 /// Shows the exploration on the terminal, and ends it after a signal.

@@ -140,6 +140,11 @@ pub fn open_platform(
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
 
+/// Lets the first signal end measuring.
+pub fn first_signal_stops() -> Interrupt {
+    Interrupt::first_sets("stopping with what was measured")
+}
+
 /// Rank 0's platform. The other ranks return when it is done, with none.
 fn open_processes(
     ranks: Arc<dyn Communicator>,
@@ -149,7 +154,7 @@ fn open_processes(
 ) -> Result<Option<Group>, Failure> {
     if ranks.rank() > 0 {
         // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
-        Interrupt::first_sets("stopping with what was measured");
+        first_signal_stops();
         // Rank 0 hears of it, and says it.
         let followed = Group::follow(device, ranks, setup, streams);
         return followed.map(|()| None).map_err(|_| Failure::Elsewhere);

@@ -116,8 +116,8 @@ impl Dialogue {
 
     /// Sends a line, and returns the first line of the answer that begins with `{`.
     ///
-    /// The end of the line is sent only when the program has read the rest of it: by then, it has written what it had to
-    /// write before, and it waits. So what is there then is no answer.
+    /// The end of the line is sent only when the program has read the rest of it: by then it waits, and has written
+    /// everything that it had to write before. Nothing of that is an answer.
     pub fn ask(&mut self, line: &str, limit: Duration) -> Result<String, Trouble> {
         let limit = Limit::new(limit);
         self.send(line.as_bytes(), limit)?;
@@ -193,7 +193,7 @@ impl Dialogue {
         }
     }
 
-    /// Returns the next line if it is there.
+    /// Returns the next line, or `None` if the program has not written one yet.
     fn next(&mut self) -> Result<Option<String>, Trouble> {
         if self.is_over {
             return Ok(None);

@@ -96,7 +96,10 @@ impl<T: OverlapReal> Phases<T> {
                     let GridBuffers { extents, parts, threads, capacity, .. } = &mut *grid;
                     let (extent, of_parts) = ((packings, *parts), parts.next_multiple_of(32));
                     launch!(stream, grid::extent::<T><<<extent, *threads>>>(source, &*offsets, &mut *extents))?;
-                    launch!(stream, grid::frame::<T><<<packings, of_parts>>>(&*extents, *parts, reach, &*capacity, &mut *frames))?;
+                    launch!(
+                        stream,
+                        grid::frame::<T><<<packings, of_parts>>>(&*extents, *parts, reach, &*capacity, &mut *frames)
+                    )?;
                 }
                 stream.fill_zero(&mut grid.starts)?;
                 let (n, blocks) = (rows as u32, blocks(rows));

@@ -25,10 +25,11 @@ const MOST_POSES: usize = 1 << 17;
 const REFINEMENTS: usize = 60;
 /// Maximum share of copies without a place.
 const MOST_LOOSE: f64 = 0.2;
-/// Factor by which a container's area grows until it holds enough copies, how often it may, and the
-/// maximum number of places in it, in units of the number of copies.
+/// Factor of a container's area from one size that is tried to the next.
 const GROWTH: f64 = 1.2;
+/// Maximum number of sizes.
 const MOST_GROWTHS: usize = 400;
+/// Maximum number of places in a container, in units of the number of copies.
 const MOST_TRIED: usize = 64;
 
 /// A way to cut a packing out of a lattice.
@@ -221,7 +222,7 @@ fn around(problem: &Problem, lattices: &[Periodic], way: &Way, count: usize) -> 
     let turned = |[x, y]: Point| [cosine * x - sine * y, sine * x + cosine * y];
     // The first vector is the shorter one: rows along it are fewer.
     let [b, a] = periodic.lattice.vectors().map(turned);
-    // Of each copy of a cell its place, angle, footprint and bounding box.
+    // Place, angle, footprint and bounding box of each copy of a cell.
     let cell = periodic.poses.iter().map(|&[x, y, theta]| {
         let theta = problem.turns.nearest(theta + angle);
         let vertices: Vec<Point> = shape.posed([0.0, 0.0, theta]).flatten().collect();

@@ -131,9 +131,9 @@ impl<T: LaneReal> Lanes<T> {
     }
 
     /// Looks for free places in the lanes, which don't change: single copies of these shapes, the
-    /// same number in each lane, go downhill by the schedule's steps, or until the limit, and ignore each other. Returns
-    /// their poses, one lane after the other, and for each the area of overlap plus the area
-    /// outside.
+    /// same number in each lane, go downhill by the schedule's steps, or until the limit, and ignore
+    /// each other. Returns their poses, one lane after the other, and for each the area of overlap
+    /// plus the area outside.
     pub fn probe(
         &mut self,
         poses: Vec<[f64; 3]>,
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::overlap::{Boundary, Shape};
 
-    /// Those of a graph that is recorded, and of one that is launched.
+    /// Number of steps: half of them are recorded as a graph, and half launched.
     const STEPS: usize = 100;
 
     fn squares(sides: &[f64]) -> Vec<Shape> {

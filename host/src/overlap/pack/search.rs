@@ -120,7 +120,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
     }
 
     /// Searches until the budget is used up or the limit reached, and calls `reached` after every
-    /// squeeze, and if time is limited also before the first. Islands end together, with the first of them.
+    /// squeeze. If time is limited, it also does so before the first one. Islands end together, with
+    /// the first of them.
     pub fn run(
         &mut self,
         start: Instant,
@@ -204,7 +205,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
         Ok(())
     }
 
-    /// Estimates the scale at which nothing overlaps. Overlaps grow by the square of their depth.
+    /// Estimates the scale without overlaps. Overlaps grow by the square of their depth.
     /// At rest under pressure, removing them takes twice their area over the pressure.
     fn score(&self, tried: &State, lane: usize) -> f64 {
         let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
