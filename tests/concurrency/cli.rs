@@ -82,4 +82,8 @@ fn one_of_each_is_enough() {
     let directory = tempdir().unwrap();
     let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 1 --seed 7 --output .");
     assert!(text.contains("One phase against two") && !text.contains("NaN") && !text.contains("inf"), "{text}");
+    // A spread takes two.
+    assert!(text.contains("times of 1 run, so that their spread is unknown") && !text.contains('±'), "{text}");
+    let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 2");
+    assert!(text.contains("medians of 2 runs (spread:") && text.contains('±'), "{text}");
 }

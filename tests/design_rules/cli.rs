@@ -338,6 +338,22 @@ fn rules_say_what_runs_have_in_common() {
     assert!(!table.contains("Class 1\n") && folder.good("learn full.csv --full").contains("\nClass 1\n"));
     let advised = folder.json("learn full.csv --second full.csv");
     assert_eq!((&advised["second"], &advised["advice"]["class"]), (&advised["advice"], &json!(1)));
+    // Each share is of runs that follow the shared rules until there, by the sentences alone.
+    let slowest = advised["classes"][0]["slowest"].as_f64().unwrap() * (1.0 + 1e-12);
+    let points = |name: &str| advised["advice"][name].as_array().unwrap();
+    let (shared, alternatives) = (points("shared"), points("alternatives"));
+    for (place, point) in shared.iter().chain(alternatives).enumerate() {
+        let rules = shared[..place.min(shared.len())].iter().chain([point]).flat_map(|point| point["rules"].as_array().unwrap());
+        let rules: Vec<_> = rules.map(|rule| rule["sentence"].as_str().unwrap()).collect();
+        let count = |first: bool| {
+            let of = full.runs.iter().filter(|run| (run.seconds <= slowest) == first);
+            json!([of.clone().filter(|run| rules.iter().all(|rule| holds(rule, &run.traversal))).count(), of.count()])
+        };
+        assert_eq!((&point["members"], &point["others"]), (&count(true), &count(false)), "{rules:?}");
+    }
+    let said = |text: &str| table.matches(text).count();
+    assert_eq!((said("; with the rules above, "), said("; with the shared rules, ")), (shared.len() - 1, alternatives.len()));
+    assert!(shared.len() + alternatives.len() > 1, "{table}");
     let all = &advised["advice"]["all"];
     let gain = all["gain"]["share"].as_f64().unwrap();
     assert!(gain > 0.01 && all["members"][0].as_u64() > all["others"][0].as_u64(), "{all}");
@@ -529,6 +545,49 @@ fn several_processes_take_mpi() {
             let output = explore(platform, variables);
             assert!(output.status.success(), "{}", crate::folder::text(&output.stderr));
         }
+    }
+}
+
+/// A search that can't write its journal any more leaves the file as it was, and goes on later.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_limit_of_file_sizes() {
+    let folder = Folder::new();
+    folder.machine(0.05);
+    let search = "explore spmv --matrix m.mtx --platform sim --machine machine.json --output";
+    for (method, name) in [("--search mcts --seed 4", "runs.csv"), ("--streams 1 --exhaustive --passes 3", "all.csv")] {
+        folder.json(&format!("{search} {name} {method}"));
+        let (before, there) = (fs::read(folder.path(name)).unwrap(), folder.runs(name).runs.len());
+        let limited = |resume: &str| {
+            let script = format!("ulimit -f 8; exec \"$0\" rules {search} {name} {method} {resume}");
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()])
+                .current_dir(&folder.directory)
+                .output()
+                .unwrap()
+        };
+        let output = limited("");
+        let stderr = crate::folder::text(&output.stderr);
+        assert!(output.status.code() == Some(2), "{stderr}");
+        let partial = format!("{name}.partial");
+        for part in [&format!("warning: {partial} has what was measured"), &format!("error: {partial} can't be written: ")] {
+            assert!(stderr.contains(part), "{stderr}\nlacks: {part}");
+        }
+        assert!(fs::read(folder.path(name)).unwrap() == before);
+        let measured = folder.runs(&partial).runs.len();
+        assert!((5..there).contains(&measured), "{measured}");
+        // Once more, when what is there leaves no room.
+        assert_eq!(limited("--resume").status.code(), Some(2));
+        assert!(folder.runs(&partial).runs.len() >= measured && fs::read(folder.path(name)).unwrap() == before);
+        folder.json(&format!("{search} {name} {method} --resume"));
+        assert!(folder.runs(name).runs.len() == there && !folder.path(&partial).exists());
+    }
+    // Fewer passes than there are leave the others.
+    let (space, rows) = (folder.runs("all.csv").runs.len(), || folder.runs("raw.csv").runs.len());
+    for (passes, expected) in [(3, 3), (2, 3), (4, 4)] {
+        folder.json(&format!("{search} few.csv --streams 1 --exhaustive --raw raw.csv --resume --passes {passes}"));
+        assert_eq!(rows(), expected * space, "{passes}");
     }
 }
 

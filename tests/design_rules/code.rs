@@ -168,9 +168,12 @@ fn in_cuda() {
     // Names that C++ doesn't have, none of the GPU's, and programs of many operations.
     let odd = Dag::builder("2 odd\nnames\\").gpu("new").gpu("a.b").gpu("a+b").cpu("über").cpu("Schedule").build().unwrap();
     let host = Dag::builder("delete").cpu("only").build().unwrap();
-    for dag in [odd, host, programs::halo::dag()] {
+    // Names of CUDA's runtime, and macros of C.
+    let cudas = Dag::builder("cudaStream_t").gpu("cudaStream_t").gpu("cudaEvent_t").cpu("NULL").gpu("stream").gpu("events");
+    let cudas = cudas.cpu("op_cudaStream_t").cpu("EOF").cpu("errno").edge("cudaStream_t", "EOF").build().unwrap();
+    for dag in [odd, host, cudas, programs::halo::dag()] {
         folder.write("any.hpp", &emit(&dag, &Schedules::new(&dag, 3).unwrap().next().unwrap(), Language::Cuda));
-        folder.write("any.cpp", "#include \"any.hpp\"\n");
+        folder.write("any.cpp", "#include <cerrno>\n#include <cstdio>\n#include \"any.hpp\"\n");
         compile(&compiler, &folder, &["-fsyntax-only", "any.cpp"]);
     }
 }
@@ -191,6 +194,10 @@ fn as_a_graph() {
     let folder = Folder::of("rules");
     folder.write("mine.json", r#"{"operations": [{"name": "A", "kind": "gpu"}, {"name": "B", "kind": "cpu", "after": ["A"]}]}"#);
     assert!(folder.good("draw mine.json").contains("op0 -> op1;"));
+    folder.write("odd.json", r#"{"name": "a\u0000\u001b\"b", "operations": [{"name": "A", "kind": "gpu"}]}"#);
+    for command in ["draw odd.json", "emit textbook --program odd.json --language dot"] {
+        assert!(folder.good(command).starts_with("digraph \"a  \\\"b\" {"), "{command}");
+    }
     assert_eq!(folder.good("draw mine.json --output mine.dot"), "");
     assert!(fs::read_to_string(folder.path("mine.dot")).unwrap().starts_with("digraph \"mine\" {"));
     folder.bad("draw mine.json --output mine.png", "mine.png: a drawing's name ends in .svg or .dot");

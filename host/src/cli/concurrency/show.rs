@@ -18,9 +18,12 @@ pub fn tables(device: &Device, study: &Study) -> Result<(), Failure> {
         }
     };
     say(format_args!(
-        "concurrency: trees of {} in double precision on {place}; medians of {} (spread: half of largest less least).",
+        "concurrency: trees of {} in double precision on {place}; {}.",
         format::counted(study.pieces, "piece", "pieces"),
-        format::counted(study.options.runs, "run", "runs")
+        match study.options.runs {
+            1 => "times of 1 run, so that their spread is unknown".to_owned(),
+            runs => format!("medians of {} runs (spread: half of largest less least)", format::grouped(runs)),
+        }
     ))?;
     let queues = study.device.queues.map_or_else(String::new, |queues| {
         format!("; {}", format::counted(queues as usize, "hardware queue", "hardware queues"))
@@ -57,16 +60,19 @@ fn say(text: impl Display) -> Result<(), Failure> {
     terminal::print(terminal::paragraph(&text.to_string()))
 }
 
-/// Formats half the range of the runs, in percent of the median.
-fn spread(spread: Spread) -> String {
+/// Formats half the range of the runs, in percent of the median. One run has none.
+fn spread(runs: usize, spread: Spread) -> String {
+    if runs == 1 {
+        return String::new();
+    }
     let share = 50.0 * (spread.max - spread.min) / spread.median;
     if share < 9.95 { format!("± {share:.1} %") } else { format!("± {share:.0} %") }
 }
 
 /// Formats the largest of several spreads.
-fn worst(spreads: &[Spread]) -> String {
+fn worst(runs: usize, spreads: &[Spread]) -> String {
     let share = |spread: &&Spread| (spread.max - spread.min) / spread.median;
-    spreads.iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or_else(String::new, |worst| self::spread(*worst))
+    spreads.iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or_else(String::new, |worst| self::spread(runs, *worst))
 }
 
 /// Formats a rate with all digits before the point.
@@ -93,7 +99,7 @@ fn streams(study: &Study) -> Result<(), Failure> {
         table.add_row([
             row.streams.to_string(),
             format::digits(row.plain_ms.median),
-            spread(row.plain_ms),
+            spread(study.options.runs, row.plain_ms),
             per_second(row.plain_ms),
             per_second(row.graphs_ms),
             per_second(row.branches_ms),
@@ -129,7 +135,7 @@ fn threads(study: &Study) -> Result<(), Failure> {
             row.threads.to_string(),
             row.blocks.to_string(),
             format::digits(ms),
-            spread(row.one_phase()),
+            spread(study.options.runs, row.one_phase()),
             rate(row.kernels_per_s.median),
             format::rate(row.work.comparisons as usize, ms, ""),
             format::digits(1e6 * ms / row.work.comparisons as f64),
@@ -160,7 +166,7 @@ fn fixed(study: &Study) -> Result<(), Failure> {
                 row.threads.to_string(),
                 format::grouped(row.poses),
                 format::digits(row.ms.median),
-                spread(row.ms),
+                spread(study.options.runs, row.ms),
                 format!("{:.2} x", first.ms.median / row.ms.median),
                 format::grouped(row.work.candidates as usize),
                 format::grouped(row.work.longest_warp as usize),
@@ -179,7 +185,7 @@ fn reductions(study: &Study) -> Result<(), Failure> {
     let mut table = terminal::table(["threads", a, b, c, d, "none", "worst spread"], 0..7);
     for row in &study.batch {
         let times = row.reductions.iter().map(|spread| format::digits(spread.median));
-        table.add_row([row.threads.to_string()].into_iter().chain(times).chain([worst(&row.reductions)]));
+        table.add_row([row.threads.to_string()].into_iter().chain(times).chain([worst(study.options.runs, &row.reductions)]));
     }
     terminal::print(table)
 }
@@ -194,7 +200,7 @@ fn placements(study: &Study) -> Result<(), Failure> {
         let ratio = row.placements.first().zip(row.placements.get(1)).map(|(global, constant)| constant.median / global.median);
         let theirs = notebook::PLACEMENTS.iter().find(|(threads, ..)| *threads == row.threads);
         table.add_row([row.threads.to_string()].into_iter().chain(times).chain([
-            worst(&row.placements),
+            worst(study.options.runs, &row.placements),
             beside(ratio, |ratio| format!("{ratio:.2}")),
             beside(theirs, |(_, global, constant)| format!("{:.2}", global / constant)),
         ]));
@@ -225,7 +231,7 @@ fn phases(study: &Study) -> Result<(), Failure> {
             format::digits(transform.median),
             format::digits(turned.median),
             format::digits(two_phase.median),
-            spread(*two_phase),
+            spread(study.options.runs, *two_phase),
             format!("{:.2}", row.one_phase().median / two_phase.median),
             format::grouped(work.one_phase_transforms as usize),
             format::grouped(work.two_phase_transforms as usize),
@@ -242,8 +248,8 @@ mod tests {
 
     #[test]
     fn spreads() {
-        assert_eq!(spread(Spread { median: 10.0, min: 9.5, max: 10.5 }), "± 5.0 %");
-        assert_eq!(worst(&[Spread::of(vec![1.0]), Spread { median: 1.0, min: 0.5, max: 1.5 }]), "± 50 %");
+        assert_eq!([1, 2].map(|runs| spread(runs, Spread { median: 10.0, min: 9.5, max: 10.5 })), ["", "± 5.0 %"]);
+        assert_eq!(worst(2, &[Spread::of(vec![1.0]), Spread { median: 1.0, min: 0.5, max: 1.5 }]), "± 50 %");
         assert_eq!([12.34, 1234.5].map(rate), ["12.3", "1,235"]);
     }
 }

@@ -199,7 +199,7 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
         let all = point.rules.iter().map(|rule| imperative(rule, dag.as_ref()));
         all.collect::<Vec<_>>().join(", and ")
     };
-    let worth = |point: &Recommendation, again: Option<&Recommendation>| {
+    let worth = |point: &Recommendation, with: &str, again: Option<&Recommendation>| {
         let gain = point.gain.map_or("too few runs to say how much faster".to_owned(), |gain| faster(&gain));
         let [members, of_members] = point.members;
         let all = if members == of_members {
@@ -213,23 +213,25 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
             Some(gain) => format!("; doesn't hold in the second runs: {}", faster(&gain)),
             None => "; too few second runs to say whether it holds".to_owned(),
         });
-        format!("{gain}; {all}, of the others {}{holds}", format::percent(others))
+        format!("{gain}; {with}{all}, of the others {}{holds}", format::percent(others))
     };
     let again = |place: usize| second.and_then(|second| second.points().nth(place));
     terminal::print("\nTo be fast (class 1):")?;
     for (place, point) in advice.shared.iter().enumerate() {
-        terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(point, again(place))))?;
+        let with = if place > 0 { "with the rules above, " } else { "" };
+        terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(point, with, again(place))))?;
     }
     if !advice.alternatives.is_empty() {
         let and = if advice.shared.is_empty() { "" } else { "and " };
         terminal::print(format_args!("  {and}one of these:"))?;
     }
     for (place, point) in advice.alternatives.iter().enumerate() {
-        let text = worth(point, again(advice.shared.len() + place));
+        let with = if advice.shared.is_empty() { "" } else { "with the shared rules, " };
+        let text = worth(point, with, again(advice.shared.len() + place));
         terminal::print(format_args!("  - {}:\n      {text}", sentences(point)))?;
     }
     if advice.shared.len() + advice.alternatives.len() > 1 {
-        terminal::print(format_args!("  All of it: {}", worth(&advice.all, second.map(|second| &second.all))))?;
+        terminal::print(format_args!("  All of it: {}", worth(&advice.all, "", second.map(|second| &second.all))))?;
     }
     Ok(())
 }

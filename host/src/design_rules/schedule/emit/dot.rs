@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{before, is_gpu, operations};
+use super::{before, is_gpu, operations, printable};
 use crate::design_rules::program::bits;
 use crate::design_rules::{Dag, OpId, Schedule};
 
@@ -84,7 +84,7 @@ fn build_schedule(dag: &Dag, schedule: &Schedule, text: &mut String) -> std::fmt
 }
 
 fn start(dag: &Dag, text: &mut String) -> std::fmt::Result {
-    let name = dag.name().replace('\\', "\\\\").replace('"', "\\\"");
+    let name = printable(dag.name()).replace('\\', "\\\\").replace('"', "\\\"");
     writeln!(text, "digraph \"{name}\" {{\n    node [fontname=\"sans-serif\"];")
 }
 

@@ -71,7 +71,7 @@ impl Code {
         let home = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
         let mut code = Code {
             name: free(&mut words.clone(), &identifier(dag.name())),
-            program: dag.name().replace(|c: char| c.is_control() || c == '\\', " "),
+            program: printable(dag.name()).replace('\\', " "),
             schedule: schedule.text(dag),
             streams: schedule.streams(),
             functions: Vec::new(),
@@ -111,12 +111,19 @@ fn function_name(dag: &Dag, op: OpId) -> String {
     if name == choice || is_shared { identifier(&format!("{name}_{alternative}")) } else { identifier(name) }
 }
 
-/// A name of ASCII letters, digits and `_`, that begins with a letter.
+/// A name of ASCII letters, digits and `_`, that begins with a letter, and is none of CUDA's.
 fn identifier(name: &str) -> String {
     let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     // C++ keeps names that begin with `_` or have `__` for itself.
     let plain = plain.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
-    if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("op_{plain}") }
+    let is_free =
+        plain.starts_with(|c: char| c.is_ascii_alphabetic()) && !["cuda", "CUDA"].iter().any(|own| plain.starts_with(own));
+    if is_free { plain } else { format!("op_{plain}") }
+}
+
+/// A name in one line.
+fn printable(name: &str) -> String {
+    name.replace(char::is_control, " ")
 }
 
 /// The name, or with a number behind it the first that isn't taken.
@@ -264,6 +271,9 @@ const CPP_WORDS: &str = "
     struct switch template this thread_local throw true try typedef typeid typename union
     unsigned using virtual void volatile wchar_t while xor xor_eq main linux unix Operations
     Schedule check
+    BUFSIZ CLOCKS_PER_SEC EOF EXIT_FAILURE EXIT_SUCCESS FILENAME_MAX FOPEN_MAX HUGE_VAL INFINITY
+    L_tmpnam MB_CUR_MAX NAN NULL RAND_MAX SEEK_CUR SEEK_END SEEK_SET TMP_MAX assert errno offsetof
+    stderr stdin stdout va_arg va_copy va_end va_start
 ";
 
 /// The lines of a list, wrapped for a comment, with `;` between them as in the text of a schedule.
