@@ -406,6 +406,12 @@ fn settings_at_their_ends() -> Result<(), EngineError> {
             assert!((1..=70).contains(&report.side), "{report:?}");
         }
     }
+    // Kernels number the threads of a block of this side by 32 bits.
+    for (asked, side) in [((1 << 17) - 1, (1 << 17) - 1), (1 << 17, 1 << 17), ((1 << 17) + 1, 1 << 17), (usize::MAX, 1 << 17)] {
+        let settings = Settings { memory_budget: Some(usize::MAX), block_side: Some(asked) };
+        let schedule = engine(settings)?.schedule(&Numbers { before: |_: &Block| () }, (1 << 18, 1 << 18), Coverage::Full)?;
+        assert_eq!(schedule.side(), side);
+    }
     let error = numbers(&engine(Settings { memory_budget: Some(8), ..Settings::default() })?, |_| ()).unwrap_err();
     assert!(matches!(error, EngineError::BudgetTooSmall { budget: 8, .. }), "{error}");
     Ok(())

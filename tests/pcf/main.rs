@@ -8,6 +8,7 @@ mod folder;
 #[path = "../common/signals.rs"]
 mod signals;
 
+mod cells;
 mod cli;
 mod data;
 mod oracle;

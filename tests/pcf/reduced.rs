@@ -29,52 +29,9 @@ fn others<T: PcfReal>(all: &[Vec<T>], i: usize, one_set: bool) -> Vec<(T, usize)
     all[i].iter().copied().zip(0..).filter(|&(_, j)| !one_set || j != i).collect()
 }
 
-fn agrees<T: PcfReal>(rows: usize, cols: Option<usize>, engine: &Engine) {
-    let (a, b) = (functions::<T>(rows), cols.map(functions::<T>));
-    let matrix = match &b {
-        Some(b) => Pairwise::cdist(&a, b, Measure::Lp(1.0)).unwrap(),
-        None => Pairwise::pdist(&a, 1.0).unwrap(),
-    };
-    let all = distances(&a, b.as_ref().unwrap_or(&a));
-    let row = |i| others(&all, i, b.is_none());
-    // A part of a warp's turn, one, and several.
-    for count in [4, 32, 70].map(|count| count.min(matrix.size().1 - usize::from(b.is_none()))) {
-        let (nearest, report) = matrix.nearest(engine, count, Control::default()).unwrap();
-        assert_eq!((nearest.indices.len(), nearest.distances.len()), (rows * count, rows * count));
-        for i in 0..rows {
-            let mut expected = row(i);
-            expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
-            let found = (i * count..(i + 1) * count).map(|k| (nearest.distances[k], nearest.indices[k] as usize));
-            assert_eq!(found.collect::<Vec<_>>(), expected[..count], "row {i} of {rows} x {cols:?}, {report:?}");
-        }
-    }
-    let (sparse, report) = matrix.below(engine, T::from_f64(9.0), Control::default()).unwrap();
-    assert_eq!((sparse.shape, sparse.row_offsets.len(), sparse.row_offsets[0]), (matrix.size(), rows + 1, 0));
-    for i in 0..rows {
-        let expected = row(i).into_iter().filter(|&(distance, _)| distance < T::from_f64(9.0));
-        let within = sparse.row_offsets[i] as usize..sparse.row_offsets[i + 1] as usize;
-        let found = within.map(|k| (sparse.values[k], sparse.columns[k] as usize));
-        assert!(found.eq(expected), "row {i} of {rows} x {cols:?}, {report:?}");
-    }
-    let (sums, _) = matrix.row_sums(engine, Control::default()).unwrap();
-    let expected: Vec<f64> = (0..rows).map(|i| row(i).into_iter().map(|(distance, _)| distance.to_f64()).sum()).collect();
-    assert_eq!(sums, expected, "{rows} x {cols:?}, {report:?}");
-}
-
 fn engine(gpus: usize, block_side: Option<usize>) -> Engine {
     let devices = Device::all().unwrap().into_iter().cycle().take(gpus);
     Engine::new(devices).unwrap().with_settings(Settings { block_side, ..Settings::default() })
-}
-
-#[test]
-fn rows_are_those_of_the_matrix() {
-    for (gpus, side) in [(1, None), (1, Some(33)), (3, Some(64))] {
-        let engine = engine(gpus, side);
-        for (rows, cols) in [(0, Some(3)), (1, None), (2, None), (130, None), (1, Some(100)), (100, Some(1)), (70, Some(65))] {
-            agrees::<f64>(rows, cols, &engine);
-        }
-        agrees::<f32>(70, None, &engine);
-    }
 }
 
 /// Blocks that have more entries below the bound than a device reports at a time.
@@ -84,28 +41,6 @@ fn nearly_all_are_below() {
     let (sparse, _) = Pairwise::pdist(&set, 1.0).unwrap().below(&engine(1, Some(1500)), 1e6, Control::default()).unwrap();
     assert!(sparse.row_offsets.into_iter().eq((0..=1500).map(|i| 1499 * i)));
     assert!(sparse.columns.into_iter().eq((0..1500).flat_map(|i| (0..1500).filter(move |&j| i != j))));
-}
-
-#[test]
-fn sums_have_the_same_bits_whatever_the_blocks() {
-    let set = warpsmith::pcf::random::uniform::<f64>(150, 20, 1).unwrap();
-    let sums = |gpus, side| {
-        let engine = engine(gpus, side);
-        let (distances, _) = Pairwise::pdist(&set, 2.0).unwrap().row_sums(&engine, Control::default()).unwrap();
-        let (products, _) = Pairwise::l2_kernel(&set).row_sums(&engine, Control::default()).unwrap();
-        (distances, products)
-    };
-    let (distances, products) = sums(1, None);
-    for (gpus, side) in [(1, Some(17)), (2, Some(64)), (4, Some(9))] {
-        assert!((&distances, &products) == (&sums(gpus, side).0, &sums(gpus, side).1), "{gpus} GPUs, blocks of {side:?}");
-    }
-    for (i, (sum, product)) in distances.iter().zip(&products).enumerate() {
-        let f = set.get(i);
-        let expected: f64 = set.iter().map(|g| lp_distance(f, g, 2.0).unwrap()).sum();
-        assert!((sum - expected).abs() <= 1e-11 * expected, "{sum} and not {expected}");
-        let expected: f64 = set.iter().map(|g| warpsmith::pcf::l2_inner(f, g)).sum();
-        assert!((product - expected).abs() <= 1e-11 * expected, "{product} and not {expected}");
-    }
 }
 
 /// Sums of steps of these heights that all last equally long, against whole numbers.

@@ -92,7 +92,7 @@ pub unsafe fn integrals<O: Operation>(
             wanted[k] = length != 0 && placement.wants(position, second_position);
             if wanted[k] {
                 chain.first = segments;
-                chain.left = length + second_length - 2;
+                chain.left = (length - 1) + (second_length - 1);
             }
             together = together.min(chain.left);
         }

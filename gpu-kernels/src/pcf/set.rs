@@ -217,6 +217,9 @@ impl Pairs {
     }
 }
 
+/// The most segments of a function: 32 bits hold the number of steps of a merge.
+pub const MOST_SEGMENTS: usize = 1 << 31;
+
 /// Marks a position of [`Functions::order`] without a function.
 pub const NO_FUNCTION: u32 = u32::MAX;
 
@@ -225,7 +228,8 @@ pub const NO_FUNCTION: u32 = u32::MAX;
 pub struct Functions<'a, T: Scalar> {
     /// All segments, of this band and others.
     pub segments: *const T::Segment,
-    /// Starts of the functions' segments, and in a last element the end of the last function's.
+    /// Starts of the functions' segments, and in a last element the end of the last function's. A function has from 1
+    /// to [`MOST_SEGMENTS`].
     pub offsets: &'a [u64],
     /// The functions by falling length, and then [`NO_FUNCTION`] up to a multiple of [`LANES`].
     pub order: &'a [u32],

@@ -29,6 +29,9 @@ const WORTHWHILE_SIDE: usize = 2048;
 /// downloaded no faster.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
+/// The longest side of a block: threads of one dimension can have a number of 32 bits for each of its entries' quarters.
+const MOST_SIDE: usize = 1 << 17;
+
 /// Computes matrices block by block, on one or several GPUs, or on the CPU in their place.
 ///
 /// Buffers are kept from one computation to the next. One engine does one thing at a time; threads that share it wait
@@ -232,7 +235,7 @@ impl Engine {
                 rule.block_side(rows, cols).min(few.max(worthwhile)).min(cap)
             }
         };
-        side = side.clamp(1, rows.max(cols).max(1));
+        side = side.min(MOST_SIDE).clamp(1, rows.max(cols).max(1));
         loop {
             let needed = data_bytes(op, (rows, cols), side);
             if needed <= budget / 2 && SLOTS * side * side * entry <= budget / 2 {

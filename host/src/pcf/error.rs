@@ -36,6 +36,16 @@ pub enum PcfError {
         /// The function.
         function: usize,
     },
+    /// A function has more breakpoints than merges can count.
+    #[error("function {function} has {points} breakpoints; it may have at most {max}")]
+    TooLong {
+        /// The function.
+        function: usize,
+        /// Its number of breakpoints.
+        points: usize,
+        /// The most.
+        max: usize,
+    },
     /// A function doesn't start at 0.
     #[error("function {function}, breakpoint 0: t = {t}, but the first breakpoint must be at t = 0")]
     Start {

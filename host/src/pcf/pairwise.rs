@@ -60,6 +60,9 @@ pub enum PairwiseError {
         "a condensed matrix has no diagonal, and inner products have one that isn't zero: take the packed or the dense layout"
     )]
     Diagonal,
+    /// Nearest functions, or those below a bound, were asked for by inner products.
+    #[error("the nearest functions and entries below a bound are for distances, not for inner products")]
+    NotDistances,
     /// More nearest functions were asked for than there are.
     #[error("the {count} nearest functions of each were asked for, of {others}")]
     Nearest {
@@ -412,6 +415,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// Cuts of the merges of long functions.
     fn cuts(&self) -> Option<Cuts<T>> {
         Cuts::of(self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]))
+    }
+
+    /// An error if entries are inner products.
+    pub(super) fn check_distances(&self) -> Result<(), PairwiseError> {
+        if self.measure == Measure::Inner { Err(PairwiseError::NotDistances) } else { Ok(()) }
     }
 
     /// An error if this matrix has no such layout.

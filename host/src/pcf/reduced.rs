@@ -79,8 +79,9 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// [`PairwiseError::Nearest`] if there are fewer other functions, and what [`Engine::run`] reports.
+    /// [`PairwiseError::NotDistances`]; [`PairwiseError::Nearest`] if there are fewer other functions, and what [`Engine::run`] reports.
     pub fn nearest(&self, engine: &Engine, count: usize, control: Control<'_>) -> Result<(Nearest<T>, Report), PairwiseError> {
+        self.check_distances()?;
         let (rows, cols) = self.size();
         let others = if self.is_symmetric() { rows.saturating_sub(1) } else { cols };
         if count > others && rows > 0 {
@@ -94,9 +95,10 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// The entries that are less than `bound`; of a set's distances without those of functions from themselves.
     ///
     /// # Errors
-    /// What [`Engine::run`] reports; [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) if the entries take
+    /// [`PairwiseError::NotDistances`]; what [`Engine::run`] reports; [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) if the entries take
     /// more than half of the memory that is free.
     pub fn below(&self, engine: &Engine, bound: T, control: Control<'_>) -> Result<(Sparse<T>, Report), PairwiseError> {
+        self.check_distances()?;
         let (found, report) = self.reduce(engine, Below::new(bound), control)?;
         let rows = 0..=self.size().0;
         let row_offsets = rows.map(|row| found.partition_point(|found| (found.0 as usize) < row) as i64).collect();

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::{Pod, Zeroable};
+use gpu_kernels::pcf::set::MOST_SEGMENTS;
 use rayon::prelude::*;
 
 use super::{
@@ -371,13 +372,20 @@ fn together(offsets: &[usize]) -> usize {
     (functions.saturating_mul(POINTS) / points.max(1)).max(1)
 }
 
+/// An error unless a function may have so many breakpoints.
+fn check_length(function: usize, points: usize) -> Result<(), PcfError> {
+    match points {
+        0 => Err(PcfError::NoBreakpoints { function }),
+        1..=MOST_SEGMENTS => Ok(()),
+        _ => Err(PcfError::TooLong { function, points, max: MOST_SEGMENTS }),
+    }
+}
+
 /// Finds what is wrong with a function's breakpoints. Makes -0 at the start a 0.
 fn validate<T: PcfReal>(function: usize, points: &mut [Point<T>]) -> Result<(), PcfError> {
-    let Some(first) = points.first_mut() else {
-        return Err(PcfError::NoBreakpoints { function });
-    };
-    if first.t == T::ZERO {
-        first.t = T::ZERO;
+    check_length(function, points.len())?;
+    if points[0].t == T::ZERO {
+        points[0].t = T::ZERO;
     }
     let right = |point: &Point<T>| point.t <= T::MAX_VALUE && point.v.abs() <= T::MAX_VALUE;
     // One pass without branches finds nothing in most functions.
@@ -427,4 +435,20 @@ fn cast_problem<T: PcfReal, U: PcfReal>(function: usize, from: &[Point<T>], to: 
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps of a merge of two of the longest functions have to fit 32 bits.
+    #[test]
+    fn lengths() {
+        for (points, fits) in [(0, false), (1, true), ((1 << 31) - 1, true), (1 << 31, true), ((1 << 31) + 1, false)] {
+            assert_eq!(check_length(3, points).is_ok(), fits, "{points}");
+            assert!(!fits || u32::try_from(2 * (points - 1)).is_ok());
+        }
+        let error = check_length(3, (1 << 31) + 1).unwrap_err().to_string();
+        assert_eq!(error, "function 3 has 2147483649 breakpoints; it may have at most 2147483648");
+    }
 }
