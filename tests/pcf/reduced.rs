@@ -5,7 +5,7 @@ use ndarray_npy::NpzReader;
 use warpsmith::{
     device::Device,
     engine::{Control, Engine, EngineError, Settings},
-    pcf::{Measure, Pairwise, PairwiseError, Pcf, PcfReal, PcfSet, io, lp_distance},
+    pcf::{Pairwise, PairwiseError, Pcf, PcfReal, PcfSet, io, lp_distance},
 };
 
 use crate::folder::Folder;

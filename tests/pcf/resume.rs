@@ -143,41 +143,139 @@ fn parts_of_other_matrices_stay_as_they_are() {
     assert_eq!(open(&path, &set, None).unwrap().1.blocks_found(), 0);
 }
 
-/// The command, killed as it computes.
-#[test]
-fn a_killed_command_goes_on() {
-    let folder = Folder::of("pcf");
-    let set = random::uniform::<f32>(450, 200, 1).unwrap();
-    io::save(&set, &folder.path("a.npz")).unwrap();
-    const COMMAND: &str = "--backend cpu pdist a.npz --p 2.5 --output d.npy --resume --json";
-    let (data, partial) = (128 + 4 * 450 * 449 / 2, folder.path("d.npy.partial"));
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("warpsmith"))
-        .args(format!("pcf {COMMAND}").split(' '))
-        .current_dir(folder.path("."))
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    loop {
-        let done = fs::read(&partial).map_or(0, |bytes| bytes.iter().skip(data + 32).filter(|&&done| done == 1).count());
-        if done >= 2 {
-            break;
+/// Commands that something ends in the middle: by a signal, at a full disk, at an input that has lost its end.
+#[cfg(target_os = "linux")]
+mod ended {
+    use std::{
+        os::unix::process::{CommandExt as _, ExitStatusExt as _},
+        process::{Child, Command},
+    };
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+    use crate::{folder::text, signals};
+
+    /// The command, with files of at most so many bytes.
+    fn command(folder: &Folder, arguments: &str, most: Option<usize>) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("warpsmith"));
+        command.args(["--backend", "cpu", "pcf"]).args(arguments.split(' ')).current_dir(folder.path("."));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(most) = most {
+            let limit = libc::rlimit { rlim_cur: most as u64, rlim_max: most as u64 };
+            let limited = move || {
+                // SAFETY: it reads a limit that is there.
+                let failed = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } != 0;
+                if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+            };
+            // SAFETY: between fork and exec it makes a call that is allowed there.
+            unsafe { command.pre_exec(limited) };
         }
-        assert!(start.elapsed() < Duration::from_secs(120), "no block was done");
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
-        thread::sleep(Duration::from_millis(2));
+        signals::heed_interrupts(&mut command);
+        command
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(partial.exists() && !folder.path("d.npy").exists());
-    folder.bad("--backend cpu pdist a.npz --p 1.5 --output d.npy --resume", "d.npy.partial: has a part of another matrix");
-    let json: Value = serde_json::from_str(&folder.good(COMMAND)).unwrap();
-    assert!(json["blocks_found"].as_u64().unwrap() >= 2, "{json}");
-    assert!(!partial.exists());
-    let resumed = fs::read(folder.path("d.npy")).unwrap();
-    folder.good("--backend cpu pdist a.npz --p 2.5 --output d.npy --gpus 2");
-    assert!(resumed == fs::read(folder.path("d.npy")).unwrap(), "other bits than those of a run that wasn't killed");
-    folder.bad("pdist a.npz --nearest 3 --resume --output d.npz", "cannot be used with");
+
+    /// Sends a signal, and checks the exit code, or the signal, and the message.
+    fn end(child: Child, signal: Signal, code: Result<i32, i32>) {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code().ok_or(output.status.signal().unwrap_or(0)), code);
+        assert_eq!((&*text(&output.stdout), &*text(&output.stderr)), ("", if code.is_ok() { "error: cancelled\n" } else { "" }));
+    }
+
+    /// Checks a run at a disk that is full.
+    fn full(folder: &Folder, arguments: &str, most: usize, error: &str) {
+        let output = command(folder, arguments, Some(most)).output().unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments}");
+        assert_eq!(text(&output.stderr), format!("error: {error} can't be written: file too large\n"), "{arguments}");
+    }
+
+    fn inputs() -> Folder {
+        let folder = Folder::of("pcf");
+        for (name, count) in [("a.npz", 450), ("b.npz", 300)] {
+            io::save(&random::uniform::<f32>(count, 3000, count as u64).unwrap(), &folder.path(name)).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_matrix_goes_on() {
+        let folder = inputs();
+        let partial = folder.path("d.npy.partial");
+        let whole = fs::read(folder.path("a.npz")).unwrap();
+        for (matrix, entries, other, signal, code) in [
+            ("pdist a.npz", 450 * 449 / 2, "pdist a.npz --p 1.5", Signal::KILL, Err(9)),
+            ("cdist b.npz a.npz --p 2", 300 * 450, "cdist b.npz a.npz --inner", Signal::TERM, Ok(143)),
+            ("l2-kernel a.npz", 450 * 450, "pdist a.npz --layout dense", Signal::INT, Ok(130)),
+        ] {
+            let table = 128 + 4 * entries;
+            let arguments = format!("{matrix} --output d.npy --resume --json");
+            // The matrix has room, its table has none.
+            full(&folder, &arguments, table + 33, "d.npy.partial");
+            assert_eq!(folder.files(), ["a.npz", "b.npz"], "{matrix}");
+            let mut child = command(&folder, &arguments, None).spawn().unwrap();
+            let start = Instant::now();
+            let done = || fs::read(&partial).map_or(0, |bytes| bytes.iter().skip(table + 32).filter(|&&done| done == 1).count());
+            while done() < 2 {
+                assert!(start.elapsed() < Duration::from_secs(120), "no block was done");
+                assert!(child.try_wait().unwrap().is_none(), "it ended before it could be ended");
+                thread::sleep(Duration::from_millis(2));
+            }
+            end(child, signal, code);
+            assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy.partial"], "{matrix}");
+            let left = fs::read(&partial).unwrap();
+            folder.bad(&format!("{other} --output d.npy --resume --backend cpu"), "d.npy.partial: has a part of another matrix");
+            folder.write("a.npz", "");
+            folder.bad(&arguments, "a.npz");
+            fs::write(folder.path("a.npz"), &whole[..whole.len() / 2]).unwrap();
+            folder.bad(&arguments, "a.npz");
+            fs::write(folder.path("a.npz"), &whole).unwrap();
+            assert!(fs::read(&partial).unwrap() == left, "{matrix}");
+            // A block that can't be marked as done isn't.
+            full(&folder, &arguments, table + 32, "d.npy.partial");
+            assert!(fs::read(&partial).unwrap()[table..] == left[table..] && !folder.path("d.npy").exists(), "{matrix}");
+            let json: Value = serde_json::from_str(&folder.good(&format!("{arguments} --backend cpu"))).unwrap();
+            assert!(json["blocks_found"].as_u64().unwrap() >= 2, "{json}");
+            assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy"], "{matrix}");
+            let resumed = fs::read(folder.path("d.npy")).unwrap();
+            folder.good(&format!("{matrix} --output d.npy --backend cpu --gpus 2"));
+            assert!(resumed == fs::read(folder.path("d.npy")).unwrap(), "other bits than those of a run that wasn't ended");
+            fs::remove_file(folder.path("d.npy")).unwrap();
+        }
+        folder.bad("pdist a.npz --nearest 3 --resume --output d.npz", "cannot be used with");
+    }
+
+    /// What doesn't resume leaves nothing, and what was there as it was.
+    #[test]
+    fn nothing_is_left() {
+        let folder = inputs();
+        for (number, arguments) in [
+            "pdist a.npz --p 2.5 --output x.npy",
+            "pdist a.npz --p 2.5 --nearest 3 --output x.npz",
+            "cdist a.npz b.npz --p 2.5 --below 1 --output x.npz",
+            "cdist a.npz b.npz --p 2.5 --row-sums --output x.npy",
+            "l2-kernel a.npz --row-sums --output x.npy",
+            "cdist a.npz b.npz --inner --output x.npy",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let name = arguments.rsplit(' ').next().unwrap();
+            folder.write(name, "as it was");
+            let before = folder.files();
+            full(&folder, &arguments.replace("--p 2.5", "--p 1"), 1000, name);
+            if arguments.contains("2.5") {
+                let (signal, code) = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)][number % 3];
+                let child = command(&folder, arguments, None).spawn().unwrap();
+                signals::wait_until_handled(&child);
+                thread::sleep(Duration::from_millis(300));
+                end(child, signal, Ok(code));
+            }
+            assert_eq!(folder.files(), before, "{arguments}");
+            assert_eq!(fs::read(folder.path(name)).unwrap(), b"as it was", "{arguments}");
+            fs::remove_file(folder.path(name)).unwrap();
+        }
+    }
 }
 
 /// A partial file is found again by a program of another compiler. The number is that of CPython's
