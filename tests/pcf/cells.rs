@@ -91,17 +91,13 @@ fn sets<T: PcfReal>(name: &str) -> [PcfSet<T>; 2] {
             _ => [function(seed, 4100, 0), function(seed + 1, 30, 0), function(seed + 2, 4500, 0)].into_iter().collect(),
         }
     };
-    // One fewer, but for the smallest ones.
     let other = set(1);
     let kept: Vec<usize> = (0..other.len()).skip(usize::from(other.len() > 2)).collect();
     [set(0), other.take(&kept).unwrap()]
 }
 
-/// An entry and the bound on its error.
-type Entry = (f64, f64);
-
-/// All entries by their definition.
-fn exact<T: PcfReal>([rows, cols]: [&PcfSet<T>; 2], measure: Measure) -> Vec<Vec<Entry>> {
+/// All entries by their definition, with the bounds on their errors.
+fn exact<T: PcfReal>([rows, cols]: [&PcfSet<T>; 2], measure: Measure) -> Vec<Vec<(f64, f64)>> {
     let (rows, cols) = (rows.cast::<f64>().unwrap(), cols.cast::<f64>().unwrap());
     let entry = |f, g| {
         let exact = oracle::exact(f, g, measure);
@@ -111,7 +107,7 @@ fn exact<T: PcfReal>([rows, cols]: [&PcfSet<T>; 2], measure: Measure) -> Vec<Vec
     rows.iter().map(|f| cols.iter().map(|g| entry(f, g)).collect()).collect()
 }
 
-fn near(found: f64, (exact, bound): Entry) -> bool {
+fn near(found: f64, (exact, bound): (f64, f64)) -> bool {
     found == exact || (found - exact).abs() <= bound
 }
 
@@ -267,7 +263,6 @@ impl<T: PcfReal + ReadableElement> Case<'_, T> {
                 }
             }
             Kept::Below if in_memory || way == Way::File => {
-                // Of equal numbers none is less.
                 let some = self.all.last().and_then(|row| row.first()).copied();
                 for bound in [some.unwrap_or(T::ZERO), T::ZERO, T::ONE, T::INFINITY] {
                     let (mut sparse, _) = matrix.below(&engine, bound, control).unwrap();
@@ -379,4 +374,27 @@ fn in_single_precision() {
 #[test]
 fn in_double_precision() {
     cells::<f64>();
+}
+
+/// Blocks as tall as a launch's y and as the tallest there are, on both sides.
+#[test]
+fn thresholds() {
+    let step = |height: usize| Pcf::new([(0.0, (height % 7) as f32), (1.0, 0.0)]).unwrap();
+    let one = PcfSet::from_functions([step(3)]);
+    let engine = engine(Way::Memory, 0).with_settings(Settings { memory_budget: Some(1 << 40), block_side: Some(usize::MAX) });
+    for (n, blocks) in [(65_535, 1), (65_536, 1), (131_072, 1), (131_073, 2)] {
+        let set: PcfSet<f32> = (0..n).map(step).collect();
+        let expected: Vec<f32> = (0..n).map(|i| ((i % 7) as f32 - 3.0).abs()).collect();
+        let kernels = &KERNELS[usize::from(n > 65_536)..];
+        for (&kernel, [rows, cols]) in kernels.iter().flat_map(|kernel| [(kernel, [&set, &one]), (kernel, [&one, &set])]) {
+            let matrix = Pairwise::cdist(rows, cols, Measure::Lp(1.0)).unwrap().with_kernel(kernel);
+            let mut out = engine.devices()[0].upload(&vec![f32::NAN; n]).unwrap();
+            let report = matrix.compute_on_device(&engine, Layout::Dense, out.as_view_mut(), Control::default()).unwrap();
+            assert_eq!(report.blocks, blocks);
+            assert!(engine.devices()[0].stream().unwrap().download_vec(&out).unwrap() == expected, "{n} {kernel:?}");
+            let (sums, _) = matrix.row_sums(&engine, Control::default()).unwrap();
+            let all: Vec<f64> = expected.iter().map(|&entry| entry.into()).collect();
+            assert!(sums == if rows.len() == 1 { vec![all.iter().sum()] } else { all }, "{n} {kernel:?}");
+        }
+    }
 }

@@ -676,6 +676,7 @@ mod tests {
         let writer = ByRows::<f64, _>::full(&devices(1), 2, 3, Smallest { count: 1 }).unwrap();
         assert!(matches!(writer.scatter(&Block { rows: 0..3, cols: 0..1 }, &[0.0; 3]), Err(EngineError::BlockOutside { .. })));
         assert!(matches!(writer.scatter(&Block { rows: 0..2, cols: 0..1 }, &[0.0; 3]), Err(EngineError::BlockLength { .. })));
+        ByRows::<f64, _>::full(&devices(1), 1, (1 << 31) - 1, Smallest { count: 1 }).unwrap();
         let huge = ByRows::<f64, _>::full(&devices(1), 1, 1 << 31, Smallest { count: 1 }).unwrap_err();
         assert_eq!(huge, EngineError::TooLarge { rows: 1, columns: 1 << 31 });
         let long = ByRows::<f64, _>::full(&devices(1), 1 << 30, 1 << 30, Smallest { count: 1 << 30 }).unwrap_err();
