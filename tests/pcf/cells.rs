@@ -17,6 +17,7 @@
 
 use std::{env, io::Cursor};
 
+use bytemuck::cast_slice as bits;
 use ndarray_npy::{NpzReader, ReadableElement};
 use warpsmith::{
     device::Device,
@@ -114,8 +115,11 @@ fn near(found: f64, (exact, bound): (f64, f64)) -> bool {
 fn engine(way: Way, data: usize) -> Engine {
     let settings = match way {
         Way::Workers(side) => Settings { block_side: Some(side), ..Settings::default() },
-        // What the functions take, and some sums.
-        Way::LittleMemory => Settings { memory_budget: Some(2 * data + (1 << 19)), ..Settings::default() },
+        // Two functions at a time, but not all; cut merges take room for sums.
+        Way::LittleMemory => {
+            let bytes = data / 4 * 5 + if data > 1 << 16 { 1 << 17 } else { 2048 };
+            Settings { memory_budget: Some(bytes), ..Settings::default() }
+        }
         _ => Settings::default(),
     };
     let workers = if let Way::Workers(_) = way { 3 } else { 1 };
@@ -124,9 +128,8 @@ fn engine(way: Way, data: usize) -> Engine {
 
 /// A matrix in a file: afresh, from where it was ended, or by ranks.
 fn in_a_file<T: PcfReal>(matrix: Pairwise<'_, T>, layout: Layout, way: Way) -> Result<Vec<T>, PairwiseError> {
-    let folder = Folder::of("pcf");
+    let (folder, device) = (Folder::of("pcf"), Device::best().unwrap());
     let destination = || Destination::prepare(&folder.path("m.npy")).unwrap();
-    let device = Device::best().unwrap();
     let settings = |side| Settings { block_side: Some(side), ..Settings::default() };
     let part = |parts: Parts, side, cancel: Option<&Cancel>| {
         let begun = matrix.begin_file(destination(), layout, parts)?;
@@ -162,7 +165,7 @@ fn in_a_file<T: PcfReal>(matrix: Pairwise<'_, T>, layout: Layout, way: Way) -> R
     assert_eq!(folder.files(), ["m.npy"]);
     let bytes = std::fs::read(folder.path("m.npy")).unwrap();
     let entries = &bytes[bytes.len() - size_of_val(&out[..])..];
-    assert!(bytemuck::cast_slice::<T, u8>(&out) == entries);
+    assert!(bits::<T, u8>(&out) == entries);
     Ok(out)
 }
 
@@ -177,10 +180,6 @@ fn laid_out<T: PcfReal>(all: &[Vec<T>], layout: Layout) -> Vec<T> {
     all.iter().enumerate().flat_map(row).collect()
 }
 
-fn bits<T: PcfReal>(entries: &[T]) -> &[u8] {
-    bytemuck::cast_slice(entries)
-}
-
 /// A matrix that cells are of.
 struct Case<'a, T: PcfReal> {
     matrix: Pairwise<'a, T>,
@@ -188,10 +187,9 @@ struct Case<'a, T: PcfReal> {
     measure: Measure,
     /// All entries, as they were computed in one block.
     all: Vec<Vec<T>>,
-    /// Rows' sums by the first way, and the largest entry that there could be.
+    /// Rows' sums by the first way, the largest entry that there could be, and the functions' bytes.
     sums: Option<Vec<f64>>,
     largest: f64,
-    /// Memory that the functions take.
     data: usize,
 }
 
@@ -228,7 +226,7 @@ impl<T: PcfReal + ReadableElement> Case<'_, T> {
                     assert_eq!(found, Err(refused), "{cell}");
                     return false;
                 }
-                assert!(bits(&found.unwrap()) == bits(&laid_out(&self.all, layout)), "{cell}");
+                assert!(bits::<T, u8>(&found.unwrap()) == bits::<T, u8>(&laid_out(&self.all, layout)), "{cell}");
             }
             Kept::Nearest | Kept::Below if self.measure == Measure::Inner => {
                 assert_eq!(matrix.nearest(&engine, 1, control), Err(PairwiseError::NotDistances), "{cell}");
@@ -289,7 +287,7 @@ impl<T: PcfReal + ReadableElement> Case<'_, T> {
             Kept::Sums if in_memory => {
                 let (found, _) = matrix.row_sums(&engine, control).unwrap();
                 let sums = self.sums.get_or_insert_with(|| found.clone());
-                assert!(bits(sums) == bits(&found), "{cell}");
+                assert!(bits::<f64, u8>(sums) == bits::<f64, u8>(&found), "{cell}");
                 for (i, &found) in found.iter().enumerate() {
                     let row = self.row(i);
                     let exact: f64 = row.iter().map(|entry| entry.0.to_f64()).sum();
@@ -349,7 +347,8 @@ fn cells<T: PcfReal + ReadableElement>() -> [usize; 2] {
                     Measure::Lp(p) => (v + other_v) * (4.0 * t.max(other_t)).powf(1.0 / p),
                     Measure::Inner => 4.0 * v * other_v * t.max(other_t),
                 };
-                let data = (a.points().len() + cols.points().len()) * 2 * size_of::<T>();
+                let points = if of == Of::OneSet { 0 } else { b.points().len() } + a.points().len();
+                let data = points * 2 * size_of::<T>();
                 let mut case = Case { matrix, of, measure, all, sums: None, largest, data };
                 for (kept, way) in KEPT.into_iter().flat_map(|kept| WAYS.map(|way| (kept, way))) {
                     index += 1;

@@ -660,15 +660,6 @@ mod signals {
     }
 
     #[test]
-    fn cancelled_by_a_signal() {
-        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-            let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
-            running.send(signal);
-            running.cancelled(code);
-        }
-    }
-
-    #[test]
     fn ended_at_once_by_a_second_signal() {
         let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
         for _ in 0..2 {

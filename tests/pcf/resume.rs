@@ -252,7 +252,7 @@ mod ended {
     fn nothing_is_left() {
         let folder = inputs();
         for (number, arguments) in [
-            "pdist a.npz --p 2.5 --output x.npy",
+            "pdist a.npz --p 2.5 --trace t.json --output x.npy",
             "pdist a.npz --p 2.5 --nearest 3 --output x.npz",
             "cdist a.npz b.npz --p 2.5 --below 1 --output x.npz",
             "cdist a.npz b.npz --p 2.5 --row-sums --output x.npy",
