@@ -117,7 +117,7 @@ fn engine(way: Way, data: usize) -> Engine {
         Way::Workers(side) => Settings { block_side: Some(side), ..Settings::default() },
         // Two functions at a time, but not all; cut merges take room for sums.
         Way::LittleMemory => {
-            let bytes = data / 4 * 5 + if data > 1 << 16 { 1 << 17 } else { 2048 };
+            let bytes = data / 4 * 5 + if data > 1 << 16 { 200_000 } else { 2048 };
             Settings { memory_budget: Some(bytes), ..Settings::default() }
         }
         _ => Settings::default(),
