@@ -147,7 +147,7 @@ fn parts_of_other_matrices_stay_as_they_are() {
 #[cfg(target_os = "linux")]
 mod ended {
     use std::{
-        os::unix::process::{CommandExt as _, ExitStatusExt as _},
+        os::unix::process::ExitStatusExt as _,
         process::{Child, Command},
     };
 
@@ -156,21 +156,12 @@ mod ended {
     use super::*;
     use crate::{folder::text, signals};
 
-    /// The command, with files of at most so many bytes.
+    /// The command, with files of at most `most` bytes: `ulimit` counts in blocks.
     fn command(folder: &Folder, arguments: &str, most: Option<usize>) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin("warpsmith"));
+        let mut command = Command::new("prlimit");
+        command.args(most.map(|most| format!("--fsize={most}"))).arg("--").arg(assert_cmd::cargo::cargo_bin("warpsmith"));
         command.args(["--backend", "cpu", "pcf"]).args(arguments.split(' ')).current_dir(folder.path("."));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(most) = most {
-            let limit = libc::rlimit { rlim_cur: most as u64, rlim_max: most as u64 };
-            let limited = move || {
-                // SAFETY: it reads a limit that is there.
-                let failed = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } != 0;
-                if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-            };
-            // SAFETY: between fork and exec it makes a call that is allowed there.
-            unsafe { command.pre_exec(limited) };
-        }
         signals::heed_interrupts(&mut command);
         command
     }
@@ -212,7 +203,7 @@ mod ended {
         ] {
             let table = 128 + 4 * entries;
             let arguments = format!("{matrix} --output d.npy --resume --json");
-            // The matrix has room, its table has none.
+            // There is room for the matrix, and none for its table of blocks.
             full(&folder, &arguments, table + 33, "d.npy.partial");
             assert_eq!(folder.files(), ["a.npz", "b.npz"], "{matrix}");
             let mut child = command(&folder, &arguments, None).spawn().unwrap();
@@ -247,7 +238,7 @@ mod ended {
         folder.bad("pdist a.npz --nearest 3 --resume --output d.npz", "cannot be used with");
     }
 
-    /// What doesn't resume leaves nothing, and what was there as it was.
+    /// Commands that can't resume leave nothing new, and an older output as it was.
     #[test]
     fn nothing_is_left() {
         let folder = inputs();
@@ -270,7 +261,7 @@ mod ended {
                 let (signal, code) = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)][number % 3];
                 let child = command(&folder, arguments, None).spawn().unwrap();
                 signals::wait_until_handled(&child);
-                thread::sleep(Duration::from_millis(300));
+                thread::sleep(Duration::from_millis(100));
                 end(child, signal, Ok(code));
             }
             assert_eq!(folder.files(), before, "{arguments}");

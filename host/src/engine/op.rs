@@ -156,8 +156,8 @@ pub struct Settings {
     /// Memory that the engine may use of each GPU, in bytes: half for blocks, half for the
     /// functions. By default 80 % of the free memory.
     pub memory_budget: Option<usize>,
-    /// Side of the blocks, in entries. If the budget doesn't allow it, blocks are smaller; none
-    /// has a side above 2^17.
+    /// Side of the blocks, in entries, at most 2^17. Blocks are smaller if the budget doesn't allow
+    /// this side.
     pub block_side: Option<usize>,
 }
 

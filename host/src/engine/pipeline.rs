@@ -29,7 +29,7 @@ const WORTHWHILE_SIDE: usize = 2048;
 /// downloaded no faster.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
-/// The longest side of a block: threads of one dimension can have a number of 32 bits for each of its entries' quarters.
+/// The longest side of a block. Kernels give four entries to a thread and number the threads in 32 bits.
 const MOST_SIDE: usize = 1 << 17;
 
 /// Computes matrices block by block, on one or several GPUs, or on the CPU in their place.

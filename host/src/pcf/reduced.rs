@@ -79,7 +79,8 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// [`PairwiseError::NotDistances`]; [`PairwiseError::Nearest`] if there are fewer other functions, and what [`Engine::run`] reports.
+    /// [`PairwiseError::NotDistances`]; [`PairwiseError::Nearest`] if there are fewer other
+    /// functions, and what [`Engine::run`] reports.
     pub fn nearest(&self, engine: &Engine, count: usize, control: Control<'_>) -> Result<(Nearest<T>, Report), PairwiseError> {
         self.check_distances()?;
         let (rows, cols) = self.size();
@@ -95,8 +96,9 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// The entries that are less than `bound`; of a set's distances without those of functions from themselves.
     ///
     /// # Errors
-    /// [`PairwiseError::NotDistances`]; what [`Engine::run`] reports; [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) if the entries take
-    /// more than half of the memory that is free.
+    /// [`PairwiseError::NotDistances`]; what [`Engine::run`] reports;
+    /// [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) if the entries take more than half of
+    /// the memory that is free.
     pub fn below(&self, engine: &Engine, bound: T, control: Control<'_>) -> Result<(Sparse<T>, Report), PairwiseError> {
         self.check_distances()?;
         let (found, report) = self.reduce(engine, Below::new(bound), control)?;

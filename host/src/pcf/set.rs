@@ -372,7 +372,7 @@ fn together(offsets: &[usize]) -> usize {
     (functions.saturating_mul(POINTS) / points.max(1)).max(1)
 }
 
-/// An error unless a function may have so many breakpoints.
+/// Refuses a function without breakpoints, and one whose merges 32 bits can't count.
 fn check_length(function: usize, points: usize) -> Result<(), PcfError> {
     match points {
         0 => Err(PcfError::NoBreakpoints { function }),
