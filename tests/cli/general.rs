@@ -506,3 +506,23 @@ fn the_number_of_threads() {
     let (code, _, err) = run("ulimit -v 500000;", &[], "list-rank --n 1e5 --backend cpu");
     assert!(code == Some(0) || code == Some(2) && err.starts_with("error: ") && err.lines().count() == 1, "{err}");
 }
+
+/// A terminal obeys control characters: those of files and their names are shown as escapes.
+#[test]
+fn control_characters_are_escaped() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("p.csv"), "x,y,theta\n0,0,\u{1b}[31m\u{9b}7\n").unwrap();
+    expect_bad(folder.path(), &["overlap", "total", "p.csv"], r"line 2: column `theta`: `\u{1b}[31m\u{9b}7`");
+    let name = "e\u{1b}]0;\u{7}\u{202e}\r.txt";
+    fs::write(folder.path().join(name), "0 1\n").unwrap();
+    let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    for arguments in [&["graph", "bridges", name][..], &["graph", "bridges", name, "--json"]] {
+        let text = good_in(folder.path(), arguments);
+        assert!(!text.contains(obeyed), "{text:?}");
+        if arguments.contains(&"--json") {
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["input"], name);
+        } else {
+            assert!(text.contains(r"e\u{1b}]0;\u{7}\u{202e}\r.txt"), "{text}");
+        }
+    }
+}

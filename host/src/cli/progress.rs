@@ -10,6 +10,8 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::terminal::printable;
+
 /// Minimum number of elements for a line to show: work on fewer is over before anyone looks.
 const LONG: usize = 10_000_000;
 
@@ -51,7 +53,7 @@ impl Progress {
             return ProgressLine { bar: ProgressBar::hidden() };
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = bar.with_style(style).with_message(text);
+        let bar = bar.with_style(style).with_message(printable(text.into()));
         // `enable_steady_tick` panics if it can't start a thread.
         if thread::Builder::new().spawn(|| {}).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(100));
@@ -74,7 +76,7 @@ impl ProgressLine {
     /// Prints a warning on stderr.
     pub fn warn(&self, text: impl fmt::Display) {
         // If stderr is closed, the warning is lost.
-        self.bar.suspend(|| drop(writeln!(stderr(), "warning: {text}")));
+        self.bar.suspend(|| drop(writeln!(stderr(), "warning: {}", printable(text))));
     }
 
     /// Shows that `n` elements of `total` are done.

@@ -15,8 +15,27 @@ use warpsmith::list_rank::StepTime;
 
 use super::{failure::Failure, format};
 
-/// Writes `text` and a line break to stdout.
-pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
+/// Escapes the control characters of a text, which may be quoted from a file: a terminal would obey
+/// them. Keeps line breaks and tabs.
+pub fn printable(text: impl Display) -> String {
+    let text = text.to_string();
+    if !text.chars().any(obeyed) {
+        return text;
+    }
+    text.chars().map(|c| if obeyed(c) { c.escape_debug().to_string() } else { c.to_string() }).collect()
+}
+
+/// Control characters, and those that reorder a line (Unicode's bidirectional controls).
+fn obeyed(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Writes `text`, without control characters, and a line break to stdout.
+pub fn print(text: impl Display) -> Result<(), Failure> {
+    write(&printable(text))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| unprinted(&error))
 }
@@ -32,12 +51,20 @@ pub fn unprinted(error: &io::Error) -> Failure {
 /// Prints a warning about valid results on stderr.
 pub fn warn(text: impl Display) {
     // If stderr is closed, the warning is lost.
-    let _ = writeln!(io::stderr(), "warning: {text}");
+    let _ = writeln!(io::stderr(), "warning: {}", printable(text));
 }
 
 /// Writes one JSON object to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(serde_json::to_string_pretty(value).map_err(Failure::error)?)
+    let text = serde_json::to_string_pretty(value).map_err(Failure::error)?;
+    // JSON's writer leaves some of them, and has escapes of its own.
+    write(&text.chars().fold(String::with_capacity(text.len()), |mut text, c| {
+        match obeyed(c) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => text.push(c),
+        }
+        text
+    }))
 }
 
 /// Width for pipes, files and terminals of unknown width, in characters.
@@ -107,7 +134,7 @@ impl Table {
 
     /// Adds a row with one cell per column.
     pub fn add_row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        let mut row: Vec<String> = cells.into_iter().map(Into::into).collect();
+        let mut row: Vec<String> = cells.into_iter().map(|cell| printable(cell.into())).collect();
         row.resize(self.columns.len(), String::new());
         self.rows.push(row);
     }
