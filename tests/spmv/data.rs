@@ -89,6 +89,9 @@ fn files_that_are_wrong() {
     for (text, reason) in [
         ("".to_owned(), "is empty"),
         ("1 2 3\n".to_owned(), "line 1: it doesn't start with `%%MatrixMarket`, so this is no Matrix Market file"),
+        (header.replace('M', "m"), "line 1: it doesn't start with `%%MatrixMarket`, so this is no Matrix Market file"),
+        (format!("{header}+2 2 0\n"), "line 2: `+2` is not a number of rows"),
+        (format!("{header}2 2 1\n+1 1 +5\n"), "line 3: `+1` is not a number of a row"),
         ("%%MatrixMarket matrix coordinate\n".to_owned(), "line 1: the header ends before the field"),
         (
             "%%MatrixMarket graph coordinate real general\n".to_owned(),

@@ -107,11 +107,10 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Parses a nonnegative integer that consists of digits only.
 pub(crate) fn number(word: &[u8]) -> Option<u64> {
-    let digits = word.strip_prefix(b"+").unwrap_or(word);
-    if digits.is_empty() {
+    if word.is_empty() {
         return None;
     }
-    digits.iter().try_fold(0u64, |number, byte| match byte {
+    word.iter().try_fold(0u64, |number, byte| match byte {
         b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
         _ => None,
     })

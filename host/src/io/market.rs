@@ -166,9 +166,12 @@ fn header(lines: &mut Lines) -> Result<(Field, Symmetry), Reason> {
     if !lines.next()? {
         return Err("is empty".into());
     }
-    let line = String::from_utf8_lossy(lines.line()).to_ascii_lowercase();
-    let mut words = line.split_ascii_whitespace();
-    if words.next() != Some("%%matrixmarket") {
+    // Of these words, only the first one's case matters.
+    let line = String::from_utf8_lossy(lines.line());
+    let found = line.split_ascii_whitespace().next() == Some("%%MatrixMarket");
+    let line = line.to_ascii_lowercase();
+    let mut words = line.split_ascii_whitespace().skip(1);
+    if !found {
         return Err(lines.error("it doesn't start with `%%MatrixMarket`, so this is no Matrix Market file"));
     }
     let mut word = |what: &str| words.next().ok_or_else(|| lines.error(format_args!("the header ends before the {what}")));
@@ -220,12 +223,13 @@ fn sizes(lines: &mut Lines) -> Result<[usize; 3], Reason> {
             words.len()
         )));
     };
-    let number = |word: &str, what: &str| -> Result<usize, Reason> {
-        let number: usize = word.parse().map_err(|_| lines.error(format_args!("{} is not a number of {what}", quoted(word))))?;
+    let count = |word: &str, what: &str| -> Result<usize, Reason> {
+        let number = number(word.as_bytes());
+        let number = number.ok_or_else(|| lines.error(format_args!("{} is not a number of {what}", quoted(word))))?;
         match u32::try_from(number) {
-            Ok(_) => Ok(number),
+            Ok(number) => Ok(number as usize),
             Err(_) => Err(lines.error(format_args!("{number} {what} are too many: at most 2^32 - 1 can be numbered"))),
         }
     };
-    Ok([number(rows, "rows")?, number(columns, "columns")?, number(entries, "entries")?])
+    Ok([count(rows, "rows")?, count(columns, "columns")?, count(entries, "entries")?])
 }

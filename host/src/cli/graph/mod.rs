@@ -24,7 +24,9 @@ use super::{
 #[command(
     long_about = "Components, bridges and biconnected components of undirected graphs.\n\n\
         A graph is read from a file of edges: .npy (int32 or int64 of shape (m, 2), vertices from 0), .mtx (Matrix Market), .gr \
-        (DIMACS), or lines of two vertices from 0, as SNAP's are, in any other file. Loops and double edges are allowed.",
+        (DIMACS), or lines of two vertices from 0, as SNAP's are, in any other file. Loops and double edges are allowed.\n\n\
+        Results number vertices and edges from 0 in the order of the file, so vertex 1 of a .gr or .mtx file is 0 in arrays. Where \
+        both arcs of an edge count as one, a bridge is one in the table and two in the array.",
     after_help = "Examples:\n  \
         warpsmith graph random --vertices 9e6 --output streets.npy\n  \
         warpsmith graph bridges streets.npy --repeat 7\n  \
