@@ -58,9 +58,9 @@ impl Random {
     }
 }
 
-/// Returns the folder of failed cases.
+/// Returns the folder of failed cases: one per seed, so that several can run at once.
 fn kept() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").join(number("WARPSMITH_FUZZ_SEED", 0).to_string())
 }
 
 fn number(name: &str, default: u64) -> u64 {
