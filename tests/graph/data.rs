@@ -103,6 +103,7 @@ fn shortest_path_problems() {
         ("p sp 3 1\na 1 4 1\n", "line 2: vertex 4 is out of range: they are numbered from 1 to 3"),
         ("p sp 3 1\na 0 1 1\n", "line 2: vertex 0 is out of range: they are numbered from 1 to 3"),
         ("p sp 3 1\na 1 z 1\n", "line 2: `z` is not the number of a vertex"),
+        ("p sp 3 1\na 1 +2 1\n", "line 2: `+2` is not the number of a vertex"),
         ("p sp 3 1\na 1\n", "line 2: an edge has two vertices, and here is less"),
         ("p sp 3 1\na 1 2\n", "line 2: an arc is `a U V WEIGHT`"),
         ("p sp 3 1\na 1 2 3 4\n", "line 2: an arc is `a U V WEIGHT`"),
