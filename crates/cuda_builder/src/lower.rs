@@ -139,15 +139,7 @@ fn atomic(instruction: &Instruction<'_>) -> Option<String> {
     let (ordering, operation) = (instruction.ordering()?, instruction.atomic_operation()?);
     let scope = instruction.scope()?;
     let relaxed = matches!(ordering, Ordering::LLVMAtomicOrderingMonotonic | Ordering::LLVMAtomicOrderingUnordered);
-    let ptx_scope = match &*scope {
-        "" => "sys",
-        // A wider scope is never wrong.
-        "device" | "cluster" | "block" | "singlethread" if relaxed => return None,
-        "device" => "gpu",
-        "cluster" => "cluster",
-        "block" | "singlethread" => "cta",
-        _ => return None,
-    };
+    let ptx_scope = atomic_scope(&scope, relaxed)?;
     let order = match ordering {
         _ if relaxed => "relaxed",
         Ordering::LLVMAtomicOrderingAcquire => "acquire",
@@ -170,26 +162,7 @@ fn atomic(instruction: &Instruction<'_>) -> Option<String> {
         "i8" | "i16" if matches!(operation, LLVMAtomicRMWBinOpAnd | LLVMAtomicRMWBinOpOr | LLVMAtomicRMWBinOpXor) => ("i32", "r"),
         _ => return None,
     };
-    let (size, unsigned, signed) = if bits == "i64" { ("b64", "u64", "s64") } else { ("b32", "u32", "s32") };
-    let operation_text = match operation {
-        LLVMAtomicRMWBinOpXchg => format!("exch.{size}"),
-        LLVMAtomicRMWBinOpAdd | LLVMAtomicRMWBinOpSub => format!("add.{unsigned}"),
-        LLVMAtomicRMWBinOpAnd => format!("and.{size}"),
-        LLVMAtomicRMWBinOpOr => format!("or.{size}"),
-        LLVMAtomicRMWBinOpXor => format!("xor.{size}"),
-        LLVMAtomicRMWBinOpMax => format!("max.{signed}"),
-        LLVMAtomicRMWBinOpMin => format!("min.{signed}"),
-        LLVMAtomicRMWBinOpUMax => format!("max.{unsigned}"),
-        LLVMAtomicRMWBinOpUMin => format!("min.{unsigned}"),
-        LLVMAtomicRMWBinOpUIncWrap if bits == "i32" => "inc.u32".to_owned(),
-        LLVMAtomicRMWBinOpUDecWrap if bits == "i32" => "dec.u32".to_owned(),
-        LLVMAtomicRMWBinOpFAdd => match &**ty {
-            "double" => "add.f64".to_owned(),
-            "float" => "add.f32".to_owned(),
-            _ => "add.noftz.f16".to_owned(),
-        },
-        _ => return None,
-    };
+    let ptx_operation = atomic_operation(operation, bits, ty)?;
 
     let mut text = String::new();
     if ordering == Ordering::LLVMAtomicOrderingSequentiallyConsistent {
@@ -227,7 +200,7 @@ fn atomic(instruction: &Instruction<'_>) -> Option<String> {
     // Other accesses may move past a relaxed operation.
     let reach = if relaxed { " memory(argmem: readwrite)" } else { "" };
     text += &format!(
-        "  %old = call {bits} asm sideeffect \"atom.{order}.{ptx_scope}.{operation_text} $0, [$1], $2;\", \
+        "  %old = call {bits} asm sideeffect \"atom.{order}.{ptx_scope}.{ptx_operation} $0, [$1], $2;\", \
          \"={register},l,{register},~{{memory}}\"(ptr {address}, {bits} %value) nounwind{reach}\n"
     );
     text += &if part {
@@ -238,4 +211,42 @@ fn atomic(instruction: &Instruction<'_>) -> Option<String> {
         format!("  %result = bitcast {bits} %old to {ty}\n")
     };
     Some(text + &format!("  ret {ty} %result\n}}\n"))
+}
+
+/// Returns the PTX name of an atomic operation's scope, or `None` if LLVM's own instruction will do: a wider scope is
+/// never wrong.
+fn atomic_scope(scope: &str, relaxed: bool) -> Option<&'static str> {
+    match scope {
+        "" => Some("sys"),
+        "device" | "cluster" | "block" | "singlethread" if relaxed => None,
+        "device" => Some("gpu"),
+        "cluster" => Some("cluster"),
+        "block" | "singlethread" => Some("cta"),
+        _ => None,
+    }
+}
+
+/// Returns the operation and type of a PTX `atom` on a register of type `bits` that holds a value of type `ty`.
+fn atomic_operation(operation: AtomicOperation, bits: &str, ty: &str) -> Option<String> {
+    use AtomicOperation::*;
+    let (size, unsigned, signed) = if bits == "i64" { ("b64", "u64", "s64") } else { ("b32", "u32", "s32") };
+    Some(match operation {
+        LLVMAtomicRMWBinOpXchg => format!("exch.{size}"),
+        LLVMAtomicRMWBinOpAdd | LLVMAtomicRMWBinOpSub => format!("add.{unsigned}"),
+        LLVMAtomicRMWBinOpAnd => format!("and.{size}"),
+        LLVMAtomicRMWBinOpOr => format!("or.{size}"),
+        LLVMAtomicRMWBinOpXor => format!("xor.{size}"),
+        LLVMAtomicRMWBinOpMax => format!("max.{signed}"),
+        LLVMAtomicRMWBinOpMin => format!("min.{signed}"),
+        LLVMAtomicRMWBinOpUMax => format!("max.{unsigned}"),
+        LLVMAtomicRMWBinOpUMin => format!("min.{unsigned}"),
+        LLVMAtomicRMWBinOpUIncWrap if bits == "i32" => "inc.u32".to_owned(),
+        LLVMAtomicRMWBinOpUDecWrap if bits == "i32" => "dec.u32".to_owned(),
+        LLVMAtomicRMWBinOpFAdd => match ty {
+            "double" => "add.f64".to_owned(),
+            "float" => "add.f32".to_owned(),
+            _ => "add.noftz.f16".to_owned(),
+        },
+        _ => return None,
+    })
 }
