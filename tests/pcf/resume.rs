@@ -12,10 +12,10 @@ use std::{
 
 use serde_json::Value;
 use warpsmith::{
-    device::Device,
+    device::{Backend, Device},
     engine::{BegunMatrix, Cancel, Control, Engine, EngineError, PartialMatrix, Parts, Settings},
     io::files::Destination,
-    pcf::{Layout, Pairwise, PairwiseError, Pcf, PcfSet, io, random},
+    pcf::{Layout, Pairwise, PairwiseError, Pcf, PcfKernel, PcfSet, io, random},
     ranks,
 };
 
@@ -122,8 +122,14 @@ fn parts_of_other_matrices_stay_as_they_are() {
         let error = open(&path, set, None).unwrap_err().to_string();
         assert!(error.contains("d.npy.partial: has a part of another matrix"), "{error}");
     }
-    // Less memory than blocks of this side take.
+    // The sums of another kernel may be rounded otherwise.
     let matrix = Pairwise::pdist(&set, 1.0).unwrap();
+    let tiled = Device::best().unwrap().backend() == Backend::Cuda;
+    let other = matrix.with_kernel(if tiled { PcfKernel::Direct } else { PcfKernel::Tiled });
+    let begun = other.begin_file(Destination::prepare(&path).unwrap(), Layout::Condensed, Parts::RESUME).unwrap();
+    let error = other.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], settings(None)).unwrap_err().to_string();
+    assert!(error.contains("d.npy.partial: has a part of another matrix"), "{error}");
+    // Less memory than blocks of this side take.
     let begun = matrix.begin_file(Destination::prepare(&path).unwrap(), Layout::Condensed, Parts::RESUME).unwrap();
     let little = Settings { memory_budget: Some(3000), ..Settings::default() };
     let error = matrix.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], little).unwrap_err().to_string();

@@ -29,7 +29,7 @@ pub enum PcfKernel {
 
 impl PcfKernel {
     /// True if this device uses the kernel of `tiled`.
-    fn is_tiled(self, device: &Device) -> bool {
+    pub(super) fn is_tiled(self, device: &Device) -> bool {
         match self {
             PcfKernel::Auto => device.backend() == Backend::Cuda,
             PcfKernel::Tiled => true,

@@ -369,8 +369,12 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         settings: Settings,
     ) -> Result<(Engine, PartialMatrix<T>), PairwiseError> {
         let mut engine = self.engine(devices, settings)?;
-        let backend = || engine.devices()[0].backend().to_string();
-        let what = || format!("{:x} {layout:?} {} {}", self.fingerprint(), T::NAME, backend());
+        // Backends and kernels may add the terms of a sum in another order.
+        let what = || {
+            let device = &engine.devices()[0];
+            let (backend, tiled) = (device.backend(), self.kernel.is_tiled(device));
+            format!("{:x} {layout:?} {} {backend} {tiled}", self.fingerprint(), T::NAME)
+        };
         if let Some(side) = begun.side(what, self.schedule(&engine)?.side())? {
             engine = engine.with_settings(Settings { block_side: Some(side), ..settings });
         }
