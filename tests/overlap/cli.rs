@@ -455,6 +455,43 @@ fn nothing_to_evaluate() {
     folder.wrong("total none.csv", "none.csv: 200 packings are missing (1 to 200)");
 }
 
+/// A drawing that holds more than the outline that is read.
+#[test]
+fn drawings_say_what_is_left_out() {
+    let folder = Folder::new();
+    let square = "<path d='M0 0h1v1h-1z'/>";
+    let scale = |unit: &str| format!("coordinates are read as they are written: 1 is {unit} in the drawing");
+    let not_read = |element: &str| format!("the {element} is left out: such elements are not read");
+    for (root, inner, warnings) in [
+        ("", square, vec![]),
+        ("width='30px' height='3' viewBox='0 0 3 3'", square, vec![]),
+        ("width='100mm' viewBox='0 0 100 50'", square, vec![]),
+        ("width='1in'", square, vec![scale("0.010417 in")]),
+        ("width='50 mm' viewBox='0,0, 100 100'", square, vec![scale("0.5 mm")]),
+        (
+            "",
+            "<circle id='&#x9b;2J' r='2'/>",
+            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines with their ends on the curve, up to 4.0e-4 off it".to_owned()],
+        ),
+        (
+            "",
+            "<path d='M0 0h1v1h-1z'/>\n<path d='M0 0L1 1'/><text>5</text>\n<use href='#a'/><defs><text/></defs>",
+            vec![
+                not_read("text on line 2"),
+                not_read("use on line 3"),
+                "the path on line 2 is left out: it is not closed".to_owned(),
+            ],
+        ),
+    ] {
+        folder.write("d.svg", &format!("<svg xmlns='http://www.w3.org/2000/svg' {root}>{inner}</svg>"));
+        let output = folder.run("total p.csv --shape d.svg --json");
+        assert!(output.status.success());
+        assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+        let expected: String = warnings.iter().map(|warning| format!("warning: d.svg: {warning}\n")).collect();
+        assert_eq!(crate::folder::text(&output.stderr), expected);
+    }
+}
+
 #[test]
 fn errors_name_what_is_wrong() {
     let folder = Folder::new();

@@ -10,7 +10,14 @@ use std::{
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, TableStyle, Width, presets};
 use serde::Serialize;
 use terminal_size::terminal_size_of;
-use tracing::Level;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::{
+    fmt::{
+        FmtContext,
+        format::{FormatEvent, FormatFields, Writer},
+    },
+    registry::LookupSpan,
+};
 use warpsmith::list_rank::StepTime;
 
 use super::{failure::Failure, format};
@@ -206,10 +213,25 @@ pub fn paragraph(text: &str) -> String {
     lines.join("\n  ")
 }
 
-/// Starts logging to stderr at level info (`-v`) or debug (`-vv`).
+/// Writes the library's warnings as the command writes its own.
+struct Warnings;
+
+impl<S, N> FormatEvent<S, N> for Warnings
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut text = String::new();
+        context.format_fields(Writer::new(&mut text), event)?;
+        writeln!(writer, "warning: {}", printable(text))
+    }
+}
+
+/// Starts logging to stderr: warnings, and events at level info (`-v`) or debug (`-vv`).
 pub fn trace(verbose: u8) {
     let level = match verbose {
-        0 => return,
+        0 => return tracing_subscriber::fmt().with_max_level(Level::WARN).with_writer(io::stderr).event_format(Warnings).init(),
         1 => Level::INFO,
         _ => Level::DEBUG,
     };

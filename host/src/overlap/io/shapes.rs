@@ -17,7 +17,8 @@ use crate::{
 /// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
 ///
 /// The name of a shape from a file is the file's name without the extension, unless the file has
-/// another.
+/// another. Sends a warning (`tracing`) for what a drawing has beyond the shape: curves, which
+/// become lines, elements that are not read, and units.
 ///
 /// # Errors
 /// If the text is not of this kind, the file can't be read or has other content, or the [`Shape`]
@@ -30,10 +31,10 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    let parse: fn(&str, &str) -> Result<Shape, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => parse_json,
+    let parse: fn(&str, &str) -> Result<(Shape, Vec<String>), Problem> = match extension.as_deref() {
+        Some("json" | "geojson") => |text, name| Ok((parse_json(text, name)?, Vec::new())),
         Some("svg") => svg::parse,
-        Some("wkt") => parse_wkt,
+        Some("wkt") => |text, name| Ok((parse_wkt(text, name)?, Vec::new())),
         _ if is_wkt(text) => {
             return parse_wkt(text, "polygon").map_err(|problem| match problem {
                 Problem::Text(reason) => none(reason),
@@ -49,10 +50,14 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let fail = |reason: Reason| OverlapError::file(path, reason);
     let content = crate::io::text(path).map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    parse(&content, &name).map_err(|problem| match problem {
+    let (shape, notes) = parse(&content, &name).map_err(|problem| match problem {
         Problem::Text(reason) => fail(reason.into()),
         Problem::Shape(error) => fail(error.to_string().into()),
-    })
+    })?;
+    for note in notes {
+        tracing::warn!("{}: {note}", path.display());
+    }
+    Ok(shape)
 }
 
 /// Returns whether a text starts like WKT.

@@ -22,6 +22,10 @@ const ARC_TOLERANCE: f64 = 1e-6;
 
 /// Elements of a drawing that are drawn elsewhere, or never.
 const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
+/// Elements of a drawing that are drawn, and not read.
+const NOT_READ: &[&str] = &["use", "text", "image", "line", "foreignObject"];
+/// Absolute units of length, and their number per inch.
+const UNITS: &[(&str, f64)] = &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6)];
 
 /// Largest depth of nested elements.
 const MOST_NESTED: usize = 256;
@@ -33,8 +37,9 @@ const MOST_ATTRIBUTES: usize = 1000;
 /// Largest number of bytes after the expansion of entities.
 const MOST_EXPANDED: usize = 256 << 20;
 
-/// Reads the only closed outline of a drawing.
-pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
+/// Reads the only closed outline of a drawing. Also returns what the shape lacks of the drawing, in
+/// sentences without the file's name.
+pub fn parse(text: &str, name: &str) -> Result<(Shape, Vec<String>), Problem> {
     check_markup(text)?;
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
     let document = match Document::parse_with_options(text, options) {
@@ -45,6 +50,7 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
         return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
     }
     let (mut open, mut closed) = (None, None::<(Node, Vec<Point>)>);
+    let mut notes: Vec<String> = scale(document.root_element()).into_iter().collect();
     // The enclosing elements, with the transform from their coordinates to the drawing's, y
     // upwards; `None` if they aren't drawn.
     let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
@@ -60,7 +66,13 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
         let transform = drawn.map(|outer| Ok::<_, Problem>(outer * transform(node)?)).transpose()?;
         around.push((node, transform));
         let Some(transform) = transform else { continue };
-        let Some(path) = element_path(node)? else { continue };
+        let Some(path) = element_path(node)? else {
+            if NOT_READ.contains(&node.tag_name().name()) {
+                notes.push(format!("{} is left out: such elements are not read", called(node)));
+            }
+            continue;
+        };
+        let curved = path.elements().iter().any(|element| matches!(element, PathEl::QuadTo(..) | PathEl::CurveTo(..)));
         let parts = flatten(&(transform * path), node)?;
         match &parts[..] {
             [] => {}
@@ -69,6 +81,14 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
                     let both = format!("{} and {}", called(first), called(node));
                     return problem(format!("has several shapes, {both}: put each into a file of its own"));
                 }
+                if curved {
+                    let [low, high] = bounds(outline);
+                    let off = CURVE_TOLERANCE * (high[0] - low[0]).max(high[1] - low[1]);
+                    notes.push(format!(
+                        "{} has curves: they become lines with their ends on the curve, up to {off:.1e} off it",
+                        called(node)
+                    ));
+                }
                 closed = Some((node, outline.clone()));
             }
             [(_, false)] => open = open.or_else(|| Some(called(node))),
@@ -76,10 +96,27 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
         }
     }
     match (closed, open) {
-        (Some((_, outline)), _) => polygon(name, &outline),
+        (Some((_, outline)), open) => {
+            notes.extend(open.map(|open| format!("{open} is left out: it is not closed")));
+            Ok((polygon(name, &outline)?, notes))
+        }
         (None, Some(open)) => problem(format!("{open} is not closed, and there is no other")),
         (None, None) => problem("has no path, polygon, rectangle, circle or ellipse"),
     }
+}
+
+/// Returns a note if the drawing's lengths have a unit, and its coordinates, which are read as they are written, another.
+fn scale(root: Node<'_, '_>) -> Option<String> {
+    let width = root.attribute("width")?.trim();
+    let (number, unit, per_inch) = UNITS
+        .iter()
+        .find_map(|&(unit, per_inch)| Some((width.strip_suffix(unit)?.trim().parse::<f64>().ok()?, unit, per_inch)))?;
+    let across =
+        root.attribute("viewBox").and_then(|text| text.split([' ', ',']).filter(|part| !part.is_empty()).nth(2)?.parse().ok());
+    // Without a view box, coordinates are in px, of which 96 are an inch.
+    let one = across.map_or(per_inch / 96.0, |across: f64| number / across);
+    ((one - 1.0).abs() > 1e-3)
+        .then(|| format!("coordinates are read as they are written: 1 is {} {unit} in the drawing", (one * 1e6).round() / 1e6))
 }
 
 /// Checks that the parser needs no more time and memory than the size of the text justifies.
