@@ -387,6 +387,13 @@ fn limits_are_no_panics() {
     ] {
         limited("-v 500000", &format!("--backend cpu {arguments}"));
     }
+    let poses: String = (0..60_000).map(|i| format!("{},{},0\n", i % 245, i / 245)).collect();
+    fs::write(directory.path().join("poses.csv"), format!("x,y,theta\n{poses}")).unwrap();
+    for limit in ["-v 650000", "-v 700000", "-v 750000"] {
+        for picture in ["a.png", "a.svg"] {
+            limited(limit, &format!("--threads 2 --backend cpu overlap plot poses.csv {picture}"));
+        }
+    }
     let (code, stderr) = limited("-v 500000", "--threads 2000 --backend cpu list-rank --n 1000");
     assert!(code == Some(2) && stderr.contains("thread"), "{stderr}");
 }

@@ -553,6 +553,9 @@ fn shapes_from_text() {
         let shape = read_shape(&folder.write(name, &text)).unwrap();
         assert_eq!((shape.name(), shape.area(), &shape.outlines()[0][..]), ("l", 3.0, &expected[..]), "{name}");
     }
+    // A byte order mark, a key of another program, and a key that comes again.
+    let lenient = format!("\u{feff}{{\"colour\": \"red\", \"outline\": 5, \"outline\": {l}}}");
+    assert_eq!(read_shape(&folder.write("lenient.json", &lenient)).unwrap().area(), 3.0);
     let shape = read_shape(&format!("polygon(({ring}))")).unwrap();
     assert_eq!((shape.name(), shape.outlines()[0].len()), ("polygon", 6));
     // The nearest number, not one beside it.
@@ -637,6 +640,10 @@ fn files_that_hold_no_shape() {
     let folder = Folder::new();
     for (name, text, sentence) in [
         ("a.json", "[", "is not JSON: "),
+        ("a.json", "{\"outline\": [[+0, 0], [1, 0], [0, 1]]}", "is not JSON: expected value at line 1 column 15"),
+        ("a.json", "{\"outline\": [[1e999, 0], [1, 0], [0, 1]]}", "is not JSON: number out of range at line 1 column 19"),
+        ("a.json", "{\"outline\": [[0, 0], [1, 0], [0, 1],]}", "is not JSON: trailing comma at line 1 column 37"),
+        ("a.json", "{\"outline\": [[0, 0], [1, 0], [0, 1]]} {}", "is not JSON: trailing characters at line 1 column 39"),
         ("a.json", "[]", "must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
         ("a.json", "{\"outline\": [], \"pieces\": []}", "has both `outline` and `pieces`"),
         ("a.json", "{\"outline\": 5}", "`outline` is not an array"),

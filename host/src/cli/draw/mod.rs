@@ -2,7 +2,7 @@
 
 pub mod chart;
 
-use std::{error::Error, io::Write as _, ops::Range, path::Path};
+use std::{error::Error, fmt::Display, io::Write as _, ops::Range, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use plotters::{
@@ -13,7 +13,7 @@ use plotters::{
 };
 use warpsmith::io::files::Destination;
 
-use super::{failure::Failure, output::Files};
+use super::{failure::Failure, output::Files, size};
 
 /// The font of all text. It comes with the program.
 pub const FONT: &str = "sans-serif";
@@ -94,6 +94,16 @@ impl Target {
     /// Checks, before anything is drawn, that the picture can be written.
     pub fn prepare(files: &mut Files, path: &Path) -> Result<Self, Failure> {
         Ok(Target { format: Format::of(path)?, destination: files.write(path)? })
+    }
+
+    /// Returns an error if a drawing of so many vertices needs more memory than is free.
+    pub fn check_memory(&self, what: impl Display, vertices: usize) -> Result<(), Failure> {
+        // Vertices as numbers and, in SVG, as the text of areas and edges, while it grows and is copied.
+        let bytes = match self.format {
+            Format::Png => 120,
+            Format::Svg => 480,
+        };
+        size::check_memory(what, (bytes * vertices) as f64)
     }
 
     /// Draws the picture and writes it.

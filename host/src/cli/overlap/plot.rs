@@ -77,6 +77,11 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let mut overlap = Overlap::<f64>::new(&device, &loaded.shapes)?.deterministic(true);
     let total = overlap.evaluate(&one, Wanted::TOTALS)?.totals[0];
     let pairs = overlap.pairs(&one)?;
+    drop(overlap);
+    let count = format::counted(poses.len(), "pose", "poses");
+    let vertices =
+        (0..poses.len()).map(|pose| loaded.shapes[shape_of(pose)].outlines().iter().map(Vec::len).sum::<usize>()).sum();
+    picture.check_memory(format_args!("a picture of {count}"), vertices)?;
     let mut common = Vec::new();
     for pair in &pairs {
         let pieces = |pose: usize| loaded.shapes[shape_of(pose)].posed_pieces(poses[pose]);
@@ -93,7 +98,6 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     };
     let corners = Boundary::square().outline(side);
     let container = corners.iter().map(|corner| [middle[0] + corner[0], middle[1] + corner[1]]).collect();
-    let count = format::counted(poses.len(), "pose", "poses");
     let default_title = || format!("{count}, side {side:.6}, overlap {}", area(total));
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
