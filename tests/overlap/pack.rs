@@ -2,7 +2,13 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-use std::{fs, sync::Arc, thread, time::Duration};
+use std::{
+    f64::consts::TAU,
+    fs,
+    sync::{Arc, OnceLock},
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     folder::Folder,
@@ -170,6 +176,35 @@ fn cancelled_on_the_way() -> Result {
     check(&Shape::tree(), 8, &packed);
     // One squeeze is better than random poses.
     assert!(side(&packed) < 2.6, "{}", side(&packed));
+    Ok(())
+}
+
+/// Shapes of so many pieces that one launch takes a minute on a CPU.
+#[test]
+fn a_signal_ends_a_long_launch() -> Result {
+    let round = |vertices: usize| {
+        let corner = |k: usize| (TAU * k as f64 / vertices as f64).sin_cos().into();
+        Shape::polygon("round", &(0..vertices).map(corner).collect::<Vec<[f64; 2]>>())
+    };
+    let shapes = [(round(1600)?, 10), (round(4)?, 10)];
+    let settings = Settings { starts: Some(2), budget: Budget::Time(Duration::from_secs(3600)), ..Settings::of(shapes) };
+    let (cancel, set) = (Cancel::new(), OnceLock::new());
+    let packed = thread::scope(|scope| {
+        Packer::new(&device(), settings)?.cancelled_by(&cancel).run_saving(
+            |_| {},
+            Saving::default(),
+            |_| {
+                let (cancel, set) = (&cancel, &set);
+                scope.spawn(move || {
+                    thread::sleep(Duration::from_secs(1));
+                    set.get_or_init(Instant::now);
+                    cancel.cancel();
+                });
+            },
+        )
+    })?;
+    let waited = set.get().expect("something was saved").elapsed();
+    assert!(packed.cancelled && waited < Duration::from_secs(10), "{waited:?}");
     Ok(())
 }
 

@@ -196,6 +196,13 @@ pub enum DeviceError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub usize);
 
+impl DeviceError {
+    /// Returns true if a launch was [stopped](crate::Device::stopped_by).
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, DeviceError::Simt(simt::SimtError::Stopped { .. }))
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

@@ -62,6 +62,7 @@ pub use info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 pub use launch::{Dim3, LaunchConfig};
 pub use mapped::MappedBuffer;
 pub use pinned::{Pending, PinnedBuffer};
+pub use simt::Stop;
 pub use stream::Stream;
 pub use tensor::{TensorLayout, TensorMap};
 
@@ -292,6 +293,15 @@ impl Device {
     /// The CPU with another executor, such as one that runs threads in a random order.
     pub fn cpu_with(executor: simt::Executor) -> Self {
         Device { inner: Inner::Cpu(Arc::new(Cpu::new(executor))) }
+    }
+
+    /// The same device for work that may end early: on the CPU, launches then fail with [`simt::SimtError::Stopped`].
+    /// On a GPU nothing changes. Buffers of the one and streams of the other don't go together.
+    pub fn stopped_by(&self, stop: Stop) -> Self {
+        match &self.inner {
+            Inner::Cuda(_) => self.clone(),
+            Inner::Cpu(cpu) => Self::cpu_with(cpu.executor.clone().stopped_by(stop)),
+        }
     }
 
     /// The CUDA device whose memory this address is in.

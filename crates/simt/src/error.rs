@@ -34,6 +34,13 @@ pub enum SimtError {
         reason: String,
     },
 
+    /// The executor was asked to end launches early ([`Executor::stopped_by`](crate::Executor::stopped_by)).
+    #[error("kernel `{kernel}` was stopped before its end")]
+    Stopped {
+        /// The kernel's name.
+        kernel: String,
+    },
+
     /// A kernel launched a kernel.
     #[error("{at}: a kernel cannot launch another one (`{inner}`)")]
     NestedLaunch {

@@ -10,17 +10,38 @@ use crate::signals;
 use crate::stack::Reservation;
 use crate::{Dim3, MAX_WORKERS, current, panics, pool};
 use std::num::NonZero;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Runs launches.
 ///
 /// Its OS threads belong to the process and are shared by all executors, so that it costs nothing to make one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Executor {
     workers: usize,
     schedule: Schedule,
+    stop: Option<Stop>,
+}
+
+/// Ends launches early: the threads that run are left where they next wait, and the others don't start.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Ends launches when it is set.
+    pub flag: Arc<AtomicBool>,
+    /// Ends launches at this time.
+    pub deadline: Option<Instant>,
+    /// Time that each launch has in any case. One that takes no longer runs to its end.
+    pub patience: Duration,
+}
+
+impl Stop {
+    /// Returns true if a launch that began at this time is to end.
+    pub(crate) fn reached(&self, began: Instant) -> bool {
+        let asked = || self.flag.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        asked() && began.elapsed() >= self.patience
+    }
 }
 
 /// A grid of fewer threads starts on the calling thread, for waking another takes as long as to run some hundred
@@ -34,7 +55,12 @@ impl Executor {
     /// Makes an executor that runs up to `workers` blocks at a time, from one to [`MAX_WORKERS`].
     /// If the system refuses to start that many threads, it uses fewer.
     pub fn new(workers: usize) -> Self {
-        Self { workers: workers.clamp(1, MAX_WORKERS), schedule: Schedule::InOrder }
+        Self { workers: workers.clamp(1, MAX_WORKERS), schedule: Schedule::InOrder, stop: None }
+    }
+
+    /// The same with launches that end early, with [`SimtError::Stopped`]. What they were to write is unspecified.
+    pub fn stopped_by(self, stop: Stop) -> Self {
+        Self { stop: Some(stop), ..self }
     }
 
     /// The same with another order of turns within a block.
@@ -171,7 +197,7 @@ impl Executor {
 
     /// The launch, if it can begin.
     fn grid<'a>(
-        &self,
+        &'a self,
         launch: &'a Launch<'a>,
         memory: Option<&'a [Memory]>,
         body: &'a (dyn Fn() + Sync),
@@ -179,7 +205,8 @@ impl Executor {
         if let Some(at) = current::place() {
             return Err(SimtError::NestedLaunch { at, inner: launch.kernel.to_owned() });
         }
-        let grid = Grid::new(launch, memory, body, self.schedule)?;
+        let mut grid = Grid::new(launch, memory, body, self.schedule)?;
+        grid.until = self.stop.as_ref().map(|stop| (stop, Instant::now()));
         panics::install_hook(current::note_panic);
         Ok(grid)
     }

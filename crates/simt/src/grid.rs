@@ -1,10 +1,12 @@
 //! A launch: its checks, and what its workers share.
 
 use crate::error::SimtError;
+use crate::executor::Stop;
 use crate::memory::Memory;
 use crate::{Dim3, MAX_BLOCK_THREADS, MAX_SHARED};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// A grid to run a kernel over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,10 @@ pub(crate) struct Grid<'a> {
     /// which a later one may wait for, is done or running.
     next: AtomicU64,
     stop: AtomicBool,
+    /// Ends the launch early; and when it began.
+    pub(crate) until: Option<(&'a Stop, Instant)>,
+    /// Set once `until` was reached.
+    cut: AtomicBool,
     /// Shared arrays of blocks in clusters, in the order of first use: key, size and alignment.
     arrays: Mutex<Vec<(usize, usize, usize)>>,
     #[cfg(simt_check)]
@@ -83,6 +89,8 @@ impl<'a> Grid<'a> {
             returned: AtomicU64::new(0),
             next: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            until: None,
+            cut: AtomicBool::new(false),
             arrays: Mutex::default(),
             #[cfg(simt_check)]
             checks: {
@@ -138,8 +146,12 @@ impl<'a> Grid<'a> {
         self.returned.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns true if a block has failed, so the others need not go on.
+    /// Returns true if a block has failed, so the others need not go on, or if all are to end early.
     pub(crate) fn stopped(&self) -> bool {
+        if self.until.is_some_and(|(stop, began)| stop.reached(began)) {
+            self.cut.store(true, Ordering::Relaxed);
+            self.stop.store(true, Ordering::Relaxed);
+        }
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -157,6 +169,7 @@ impl<'a> Grid<'a> {
     /// Returns the result of the launch, once its workers are done.
     pub(crate) fn outcome(self) -> Result<(), SimtError> {
         match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            None if self.cut.into_inner() => Err(SimtError::Stopped { kernel: self.launch.kernel.to_owned() }),
             None => Ok(()),
             Some((_, error)) => Err(error),
         }

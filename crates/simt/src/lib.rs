@@ -60,7 +60,7 @@ mod stack;
 pub use cluster::MAX_CLUSTER;
 pub use dim::Dim3;
 pub use error::{BadAccess, Place, Race, SimtError};
-pub use executor::Executor;
+pub use executor::{Executor, Stop};
 pub use grid::{Launch, Schedule};
 
 /// For whom an atomic operation is one.

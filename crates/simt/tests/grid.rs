@@ -3,8 +3,9 @@
 mod common;
 
 use common::{executors, launch, shared};
-use simt::{Dim3, Executor, Launch, Schedule, SimtError, current};
+use simt::{Dim3, Executor, Launch, Schedule, SimtError, Stop, current};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 #[test]
 fn every_thread_runs_once_and_knows_its_indices() {
@@ -196,5 +197,36 @@ fn outside_a_kernel_questions_panic_in_a_sentence() {
     for question in questions {
         let payload = std::panic::catch_unwind(question).unwrap_err();
         assert!(payload.downcast_ref::<&str>().unwrap().contains("none runs on this thread"));
+    }
+}
+
+/// Launches that would never end are stopped at their barriers, by a flag or at a time; one that takes less time than it
+/// has in any case runs to its end.
+#[test]
+fn launches_are_stopped() {
+    let soon = || Some(Instant::now() + Duration::from_millis(20));
+    for executor in executors() {
+        for (blocks, flag, deadline) in [(1, true, None), (1, false, soon()), (50, true, None), (50, false, soon())] {
+            let stop = Stop { deadline, ..Stop::default() };
+            let (started, set) = (AtomicU32::new(0), stop.flag.clone());
+            let result = executor.clone().stopped_by(stop).run(&launch(blocks, 64), &|| {
+                if started.fetch_add(1, Ordering::Relaxed) == 10 && flag {
+                    set.store(true, Ordering::Relaxed);
+                }
+                loop {
+                    current::sync_threads();
+                }
+            });
+            assert!(matches!(result, Err(SimtError::Stopped { kernel }) if kernel == launch(1, 1).kernel), "{executor:?}");
+            let late = Stop { patience: Duration::from_secs(3600), deadline: soon(), ..Stop::default() };
+            late.flag.store(true, Ordering::Relaxed);
+            let done = AtomicU32::new(0);
+            let body = || {
+                current::sync_threads();
+                done.fetch_add(1, Ordering::Relaxed);
+            };
+            executor.clone().stopped_by(late).run(&launch(blocks, 64), &body).unwrap();
+            assert_eq!(done.into_inner(), blocks * 64);
+        }
     }
 }

@@ -28,6 +28,11 @@ impl Cancel {
         Self::default()
     }
 
+    /// Returns the flag itself, for what takes one.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     /// Sets the flag. Safe to call in a signal handler.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);

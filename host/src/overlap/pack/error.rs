@@ -110,6 +110,21 @@ pub enum PackError {
     Overlap(#[from] OverlapError),
 }
 
+impl PackError {
+    /// Returns true if a launch was stopped, so that there is no result.
+    fn is_stopped(&self) -> bool {
+        matches!(self, PackError::Overlap(OverlapError::Device(error)) if error.is_stopped())
+    }
+}
+
+/// Returns none if the work was stopped.
+pub fn unless_stopped<R>(result: Result<R, PackError>) -> Result<Option<R>, PackError> {
+    match result {
+        Err(error) if error.is_stopped() => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 impl From<DeviceError> for PackError {
     fn from(error: DeviceError) -> Self {
         PackError::Overlap(error.into())

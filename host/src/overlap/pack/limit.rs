@@ -3,10 +3,16 @@
 use std::time::{Duration, Instant};
 
 use super::PackError;
-use crate::common::Cancel;
+use crate::{
+    common::Cancel,
+    device::{self, Device},
+};
 
 /// Maximum duration of work between two looks at a limit, as far as it can be divided.
 const BATCH: Duration = Duration::from_millis(200);
+
+/// Duration of launches on a CPU that a limit doesn't cut.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Ends a squeeze early.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +24,11 @@ pub struct Limit {
 impl Limit {
     pub fn reached(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The device with launches that the limit ends, if they take long.
+    pub fn applied_to(&self, device: &Device) -> Device {
+        device.stopped_by(device::Stop { flag: self.cancel.flag(), deadline: self.deadline, patience: PATIENCE })
     }
 
     /// The limit after a share of the time until this one.

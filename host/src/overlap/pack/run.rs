@@ -7,16 +7,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rayon::prelude::*;
+
 use super::{
     Budget, PackError, Packing, Saving,
+    error::unless_stopped,
     islands::Island,
     limit::{Limit, Stop},
     search::{STARTING, Search},
     settle::settle,
-    task::Task,
+    task::{Group, Task},
 };
 use crate::{
     device::Device,
+    overlap::contest::Meeting,
     ranks::{self, Communicator},
 };
 
@@ -33,6 +37,9 @@ const LEAST_SETTLING_STEPS: usize = 500;
 const SETTLING: f64 = 0.1;
 /// Maximum duration of the last squeeze of packings to be saved.
 const SAVING: Duration = Duration::from_secs(1);
+/// Time for settling, if there is a saved packing: after a signal, and after the end of a budget of time.
+const AFTER_SIGNAL: Duration = Duration::from_millis(400);
+const AFTER_TIME: Duration = Duration::from_secs(1);
 
 /// Receives a packing for each group.
 pub type Save<'a> = &'a mut dyn FnMut(&[Packing]);
@@ -136,14 +143,21 @@ impl Run<'_> {
         if let Some(saver) = &mut saver {
             saver.begin(task)?;
         }
-        let mut search = Search::<Squeezed>::new(device, task, seed, &until(STARTING))?;
-        search.run(start, &until(1.0 - SETTLING), island, |search| {
+        let (first, last) = (until(STARTING), until(1.0 - SETTLING));
+        let mut search = match unless_stopped(Search::<Squeezed>::new(&last.applied_to(device), task, seed, &first))? {
+            Some(search) => search,
+            // What there is to settle, without a step.
+            None => Search::new(device, task, seed, &first)?,
+        };
+        search.run(start, &last, island, |search| {
             if search.steps > 0 {
                 progress(search);
             }
             saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
         })?;
-        let finalists = search.best(0..groups.len(), FINALISTS);
+        stop.check()?;
+        let cancelled = stop.cancel.is_cancelled();
+        let finalists = search.best(0..groups.len(), if cancelled { 1 } else { FINALISTS });
         let steps = match budget {
             Budget::Steps(steps) => (steps / 4).max(LEAST_SETTLING_STEPS),
             // The number that fits, judging by the steps so far.
@@ -157,10 +171,32 @@ impl Run<'_> {
         // At least some, unless they take too long.
         let steps = steps.clamp(LEAST_SETTLING_STEPS.min(4 * steps + 20), SETTLING_STEPS);
         let limit = until(1.0);
+        // What is saved is a result, so that settling need not have one.
+        let settling = match (&saver, cancelled) {
+            (None, _) => device.clone(),
+            (Some(_), true) => Limit { deadline: Some(Instant::now() + AFTER_SIGNAL), ..Limit::default() }.applied_to(device),
+            (Some(_), false) => {
+                let deadline = limit.deadline.map(|deadline| deadline + AFTER_TIME);
+                Limit { deadline, ..limit.clone() }.applied_to(device)
+            }
+        };
+        let saved = saver.map_or_else(|| vec![None; groups.len()], |saver| saver.saved);
         // With a budget of steps, the result must not depend on what was saved when.
-        let saved = saver.map(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
-        let saved = saved.unwrap_or_else(|| vec![None; groups.len()]);
-        let packings = settle(device, task, stop, &limit, &saved, &finalists, steps)?;
+        let from = if matches!(budget, Budget::Steps(_)) { &vec![None; groups.len()] } else { &saved };
+        let mut packings = settle(&settling, task, stop, &limit, from, &finalists, steps)?;
+        if !cancelled {
+            // All but rows were checked when they were made: any other result is a bug.
+            let check = |(group, packing): (&Group, &Packing)| match task.problem.overlapping(&group.kinds, &packing.poses)? {
+                None => Ok(()),
+                Some(Meeting { first, second, depth, .. }) => Err(PackError::Invalid { first, second, depth }),
+            };
+            groups.par_iter().zip(&packings).try_for_each(check)?;
+        }
+        if stop.cancel.is_cancelled() {
+            for (packing, saved) in packings.iter_mut().zip(saved) {
+                *packing = saved.filter(|saved| saved.side < packing.side).unwrap_or_else(|| packing.clone());
+            }
+        }
         Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps))
     }
 }
@@ -203,7 +239,9 @@ impl Saver<'_> {
         }
         let start = Instant::now();
         let limit = Limit { deadline: Some(start + SAVING), cancel: run.stop.cancel.clone() };
-        let found = settle(run.device, run.task, run.stop, &limit, &self.saved, &finalists, LEAST_SETTLING_STEPS)?;
+        // Saving may take longer than the search on slow devices, but not after a signal.
+        let device = Limit { deadline: None, ..limit.clone() }.applied_to(run.device);
+        let found = settle(&device, run.task, run.stop, &limit, &self.saved, &finalists, LEAST_SETTLING_STEPS)?;
         let before = self.saved.iter().zip(&run.task.groups).map(|(saved, group)| saved.as_ref().or(group.from.as_ref()));
         if before.zip(&found).any(|(before, found)| before.is_none_or(|before| found.side < before.side)) {
             (self.save)(&found);

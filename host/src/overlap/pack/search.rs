@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     Budget, PackError,
+    error::unless_stopped,
     islands::Island,
     lanes::Lanes,
     limit::Limit,
@@ -129,8 +130,10 @@ impl<'a, T: LaneReal> Search<'a, T> {
         island: Option<&Island<'_>>,
         mut reached: impl FnMut(&Self) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
+        // Set when a launch was stopped, which happens at the limit.
+        let mut stopped = false;
         if limit.deadline.is_some() && !limit.reached() {
-            self.measure()?;
+            stopped = unless_stopped(self.measure())?.is_none();
             reached(self)?;
         }
         loop {
@@ -138,7 +141,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Budget::Steps(all) => all - self.steps,
                 Budget::Time(_) => usize::MAX,
             };
-            let ends = left == 0 || limit.reached();
+            let ends = left == 0 || stopped || limit.reached();
             let meets = ends || self.squeezes > 0 && self.squeezes.is_multiple_of(self.exchanges());
             let goes_on = match island.filter(|_| meets) {
                 Some(island) => island.all(!ends)?,
@@ -160,15 +163,9 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 None => left,
             };
             let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
-            let whole = match self.separates {
-                // Its result can be chosen from at any time.
-                true => self.tighten(left, limit).map(|()| true)?,
-                false => self.squeeze(left, first, limit)?,
-            };
-            // Half of the first squeeze is progress. Half of a later one only undoes a part of its
-            // changes.
-            if whole || self.squeezes == 0 {
-                let tried = self.lanes.state()?;
+            let tried = unless_stopped(self.tried(left, first, limit))?;
+            stopped = tried.is_none();
+            if let Some(tried) = tried.flatten() {
                 self.choose(&tried, if first { 0.0 } else { 1.0 - share(self.steps).min(1.0) });
             }
             self.squeezes += 1;
@@ -177,6 +174,17 @@ impl<'a, T: LaneReal> Search<'a, T> {
             }
             reached(self)?;
         }
+    }
+
+    /// Changes all packings and squeezes them, by at most `most` steps. Returns the result, if it is one to choose from.
+    fn tried(&mut self, most: usize, first: bool, limit: &Limit) -> Result<Option<State>, PackError> {
+        let whole = match self.separates {
+            // Its result can be chosen from at any time.
+            true => self.tighten(most, limit).map(|()| true)?,
+            false => self.squeeze(most, first, limit)?,
+        };
+        // Half of the first squeeze is progress. Half of a later one only undoes a part of its changes.
+        if whole || self.squeezes == 0 { self.lanes.state().map(Some) } else { Ok(None) }
     }
 
     /// Number of steps that may be taken before the next look at the results: a part of those that

@@ -6,13 +6,14 @@ use rayon::prelude::*;
 
 use super::{
     PackError, Packing,
+    error::unless_stopped,
     lanes::Lanes,
     limit::{Limit, Stop},
     state::{Finalists, State},
-    task::{Group, Task},
+    task::Task,
     walk::Squeeze,
 };
-use crate::{device::Device, overlap::contest::Meeting};
+use crate::device::Device;
 
 /// Largest area of overlap per copy of a packing that is checked exactly.
 const ROUNDING: f64 = 1e-12;
@@ -42,7 +43,7 @@ const LAST_ROOM: f64 = 4.0;
 ///
 /// Finalists are squeezed once more by this many steps, or until the limit. Then their containers
 /// grow until nothing overlaps. After the limit copies are pushed apart for another `GRACE`; after a
-/// cancellation containers grow for one more at most.
+/// cancellation containers grow for one more at most. If a launch is stopped, the packings so far are the result.
 pub fn settle(
     device: &Device,
     task: &Task<'_>,
@@ -53,9 +54,24 @@ pub fn settle(
     steps: usize,
 ) -> Result<Vec<Packing>, PackError> {
     let Task { problem, groups, .. } = task;
-    let container = &problem.container;
     let there_is = saved.iter().zip(groups).map(|(saved, group)| saved.clone().map_or_else(|| group.start(problem), Ok));
     let mut best: Vec<Packing> = there_is.collect::<Result<_, _>>()?;
+    unless_stopped(improve(device, task, stop, limit, &mut best, finalists, steps))?;
+    Ok(best)
+}
+
+/// Replaces packings by smaller ones, made from the finalists.
+fn improve(
+    device: &Device,
+    task: &Task<'_>,
+    stop: &Stop,
+    limit: &Limit,
+    best: &mut [Packing],
+    finalists: &Finalists,
+    steps: usize,
+) -> Result<(), PackError> {
+    let Task { problem, groups, .. } = task;
+    let container = &problem.container;
     let Finalists { state, groups: of_group } = finalists;
     let kinds = |lane: usize| &groups[of_group[lane]].kinds;
     let all_kinds = (0..of_group.len()).map(|lane| &kinds(lane)[..]);
@@ -119,10 +135,5 @@ pub fn settle(
         let slow = end.is_some() || limit.deadline.is_some_and(|end| Instant::now() + LEVELS * start.elapsed() > end);
         (before, room) = (room, if slow { (3.0 * room).max(LATE_ROOM) } else { 2.0 * room });
     }
-    for (packing, Group { kinds, .. }) in best.iter().zip(groups) {
-        if let Some(Meeting { first, second, depth, .. }) = problem.overlapping(kinds, &packing.poses)? {
-            return Err(PackError::Invalid { first, second, depth });
-        }
-    }
-    Ok(best)
+    Ok(())
 }

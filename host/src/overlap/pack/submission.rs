@@ -1,6 +1,14 @@
 //! Submissions to Kaggle's Santa 2025 whose packings only ever become smaller.
 
-use std::{collections::BTreeMap, fs, io::Write as _, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use rayon::prelude::*;
 
 use super::Packing;
 use crate::{
@@ -22,6 +30,30 @@ const SAME: f64 = 1e-13;
 pub struct Submission {
     shape: Shape,
     entries: BTreeMap<usize, Entry>,
+    /// The file whose packings these are, or smaller ones.
+    file: Option<Identity>,
+}
+
+/// A file as it was when it was read or written.
+#[derive(Clone, Debug, PartialEq)]
+struct Identity {
+    path: PathBuf,
+    /// Length and time of the last change.
+    length: u64,
+    changed: Option<SystemTime>,
+    /// Number of the file in its file system, which another one gets by the same name.
+    number: u64,
+}
+
+impl Identity {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&metadata);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some(Identity { path: path.to_owned(), length: metadata.len(), changed: metadata.modified().ok(), number })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +66,7 @@ struct Entry {
 impl Submission {
     /// A submission without packings.
     pub fn new(shape: Shape) -> Self {
-        Submission { shape, entries: BTreeMap::new() }
+        Submission { shape, entries: BTreeMap::new(), file: None }
     }
 
     /// Reads a submission.
@@ -44,6 +76,8 @@ impl Submission {
     /// or are out of bounds.
     pub fn read(path: &Path, shape: Shape) -> Result<Self, OverlapError> {
         let fail = |what: String| OverlapError::file(path, what);
+        // One that is changed meanwhile is not known.
+        let file = Identity::of(path);
         let PoseFile { packings, layout, lines } = read_poses(path, false)?;
         let (PoseLayout::Submission, Some(numbers)) = (layout, lines) else {
             return Err(fail(format!("it is no submission: its header must be {HEADER}")));
@@ -67,7 +101,7 @@ impl Submission {
             (poses.len(), Entry { packing: Packing { poses, side }, lines })
         };
         let entries = (0..packings.len()).map(entry).collect();
-        Ok(Submission { shape, entries })
+        Ok(Submission { shape, entries, file })
     }
 
     /// The packings in ascending order of their numbers of copies. Sides are those of the smallest
@@ -89,16 +123,19 @@ impl Submission {
     /// Takes over packings that are smaller and, however the contest rounds, apart. Returns their
     /// numbers of copies.
     pub fn take(&mut self, packings: &[Packing]) -> Vec<usize> {
-        let mut taken = Vec::new();
-        for packing in packings {
-            // As it will be read again.
-            let read = |&[x, y, theta]: &[f64; 3]| [x, y, (theta.to_degrees() % 360.0).to_radians()];
-            let Ok(written) = Packings::one(packing.poses.iter().map(read).collect()) else { continue };
-            let valid = || {
+        // As it will be read again.
+        let read = |&[x, y, theta]: &[f64; 3]| [x, y, (theta.to_degrees() % 360.0).to_radians()];
+        let valid = |packing: &Packing| {
+            Packings::one(packing.poses.iter().map(read).collect()).is_ok_and(|written| {
                 let check = Check::of(&written, std::slice::from_ref(&self.shape));
                 check.is_valid() && check.touching.is_empty()
-            };
-            if self.is_smaller(packing) && valid() {
+            })
+        };
+        let valid: Vec<&Packing> = packings.par_iter().filter(|packing| self.is_smaller(packing) && valid(packing)).collect();
+        let mut taken = Vec::new();
+        for packing in valid {
+            // Two of them may have the same number of copies.
+            if self.is_smaller(packing) {
                 let entry = Entry { packing: packing.clone(), lines: submission_lines(&packing.poses).collect() };
                 self.entries.insert(packing.poses.len(), entry);
                 taken.push(packing.poses.len());
@@ -131,12 +168,15 @@ impl Submission {
     /// If the file can't be locked, read as a valid submission, or written.
     pub fn write(&mut self, destination: &Destination) -> Result<(), OverlapError> {
         let _lock = destination.lock_folder()?;
-        if destination.name().exists() {
+        // Unless somebody else has written it since, its packings are here.
+        if destination.name().exists() && self.file != Identity::of(destination.name()) {
             self.take_lines(Submission::read(destination.name(), self.shape.clone())?, |_| true);
         }
-        Ok(destination.write(|file| {
+        destination.write(|file| {
             writeln!(file, "{HEADER}")?;
             self.entries.values().flat_map(|entry| &entry.lines).try_for_each(|line| writeln!(file, "{line}"))
-        })?)
+        })?;
+        self.file = Identity::of(destination.name());
+        Ok(())
     }
 }
