@@ -12,7 +12,7 @@ use crate::{
 const BATCH: Duration = Duration::from_millis(200);
 
 /// Duration of launches on a CPU that a limit doesn't cut.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(30);
 
 /// Ends a squeeze early.
 #[derive(Clone, Debug, Default)]

@@ -38,7 +38,7 @@ const SETTLING: f64 = 0.1;
 /// Maximum duration of the last squeeze of packings to be saved.
 const SAVING: Duration = Duration::from_secs(1);
 /// Time for settling, if there is a saved packing: after a signal, and after the end of a budget of time.
-const AFTER_SIGNAL: Duration = Duration::from_millis(400);
+const AFTER_SIGNAL: Duration = Duration::from_millis(300);
 const AFTER_TIME: Duration = Duration::from_secs(1);
 
 /// Receives a packing for each group.
