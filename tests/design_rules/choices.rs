@@ -6,10 +6,9 @@ use proptest::prelude::*;
 use warpsmith::design_rules::{
     Dag, DagBuilder, Feature, Kind, LearnOptions, Model, Runs, Schedule, Traversal, TraversalTable, program_of,
     schedule::{Schedules, count},
-    search::{DepthFirst, Explorer, Mcts, Random, Strategy as _},
 };
 
-use crate::folder::Folder;
+use crate::{fixtures::searches_exhaust, folder::Folder};
 
 /// An operation, or several, each an alternative: names and kinds, each after the one before it.
 type Way = Vec<(String, Kind)>;
@@ -207,19 +206,7 @@ fn choices_from_files() {
 
 #[test]
 fn searches_go_through_all_alternatives() {
-    let dag = multiply(&Folder::of("rules"));
-    let all: BTreeSet<_> = Schedules::new(&dag, 1).unwrap().collect();
-    let strategies: [Box<dyn warpsmith::design_rules::search::Strategy>; 3] =
-        [Box::new(Mcts::default()), Box::new(Random), Box::new(DepthFirst)];
-    for strategy in strategies {
-        let mut explorer = Explorer::new(&dag, 1, strategy, 3).unwrap();
-        let mut found = BTreeSet::new();
-        while let Some(schedule) = explorer.propose() {
-            explorer.record(&schedule, (found.len() % 3) as f64).unwrap();
-            assert!(found.insert(schedule), "{}", explorer.strategy().name());
-        }
-        assert_eq!(found, all);
-    }
+    searches_exhaust(&multiply(&Folder::of("rules")), 1, 3);
 }
 
 /// Times that depend on a choice teach a rule about it.

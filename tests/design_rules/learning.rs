@@ -299,7 +299,7 @@ fn features_and_their_sentences() {
     assert_eq!(two.features(), [before("Pack", "y_L"), same_stream("Pack", "y_L"), before("y_L", "CER-after-Pack")]);
     assert_eq!(two.rule(2, false).to_string(), "CER-after-Pack before y_L");
     let (one, columns) = FeatureSet::learn(&table, &[2]);
-    assert!(one.is_empty() && columns.columns() == 0);
+    assert!(one.features().is_empty() && columns.columns() == 0);
 }
 
 /// Schedules of four GPU operations and one of the host, with random synchronization, in any order.
@@ -359,7 +359,7 @@ proptest! {
             }
         }
         prop_assert_eq!(&features.features().iter().cloned().collect::<BTreeSet<_>>(), &wanted);
-        prop_assert_eq!(features.len(), wanted.len());
+        prop_assert_eq!(features.features().len(), wanted.len());
         let synchronisation = |feature: &Feature| match feature {
             Feature::Order { before, after } => 2 * [before, after].into_iter().filter(|name| name.contains('-')).count(),
             Feature::SameStream { .. } => 1,
@@ -967,7 +967,7 @@ fn rules_in_sentences() {
     }
 }
 
-/// The model finds what is fast sooner than random choice, and proposes each schedule once.
+/// The model finds what is fast sooner than random choice.
 #[test]
 fn a_model_of_the_times_finds_the_fast() {
     let dag = Dag::builder("p").gpu("a").gpu("b").cpu("c").cpu("d").gpu("e").edge("a", "c").edge("b", "d").build().unwrap();
@@ -995,15 +995,6 @@ fn a_model_of_the_times_finds_the_fast() {
     };
     let (model, random) = (mean(&|| Box::new(Surrogate::default())), mean(&|| Box::new(search::Random)));
     assert!(model < 0.7 * random, "{model} of {random} of {all}");
-
-    let small = Dag::builder("s").gpu("a").gpu("b").cpu("c").edge("a", "c").build().unwrap();
-    let mut explorer = Explorer::new(&small, 2, Surrogate::default(), 3).unwrap();
-    let mut seen = BTreeSet::new();
-    while let Some(schedule) = explorer.propose() {
-        explorer.record(&schedule, schedule.streams() as f64).unwrap();
-        assert!(seen.insert(schedule));
-    }
-    assert_eq!(seen.len() as u128, schedule::count(&small, 2).unwrap());
 }
 
 proptest! {

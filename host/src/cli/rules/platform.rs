@@ -47,7 +47,7 @@ pub struct Input {
 pub struct Place {
     /// Platform that runs schedules [default: cuda if there is a GPU, otherwise cpu]
     #[arg(long, value_enum)]
-    pub platform: Option<Kind>,
+    platform: Option<Kind>,
     /// Number of ranks [default: 4; under mpirun, the number that it started]
     #[arg(long, value_name = "N", value_parser = parse_ranks)]
     ranks: Option<usize>,
@@ -66,7 +66,7 @@ pub struct Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+enum Kind {
     /// GPUs: ranks are threads, or processes under mpirun, and share GPUs where there are fewer
     Cuda,
     /// The CPU: ranks are threads, or processes under mpirun, and streams are threads
@@ -76,7 +76,7 @@ pub enum Kind {
 }
 
 /// Reads a number above 0.
-pub fn parse_number(text: &str) -> Result<usize, String> {
+fn parse_number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
@@ -186,19 +186,6 @@ impl Input {
         let [x, y, z] = self.cells();
         format!("{x} x {y} x {z} cells a rank, f64")
     }
-
-    /// The program's model on this many ranks, with messages there, and what it works on.
-    pub fn model(&self, choice: &Choice, ranks: usize, staging: Staging) -> Result<(Box<dyn Workload>, String), Failure> {
-        self.check(choice)?;
-        Ok(match &choice.program {
-            Program::File(path) => return Err(unknown(path)),
-            Program::Spmv => {
-                let (matrix, input) = matrix(self.matrix.as_deref())?;
-                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
-            }
-            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging)), self.halo()),
-        })
-    }
 }
 
 impl Place {
@@ -237,7 +224,15 @@ impl Place {
 fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failure> {
     let default = if place.staging == Staging::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
     let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
-    let (workload, input) = place.input.model(choice, place.ranks(), place.staging)?;
+    let (input, ranks, staging) = (&place.input, place.ranks(), place.staging);
+    let (workload, input): (Box<dyn Workload>, _) = match &choice.program {
+        Program::File(path) => return Err(unknown(path)),
+        Program::Spmv => {
+            let (matrix, input) = matrix(input.matrix.as_deref())?;
+            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
+        }
+        Program::Halo => (Box::new(HaloModel::new(ranks, input.cells())?.with_staging(staging)), input.halo()),
+    };
     let platform = SimPlatform::new(&*workload, machine)?.with_seed(seed);
     Ok(Opened { platform: Box::new(platform), input })
 }
@@ -297,7 +292,7 @@ fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
 }
 
 /// Reads what things cost.
-pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
+fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
     let text = text(path).map_err(|error| in_file(&error))?;
     let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&brief(error)))?;
