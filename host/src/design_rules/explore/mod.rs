@@ -1,7 +1,7 @@
 //! Explorations: which schedules of a program to measure, and how often.
 //!
 //! An [`Exploration`] takes a [`Platform`] and the names of its files, and gives [`Explored`] runs: those that a
-//! [`search`] proposes, each repeated by a [`Measurer`], or a [`Survey`] of all. [`study`] repeats searches on runs that
+//! [`search`] proposes, each repeated by a [`Measurer`], or all of them. [`study`] repeats searches on runs that
 //! were measured.
 //!
 //! ```
@@ -42,10 +42,10 @@ use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::count};
 use crate::io::files::Destination;
 use search::{Explorer, SearchMethod};
 use session::Session;
+use survey::Survey;
 
 pub use answer::Answer;
 pub use session::journal_of;
-pub use survey::Survey;
 
 /// The most schedules that a survey measures.
 const MOST: u128 = 10_000_000;

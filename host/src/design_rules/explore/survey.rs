@@ -26,7 +26,7 @@ const TURNS: usize = 4;
 /// slower than their schedules the neighbouring measurements were. The schedule's time is the
 /// median over passes once the slowness is divided out. Both are estimated in turns.
 #[derive(Clone, Debug)]
-pub struct Survey {
+pub(super) struct Survey {
     dag: Dag,
     schedules: Vec<Schedule>,
     /// By schedule, then by pass; in seconds.
@@ -49,11 +49,6 @@ impl Survey {
     /// Returns the number of schedules.
     pub fn len(&self) -> usize {
         self.schedules.len()
-    }
-
-    /// Returns whether the program has no schedules.
-    pub fn is_empty(&self) -> bool {
-        self.schedules.is_empty()
     }
 
     /// Measures each schedule once more, by `measure`, in an order that depends on `seed` alone. `each` is called after

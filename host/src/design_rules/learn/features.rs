@@ -194,16 +194,6 @@ impl FeatureSet {
         &self.features
     }
 
-    /// Returns the number of features.
-    pub fn len(&self) -> usize {
-        self.features.len()
-    }
-
-    /// Returns true if the set is empty, because the traversals do not differ.
-    pub fn is_empty(&self) -> bool {
-        self.features.is_empty()
-    }
-
     /// Returns the rule for a value of a feature. If both steps always occurred in the training
     /// data, "u not before v" becomes "v before u". If a choice has two alternatives, "not as one"
     /// becomes "as the other".

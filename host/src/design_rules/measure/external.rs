@@ -1,30 +1,9 @@
 //! Schedules measured by a program of somebody else's, which is asked on its standard input and answers on its standard
 //! output: a line of JSON each.
 //!
-//! | from here | the answer |
-//! | --- | --- |
-//! | `{"warpsmith": 1, "program": "exchange", "streams": 2, "operations": [{"name": "Pack", "kind": "gpu"}, ..]}`, once | `{"warpsmith": 1, "platform": "2 H200s", "ranks": 2}`; `{}` will do |
-//! | `{"schedule": "Pack@0;..", "steps": [..]}`, for each schedule | `{"seconds": 1.2e-4}`, or `{"error": "why not"}` |
-//!
-//! `warpsmith` is the version of this protocol; [`SCHEMA`] is its JSON schema. The steps are those
-//! of the host, in this order:
-//!
-//! | step | what |
-//! | --- | --- |
-//! | `{"run": "Send"}` | an operation of the host |
-//! | `{"run": "Pack", "stream": 0}` | an operation of the GPU, in this stream |
-//! | `{"run": "y_L", "as": "tiles", "stream": 0}` | an operation of the alternative `tiles` |
-//! | `{"record": "Pack", "stream": 0}` | `cudaEventRecord` of Pack's event, behind it in its stream |
-//! | `{"wait": "Pack"}` | `cudaEventSynchronize`: the host waits for Pack's event |
-//! | `{"wait": "Pack", "stream": 1}` | `cudaStreamWaitEvent`: the stream waits for it |
-//!
-//! At the end all streams are done. The time is that of one invocation, in seconds. Lines that
-//! don't begin with `{` are ignored. A line that does must be an answer: one before the program has
-//! read its question is an error, since the answers may be those to other questions. The program
-//! ends at the end of its input.
-//!
-//! A program that ends, is silent for too long or answers something else is started again; where that happens once more
-//! with the same schedule, the schedule has failed.
+//! docs/design-rules.md has the protocol, and [`SCHEMA`] is its JSON schema. At the end of a schedule all streams are
+//! done, and the time is that of one invocation, in seconds. A program that ends, is silent for too long or gives an
+//! invalid answer is started again; where that happens once more with the same schedule, the schedule has failed.
 
 use std::{ffi::OsString, time::Duration};
 
