@@ -38,7 +38,7 @@ pub struct CheckArgs {
 
 /// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
-    let dag = arguments.choice.dag()?;
+    let dag = arguments.choice.program.dag()?;
     let mut schedules = 0;
     if let Some(text) = &arguments.schedule {
         Schedule::parse(&dag, arguments.streams, text)?;

@@ -46,7 +46,7 @@ type Count = Result<u128, u32>;
 
 /// Runs the command.
 pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
-    let dag = arguments.choice.dag()?;
+    let dag = arguments.choice.program.dag()?;
     if arguments.list {
         return list(&dag, arguments.streams);
     }

@@ -17,9 +17,7 @@ pub(super) struct Session {
     destination: Destination,
     /// The file of all measurements in order, if one is written.
     raw: Option<(Destination, Runs)>,
-    journal: Journal,
-    /// The measurements that the journal begins with.
-    before: Runs,
+    pub journal: Journal,
     /// Their schedules, in the order of first measurement.
     order: Vec<String>,
     /// Number of schedules of `order` that this exploration has come to again.
@@ -78,8 +76,8 @@ impl Session {
             }
         }
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
-        let journal = Journal::new(journal, unfinished);
-        Ok(Session { runs: none, destination, raw, journal, before, order, again: 0, unused, elapsed })
+        let journal = Journal::new(journal, unfinished, before);
+        Ok(Session { runs: none, destination, raw, journal, order, again: 0, unused, elapsed })
     }
 
     /// Returns whether all schedules of before were measured or replayed again.
@@ -116,11 +114,6 @@ impl Session {
         all
     }
 
-    /// Adds a measurement, or a failure, to the journal.
-    pub fn keep(&mut self, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
-        self.journal.add(&self.before, measured, traversal)
-    }
-
     /// Adds a time to the file of all measurements.
     pub fn note(&mut self, seconds: f64, traversal: &Traversal) {
         if let Some((_, raw)) = &mut self.raw {
@@ -136,21 +129,6 @@ impl Session {
         self.runs.write(&self.destination)?;
         tracing::info!(runs = self.runs.runs.len(), "wrote {}", self.destination.name().display());
         Ok(())
-    }
-
-    /// Removes the journal: the file has all that was measured.
-    pub fn end(&self) {
-        self.journal.remove();
-    }
-
-    /// Takes the measurements of this exploration out of the journal: they can't be trusted.
-    pub fn discard(&mut self) -> Result<(), RulesError> {
-        self.journal.discard(&self.before)
-    }
-
-    /// Returns the name of the journal, if measurements were added to it.
-    pub fn journal(&self) -> Option<&Path> {
-        self.journal.path()
     }
 }
 

@@ -6,7 +6,7 @@ use std::{collections::HashMap, time::Instant};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::search::{Explorer, Strategy};
+use super::search::{Explorer, SearchMethod};
 use crate::design_rules::{Accuracy, Dag, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable, schedule::count};
 
 /// A time so near to the least one counts as found: 1 %.
@@ -111,14 +111,14 @@ impl<'a> Study<'a> {
         Ok(self)
     }
 
-    /// Repeats a search with the seeds 0, 1, ...; `strategy` makes it. Seeds share the machine's cores.
+    /// Repeats a search with the seeds 0, 1, ... Seeds share the machine's cores.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without seeds, for no iterations or fewer than can be learned from. More iterations
     /// than there are schedules count as all of these.
-    pub fn repeat<S: Strategy>(
+    pub fn repeat(
         &self,
-        strategy: impl Fn() -> S + Sync,
+        search: SearchMethod,
         iterations: &[usize],
         seeds: u64,
         options: &LearnOptions,
@@ -130,7 +130,7 @@ impl<'a> Study<'a> {
         let all: Vec<One> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
-                let one = self.once(strategy(), iterations, seed, options);
+                let one = self.once(search, iterations, seed, options);
                 done();
                 one
             })
@@ -148,7 +148,7 @@ impl<'a> Study<'a> {
         };
         let (seconds, steps) = all.iter().fold((0.0, 0), |(a, b), one| (a + one.seconds, b + one.iterations));
         Ok(Repeated {
-            search: strategy().name(),
+            search: search.strategy().name(),
             points: iterations.iter().enumerate().map(point).collect(),
             near: spread(&|one| one.near),
             near_share: spread(&|one| one.near / whole),
@@ -157,12 +157,12 @@ impl<'a> Study<'a> {
     }
 
     /// One seed's search. It goes on until it is near, too.
-    fn once(&self, strategy: impl Strategy, iterations: &[usize], seed: u64, options: &LearnOptions) -> Result<One, RulesError> {
+    fn once(&self, search: SearchMethod, iterations: &[usize], seed: u64, options: &LearnOptions) -> Result<One, RulesError> {
         // By the times that a search sees it would choose this one, could it see all.
         let chosen = (0..self.times.len()).min_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
         let fastest = chosen.map_or(0.0, |row| self.judge[row]);
         let longest = iterations.iter().copied().max().unwrap_or(0).min(self.rows.len());
-        let mut explorer = Explorer::new(self.dag, self.runs.about.streams, strategy, seed)?;
+        let mut explorer = Explorer::new(self.dag, self.runs.about.streams, search.strategy(), seed)?;
         let (mut rows, mut best) = (Vec::new(), Vec::new());
         let (mut least, mut found, mut near, mut seconds) = (f64::INFINITY, f64::INFINITY, None, 0.0);
         while rows.len() < longest || near.is_none() {
@@ -225,7 +225,6 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use super::super::search::DepthFirst;
     use super::*;
     use crate::design_rules::schedule::Schedules;
     use crate::design_rules::{About, Run, programs};
@@ -247,10 +246,10 @@ mod tests {
             index => 2.0 + (index % 2) as f64,
         });
         let study = Study::new(&dag, &runs).unwrap();
-        let found = study.repeat(|| DepthFirst, &[2, 8, 10], 3, &LearnOptions::PAPER, || {});
+        let found = study.repeat(SearchMethod::Dfs, &[2, 8, 10], 3, &LearnOptions::PAPER, || {});
         // Two runs are too few to learn from as in the paper.
         assert!(found.unwrap_err().to_string().contains("takes 4 runs"));
-        let found = study.repeat(|| DepthFirst, &[8, 10], 3, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[8, 10], 3, &LearnOptions::default(), || {}).unwrap();
         assert_eq!((found.search, found.near.mean, found.near.deviation), ("dfs", 3.0, 0.0));
         assert_eq!(found.points.iter().map(|point| point.iterations).collect::<Vec<_>>(), [8, 10]);
         assert!((found.points[0].slower.mean - 0.005).abs() < 1e-12 && found.points[1].slower.mean == 0.0);
@@ -264,7 +263,7 @@ mod tests {
         let first = space(&dag, |index| if index == 4 { 1.0 } else { 2.0 + (index % 3) as f64 });
         let second = space(&dag, |index| if index == 2 { 5.0 } else { 2.0 });
         let study = Study::new(&dag, &first).unwrap().judged_by(&second).unwrap();
-        let found = study.repeat(|| DepthFirst, &[8], 1, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[8], 1, &LearnOptions::default(), || {}).unwrap();
         assert_eq!((found.near.mean, found.points[0].slower.mean), (1.0, 0.0));
         let mut short = second;
         short.runs.pop();

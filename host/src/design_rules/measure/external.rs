@@ -8,6 +8,7 @@
 use std::{ffi::OsString, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 use super::dialogue::{Dialogue, GRACE, Trouble};
 use super::runs::MOST_RANKS;
@@ -50,14 +51,6 @@ fn one() -> usize {
     1
 }
 
-#[derive(Serialize)]
-struct Hello<'a> {
-    warpsmith: u32,
-    program: &'a str,
-    streams: usize,
-    operations: Vec<Operation<'a>>,
-}
-
 /// An operation, as messages have it.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
@@ -80,12 +73,6 @@ impl<'a> Operation<'a> {
         let (choice, alternative) = dag.alternative_of(op).unzip();
         Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
     }
-}
-
-#[derive(Serialize)]
-struct Question<'a> {
-    schedule: &'a str,
-    steps: Vec<Asked<'a>>,
 }
 
 /// A step as the program is asked for it.
@@ -198,15 +185,14 @@ impl External {
 
 /// The message that says what is to be measured.
 fn hello(dag: &Dag, streams: usize) -> String {
-    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| Operation::of(dag, op)).collect();
-    let hello = Hello { warpsmith: VERSION, program: dag.name(), streams, operations };
-    serde_json::to_string(&hello).expect("its keys are strings")
+    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| Operation::of(dag, op));
+    let operations: Vec<_> = operations.collect();
+    json!({ "warpsmith": VERSION, "program": dag.name(), "streams": streams, "operations": operations }).to_string()
 }
 
 /// The message that asks for a schedule's time, as one line.
 pub fn question(dag: &Dag, schedule: &Schedule) -> String {
-    let question = Question { schedule: &schedule.text(dag), steps: steps(dag, schedule) };
-    serde_json::to_string(&question).expect("its keys are strings")
+    json!({ "schedule": schedule.text(dag), "steps": steps(dag, schedule) }).to_string()
 }
 
 /// The steps of a schedule, without choices and the end.

@@ -70,16 +70,12 @@ impl Rank {
 
     /// The schedule's steps with the streams of their records.
     fn plan(&self, schedule: &Schedule) -> Vec<(Step, u8)> {
-        let mut home = vec![0; self.dag().len()];
-        let with_stream = |&step: &Step| {
-            match step {
-                Step::Gpu { op, stream } => home[op.index()] = stream,
-                Step::EventRecord { after } => return (step, home[after.index()]),
-                _ => {}
-            }
-            (step, step.stream().unwrap_or(0))
+        let stream = |step: Step| match step {
+            Step::EventRecord { after } => schedule.stream_of(after),
+            step => step.stream(),
         };
-        schedule.steps().iter().filter(|step| !matches!(step, Step::Choose { .. })).map(with_stream).collect()
+        let steps = schedule.steps().iter().filter(|step| !matches!(step, Step::Choose { .. }));
+        steps.map(|&step| (step, stream(step).unwrap_or(0))).collect()
     }
 
     /// One invocation.
