@@ -2,5 +2,8 @@
 
 #![cfg(feature = "cli")]
 
+#[path = "../common/folder.rs"]
+mod folder;
+
 mod cli;
 mod study;
