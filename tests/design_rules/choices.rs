@@ -202,6 +202,10 @@ fn choices_from_files() {
     assert_eq!(counted["counts"][0]["schedules"], "22");
     assert_eq!(counted["choices"][1]["alternatives"][0], "tiles");
     assert!(folder.good("count multiply.json").contains("2 choices"));
+
+    for text in ["Pack@0", "y_L=tiles", "Send=direct;y_L=columns", "Send=direct;y_L=tiles;Copy@0"] {
+        assert!(Schedule::parse(&dag, 2, text).unwrap_err().to_string().contains("can't come next"), "{text}");
+    }
 }
 
 #[test]
@@ -239,53 +243,4 @@ fn rules_speak_of_choices() {
     folder.bad("learn odd.csv", "odd.csv: line 2: `a=` stands twice");
     folder.write("odd.csv", "schedule,seconds\n=x;a@0,1\n");
     folder.bad("learn odd.csv", "odd.csv: line 2: there is an empty name");
-}
-
-#[test]
-fn choices_that_are_none() {
-    let folder = Folder::of("rules");
-    let choice = |alternatives: &str| {
-        format!(r#"{{"operations": [{{"name": "B", "kind": "gpu"}}, {{"name": "A", "alternatives": {alternatives}}}]}}"#)
-    };
-    for (text, said) in [
-        (choice("[]"), "bad.json: `alternatives` of `A` is empty"),
-        (
-            choice(r#"[{"name": "x", "kind": "gpu"}]"#),
-            "bad.json: program `bad`: `A` has one alternative, `x`: a choice takes two",
-        ),
-        (choice(r#"[{"name": "x"}, {"name": "y", "kind": "gpu"}]"#), "`A` as `x` has neither `kind` nor `operations`"),
-        (choice(r#"[{"name": "x", "kind": "gpu", "operations": []}]"#), "`A` as `x` has both `kind` and `operations`"),
-        (choice(r#"[{"name": "x", "operations": []}]"#), "`operations` of `A` as `x` is empty"),
-        (choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "x", "kind": "cpu"}]"#), "two alternatives of `A` have the name `x`"),
-        (choice(r#"[{"name": "x=", "kind": "gpu"}]"#), "the name `x=` has a '='"),
-        (choice(r#"[{"name": "", "kind": "gpu"}]"#), "an alternative has an empty name"),
-        (
-            choice(r#"[{"name": "x", "operations": [{"name": "B", "kind": "gpu"}]}, {"name": "y", "kind": "gpu"}]"#),
-            "two operations have the name `B`",
-        ),
-        (
-            choice(
-                r#"[{"name": "x", "operations": [{"name": "P", "kind": "gpu", "after": ["A"]}]}, {"name": "y", "kind": "gpu"}]"#,
-            ),
-            "the edge A -> A=x/P leads from a choice into itself",
-        ),
-        (
-            choice(
-                r#"[{"name": "x", "operations": [{"name": "P", "kind": "gpu", "after": ["Q"]}]}, {"name": "y", "kind": "gpu"}]"#,
-            ),
-            "the edge Q -> A=x/P names `Q`, which is not an operation",
-        ),
-        (r#"{"operations": [{"name": "A"}]}"#.to_owned(), "bad.json: `A` has neither `kind` nor `alternatives`"),
-        (
-            r#"{"operations": [{"name": "A", "kind": "gpu", "alternatives": []}]}"#.to_owned(),
-            "bad.json: `A` has both `kind` and `alternatives`",
-        ),
-    ] {
-        folder.write("bad.json", &text);
-        folder.bad("check bad.json", said);
-    }
-    let dag = multiply(&folder);
-    for text in ["Pack@0", "y_L=tiles", "Send=direct;y_L=columns", "Send=direct;y_L=tiles;Copy@0"] {
-        assert!(Schedule::parse(&dag, 2, text).unwrap_err().to_string().contains("can't come next"), "{text}");
-    }
 }

@@ -15,7 +15,7 @@ use warpsmith::design_rules::{
     },
     programs::spmv,
     schedule,
-    search::{self, Explorer, Surrogate},
+    search::{Explorer, SearchMethod},
 };
 
 fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
@@ -810,7 +810,8 @@ fn rulesets_beside_canonical_ones() {
         "Pack@0;y_L@0;WaitRecv;WaitSend",
         "Pack@0;WaitRecv;y_L@0;WaitSend",
     ]);
-    let space = Space::new(&table, &classes(&[0, 0, 2, 1])).unwrap();
+    let of = classes(&[0, 0, 2, 1]);
+    let space = Space::new(&table, &of).unwrap();
     let found = ruleset(0, 1, &own(&[&different])).compare(&canonical, Some(&space));
     assert_eq!((found.verdict, found.fit), (Verdict::Consistent, Some(Fit { heeding: 2, in_class: 2 })));
     let found = ruleset(0, 1, &own(&[&first])).compare(&canonical, Some(&space));
@@ -979,7 +980,7 @@ fn a_model_of_the_times_finds_the_fast() {
         20.0 - place("e") + 0.3 * place("b") + 3.0 * f64::from(place("c") < place("d"))
     };
     let least = schedule::Schedules::new(&dag, 2).unwrap().map(|schedule| time(&schedule)).fold(f64::INFINITY, f64::min);
-    let until = |mut explorer: Explorer<Box<dyn search::Strategy>>| {
+    let until = |mut explorer: Explorer| {
         let mut count = 1;
         loop {
             let schedule = explorer.propose().unwrap();
@@ -990,10 +991,10 @@ fn a_model_of_the_times_finds_the_fast() {
             count += 1;
         }
     };
-    let mean = |strategy: &dyn Fn() -> Box<dyn search::Strategy>| {
-        (0..10).map(|seed| until(Explorer::new(&dag, 2, strategy(), seed).unwrap())).sum::<usize>() as f64 / 10.0
+    let mean = |search: SearchMethod| {
+        (0..10).map(|seed| until(Explorer::new(&dag, 2, search.strategy(), seed).unwrap())).sum::<usize>() as f64 / 10.0
     };
-    let (model, random) = (mean(&|| Box::new(Surrogate::default())), mean(&|| Box::new(search::Random)));
+    let (model, random) = (mean(SearchMethod::Surrogate), mean(SearchMethod::Random));
     assert!(model < 0.7 * random, "{model} of {random} of {all}");
 }
 

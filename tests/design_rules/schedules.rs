@@ -6,7 +6,7 @@ use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, prop_a
 use rayon::prelude::*;
 use warpsmith::design_rules::programs::spmv;
 use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
-use warpsmith::design_rules::search::{Explorer, Mcts, Random, Statistics, Strategy};
+use warpsmith::design_rules::search::{Explorer, Mcts, Random, SearchMethod, Statistics};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
 use crate::fixtures::{programs, searches_exhaust};
@@ -401,8 +401,8 @@ fn tree_search_goes_where_times_differ() {
         let text = schedule.text(&dag);
         if text.starts_with("Pack") { text.find("y_L").unwrap() as f64 } else { 20.0 }
     };
-    let share = |strategy: Box<dyn Strategy>| {
-        let mut explorer = Explorer::new(&dag, 2, strategy, 1).unwrap();
+    let share = |search: SearchMethod| {
+        let mut explorer = Explorer::new(&dag, 2, search.strategy(), 1).unwrap();
         let mut found = 0;
         for _ in 0..300 {
             let schedule = explorer.propose().unwrap();
@@ -411,6 +411,6 @@ fn tree_search_goes_where_times_differ() {
         }
         found
     };
-    let (guided, blind) = (share(Box::<Mcts>::default()), share(Box::new(Random)));
+    let (guided, blind) = (share(SearchMethod::Mcts), share(SearchMethod::Random));
     assert!(guided > blind + 30, "{guided} of 300 against {blind}");
 }

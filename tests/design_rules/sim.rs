@@ -466,23 +466,19 @@ fn what_cannot_be_simulated_is_said() {
     assert!(error(&sizes).contains("messages of [8] bytes, and it receives messages of [4]"), "{}", error(&sizes));
     assert!(error(&Given::new(&dag, 0)).contains("0 ranks"));
     let mut machine = ideal();
-    machine.gpu.to_host_bandwidth = 0.0;
-    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has gpu.to_host_bandwidth = 0, which is not from 1e-9 to 1e18");
-    let mut machine = ideal();
-    machine.host.wait = -1.0;
-    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has host.wait = -1, which is not from 0 to 1e9");
-
-    let mut machine = ideal();
-    machine.noise = 11.0;
-    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has noise = 11, which is more than 10");
-    let mut machine = ideal();
-    machine.gpu.memory_bandwidth = 1e-300;
+    let changes: [(fn(&mut Machine), &str); 4] = [
+        (|machine| machine.gpu.to_host_bandwidth = 0.0, "gpu.to_host_bandwidth = 0, which is not from 1e-9 to 1e18"),
+        (|machine| machine.host.wait = -1.0, "host.wait = -1, which is not from 0 to 1e9"),
+        (|machine| machine.noise = 11.0, "noise = 11, which is more than 10"),
+        (|machine| machine.gpu.memory_bandwidth = 1e-300, "gpu.memory_bandwidth = 1e-300, which is not from 1e-9 to 1e18"),
+    ];
+    for (change, part) in changes {
+        let mut machine = ideal();
+        change(&mut machine);
+        let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
+        assert_eq!(found, format!("the machine `ideal` has {part}"));
+    }
     let endless = Given::new(&dag, 1).all("k", &[Task::MemoryKernel { bytes: u64::MAX, threads: 1 }]);
-    let found = Simulator::new(&endless, machine.clone()).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has gpu.memory_bandwidth = 1e-300, which is not from 1e-9 to 1e18");
     // At the limits, all times are finite.
     (machine.gpu.memory_bandwidth, machine.gpu.threads, machine.gpu.kernel_floor) = (1e-9, 1e18, 1e9);
     let schedule = Schedules::new(&dag, 1).unwrap().next().unwrap();

@@ -63,8 +63,6 @@ pub use learn::{
     Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Rule, Rules,
     Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
 };
-pub use measure::{
-    About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
-};
+pub use measure::{About, Failed, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform};
 pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
 pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};

@@ -165,12 +165,6 @@ impl<'a> Prefix<'a> {
         (self.placed & self.dag.end().bit() != 0).then(|| Schedule::new(self.steps))
     }
 
-    /// The end, where nothing else is left.
-    pub(super) fn only_end(&self) -> Option<Step> {
-        let end = Step::Cpu(self.dag.end());
-        (self.next() == [end]).then_some(end)
-    }
-
     pub(super) fn is_complete(&self) -> bool {
         self.placed & self.dag.end().bit() != 0
     }

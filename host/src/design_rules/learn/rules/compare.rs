@@ -5,10 +5,9 @@
 
 use serde::Serialize;
 
-use super::ruleset::{Rules, Ruleset, and_not, in_common};
+use super::ruleset::{Rules, Ruleset};
 use crate::design_rules::error::RulesError;
-use crate::design_rules::learn::columns::{count_ones, pack};
-use crate::design_rules::learn::features::Rule;
+use crate::design_rules::learn::features::{Rule, heed};
 use crate::design_rules::learn::labels::Class;
 use crate::design_rules::learn::table::TraversalTable;
 
@@ -16,8 +15,8 @@ use crate::design_rules::learn::table::TraversalTable;
 #[derive(Clone, Debug)]
 pub struct Space<'a> {
     table: &'a TraversalTable,
-    /// Traversals of each class, packed.
-    members: Vec<Vec<u64>>,
+    rows: Vec<usize>,
+    classes: &'a [Class],
 }
 
 impl<'a> Space<'a> {
@@ -25,26 +24,24 @@ impl<'a> Space<'a> {
     ///
     /// # Errors
     /// [`RulesError::Learning`] unless there is a class for each.
-    pub fn new(table: &'a TraversalTable, classes: &[Class]) -> Result<Self, RulesError> {
+    pub fn new(table: &'a TraversalTable, classes: &'a [Class]) -> Result<Self, RulesError> {
         if classes.len() != table.len() {
             let (rows, classes) = (table.len(), classes.len());
             return Err(RulesError::Learning(format!("there are {rows} schedules and classes of {classes}")));
         }
-        let count = classes.iter().max().map_or(0, |class| class.index() + 1);
-        let members = (0..count).map(|class| pack(classes.len(), |row| classes[row].index() == class)).collect();
-        Ok(Space { table, members })
+        Ok(Space { table, rows: (0..table.len()).collect(), classes })
     }
 
     fn fit(&self, ruleset: &Ruleset) -> Fit {
-        let heeded = ruleset.bits(self.table);
-        let members = self.members.get(ruleset.class.index());
-        let in_class = members.map_or(0, |members| in_common(&heeded, members));
-        Fit { heeding: count_ones(&heeded), in_class }
+        let heeded = heed(self.table, &self.rows, &ruleset.rules);
+        let classes = heeded.iter().zip(self.classes).filter(|(heeds, _)| **heeds).map(|(_, class)| class);
+        Fit { heeding: classes.clone().count(), in_class: classes.filter(|class| **class == ruleset.class).count() }
     }
 
     /// Returns true if all schedules that follow the ruleset follow the rule.
     fn entails(&self, ruleset: &Ruleset, rule: &Rule) -> bool {
-        count_ones(&and_not(&ruleset.bits(self.table), &rule.bits(self.table))) == 0
+        let [heeded, its] = [&ruleset.rules[..], std::slice::from_ref(rule)].map(|rules| heed(self.table, &self.rows, rules));
+        heeded.iter().zip(its).all(|(heeded, its)| !heeded || its)
     }
 }
 
