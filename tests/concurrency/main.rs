@@ -4,6 +4,8 @@
 
 #[path = "../common/folder.rs"]
 mod folder;
+#[path = "../common/polygon.rs"]
+mod polygon;
 
 mod cli;
 mod study;
