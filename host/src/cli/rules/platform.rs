@@ -124,9 +124,15 @@ pub fn open_platform(
         let device = devices(global, place, Some(&*processes))
             .inspect_err(|failure| processes.abort(&failure.to_string()))?
             .swap_remove(0);
-        let platform = open_processes(processes, &device, &*setup, streams)?;
-        let judged = |group: Group| Box::new(group.with_statistic(place.statistic));
-        return Ok(platform.map(|group| Opened { platform: judged(group), input }));
+        if processes.rank() > 0 {
+            // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
+            first_signal_stops();
+            // Rank 0 hears of an error, and says it.
+            let followed = Group::follow(&device, processes, &*setup, streams);
+            return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
+        }
+        let group = Group::processes(&device, processes, &*setup, streams)?.with_statistic(place.statistic);
+        return Ok(Some(Opened { platform: Box::new(group), input }));
     }
     let devices: Vec<_> = devices(global, place, None)?.into_iter().cycle().take(place.ranks()).collect();
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic);
@@ -136,23 +142,6 @@ pub fn open_platform(
 /// Lets the first signal end measuring.
 pub fn first_signal_stops() -> Interrupt {
     Interrupt::first_sets("stopping with what was measured")
-}
-
-/// Rank 0's platform. The other ranks return when it is done, with none.
-fn open_processes(
-    ranks: Arc<dyn Communicator>,
-    device: &Device,
-    setup: &dyn Setup,
-    streams: usize,
-) -> Result<Option<Group>, Failure> {
-    if ranks.rank() > 0 {
-        // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
-        first_signal_stops();
-        // Rank 0 hears of it, and says it.
-        let followed = Group::follow(device, ranks, setup, streams);
-        return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
-    }
-    Ok(Some(Group::processes(device, ranks, setup, streams)?))
 }
 
 impl Place {

@@ -55,11 +55,11 @@ pub fn next(
 ) -> Result<Vec<Schedule>, RulesError> {
     let streams = runs.about.streams;
     let mut explorer = Explorer::new(dag, streams, search.strategy(), seed.wrapping_add(runs.tried() as u64))?;
-    for (seconds, traversal) in runs.rows() {
+    for (run, traversal) in runs.rows() {
         let parsed = Schedule::parse(dag, streams, &traversal.to_string());
         let schedule = parsed.map_err(|error| FileError::new(path, error.to_string()))?;
-        match seconds {
-            Some(seconds) => explorer.record(&schedule, seconds),
+        match run {
+            Some(run) => explorer.record(&schedule, run.seconds),
             None => explorer.record_failure(&schedule),
         }?;
     }

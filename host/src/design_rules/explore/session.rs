@@ -63,16 +63,15 @@ impl Session {
         };
         let raw = raw.map(|raw| (raw, none.clone()));
         let (mut order, mut unused) = (Vec::new(), HashMap::<String, VecDeque<_>>::new());
-        let mut runs = before.runs.iter();
-        for (seconds, traversal) in before.rows() {
+        for (run, traversal) in before.rows() {
             let text = traversal.to_string();
             let measured = unused.entry(text.clone()).or_insert_with(|| {
                 order.push(text);
                 VecDeque::new()
             });
-            match (seconds, seconds.and_then(|_| runs.next())) {
-                (Some(_), Some(run)) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
-                (seconds, _) => measured.push_back(seconds.map(|seconds| Measured { at: 0.0, seconds })),
+            match run {
+                Some(run) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
+                run => measured.push_back(run.map(|run| Measured { at: 0.0, seconds: run.seconds })),
             }
         }
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);

@@ -152,13 +152,13 @@ impl Runs {
         self.runs.len() + self.failed.len()
     }
 
-    /// All schedules that were tried, in order, with their times in seconds where they didn't fail.
-    pub fn rows(&self) -> impl Iterator<Item = (Option<f64>, &Traversal)> {
+    /// All schedules that were tried, in order, with their runs where they didn't fail.
+    pub fn rows(&self) -> impl Iterator<Item = (Option<&Run>, &Traversal)> {
         let (mut runs, mut failed) = (self.runs.iter(), self.failed.iter().peekable());
         (0..self.tried()).map_while(move |iteration| match failed.next_if(|failed| failed.iteration <= iteration) {
             Some(failed) => Some((None, &failed.traversal)),
             None => match runs.next() {
-                Some(run) => Some((Some(run.seconds), &run.traversal)),
+                Some(run) => Some((Some(run), &run.traversal)),
                 None => failed.next().map(|failed| (None, &failed.traversal)),
             },
         })
@@ -197,9 +197,7 @@ impl Runs {
         // A journal may still get measurements.
         let is_measured = runs.is_none() || self.runs.iter().any(|run| run.noise.is_some() || !run.times.is_empty());
         let mut text = format!("{MAGIC}\n# {head}\n{}\n", if is_measured { MEASURED } else { HEADER });
-        let mut runs = self.runs.iter();
-        for (iteration, (seconds, traversal)) in self.rows().enumerate() {
-            let run = seconds.and_then(|_| runs.next());
+        for (iteration, (run, traversal)) in self.rows().enumerate() {
             text.push_str(&row_text(iteration, run, traversal, is_measured));
         }
         text

@@ -78,11 +78,6 @@ impl<'a> Prefix<'a> {
         })
     }
 
-    /// The steps so far.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
-    }
-
     /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule
     /// can be completed.
     pub fn next(&self) -> Vec<Step> {

@@ -32,16 +32,10 @@ impl<'a> Space<'a> {
         Ok(Space { table, rows: (0..table.len()).collect(), classes })
     }
 
-    fn fit(&self, ruleset: &Ruleset) -> Fit {
+    /// Returns the schedules that follow a ruleset, as rows of the table.
+    fn followers(&self, ruleset: &Ruleset) -> Vec<usize> {
         let heeded = heed(self.table, &self.rows, &ruleset.rules);
-        let classes = heeded.iter().zip(self.classes).filter(|(heeds, _)| **heeds).map(|(_, class)| class);
-        Fit { heeding: classes.clone().count(), in_class: classes.filter(|class| **class == ruleset.class).count() }
-    }
-
-    /// Returns true if all schedules that follow the ruleset follow the rule.
-    fn entails(&self, ruleset: &Ruleset, rule: &Rule) -> bool {
-        let [heeded, its] = [&ruleset.rules[..], std::slice::from_ref(rule)].map(|rules| heed(self.table, &self.rows, rules));
-        heeded.iter().zip(its).all(|(heeded, its)| !heeded || its)
+        self.rows.iter().copied().filter(|&row| heeded[row]).collect()
     }
 }
 
@@ -116,7 +110,9 @@ impl Ruleset {
     /// of the known space that follow the ruleset follow the rule.
     pub fn compare(&self, canonical: &Rules, space: Option<&Space>) -> Comparison {
         let candidates = canonical.of_class(self.class).enumerate();
-        let compared = candidates.map(|(index, canonical)| self.beside(index, canonical, space));
+        let followers = space.map_or(Vec::new(), |space| space.followers(self));
+        let entails = |rule: &Rule| space.is_some_and(|space| heed(space.table, &followers, [rule]).iter().all(|heeds| *heeds));
+        let compared = candidates.map(|(index, canonical)| self.beside(index, canonical, entails));
         let count = |comparison: &Comparison, mark: Mark| comparison.marks.iter().filter(|&&other| other == mark).count();
         let best = compared.min_by_key(|comparison| {
             (count(comparison, Mark::Contradictory), comparison.missing.len(), count(comparison, Mark::Extraneous))
@@ -128,11 +124,12 @@ impl Ruleset {
             missing: Vec::new(),
             fit: None,
         });
-        best.fit = space.map(|space| space.fit(self));
+        let in_class = |space: &Space| followers.iter().filter(|&&row| space.classes[row] == self.class).count();
+        best.fit = space.map(|space| Fit { heeding: followers.len(), in_class: in_class(space) });
         best
     }
 
-    fn beside(&self, index: usize, canonical: &Ruleset, space: Option<&Space>) -> Comparison {
+    fn beside(&self, index: usize, canonical: &Ruleset, entails: impl Fn(&Rule) -> bool) -> Comparison {
         let mark = |rule: &Rule| {
             if canonical.rules.iter().any(|other| rule.contradicts(other)) {
                 Mark::Contradictory
@@ -143,8 +140,7 @@ impl Ruleset {
             }
         };
         let marks: Vec<Mark> = self.rules.iter().map(mark).collect();
-        let has =
-            |rule: &Rule| self.rules.iter().any(|own| own.implies(rule)) || space.is_some_and(|space| space.entails(self, rule));
+        let has = |rule: &Rule| self.rules.iter().any(|own| own.implies(rule)) || entails(rule);
         let missing: Vec<Rule> = canonical.rules.iter().filter(|rule| !has(rule)).cloned().collect();
         let verdict = if marks.contains(&Mark::Contradictory) {
             Verdict::Contradictory

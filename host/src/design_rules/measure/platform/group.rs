@@ -15,13 +15,12 @@ use crate::design_rules::{Dag, RulesError, Schedule};
 use crate::device::Device;
 use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};
 
-/// A request of rank 0 to all ranks.
+/// A request of rank 0 to all ranks. `None` ends them.
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
     Measure(String, Statistic),
     Check(String),
     Timeline(String),
-    Stop,
 }
 
 /// The answer of a rank.
@@ -148,10 +147,9 @@ impl Group {
         let mut rank = Self::start(device, &communicator, setup, streams)?;
         loop {
             let request = communicator.broadcast(Vec::new())?;
-            let request = serde_json::from_slice(&request).map_err(|error| RulesError::Setup(error.to_string()))?;
-            if matches!(request, Request::Stop) {
-                return Ok(());
-            }
+            let request: Option<Request> =
+                serde_json::from_slice(&request).map_err(|error| RulesError::Setup(error.to_string()))?;
+            let Some(request) = request else { return Ok(()) };
             Self::answer(&mut rank, &request)?;
         }
     }
@@ -211,8 +209,6 @@ impl Group {
             }
             Request::Check(text) => Answer::Difference(rank.check(&parse(rank, text)?)?),
             Request::Timeline(text) => Answer::Spans(rank.timeline(&parse(rank, text)?)?),
-            // Nobody asks for an answer to that.
-            Request::Stop => Answer::Difference(None),
         })
     }
 
@@ -276,10 +272,9 @@ impl Platform for Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !self.broken
-            && let Ok(bytes) = serde_json::to_vec(&Request::Stop)
-        {
-            _ = self.rank.ranks().broadcast(bytes);
+        if !self.broken {
+            // No request, as JSON.
+            _ = self.rank.ranks().broadcast(b"null".to_vec());
         }
         self.threads.drain(..).for_each(|thread| _ = thread.join());
     }
