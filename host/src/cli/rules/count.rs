@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use warpsmith::design_rules::{
     Dag, RulesError,
-    external::Operation,
+    external::operation,
     schedule::{Schedules, check_streams, count},
 };
 
@@ -63,7 +63,7 @@ pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
         });
     }
     let counts = (1..).zip(&counts);
-    let operations: Vec<_> = dag.operations().map(|op| Operation::of(&dag, op)).collect();
+    let operations: Vec<_> = dag.operations().map(|op| operation(&dag, op)).collect();
     let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.label(u), dag.label(v)]).collect();
     let choices = dag.choices();
     if arguments.json {

@@ -7,14 +7,14 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::dialogue::{Dialogue, GRACE, Trouble};
 use super::runs::MOST_RANKS;
 use super::{Platform, Timeline};
 use crate::common::Cancel;
-use crate::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
+use crate::design_rules::{Dag, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
 use crate::io::quoted;
 
 /// The JSON schema of all messages, of either side.
@@ -49,52 +49,6 @@ struct About {
 
 fn one() -> usize {
     1
-}
-
-/// An operation, as messages have it.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Operation<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// The processor that runs it.
-    pub kind: Kind,
-    /// The choice that it belongs to, if it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub choice: Option<&'a str>,
-    /// And the alternative.
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    pub alternative: Option<&'a str>,
-}
-
-impl<'a> Operation<'a> {
-    /// The operation of a program.
-    pub fn of(dag: &'a Dag, op: OpId) -> Self {
-        let (choice, alternative) = dag.alternative_of(op).unzip();
-        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
-    }
-}
-
-/// A step as the program is asked for it.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Asked<'a> {
-    Run {
-        run: &'a str,
-        #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-        alternative: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        stream: Option<u8>,
-    },
-    Record {
-        record: &'a str,
-        stream: u8,
-    },
-    Wait {
-        wait: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        stream: Option<u8>,
-    },
 }
 
 #[derive(Deserialize)]
@@ -185,7 +139,7 @@ impl External {
 
 /// The message that says what is to be measured.
 fn hello(dag: &Dag, streams: usize) -> String {
-    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| Operation::of(dag, op));
+    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| operation(dag, op));
     let operations: Vec<_> = operations.collect();
     json!({ "warpsmith": VERSION, "program": dag.name(), "streams": streams, "operations": operations }).to_string()
 }
@@ -195,21 +149,38 @@ pub fn question(dag: &Dag, schedule: &Schedule) -> String {
     json!({ "schedule": schedule.text(dag), "steps": steps(dag, schedule) }).to_string()
 }
 
+/// Returns an operation as messages have it: its name and kind, and the choice and the alternative that it belongs to.
+pub fn operation(dag: &Dag, op: OpId) -> Value {
+    let mut object = json!({ "name": dag.name_of(op), "kind": dag.kind(op) });
+    if let Some((choice, alternative)) = dag.alternative_of(op) {
+        (object["choice"], object["as"]) = (json!(choice), json!(alternative));
+    }
+    object
+}
+
 /// The steps of a schedule, without choices and the end.
-fn steps<'a>(dag: &'a Dag, schedule: &Schedule) -> Vec<Asked<'a>> {
-    let stream_of = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
-    let run = |op, stream| {
-        let alternative = dag.alternative_of(op).map(|(_, alternative)| alternative);
-        Some(Asked::Run { run: dag.name_of(op), alternative, stream })
+fn steps(dag: &Dag, schedule: &Schedule) -> Vec<Value> {
+    let run = |op| {
+        let mut object = json!({ "run": dag.name_of(op) });
+        if let Some((_, alternative)) = dag.alternative_of(op) {
+            object["as"] = json!(alternative);
+        }
+        object
     };
-    let asked = |step: &Step| match *step {
-        Step::Cpu(op) if op == dag.end() => None,
-        Step::Cpu(op) => run(op, None),
-        Step::Gpu { op, stream } => run(op, Some(stream)),
-        Step::EventRecord { after } => Some(Asked::Record { record: dag.name_of(after), stream: stream_of(after) }),
-        Step::EventSync { after, .. } => Some(Asked::Wait { wait: dag.name_of(after), stream: None }),
-        Step::StreamWait { after, stream, .. } => Some(Asked::Wait { wait: dag.name_of(after), stream: Some(stream) }),
-        Step::Choose { .. } => None,
+    let asked = |step: &Step| {
+        let (mut object, stream) = match *step {
+            Step::Cpu(op) if op == dag.end() => return None,
+            Step::Choose { .. } => return None,
+            Step::Cpu(op) => (run(op), None),
+            Step::Gpu { op, stream } => (run(op), Some(stream)),
+            Step::EventRecord { after } => (json!({ "record": dag.name_of(after) }), schedule.stream_of(after)),
+            Step::EventSync { after, .. } => (json!({ "wait": dag.name_of(after) }), None),
+            Step::StreamWait { after, stream, .. } => (json!({ "wait": dag.name_of(after) }), Some(stream)),
+        };
+        if let Some(stream) = stream {
+            object["stream"] = json!(stream);
+        }
+        Some(object)
     };
     schedule.steps().iter().filter_map(asked).collect()
 }

@@ -29,8 +29,8 @@ pub struct Machine {
     pub drift: f64,
 }
 
-/// Times for which calls keep the host's thread busy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Times for which calls keep the host's thread busy; by default none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostCosts {
     /// Launching a kernel.
