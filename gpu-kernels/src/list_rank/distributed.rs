@@ -14,7 +14,7 @@
 
 use cuda_std::{dynamic_shared, prelude::*};
 
-use super::{TAIL, splitters::Splitters};
+use super::{TAIL, splitters::Splitters, sum_of_warp};
 use crate::collectives::histogram::{Histogram, NO_BIN};
 
 /// Threads of a block.
@@ -395,9 +395,7 @@ pub unsafe fn sum_successors(next: &[i64], sum: *mut u64) {
     for i in thread::grid_stride(next.len()) {
         own = own.wrapping_add(next[i].max(0) as u64);
     }
-    for distance in [16, 8, 4, 2, 1] {
-        own = own.wrapping_add(warp::shuffle_down(warp::FULL_MASK, own, distance));
-    }
+    own = sum_of_warp(own);
     if warp::lane_id() == 0 {
         // SAFETY: `sum` is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(sum, own) };
