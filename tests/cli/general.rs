@@ -1,7 +1,6 @@
 //! The command line, on the backend that `WARPSMITH_BACKEND` names, by default on the best device.
 
 use std::{
-    fs,
     io::Read as _,
     process::{Command, Stdio},
 };

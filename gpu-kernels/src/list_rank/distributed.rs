@@ -14,7 +14,7 @@
 
 use cuda_std::{dynamic_shared, prelude::*};
 
-use super::{TAIL, splitters::Splitters, sum_of_warp};
+use super::{TAIL, splitters::Splitters};
 use crate::collectives::histogram::{Histogram, NO_BIN};
 
 /// Threads of a block.
@@ -382,6 +382,16 @@ pub unsafe fn sort(travellers: &[U64x2], targets: &[u32], ranks: u32, places: *m
             sorted.add((*counts.add(target as usize) + number) as usize).write(travellers[i]);
         }
     }
+}
+
+/// The sum over all lanes of the warp, in its first one.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub(crate) fn sum_of_warp(mut value: u64) -> u64 {
+    for distance in [16, 8, 4, 2, 1] {
+        value = value.wrapping_add(warp::shuffle_down(warp::FULL_MASK, value, distance));
+    }
+    value
 }
 
 /// Adds up all successors, modulo 2^64: see [`reset`](super::prepare::reset()). `sum` must start at

@@ -157,7 +157,11 @@ impl Expected {
 unsafe fn add_up(status: *mut Status, mut ranked: i64, mut ends: u32) {
     if is_gpu() {
         ends = warp::reduce_add(warp::FULL_MASK, ends);
-        ranked = sum_of_warp(ranked as u64) as i64;
+        let mut distance = 16;
+        while distance > 0 {
+            ranked += warp::shuffle_down(warp::FULL_MASK, ranked, distance);
+            distance /= 2;
+        }
     }
     if ranked != 0 && (!is_gpu() || warp::lane_id() == 0) {
         // SAFETY: the status is valid for atomic access (this function's contract).
@@ -168,16 +172,6 @@ unsafe fn add_up(status: *mut Status, mut ranked: i64, mut ends: u32) {
             }
         }
     }
-}
-
-/// The sum over all lanes of the warp, in its first one.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub(crate) fn sum_of_warp(mut value: u64) -> u64 {
-    for distance in [16, 8, 4, 2, 1] {
-        value = value.wrapping_add(warp::shuffle_down(warp::FULL_MASK, value, distance));
-    }
-    value
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 use cuda_std::prelude::*;
 
 use super::Status;
-use crate::list_rank::{generate::mix, sum_of_warp};
+use crate::list_rank::{distributed::sum_of_warp, generate::mix};
 
 /// Looks at all edges. Any grid of whole warps.
 ///

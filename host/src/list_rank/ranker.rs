@@ -160,7 +160,7 @@ impl<V: Weight> ListRanker<V> {
         if let Some(head) = head
             && !usize::try_from(head).is_ok_and(|head| head < n)
         {
-            return Err(ListError::HeadOutOfRange { head, n });
+            return Err(ListError::HeadOutOfRange { head: head.into(), n });
         }
         if n == 0 {
             let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;

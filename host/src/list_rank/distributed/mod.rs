@@ -56,7 +56,7 @@ use remainder::Remainder;
 use travel::{Level, Rounds, Task, Travel};
 
 use super::{
-    StepTime,
+    ListError, StepTime,
     launches::{BLOCK, blocks},
 };
 use crate::{
@@ -278,7 +278,7 @@ impl DistributedRanker {
             }
         }
         match head {
-            Some(head) if head >= n => Err(DistributedError::HeadOutOfRange { head, n }),
+            Some(head) if head >= n => Err(ListError::HeadOutOfRange { head: head as i64, n: n as usize }.into()),
             _ => Ok(layout),
         }
     }
