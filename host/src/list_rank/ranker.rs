@@ -183,7 +183,7 @@ impl<V: Weight> ListRanker<V> {
 
         let mut found = head.unwrap_or(-1);
         if !self.options.trusted {
-            let status = self.status(stream)?;
+            let status = stream.download_vec(&self.status)?[0];
             found = status.head;
             if !is_complete(&status, n, 1) {
                 check::diagnose(&stream.download_vec(next)?, head)?;
@@ -191,12 +191,6 @@ impl<V: Weight> ListRanker<V> {
             }
         }
         Ok(Report { n, sublists: count + 1, strategy, head: found, steps: clock.steps()? })
-    }
-
-    fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
-        let mut status = [Status::default()];
-        stream.download(&self.status, &mut status)?;
-        Ok(status[0])
     }
 }
 
@@ -331,7 +325,7 @@ impl ListRanker<i32> {
         let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
         pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
         if !options.trusted {
-            let status = self.status(stream)?;
+            let status = stream.download_vec(&self.status)?[0];
             if !is_complete(&status, n, heads) {
                 check::diagnose_forest(&stream.download_vec(next)?)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
@@ -368,17 +362,15 @@ impl ListRanker<i32> {
             none => none.insert(ScanWorkspace::new(&self.device)?),
         };
         exclusive_scan(stream, &*counts, &mut *places, workspace)?;
-        let (mut count, mut place, mut ends) = ([0], [0], [0]);
-        stream.download(counts.view(words - 1..)?, &mut count)?;
-        stream.download(places.view(words - 1..)?, &mut place)?;
-        stream.download(&*tails, &mut ends)?;
-        let heads = (count[0] + place[0]) as usize;
+        let last = |words_of: &Buffer<u32>| Ok::<_, DeviceError>(stream.download_vec(words_of.view(words - 1..)?)?[0]);
+        let heads = (last(counts)? + last(places)?) as usize;
+        let ends = stream.download_vec(&*tails)?[0] as usize;
         self.heads.ensure(heads)?;
         // SAFETY: there are as many heads as the scan counted.
         unsafe {
             launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &*places, &mut self.heads))?;
         }
-        Ok((heads, ends[0] as usize))
+        Ok((heads, ends))
     }
 }
 
