@@ -71,13 +71,7 @@ fn wide(next: Vec<i32>) -> Vec<i64> {
 }
 
 fn lists(n: u32) -> [(&'static str, Vec<i64>); 5] {
-    [
-        ("random", wide(generate::random(n, 42))),
-        ("sequential", wide(generate::sequential(n))),
-        ("reversed", wide(generate::reversed(n))),
-        ("strided", wide(generate::strided(n, 96))),
-        ("block-shuffled", wide(generate::block_shuffled(n, 32, 42))),
-    ]
+    walk::lists(n).map(|(name, next)| (name, wide(next)))
 }
 
 #[test]

@@ -47,21 +47,11 @@ fn rank(device: &Device, options: Options, next: &[i32], head: Option<i32>) -> R
     Ok(stream.download_vec(&ranks)?)
 }
 
-fn lists(n: u32) -> [(&'static str, Vec<i32>); 5] {
-    [
-        ("random", generate::random(n, 42)),
-        ("sequential", generate::sequential(n)),
-        ("reversed", generate::reversed(n)),
-        ("strided", generate::strided(n, 96)),
-        ("block-shuffled", generate::block_shuffled(n, 32, 42)),
-    ]
-}
-
 #[test]
 fn every_way_ranks_every_list() {
     let device = Device::best().unwrap();
     for n in [0, 1, 2, 31, 32, 33, 1000] {
-        for (name, next) in lists(n) {
+        for (name, next) in walk::lists(n) {
             let expected = expected(&next);
             let head = expected.iter().position(|&rank| rank == 0).map(|head| head as i32);
             for options in ways() {
@@ -77,7 +67,7 @@ fn every_way_ranks_every_list() {
 #[test]
 fn a_million_elements() {
     let device = Device::best().unwrap();
-    for (name, next) in lists(1_000_000) {
+    for (name, next) in walk::lists(1_000_000) {
         let expected = expected(&next);
         for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
             let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();

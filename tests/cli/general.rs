@@ -9,18 +9,17 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use warpsmith::{device::no_cuda_reason, list_rank::generate};
 
-use crate::folder::{Folder, text};
+use crate::{
+    folder::{Folder, text},
+    walk,
+};
 
-/// The elements in the list's order, by the plainest walk there is.
-fn walk(next: &[i32]) -> Vec<usize> {
-    let head = (0..next.len()).find(|&element| !next.contains(&(element as i32)));
-    std::iter::successors(head, |&element| usize::try_from(next[element]).ok()).collect()
-}
-
-fn ranks_of(order: &[usize]) -> Vec<i32> {
-    let mut ranks = vec![-1; order.len()];
-    order.iter().zip(0..).for_each(|(&element, rank)| ranks[element] = rank);
-    ranks
+/// The elements in the list's order.
+fn order_of(next: &[i32]) -> Vec<usize> {
+    let ranks = walk::ranks(&next.iter().copied().map(i64::from).collect::<Vec<_>>());
+    let mut order = vec![0; next.len()];
+    ranks.into_iter().enumerate().for_each(|(element, rank)| order[rank as usize] = element);
+    order
 }
 
 /// All options are in the help, and examples.
@@ -81,13 +80,14 @@ fn all_kinds_and_strategies_verify() {
 fn ranks_and_order_are_right() {
     let folder = Folder::of("list-rank");
     let next = generate::random(3000, 5);
-    let order = walk(&next);
+    let order = order_of(&next);
     folder.write_numbers("next.npy", &next);
     folder.write_numbers("wide.npy", &next.iter().map(|&next| i64::from(next)).collect::<Vec<_>>());
     for (input, more) in [("next.npy", String::new()), ("wide.npy", format!("--head {}", order[0]))] {
         let table = folder.good(&format!("--input {input} --output ranks.npy --order order.npy --verify {more}"));
         assert!(table.contains(input) && table.contains("Written: ranks.npy\nWritten: order.npy\n"), "{table}");
-        assert_eq!(folder.numbers::<i32>("ranks.npy"), ranks_of(&order));
+        let ranks = folder.numbers::<i32>("ranks.npy");
+        assert!(order.iter().enumerate().all(|(rank, &element)| ranks[element] == rank as i32));
         assert_eq!(folder.numbers::<i32>("order.npy"), order.iter().map(|&element| element as i32).collect::<Vec<_>>());
     }
     assert_eq!(folder.files(), ["next.npy", "order.npy", "ranks.npy", "wide.npy"]);
@@ -98,7 +98,7 @@ fn sums_of_all_types() {
     let folder = Folder::of("list-rank");
     let n = 2000;
     let next = generate::random(n as u32, 6);
-    let order = walk(&next);
+    let order = order_of(&next);
     let weights: Vec<i32> = (0..n).map(|element| element % 7 - 3).collect();
     let mut expected = vec![0; n as usize];
     let mut sum = 0;
@@ -135,7 +135,7 @@ fn sums_of_all_types() {
 fn a_forest_is_ranked_list_by_list() {
     let folder = Folder::of("list-rank");
     let mut next = generate::random(1000, 7);
-    let order = walk(&next);
+    let order = order_of(&next);
     let mut expected = Vec::new();
     for piece in order.chunks(70) {
         next[*piece.last().unwrap()] = -1;
@@ -162,7 +162,7 @@ fn a_list_over_ranks() {
     let value = folder.json("--gpus 3 --input next.npy --output ranks.npy --verify --repeat 2");
     assert_eq!((&value["verified"], &value["runs"], &value["n"]), (&true.into(), &2.into(), &1000.into()));
     let ranks = folder.numbers::<i64>("ranks.npy");
-    assert!(walk(&next).into_iter().enumerate().all(|(rank, element)| ranks[element] == rank as i64));
+    assert!(order_of(&next).into_iter().enumerate().all(|(rank, element)| ranks[element] == rank as i64));
 }
 
 #[test]

@@ -61,25 +61,19 @@ pub struct ListRanker<V: Weight = i32> {
     of_forests: Option<Box<Pipeline<i64>>>,
     heads: Buffer<i32>,
     status: Buffer<Status>,
-    marks: Marks,
-    scan: Option<ScanWorkspace>,
-}
-
-/// Arrays for finding the heads of a forest.
-struct Marks {
-    /// A bit for each element.
+    /// To find the heads of a forest: a bit for each element.
     marked: Buffer<u32>,
     /// Number of heads in each word of the bitmap, and in all words before.
     counts: Buffer<u32>,
     places: Buffer<u32>,
     /// Number of lists that end.
     tails: Buffer<u32>,
+    scan: Option<ScanWorkspace>,
 }
 
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
     pub fn new(device: &Device, options: Options) -> Self {
-        let marks = Marks { marked: device.empty(), counts: device.empty(), places: device.empty(), tails: device.empty() };
         ListRanker {
             device: device.clone(),
             options,
@@ -87,7 +81,10 @@ impl<V: Weight> ListRanker<V> {
             of_forests: None,
             heads: device.empty(),
             status: device.empty(),
-            marks,
+            marked: device.empty(),
+            counts: device.empty(),
+            places: device.empty(),
+            tails: device.empty(),
             scan: None,
         }
     }
@@ -338,7 +335,7 @@ impl ListRanker<i32> {
     fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>, part: usize) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        let Marks { marked, counts, places, tails } = &mut self.marks;
+        let ListRanker { marked, counts, places, tails, .. } = self;
         marked.ensure(words)?;
         counts.ensure(words)?;
         places.ensure(words)?;
