@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`op`] | | the operators: [`Sum`], [`Min`], [`Max`], and any closure |
 //! | [`warp`] | 32 lanes, or the first few | [`reduce`](warp::reduce), [`inclusive_scan`](warp::inclusive_scan), [`exclusive_scan`](warp::exclusive_scan), [`broadcast`](warp::broadcast) |
-//! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item per thread or several |
+//! | [`block`] | a block of any size | reductions, exclusive scans and broadcasts: methods of [`Block`](block::Block) |
 //! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts items by bin |
 //! | [`tile`] | a block of 256 | moves 4096 items between global memory and registers, 16 bytes at a time |
 //! | [`look_back`] | the grid | what lies before a tile, without a second pass |
@@ -39,17 +39,17 @@ pub use op::{Identity, Max, Min, Op, Sum};
 
 /// A type whose arrays are scanned and reduced: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 pub trait Value: bytemuck::Pod {
-    /// [`scan::scan`], with shared memory of its own.
+    /// Scans one tile of an array of so many items, as the kernels of [`scan`](mod@scan) do.
     ///
     /// # Safety
-    /// As for that function.
+    /// As for these kernels. With `READ_ONLY`, nothing writes the first array.
     #[doc(hidden)]
     unsafe fn scan<const READ_ONLY: bool>(arrays: (*const Self, *mut Self, usize), control: scan::Control<Self>);
 
-    /// [`reduce::reduce`], with shared memory of its own.
+    /// Reduces an array by the whole grid, as the kernels of [`reduce`](mod@reduce) do.
     ///
     /// # Safety
-    /// As for that function.
+    /// As for these kernels.
     #[doc(hidden)]
     unsafe fn reduce<O: Identity<Self>>(input: &[Self], results: reduce::Results<Self>, op: O);
 }

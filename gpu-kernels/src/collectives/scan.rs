@@ -1,8 +1,9 @@
 //! The exclusive scan (sum) of an array, in a single pass: one read and one write of each item.
 //!
 //! Each block takes the next tile of [`TILE`] items from a ticket counter, loads it, scans it in registers, finds out
-//! by [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by [`Decoupled`] (Merrill
-//! and Garland 2016), floats by [`Hierarchical`], so that their sums are grouped the same way, and are the same bits,
+//! by [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by
+//! [`Decoupled`](super::look_back::Decoupled) (Merrill and Garland 2016), floats by
+//! [`Hierarchical`](super::look_back::Hierarchical), so that their sums are grouped the same way, and are the same bits,
 //! each time and on every device. Integers wrap.
 //!
 //! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.1% of
