@@ -27,10 +27,7 @@ use super::{
     Scalar,
     layout::{Cells, List, Mode, ROWS, Rest, Sums, Tile, Way},
 };
-use crate::collectives::{
-    Identity, Max, Min, Sum,
-    warp::{Lanes, reduce},
-};
+use crate::collectives::warp::{Lanes, reduce};
 use core::ptr;
 use cuda_std::prelude::*;
 use steps::{CLIPS, Candidates, Clip, Clips, LANES, NearPair, PAIRS, Pieces, Queue, SUMS, Task};
@@ -77,11 +74,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     cells: Cells<'_, T>,
     mode: Mode,
     out: Sums<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     let Some(&tile) = tiles.get(number_of_warp() as usize) else { return };
     let rest = Rest { count: ptr::null_mut(), tiles: ptr::null_mut(), partial: ptr::null_mut(), taken: 0 };
     // SAFETY: the tile is one of the rows', and without a tree there is no rest (this function's contract).
@@ -102,11 +95,7 @@ unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     mode: Mode,
     out: Sums<T>,
     rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     // SAFETY: remaining work belongs to tiles that exist, with rows of the lists and cells (this
     // function's contract). A warp has a round of its own, which lane 0 writes between two
     // `sync_warp`.
@@ -162,11 +151,7 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     mode: Mode,
     out: Sums<T>,
     rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     let Cells { frames, starts, parallels, .. } = cells;
     let ((mut near, mut meeting, sums), out) = (memory_of_warp::<T>(), out.of(mode));
     let tile = share.tile;
@@ -199,7 +184,7 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                 found.next_runs(&task);
             }
         }
-        let total = reduce(Lanes::FULL, clips.twice_area, Sum);
+        let total = reduce(Lanes::FULL, clips.twice_area, T::add);
         let by_others = TREE && rest.taken != 0;
         if warp::lane_id() == 0 {
             let to = if by_others { rest.partial.add(tile.first as usize) } else { out.partial.add(number_of_warp() as usize) };
@@ -219,12 +204,7 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
 /// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
 /// only in [`Mode::BETWEEN`], since else they are the rows.
 #[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn area<T: Scalar>(tiles: &[Tile], rows: List<T>, candidates: List<T>, cells: Cells<'_, T>, mode: Mode, out: Sums<T>)
-where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+pub unsafe fn area<T: Scalar>(tiles: &[Tile], rows: List<T>, candidates: List<T>, cells: Cells<'_, T>, mode: Mode, out: Sums<T>) {
     // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
     unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
 }
@@ -242,11 +222,7 @@ pub unsafe fn gradient<T: Scalar>(
     cells: Cells<'_, T>,
     mode: Mode,
     out: Sums<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
     unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
 }
@@ -267,11 +243,7 @@ pub unsafe fn tree_area<T: Scalar>(
     mode: Mode,
     out: Sums<T>,
     rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
     unsafe { run_tree::<T, false>(tiles, rows, candidates, cells, mode, out, rest) }
 }
@@ -289,11 +261,7 @@ pub unsafe fn tree_gradient<T: Scalar>(
     mode: Mode,
     out: Sums<T>,
     rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
     unsafe { run_tree::<T, true>(tiles, rows, candidates, cells, mode, out, rest) }
 }
