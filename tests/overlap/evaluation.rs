@@ -267,36 +267,6 @@ fn gradients_agree_with_differences() -> Result {
     Ok(())
 }
 
-/// Grids of many cells, crowded ones, and one with a pose far away from all others.
-#[test]
-fn grids_and_trees_find_what_looking_at_all_finds() -> Result {
-    let crowd: Vec<Pose> = random_poses(300, 5).into_iter().map(|[x, y, theta]| [0.05 * x, 0.05 * y, theta]).collect();
-    let mut lonely = random_poses(300, 6);
-    lonely.push([1e6, -3e5, 0.1]);
-    let line: Vec<Pose> = (0..500).map(|k| [f64::from(k) * 0.3, 1e-3 * f64::from(k), f64::from(k)]).collect();
-    let same = vec![[0.5, 0.5, 1.0]; 40];
-    for (poses, scale) in [(random_poses(3000, 4), 1.0), (crowd, 100.0), (lonely, 1.0), (line, 1.0), (same, 10.0)] {
-        let packings = Packings::one(poses)?;
-        for kernel in KERNELS {
-            let of = |grid_from: usize, search: Search| -> Result<_> {
-                let mut overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(grid_from).search(search);
-                Ok((overlap.pairs(&packings)?, overlap.evaluate(&packings, Wanted::ALL)?))
-            };
-            let (pairs, all) = of(usize::MAX, Search::Grid)?;
-            assert!(!pairs.is_empty());
-            for search in [Search::Grid, Search::Tree] {
-                let (found_pairs, found) = of(1, search)?;
-                assert_pairs(&found_pairs, &pairs, 1e-14);
-                assert!((all.totals[0] - found.totals[0]).abs() <= 1e-12 * scale * all.totals[0].max(1.0));
-                for (x, y) in all.gradient.as_flattened().iter().zip(found.gradient.as_flattened()) {
-                    assert!((x - y).abs() <= 1e-13 * scale, "{search:?}: {x} and {y}");
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// A packing and all images of it that may matter, as poses of their own.
 pub(super) fn images(poses: &[Pose], [a, b]: [Point; 2], far: i32) -> Vec<(usize, [i32; 2], Pose)> {
     let mut all = Vec::new();

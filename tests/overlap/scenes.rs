@@ -81,7 +81,7 @@ fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
         .collect();
     let several: Vec<Pose> = [random_poses(50, 7), moved(random_poses(30, 8), [1e4, 0.0], 1.0), random_poses(21, 9)].concat();
     Ok(vec![
-        ("uniform", Packings::one(random_poses(100, 3))?),
+        ("uniform", Packings::one(random_poses(300, 3))?),
         ("clusters", Packings::one(clusters(1e4).concat())?),
         ("distant clusters", Packings::one(clusters(1e-7 * far.min(1e11)).concat())?),
         ("outliers", Packings::one(with(random_poses(100, 4), &lonely))?),

@@ -300,26 +300,6 @@ fn extremes() -> Result {
 }
 
 #[test]
-fn higher_ranks_are_joined() -> Result {
-    let a: PcfSet<f32> = random::uniform(6, 9, 1)?.with_shape(&[2, 3])?;
-    let b: PcfSet<f32> = random::uniform(4, 5, 2)?.with_shape(&[1, 4])?;
-    let cdist = Pairwise::cdist(&a, &b, Measure::Lp(1.0))?;
-    assert_eq!(cdist.shape(Layout::Dense)?, [2, 3, 1, 4]);
-    let found = cdist.compute(&engine(), Layout::Dense, Control::default())?;
-    for (k, &found) in found.iter().enumerate() {
-        let expected = lp_distance(a.get(k / 4), b.get(k % 4), 1.0)?;
-        assert!((found - expected).abs() <= 1e-5 * expected);
-    }
-    for layout in [Layout::Condensed, Layout::Packed] {
-        assert_eq!(cdist.shape(layout), Err(PairwiseError::NotSymmetric));
-        assert_eq!(cdist.compute(&engine(), layout, Control::default()), Err(PairwiseError::NotSymmetric));
-    }
-    assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Condensed), Err(PairwiseError::Diagonal));
-    assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Packed)?, [21]);
-    Ok(())
-}
-
-#[test]
 fn what_is_wrong() -> Result {
     let set: PcfSet<f64> = random::uniform(10, 10, 3)?;
     for p in [0.5, f64::NAN, f64::INFINITY, -1.0] {
