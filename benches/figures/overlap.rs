@@ -113,13 +113,9 @@ fn work(shapes: &[Shape], packings: &Packings) -> Counts {
         };
         let n = poses.len() as f64;
         let start = Counts { pairs: 0.5 * n * (n - 1.0), ..Counts::default() };
-        (0..poses.len()).into_par_iter().map(of_pose).reduce(Counts::default, add_work).plus(start)
+        (0..poses.len()).into_par_iter().map(of_pose).reduce(Counts::default, Counts::plus).plus(start)
     };
-    (0..packings.len()).into_par_iter().map(count).reduce(Counts::default, add_work)
-}
-
-fn add_work(a: Counts, b: Counts) -> Counts {
-    a.plus(b)
+    (0..packings.len()).into_par_iter().map(count).reduce(Counts::default, Counts::plus)
 }
 
 impl Counts {

@@ -174,17 +174,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn short_functions(rows in functions(40, 60), cols in functions(40, 60), measure in measures(), tiled in any::<bool>()) {
-        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
-        check::<f64>(&rows, &cols, measure, kernel)?;
-        check::<f32>(&rows, &cols, measure, kernel)?;
-    }
-
-    #[test]
-    fn long_functions(rows in functions(8, 5000), cols in functions(8, 5000), measure in measures(), tiled in any::<bool>()) {
-        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
-        check::<f64>(&rows, &cols, measure, kernel)?;
-        check::<f32>(&rows, &cols, measure, kernel)?;
+    fn short_and_long_functions(
+        short in [functions(40, 60), functions(40, 60)],
+        long in [functions(8, 5000), functions(8, 5000)],
+        measures in [measures(), measures()],
+        tiled in any::<[bool; 2]>(),
+    ) {
+        for (([rows, cols], measure), tiled) in [short, long].into_iter().zip(measures).zip(tiled) {
+            let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
+            check::<f64>(&rows, &cols, measure, kernel)?;
+            check::<f32>(&rows, &cols, measure, kernel)?;
+        }
     }
 
     /// Every entry is what one pair alone gives, whatever the layout, the blocks, the budget and the number of GPUs;

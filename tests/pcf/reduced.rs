@@ -4,8 +4,8 @@ use ndarray::{Array1, Array2, ArrayD};
 use ndarray_npy::NpzReader;
 use warpsmith::{
     device::Device,
-    engine::{Control, Engine, EngineError, Settings},
-    pcf::{Pairwise, PairwiseError, Pcf, PcfReal, PcfSet, io, lp_distance},
+    engine::{Control, Engine, Settings},
+    pcf::{Pairwise, Pcf, PcfReal, PcfSet, io, lp_distance},
 };
 
 use crate::folder::Folder;

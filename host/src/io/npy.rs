@@ -624,14 +624,6 @@ mod tests {
     }
 
     #[test]
-    fn orders_of_three_dimensions() {
-        let shape = [2, 3, 4];
-        let fortran: Vec<i32> = (0..24).collect();
-        let expected: Vec<i32> = (0..24).map(|at| (at / 12, at / 4 % 3, at % 4)).map(|(i, j, k)| i + 2 * j + 6 * k).collect();
-        assert_eq!(to_c_order(&fortran, &shape).unwrap(), expected);
-    }
-
-    #[test]
     fn names_of_many_types() {
         let bytes = file("False", &[0; 24]);
         let reader = Reader::new(&bytes[..], Size::Unknown).unwrap();

@@ -194,76 +194,57 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     }
 }
 
-/// Computes areas.
-///
-/// Blocks have [`WARPS`] warps, one per tile. `partial` gets twice each tile's area. Areas and
-/// gradients by pose are set for rows, except in [`Mode::HALF`], in which they are added; those of
-/// candidates are added if `mode` asks for it.
-///
-/// # Safety
-/// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
-/// only in [`Mode::BETWEEN`], since else they are the rows.
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn area<T: Scalar>(tiles: &[Tile], rows: List<T>, candidates: List<T>, cells: Cells<'_, T>, mode: Mode, out: Sums<T>) {
-    // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
+/// Kernels that run one of the functions above.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident: $run:ident<$gradient:literal>$(, $rest:ident)?;)*) => {$(
+        $(#[$doc])*
+        #[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
+        pub unsafe fn $name<T: Scalar>(
+            tiles: &[Tile],
+            rows: List<T>,
+            candidates: List<T>,
+            cells: Cells<'_, T>,
+            mode: Mode,
+            out: Sums<T>,
+            $($rest: Rest<T>,)?
+        ) {
+            // SAFETY: tiles, lists, cells and sums fit each other, and with `rest` there is a tree (this kernel's contract).
+            unsafe { $run::<T, $gradient>(tiles, rows, candidates, cells, mode, out $(, $rest)?) }
+        }
+    )*};
 }
+kernels! {
+    /// Computes areas.
+    ///
+    /// Blocks have [`WARPS`] warps, one per tile. `partial` gets twice each tile's area. Areas and
+    /// gradients by pose are set for rows, except in [`Mode::HALF`], in which they are added; those of
+    /// candidates are added if `mode` asks for it.
+    ///
+    /// # Safety
+    /// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for
+    /// candidates only in [`Mode::BETWEEN`], since else they are the rows.
+    area: run<false>;
 
-/// Computes areas and gradients like [`area()`].
-///
-/// # Safety
-/// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
-/// only in [`Mode::BETWEEN`], since else they are the rows.
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn gradient<T: Scalar>(
-    tiles: &[Tile],
-    rows: List<T>,
-    candidates: List<T>,
-    cells: Cells<'_, T>,
-    mode: Mode,
-    out: Sums<T>,
-) {
-    // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
-}
+    /// Computes areas and gradients like [`area()`].
+    ///
+    /// # Safety
+    /// As for [`area()`].
+    gradient: run<true>;
 
-/// Computes areas like [`area()`], with a tree. Tiles with more than [`MOST_PAIRS`] near pairs
-/// leave their remaining work in `rest`. In a launch in which that is taken, any number of blocks
-/// adds it, and nothing is written to `partial`.
-///
-/// # Safety
-/// As for [`area()`]; there is a tree. `rest` has room for all tiles, and for a sum of each row; nothing is in it unless
-/// it is taken, after a launch of the same arguments but that.
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn tree_area<T: Scalar>(
-    tiles: &[Tile],
-    rows: List<T>,
-    candidates: List<T>,
-    cells: Cells<'_, T>,
-    mode: Mode,
-    out: Sums<T>,
-    rest: Rest<T>,
-) {
-    // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
-    unsafe { run_tree::<T, false>(tiles, rows, candidates, cells, mode, out, rest) }
-}
+    /// Computes areas like [`area()`], with a tree. Tiles with more than [`MOST_PAIRS`] near pairs
+    /// leave their remaining work in `rest`. In a launch in which that is taken, any number of blocks
+    /// adds it, and nothing is written to `partial`.
+    ///
+    /// # Safety
+    /// As for [`area()`]; there is a tree. `rest` has room for all tiles, and for a sum of each row; nothing is in it
+    /// unless it is taken, after a launch of the same arguments but that.
+    tree_area: run_tree<false>, rest;
 
-/// Computes areas and gradients like [`gradient()`], with a tree like [`tree_area()`].
-///
-/// # Safety
-/// As for [`gradient()`] and [`tree_area()`].
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn tree_gradient<T: Scalar>(
-    tiles: &[Tile],
-    rows: List<T>,
-    candidates: List<T>,
-    cells: Cells<'_, T>,
-    mode: Mode,
-    out: Sums<T>,
-    rest: Rest<T>,
-) {
-    // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
-    unsafe { run_tree::<T, true>(tiles, rows, candidates, cells, mode, out, rest) }
+    /// Computes areas and gradients like [`gradient()`], with a tree like [`tree_area()`].
+    ///
+    /// # Safety
+    /// As for [`gradient()`] and [`tree_area()`].
+    tree_gradient: run_tree<true>, rest;
 }
 
 /// Adds the sums of remaining rows to their tiles' sums. One block.
