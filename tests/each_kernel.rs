@@ -494,17 +494,16 @@ fn models() -> Result {
 
 /// Launches a group of probes; `values` has as many elements as each array.
 macro_rules! probe {
-    ($stream:ident, $t:ty: $warp:ident $block:ident $items:ident) => {{
+    ($stream:ident, $t:ty: $warp:ident $block:ident) => {{
         let device = $stream.device();
-        let n = 64 * probe::ITEMS;
+        let n = 64;
         let values = device.upload(&vec![<$t>::from(1u8); n])?;
         let mut out: [Buffer<$t>; 4] = [(); 4].map(|()| device.alloc_zeroed(n).expect("memory"));
         let [a, b, c, d] = &mut out;
-        // SAFETY: there are at least as many elements as threads, times the items of each.
+        // SAFETY: there are as many elements as threads.
         unsafe {
-            launch!($stream, probe::$warp<<<1, 64>>>(&values, 32, &mut *a, &mut *b, &mut *c, &mut *d))?;
-            launch!($stream, probe::$block<<<1, 64>>>(&values, &mut *a, &mut *b, &mut *c, &mut *d))?;
-            launch!($stream, probe::$items<<<1, 64>>>(&values, a, b, c, d))?;
+            launch!($stream, probe::$warp<<<1, 64>>>(&values, 32, &mut *a, &mut *b, &mut *c, d))?;
+            launch!($stream, probe::$block<<<1, 64>>>(&values, a, b, c))?;
         }
         $stream.synchronize()?;
     }};
@@ -514,11 +513,11 @@ macro_rules! probe {
 fn probes() -> Result {
     let stream = stream()?;
     let device = stream.device();
-    probe!(stream, u32: warp_sum_u32 block_sum_u32 block_items_sum_u32);
-    probe!(stream, i32: warp_min_i32 block_min_i32 block_items_min_i32);
-    probe!(stream, u64: warp_max_u64 block_max_u64 block_items_max_u64);
-    probe!(stream, f64: warp_sum_f64 block_sum_f64 block_items_sum_f64);
-    probe!(stream, u32: warp_affine_u32 block_affine_u32 block_items_affine_u32);
+    probe!(stream, u32: warp_sum_u32 block_sum_u32);
+    probe!(stream, i32: warp_min_i32 block_min_i32);
+    probe!(stream, u64: warp_max_u64 block_max_u64);
+    probe!(stream, f64: warp_sum_f64 block_sum_f64);
+    probe!(stream, u32: warp_affine_u32 block_affine_u32);
     let bins = device.upload(&(0..64u32).map(|i| i % 5).collect::<Vec<u32>>())?;
     let mut counts = device.alloc(5)?;
     // SAFETY: the arrays and the shared memory have the sizes that the kernel asks for, of 64 threads and five bins.

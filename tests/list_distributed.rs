@@ -12,6 +12,7 @@ use gpu_kernels::list_rank::splitters::Splitters;
 use warpsmith::{
     device::{Buffer, Device, Stream},
     list_rank::{
+        ListError,
         distributed::{self, DistributedError, DistributedRanker, Options, Report, layout},
         generate,
     },
@@ -70,13 +71,7 @@ fn wide(next: Vec<i32>) -> Vec<i64> {
 }
 
 fn lists(n: u32) -> [(&'static str, Vec<i64>); 5] {
-    [
-        ("random", wide(generate::random(n, 42))),
-        ("sequential", wide(generate::sequential(n))),
-        ("reversed", wide(generate::reversed(n))),
-        ("strided", wide(generate::strided(n, 96))),
-        ("block-shuffled", wide(generate::block_shuffled(n, 32, 42))),
-    ]
+    walk::lists(n).map(|(name, next)| (name, wide(next)))
 }
 
 #[test]
@@ -196,7 +191,8 @@ fn heads_amid_the_list() {
                 let (head, predecessor) = (at(rank_of_head), at(rank_of_head - 1));
                 let options = Options { group, remainder, seed };
                 let error = rank(2, &next, Some(head), &options).unwrap_err();
-                assert_eq!(error, DistributedError::WrongHead { head, predecessor }, "{options:?}");
+                let expected = ListError::WrongHead { head: head as usize, predecessor: predecessor as usize };
+                assert_eq!(error, expected.into(), "{options:?}");
             }
         }
     }
@@ -214,10 +210,9 @@ fn bad_lists_are_named() {
         next
     };
     let (head, tail) = (at(0), at(199));
-    let two = |a: usize, b: usize| (a.min(b) as u64, a.max(b) as u64);
-    let rejoined = two(at(60), at(100));
-    let heads = two(head, at(101));
-    let cut = two(head, at(151));
+    let two =
+        |element, a: usize, b: usize| Error::List(ListError::TwoPredecessors { element, first: a.min(b), second: a.max(b) });
+    let heads = |a: usize, b: usize| Error::SeveralHeads { lists: 2, first: a.min(b) as u64, second: a.max(b) as u64 };
     let on_cycle = (101..=150).map(at).min().unwrap() as u64;
     let first_cycle = (0..200).filter(|&element| (101..=150).contains(&ranks[element])).min().unwrap() as u64;
     assert_eq!(on_cycle, first_cycle);
@@ -227,28 +222,19 @@ fn bad_lists_are_named() {
             let error = |next: &[i64], head| rank(size, next, head, &options).unwrap_err();
             let n = 200;
             for bad in [200, -2, i64::MAX, i64::MIN, 1 << 40] {
-                let expected = Error::NextOutOfRange { element: at(5).min(at(7)) as u64, next: bad, n };
-                assert_eq!(error(&with(&[(at(5), bad), (at(7), bad)]), None), expected);
+                let expected = ListError::NextOutOfRange { element: at(5).min(at(7)), next: bad, n: 200 };
+                assert_eq!(error(&with(&[(at(5), bad), (at(7), bad)]), None), expected.into());
             }
-            let (first, second) = rejoined;
-            let expected = Error::TwoPredecessors { element: at(61) as u64, first, second };
-            assert_eq!(error(&with(&[(at(100), at(61) as i64)]), None), expected);
+            assert_eq!(error(&with(&[(at(100), at(61) as i64)]), None), two(at(61), at(60), at(100)));
             assert_eq!(error(&with(&[(tail, head as i64)]), None), Error::NoHead { n });
             assert_eq!(error(&with(&[(tail, head as i64)]), Some(head as u64)), Error::NoHead { n });
-            let (first, second) = heads;
-            assert_eq!(error(&with(&[(at(100), -1)]), None), Error::SeveralHeads { lists: 2, first, second });
+            assert_eq!(error(&with(&[(at(100), -1)]), None), heads(head, at(101)));
             // A loop to itself leaves the element after it without predecessor.
-            let (first, second) = cut;
-            let itself = Error::TwoPredecessors {
-                element: at(150) as u64,
-                first: two(at(149), at(150)).0,
-                second: two(at(149), at(150)).1,
-            };
-            assert_eq!(error(&with(&[(at(150), at(150) as i64)]), None), itself);
-            assert_eq!(error(&with(&[(at(150), -1)]), None), Error::SeveralHeads { lists: 2, first, second });
-            let predecessor = at(29) as u64;
-            assert_eq!(error(&good, Some(at(30) as u64)), Error::WrongHead { head: at(30) as u64, predecessor });
-            assert_eq!(error(&good, Some(200)), Error::HeadOutOfRange { head: 200, n });
+            assert_eq!(error(&with(&[(at(150), at(150) as i64)]), None), two(at(150), at(149), at(150)));
+            assert_eq!(error(&with(&[(at(150), -1)]), None), heads(head, at(151)));
+            let wrong = ListError::WrongHead { head: at(30), predecessor: at(29) };
+            assert_eq!(error(&good, Some(at(30) as u64)), wrong.into());
+            assert_eq!(error(&good, Some(200)), ListError::HeadOutOfRange { head: 200, n: 200 }.into());
             // The elements of ranks 101 to 150 go round and round, beside the list.
             let cycle = with(&[(at(100), at(151) as i64), (at(150), at(101) as i64)]);
             let expected = Error::Cycle { element: on_cycle, head: head as u64, reached: 150, n };
@@ -259,7 +245,7 @@ fn bad_lists_are_named() {
     // Two elements of two ranks that lead to each other, and no splitter among them.
     let mut next = wide(generate::sequential(40));
     (next[10], next[30]) = (30, 10);
-    let expected = Error::TwoPredecessors { element: 10, first: 9, second: 30 };
+    let expected = two(10, 9, 30);
     for seed in 0..4 {
         assert_eq!(rank(2, &next, Some(0), &Options { group: 20, seed, ..Options::default() }).unwrap_err(), expected);
     }

@@ -47,21 +47,11 @@ fn rank(device: &Device, options: Options, next: &[i32], head: Option<i32>) -> R
     Ok(stream.download_vec(&ranks)?)
 }
 
-fn lists(n: u32) -> [(&'static str, Vec<i32>); 5] {
-    [
-        ("random", generate::random(n, 42)),
-        ("sequential", generate::sequential(n)),
-        ("reversed", generate::reversed(n)),
-        ("strided", generate::strided(n, 96)),
-        ("block-shuffled", generate::block_shuffled(n, 32, 42)),
-    ]
-}
-
 #[test]
 fn every_way_ranks_every_list() {
     let device = Device::best().unwrap();
     for n in [0, 1, 2, 31, 32, 33, 1000] {
-        for (name, next) in lists(n) {
+        for (name, next) in walk::lists(n) {
             let expected = expected(&next);
             let head = expected.iter().position(|&rank| rank == 0).map(|head| head as i32);
             for options in ways() {
@@ -77,7 +67,7 @@ fn every_way_ranks_every_list() {
 #[test]
 fn a_million_elements() {
     let device = Device::best().unwrap();
-    for (name, next) in lists(1_000_000) {
+    for (name, next) in walk::lists(1_000_000) {
         let expected = expected(&next);
         for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
             let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
@@ -315,47 +305,24 @@ fn bad_lists() -> Vec<BadList> {
     };
     let len = n as usize;
     let head_given = Some(head as i32);
-    let (first, second) = (at(4999).min(at(9)), at(4999).max(at(9)));
     // The list cut in two: the second part is unreachable, as a list or as a cycle.
     let (cut, after) = (at(6000), at(6001));
     let unreached = (0..len).find(|&element| ranks[element] > 6000).unwrap();
+    let out_of_range = |next: i32| ListError::NextOutOfRange { element: 700, next: next.into(), n: len };
+    let two = |element, a: usize, b: usize| ListError::TwoPredecessors { element, first: a.min(b), second: a.max(b) };
+    let cut_off = |cycle| ListError::Unreachable { element: unreached, head, cycle };
     vec![
-        (
-            "past the end",
-            with(&[(700, n as i32), (900, -5)]),
-            None,
-            ListError::NextOutOfRange { element: 700, next: n as i32, n: len },
-        ),
-        ("below -1", with(&[(700, i32::MIN)]), head_given, ListError::NextOutOfRange { element: 700, next: i32::MIN, n: len }),
-        (
-            "far past the end",
-            with(&[(700, i32::MAX)]),
-            head_given,
-            ListError::NextOutOfRange { element: 700, next: i32::MAX, n: len },
-        ),
+        ("past the end", with(&[(700, n as i32), (900, -5)]), None, out_of_range(n as i32)),
+        ("below -1", with(&[(700, i32::MIN)]), head_given, out_of_range(i32::MIN)),
+        ("far past the end", with(&[(700, i32::MAX)]), head_given, out_of_range(i32::MAX)),
         ("cycle of all", with(&[(tail, head as i32)]), head_given, ListError::NoTail { element: head, length: len }),
-        (
-            "self-loop",
-            with(&[(tail, tail as i32)]),
-            head_given,
-            ListError::TwoPredecessors { element: tail, first: tail.min(at(n as i32 - 2)), second: tail.max(at(n as i32 - 2)) },
-        ),
-        (
-            "two predecessors",
-            with(&[(at(9), at(5000) as i32)]),
-            head_given,
-            ListError::TwoPredecessors { element: at(5000), first, second },
-        ),
+        ("self-loop", with(&[(tail, tail as i32)]), head_given, two(tail, tail, at(n as i32 - 2))),
+        ("two predecessors", with(&[(at(9), at(5000) as i32)]), head_given, two(at(5000), at(4999), at(9))),
         ("wrong head", good.clone(), Some(at(77) as i32), ListError::WrongHead { head: at(77), predecessor: at(76) }),
-        ("head past the end", good.clone(), Some(n as i32), ListError::HeadOutOfRange { head: n as i32, n: len }),
+        ("head past the end", good.clone(), Some(n as i32), ListError::HeadOutOfRange { head: n.into(), n: len }),
         ("head below 0", good.clone(), Some(-1), ListError::HeadOutOfRange { head: -1, n: len }),
-        ("cut in two", with(&[(cut, -1)]), head_given, ListError::Unreachable { element: unreached, head, cycle: false }),
-        (
-            "cut in two, the second part a cycle",
-            with(&[(cut, -1), (tail, after as i32)]),
-            head_given,
-            ListError::Unreachable { element: unreached, head, cycle: true },
-        ),
+        ("cut in two", with(&[(cut, -1)]), head_given, cut_off(false)),
+        ("cut in two, the second part a cycle", with(&[(cut, -1), (tail, after as i32)]), head_given, cut_off(true)),
     ]
 }
 

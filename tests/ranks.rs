@@ -2,6 +2,9 @@
 
 #![cfg(feature = "cli")]
 
+#[path = "common/ranks.rs"]
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,50 +27,11 @@ fn on_threads(ranks: &[Arc<dyn Communicator>], work: impl Fn(&dyn Communicator) 
 }
 
 #[test]
-fn collective_calls() {
+fn as_processes_do() {
     for size in [1, 2, 5] {
         on_ranks(size, |ranks| {
-            let rank = ranks.rank();
             assert_eq!((ranks.size(), ranks.kind(), ranks.takes_device_memory()), (size, "threads", false));
-            for round in 0..100u8 {
-                assert_eq!(ranks.max(-(rank as f64)).unwrap(), 0.0);
-                assert_eq!(ranks.broadcast(vec![round, rank as u8]).unwrap(), [round, 0]);
-                let all = ranks.gather(vec![rank as u8; rank]).unwrap();
-                let expected: Vec<_> =
-                    if rank == 0 { (0..size).map(|rank| vec![rank as u8; rank]).collect() } else { Vec::new() };
-                assert_eq!(all, expected);
-            }
-        });
-    }
-}
-
-/// Each rank sends each other one another number of bytes, and some none, several times over.
-#[test]
-fn bulk_exchanges() {
-    for size in [1, 2, 5] {
-        on_ranks(size, |ranks| {
-            let rank = ranks.rank();
-            let for_all: Vec<u8> = (0..size).flat_map(|to| [rank as u8, to as u8]).collect();
-            let from_all: Vec<u8> = (0..size).flat_map(|from| [from as u8, rank as u8]).collect();
-            assert_eq!(ranks.all_to_all(&for_all).unwrap(), from_all);
-            assert!(ranks.all_to_all(&[]).unwrap().is_empty());
-            let error = (size > 1).then(|| ranks.all_to_all(&vec![0; size + 1]).unwrap_err().to_string());
-            assert!(error.is_none_or(|error| error == format!("{} bytes can't be divided among {size} ranks", size + 1)));
-            for round in 0..20 {
-                let len = |from: usize, to: usize| (3 * from + 5 * to + round) % 4;
-                let others = || (0..size).filter(|&other| other != rank);
-                let (mut send, mut receive) = (vec![rank as u8; 4 * size], vec![u8::MAX; 4 * size]);
-                let sends = others().map(|to| Message { rank: to, bytes: 4 * to..4 * to + len(rank, to) }).collect();
-                let receives = others().map(|from| Message { rank: from, bytes: 4 * from..4 * from + len(from, rank) }).collect();
-                let (send, received) =
-                    (Region::new(send.as_mut_ptr(), send.len()), Region::new(receive.as_mut_ptr(), receive.len()));
-                // SAFETY: both vectors live longer than the call, and nobody else has them.
-                unsafe { ranks.exchange(&Plan { tag: 5, sends, receives, send, receive: received }).unwrap() };
-                for from in others() {
-                    let (came, rest) = receive[4 * from..4 * from + 4].split_at(len(from, rank));
-                    assert!(came.iter().all(|&byte| byte == from as u8) && rest.iter().all(|&byte| byte == u8::MAX));
-                }
-            }
+            common::all(ranks);
         });
     }
 }
@@ -137,48 +101,6 @@ fn an_older_link_goes() {
             received.store(true, Ordering::SeqCst);
             newer.wait_receives().unwrap();
             assert_eq!(byte, [0]);
-        }
-    });
-}
-
-/// Two links at a time. Each rank waits for its sends on one link before it receives on the other,
-/// so that waiting ranks must copy the messages that others wait for.
-#[test]
-fn messages_move_while_ranks_wait() {
-    const SIZE: usize = 4;
-    const LEN: usize = 100;
-    on_ranks(SIZE, |ranks| {
-        let rank = ranks.rank();
-        let others = || (0..SIZE).filter(|&other| other != rank);
-        let (mut send, mut receive) = ([[0u8; SIZE * LEN]; 2], [[0u8; SIZE * LEN]; 2]);
-        let region = |bytes: &mut [u8]| Region::new(bytes.as_mut_ptr(), bytes.len());
-        let messages = || others().map(|rank| Message { rank, bytes: rank * LEN..(rank + 1) * LEN }).collect::<Vec<_>>();
-        let links = [0, 1].map(|tag| {
-            let (send, receive) = (region(&mut send[tag]), region(&mut receive[tag]));
-            let plan = Plan { tag: tag as u16, sends: messages(), receives: messages(), send, receive };
-            // SAFETY: the arrays live to the end of this function, and are touched only between waits and posts.
-            unsafe { ranks.link(plan).unwrap() }
-        });
-        for round in 0..50u8 {
-            for (tag, send) in send.iter_mut().enumerate() {
-                for other in others() {
-                    send[other * LEN..(other + 1) * LEN].fill(round ^ (64 * tag + 8 * rank + other) as u8);
-                }
-            }
-            links.iter().for_each(|link| link.post_receives().unwrap());
-            links.iter().for_each(|link| link.post_sends().unwrap());
-            // Every other rank begins with the other link.
-            let first = rank % 2;
-            links[first].wait_sends().unwrap();
-            links[1 - first].wait_receives().unwrap();
-            links[1 - first].wait_sends().unwrap();
-            links[first].wait_receives().unwrap();
-            for (tag, receive) in receive.iter().enumerate() {
-                for other in others() {
-                    let expected = round ^ (64 * tag + 8 * other + rank) as u8;
-                    assert!(receive[other * LEN..(other + 1) * LEN].iter().all(|&byte| byte == expected));
-                }
-            }
         }
     });
 }
@@ -259,23 +181,6 @@ fn device_memory_is_refused_where_nobody_can_copy_it() {
     // SAFETY: it is refused.
     let error = unsafe { ranks[0].link(plan) }.err().expect("it can't be").to_string();
     assert_eq!(error, "messages are to be in a GPU's memory, but the ranks have no GPUs to copy them");
-}
-
-#[test]
-fn plans_that_cannot_be() {
-    let ranks = threads::communicators(2);
-    let mut bytes = [0u8; 8];
-    let region = Region::new(bytes.as_mut_ptr(), 8);
-    let error = |sends: Vec<(usize, std::ops::Range<usize>)>| {
-        let sends = sends.into_iter().map(|(rank, bytes)| Message { rank, bytes }).collect();
-        let plan = Plan { tag: 0, sends, receives: Vec::new(), send: region, receive: region };
-        // SAFETY: it is refused.
-        unsafe { ranks[0].link(plan) }.err().expect("it can't be").to_string()
-    };
-    assert_eq!(error(vec![(2, 0..1)]), "rank 0 has a message to rank 2 of 2");
-    assert_eq!(error(vec![(0, 0..1)]), "rank 0 has a message to rank 0 itself");
-    assert_eq!(error(vec![(1, 0..1), (1, 1..2)]), "rank 0 has a message to rank 1 twice");
-    assert_eq!(error(vec![(1, 0..9)]), "rank 0 has a message to rank 1 at bytes 0..9 of 8");
 }
 
 /// A rank that fails or panics ends the others' waits, and its error is the one that is told.

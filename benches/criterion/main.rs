@@ -1,4 +1,4 @@
-//! The Criterion benches of each system: `cargo bench --bench criterion -- pcf`, or a longer part of a bench's name;
+//! The Criterion benches of each system: `cargo bench --bench criterion -- halo`, or a longer part of a bench's name;
 //! without one, all.
 
 // The functions that Criterion's macros make have no documentation.
@@ -9,12 +9,9 @@ use criterion::Criterion;
 mod common;
 mod design_rules;
 mod halo;
-mod overlap;
-mod pcf;
 
 fn main() {
-    let groups: [(&str, fn()); 4] =
-        [("pcf", pcf::benches), ("overlap", overlap::benches), ("halo", halo::benches), ("design_rules", design_rules::benches)];
+    let groups: [(&str, fn()); 2] = [("halo", halo::benches), ("design_rules", design_rules::benches)];
     // Criterion filters as well, but only after a system has made its input.
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, benches) in groups {

@@ -1,21 +1,19 @@
 //! The figures of docs/performance.md on graphs: `cargo bench --bench figures -- graph`.
 //!
 //! Each time is of one call on edges that are on the device, by events around it, medians of seven calls after two to
-//! warm up; below, the steps of the call of median time. `--quick` takes graphs of a hundredth of the size; other
+//! warm up; beside it, the steps of the call of median time. `--quick` takes graphs of a hundredth of the size; other
 //! arguments are the names of the cases to take, or files of edges.
 
 use std::{error::Error, path::Path};
 
 use warpsmith::{
-    device::{Device, Stream},
-    graph::{Components, Connectivity, EdgeList, generate, io},
-    list_rank::StepTime,
+    device::Device,
+    graph::{Components, Connectivity, EdgeList, GraphError, generate, io},
 };
 
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+use crate::{RUNS, measure};
 
-const RUNS: usize = 7;
-const WARM_UP: usize = 2;
+type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 const CASES: [&str; 5] = ["streets", "rmat", "random", "cliques", "path"];
 
@@ -36,31 +34,6 @@ fn graph(case: &str, quick: bool) -> Result<EdgeList> {
     })
 }
 
-/// Runs `work` again and again; prints the time, and the steps that it gives.
-fn measure(stream: &Stream, name: &str, edges: usize, mut work: impl FnMut(&Stream) -> Result<Vec<StepTime>>) -> Result {
-    let mut runs = Vec::new();
-    for run in 0..RUNS + WARM_UP {
-        let mut steps = Vec::new();
-        let ms = stream.time(|stream| {
-            steps = work(stream)?;
-            Ok::<_, Box<dyn Error>>(())
-        });
-        let ms = ms?;
-        if run >= WARM_UP {
-            runs.push((ms, steps));
-        }
-    }
-    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (ms, steps) = &runs[RUNS / 2];
-    let spread = 100.0 * (runs[RUNS - 1].0 - runs[0].0) / ms;
-    println!("  {name:<12} {ms:9.3} ms ({spread:4.1} %) {:7.3} ns per edge", 1e6 * ms / edges as f64);
-    let steps: Vec<_> = steps.iter().map(|step| format!("{} {:.3}", step.name, step.ms)).collect();
-    if !steps.is_empty() {
-        println!("               {}", steps.join(", "));
-    }
-    Ok(())
-}
-
 pub fn main(arguments: Vec<String>) -> Result {
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let named: Vec<_> = arguments.iter().map(String::as_str).filter(|argument| !argument.starts_with("--")).collect();
@@ -75,32 +48,39 @@ pub fn main(arguments: Vec<String>) -> Result {
         let mut components = Components::new(&device)?;
         let found = components.label(&stream, &edges, &mut of_vertices)?;
         println!("\n{case}: {n} vertices, {m} edges, {} components, {} loops", found.count, found.loops);
-        measure(&stream, "components", m, |stream| {
-            components.label(stream, &edges, &mut of_vertices)?;
-            Ok(Vec::new())
+        measure("components", m, || {
+            Ok((stream.time(|stream| components.label(stream, &edges, &mut of_vertices).map(drop))?, Vec::new()))
         })?;
         let (mut forest, mut indices) = (device.empty(), device.empty());
-        measure(&stream, "forest", m, |stream| {
-            components.forest(stream, &edges, &mut of_vertices, &mut forest, &mut indices)?;
-            Ok(Vec::new())
+        measure("forest", m, || {
+            let mut work = |stream: &_| components.forest(stream, &edges, &mut of_vertices, &mut forest, &mut indices).map(drop);
+            Ok((stream.time(&mut work)?, Vec::new()))
         })?;
         drop((components, forest, indices));
 
         let mut connectivity = Connectivity::new(&device, true)?;
         let mut counts = (0, 0);
-        measure(&stream, "bridges", m, |stream| {
-            let made = connectivity.bridges(stream, &edges, graph.arcs, &mut of_vertices, &mut of_edges)?;
-            counts = (made.bridges, made.parts());
-            Ok(made.steps)
+        measure("bridges", m, || {
+            let mut steps = Vec::new();
+            let ms = stream.time(|stream| {
+                let made = connectivity.bridges(stream, &edges, graph.arcs, &mut of_vertices, &mut of_edges)?;
+                (counts, steps) = ((made.bridges, made.parts()), made.steps);
+                Ok::<_, GraphError>(())
+            })?;
+            Ok((ms, steps))
         })?;
-        println!("               {} bridges, {} parts", counts.0, counts.1);
+        println!("  {} bridges, {} parts", counts.0, counts.1);
         let (mut of_vertices, mut of_edges) = (device.alloc(n)?, device.alloc(m)?);
-        measure(&stream, "biconnected", m, |stream| {
-            let made = connectivity.biconnected(stream, &edges, &mut of_edges, &mut of_vertices)?;
-            counts = (made.components, made.points);
-            Ok(made.steps)
+        measure("biconnected", m, || {
+            let mut steps = Vec::new();
+            let ms = stream.time(|stream| {
+                let made = connectivity.biconnected(stream, &edges, &mut of_edges, &mut of_vertices)?;
+                (counts, steps) = ((made.components, made.points), made.steps);
+                Ok::<_, GraphError>(())
+            })?;
+            Ok((ms, steps))
         })?;
-        println!("               {} biconnected components, {} articulation points", counts.0, counts.1);
+        println!("  {} biconnected components, {} articulation points", counts.0, counts.1);
     }
     Ok(())
 }

@@ -7,8 +7,7 @@
 //! (their octagons meet), and those that overlap, counted on the host.
 //!
 //! `--scenes` measures scenes of 10^6 poses (`--poses N`) that aren't uniform, beside one that is;
-//! words that follow choose among them. `--count` adds the pairs of poses whose circles meet, and
-//! of pieces whose octagons do.
+//! words that follow choose among them.
 //!
 //! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this
 //! one; it says how.
@@ -114,13 +113,9 @@ fn work(shapes: &[Shape], packings: &Packings) -> Counts {
         };
         let n = poses.len() as f64;
         let start = Counts { pairs: 0.5 * n * (n - 1.0), ..Counts::default() };
-        (0..poses.len()).into_par_iter().map(of_pose).reduce(Counts::default, add_work).plus(start)
+        (0..poses.len()).into_par_iter().map(of_pose).reduce(Counts::default, Counts::plus).plus(start)
     };
-    (0..packings.len()).into_par_iter().map(count).reduce(Counts::default, add_work)
-}
-
-fn add_work(a: Counts, b: Counts) -> Counts {
-    a.plus(b)
+    (0..packings.len()).into_par_iter().map(count).reduce(Counts::default, Counts::plus)
 }
 
 impl Counts {
@@ -276,7 +271,7 @@ fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
     Ok(if name == "sizes" { packings.with_shapes(large)? } else { packings })
 }
 
-fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize, count: bool) -> Result {
+fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize) -> Result {
     let tree = Shape::tree();
     let large: Vec<[f64; 2]> = tree.outlines()[0].iter().map(|vertex| vertex.map(|number| 100.0 * number)).collect();
     let shapes = [tree, Shape::polygon("large", &large)?];
@@ -295,10 +290,8 @@ fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize, count: bool
         }
         let total = overlap.read(stream, &loaded, Wanted::TOTALS)?.totals[0];
         let (time, spread) = crate::median(times);
-        let Counts { near, clips, .. } = if count { work(&shapes, &packings) } else { Counts::default() };
-        let near = if count { format!("{near} near {clips} clips") } else { String::new() };
         println!(
-            "{name:<18} {} {time:10.3} ms ({:4.1} %)  loaded and evaluated once {first:8.1} ms  total {total:.6e} {near}",
+            "{name:<18} {} {time:10.3} ms ({:4.1} %)  loaded and evaluated once {first:8.1} ms  total {total:.6e}",
             T::NAME,
             100.0 * spread,
         );
@@ -388,6 +381,6 @@ pub fn main(arguments: Vec<String>) -> Result {
     let n = poses.map_or(Ok(1_000_000), |number| number.parse())?;
     let device = Device::best()?;
     println!("{device}: {n} poses, with gradients");
-    scenes::<f64>(&device, names, n, has("--count"))?;
-    scenes::<f32>(&device, names, n, false)
+    scenes::<f64>(&device, names, n)?;
+    scenes::<f32>(&device, names, n)
 }

@@ -2,9 +2,8 @@
 //!
 //! Without arguments it measures a table of cases, warm, each as the median of seven runs from host
 //! data to a new host matrix. The compute time is the union of the compute spans in a trace of one
-//! more run. `--gpus 1,2,4` measures the large case on 1, 2 and 4 GPUs. `--trace FOLDER` writes the
-//! first case's trace for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg).
-//! `--quick` takes small cases, and `--shapes` sets with long functions.
+//! more run. `--gpus 1,2,4` measures the large case on 1, 2 and 4 GPUs. `--quick` takes small cases,
+//! and `--shapes` sets with long functions.
 //!
 //! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each
 //! line `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save
@@ -17,10 +16,6 @@ use std::{
     time::Instant,
 };
 
-use plotters::{
-    prelude::*,
-    style::{FontStyle, register_font},
-};
 use warpsmith::{
     device::{Backend, Device},
     engine::{Control, Engine, NpyFile, Report, Trace, advise_huge_pages, zeroed_vec},
@@ -191,50 +186,6 @@ fn scaling(gpus: &str, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// One traced run of 10,000 x 100, and its picture: what each lane did when.
-fn trace(folder: &Path, quick: bool) -> Result<()> {
-    let engine = engine(1)?;
-    let set: PcfSet<f32> = random::uniform(if quick { 500 } else { 10_000 }, 100, 1)?;
-    let matrix = Pairwise::pdist(&set, 1.0)?;
-    for _ in 0..3 {
-        once(&engine, &matrix, Layout::Condensed, None)?;
-    }
-    let trace = Trace::new();
-    once(&engine, &matrix, Layout::Condensed, Some(&trace))?;
-    trace.write(&folder.join("pcf_pipeline.json"))?;
-    draw(&trace, &folder.join("pcf_pipeline.svg"), &engine.devices()[0].to_string())
-}
-
-fn draw(trace: &Trace, path: &Path, device: &str) -> Result<()> {
-    const LANES: [&str; 4] = ["host", "download", "compute 1", "compute 0"];
-    const COLOURS: [RGBColor; 4] = [RGBColor(90, 90, 90), RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(86, 180, 233)];
-    // Another registration of the same font is no harm.
-    let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
-    let spans = trace.spans();
-    let end = spans.iter().map(|span| span.start + span.duration).fold(0.0, f64::max) / 1e3;
-    let root = SVGBackend::new(path, (1100, 300)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(format!("The pipeline's blocks on one {device}"), ("sans-serif", 16))
-        .margin(8)
-        .x_label_area_size(36)
-        .y_label_area_size(84)
-        .build_cartesian_2d(0.0..end, 0.0..LANES.len() as f64)?;
-    chart.configure_mesh().disable_y_mesh().y_labels(0).x_desc("time / ms").draw()?;
-    for (i, (lane, colour)) in LANES.iter().zip(COLOURS).enumerate() {
-        let y = i as f64;
-        chart.draw_series(spans.iter().filter(|span| span.lane == *lane).flat_map(|span| {
-            let (from, to) = (span.start / 1e3, (span.start + span.duration) / 1e3);
-            let corners = [(from, y + 0.15), (to, y + 0.85)];
-            [Rectangle::new(corners, colour.mix(0.7).filled()), Rectangle::new(corners, BLACK.stroke_width(1))]
-        }))?;
-        let at = chart.plotting_area().map_coordinate(&(0.0, y + 0.5));
-        root.draw_text(lane, &("sans-serif", 13).into_text_style(&root), (at.0 - 78, at.1 - 7))?;
-    }
-    root.present()?;
-    Ok(())
-}
-
 fn serve<T: PcfReal>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
     let engine = engine(1)?;
     let mut last: Vec<T> = Vec::new();
@@ -265,7 +216,7 @@ fn serve<T: PcfReal>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
 }
 
 pub fn main(arguments: Vec<String>) -> Result<()> {
-    let (mut served, mut gpus, mut quick, mut shapes, mut folder) = (Vec::new(), None, false, false, None);
+    let (mut served, mut gpus, mut quick, mut shapes) = (Vec::new(), None, false, false);
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -273,12 +224,8 @@ pub fn main(arguments: Vec<String>) -> Result<()> {
             "--gpus" => gpus = Some(arguments.next().ok_or("--gpus wants numbers")?),
             "--quick" => quick = true,
             "--shapes" => shapes = true,
-            "--trace" => folder = Some(arguments.next().ok_or("--trace wants a folder")?),
             other => return Err(format!("unknown argument {other}").into()),
         }
-    }
-    if let Some(folder) = folder {
-        return trace(Path::new(&folder), quick);
     }
     if shapes {
         shapes_of::<f64>(quick)?;

@@ -23,7 +23,7 @@ use rand_chacha::{
 use warpsmith::{
     device::{Buffer, Device, Stream},
     list_rank::generate::Permutation,
-    spmv::{Band, Csr, DeviceMatrix, Part, SpmvError, SpmvReal, add, gather},
+    spmv::{Band, Csr, DeviceMatrix, Part, SpmvError, SpmvReal},
 };
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -128,20 +128,6 @@ fn case<T: SpmvReal>(device: &Device, case: &str, quick: bool) -> Result {
     line(case, T::NAME, &work, &on_device.kernel().to_string(), matrix.floor_bytes(), times)
 }
 
-/// Times the other work of a rank with the paper's matrix: packing and adding.
-fn vectors<T: SpmvReal>(device: &Device, quick: bool) -> Result {
-    let less = if quick { 100 } else { 1 };
-    let part = Part::new(&Band::new(150_000 / less, 1_500_000 / less, 1).matrix::<T>()?, 4, 1)?;
-    let (rows, packed, size) = (part.rows.len(), part.pack.len(), size_of::<T>());
-    let (x, pack) = (device.upload(&vector::<T>(rows))?, device.upload(&part.pack)?);
-    let mut out = device.alloc::<T>(packed)?;
-    let of_gather = times(device, RUNS, 0, |stream| gather(stream, &x, &pack, &mut out))?;
-    line("gather", T::NAME, &packed.to_string(), "gather", packed * (4 + size) + rows * size, of_gather)?;
-    let mut sum = device.alloc::<T>(rows)?;
-    let of_add = times(device, RUNS, 0, |stream| add(stream, &x, &x, &mut sum))?;
-    line("add", T::NAME, &rows.to_string(), "add", 2 * rows * size, of_add)
-}
-
 fn table(names: &[String], quick: bool) -> Result {
     let device = Device::best()?;
     println!("{device}: medians of {RUNS}; rows x nonzeros");
@@ -156,8 +142,7 @@ fn table(names: &[String], quick: bool) -> Result {
             case::<f64>(&device, name, quick)?;
         }
     }
-    vectors::<f32>(&device, quick)?;
-    vectors::<f64>(&device, quick)
+    Ok(())
 }
 
 /// A request of benches/peers/spmv.py, one per line.

@@ -13,14 +13,13 @@ use rayon::prelude::*;
 use warpsmith::{
     device::{Backend, Buffer, Device, Stream},
     list_rank::generate::Permutation,
-    trees::{Ancestors, Report, Rooter, Rooting, Roots, TreeSums},
+    trees::{Ancestors, Rooter, Rooting, Roots, TreeSums},
 };
 
-use crate::median;
+use crate::{RUNS, measure};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const RUNS: usize = 7;
 /// Pairs of vertices to find the lowest common ancestor of.
 const QUERIES: usize = 1_000_000;
 
@@ -64,12 +63,16 @@ fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize 
     let mut rooting = Rooting::new(device);
     {
         let edges = device.upload(&(0..n - 1).into_par_iter().map(edge).collect::<Vec<_>>())?;
-        let reports = (0..=RUNS).map(|_| rooter.edges(&stream, n, &edges, Roots::At(root), &mut rooting));
-        show(n, "rooting, from edges", reports.collect::<std::result::Result<_, _>>()?);
+        measure("rooting, from edges", n, || {
+            let report = rooter.edges(&stream, n, &edges, Roots::At(root), &mut rooting)?;
+            Ok((report.total_ms(), report.steps))
+        })?;
     }
     let parents = device.upload(&stream.download_vec(rooting.parent())?)?;
-    let reports = (0..=RUNS).map(|_| rooter.parents(&stream, &parents, Some(root), &mut rooting));
-    show(n, "rooting, from parents", reports.collect::<std::result::Result<_, _>>()?);
+    measure("rooting, from parents", n, || {
+        let report = rooter.parents(&stream, &parents, Some(root), &mut rooting)?;
+        Ok((report.total_ms(), report.steps))
+    })?;
     drop(rooter);
     check(&stream, n, &rooting, &parents)?;
 
@@ -78,8 +81,8 @@ fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize 
             let weights = device.upload(&vec![1 as $t; n])?;
             let mut sums = device.alloc(n)?;
             let mut adder = TreeSums::<$t>::new(device)?;
-            time(&stream, n, concat!("sums along root paths, ", stringify!($t)), |stream| {
-                adder.paths(stream, &rooting, &weights, &mut sums)
+            measure(concat!("sums along root paths, ", stringify!($t)), n, || {
+                Ok((stream.time(|stream| adder.paths(stream, &rooting, &weights, &mut sums))?, Vec::new()))
             })?;
             let depths = stream.download_vec(rooting.depth())?;
             let found = stream.download_vec(&sums)?;
@@ -87,8 +90,8 @@ fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize 
             if !found.par_iter().zip(depths).all(|(&sum, depth)| sum == (depth + 1) as $t) {
                 return Err("wrong sums along root paths".into());
             }
-            time(&stream, n, concat!("sums over subtrees, ", stringify!($t)), |stream| {
-                adder.subtrees(stream, &rooting, &weights, &mut sums)
+            measure(concat!("sums over subtrees, ", stringify!($t)), n, || {
+                Ok((stream.time(|stream| adder.subtrees(stream, &rooting, &weights, &mut sums))?, Vec::new()))
             })?;
             let sizes = stream.download_vec(rooting.size())?;
             if !stream.download_vec(&sums)?.par_iter().zip(sizes).all(|(&sum, size)| sum == size as $t) {
@@ -99,41 +102,15 @@ fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize 
     sums!(i32 i64 f32 f64);
 
     let mut ancestors = Ancestors::new(device)?;
-    time(&stream, n, "lowest common ancestors, preparation", |stream| ancestors.build(stream, &rooting))?;
+    measure("lowest common ancestors, preparation", n, || {
+        Ok((stream.time(|stream| ancestors.build(stream, &rooting))?, Vec::new()))
+    })?;
     let vertex = |i: usize, seed| (hash(i as u64, seed) % n as u64) as i32;
     let pairs: Vec<I32x2> = (0..QUERIES).map(|i| I32x2::new(vertex(i, 8), vertex(i, 9))).collect();
     let (pairs, mut found) = (device.upload(&pairs)?, device.alloc(QUERIES)?);
-    time(&stream, QUERIES, "lowest common ancestors, 10^6 pairs", |stream| ancestors.of(stream, &pairs, &mut found))
-}
-
-/// The report of median time.
-fn show(n: usize, what: &str, mut reports: Vec<Report>) {
-    reports.remove(0);
-    let (_, spread) = median(reports.iter().map(Report::total_ms).collect());
-    reports.sort_by(|a, b| a.total_ms().total_cmp(&b.total_ms()));
-    let report = &reports[RUNS / 2];
-    let ms = report.total_ms();
-    let steps: Vec<String> = report.steps.iter().map(|step| format!("{} {:.3}", step.name, step.ms)).collect();
-    println!(
-        "  {what:<40} {ms:9.3} ms {:7.3} ns each (spread {:.1} %): {}",
-        1e6 * ms / n as f64,
-        100.0 * spread,
-        steps.join(", ")
-    );
-}
-
-/// The median time of some work on `n` elements.
-fn time<E: From<warpsmith::device::DeviceError> + Error + 'static>(
-    stream: &Stream,
-    n: usize,
-    what: &str,
-    mut work: impl FnMut(&Stream) -> std::result::Result<(), E>,
-) -> Result<()> {
-    let mut times = (0..=RUNS).map(|_| stream.time(&mut work)).collect::<std::result::Result<Vec<_>, E>>()?;
-    times.remove(0);
-    let (ms, spread) = median(times);
-    println!("  {what:<40} {ms:9.3} ms {:7.3} ns each (spread {:.1} %)", 1e6 * ms / n as f64, 100.0 * spread);
-    Ok(())
+    measure("lowest common ancestors, 10^6 pairs", QUERIES, || {
+        Ok((stream.time(|stream| ancestors.of(stream, &pairs, &mut found))?, Vec::new()))
+    })
 }
 
 /// Checks preorder numbers, sizes and depths against the parents: preorder numbers differ, and each

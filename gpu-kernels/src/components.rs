@@ -21,6 +21,8 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
+use crate::list_rank::generate::mix;
+
 /// In place of an edge: none.
 pub const NONE: u32 = u32::MAX;
 
@@ -207,10 +209,7 @@ pub unsafe fn count_repeats(edges: &[I32x2], table: *mut u64, mask: u64, repeats
         }
         // Not 0: the ends differ.
         let key = (u.min(v) as u32 as u64) << 32 | u.max(v) as u32 as u64;
-        // SplitMix64's finaliser.
-        let mut hash = (key ^ key >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let mut place = (hash ^ hash >> 31) & mask;
+        let mut place = mix(key) & mask;
         loop {
             // SAFETY: the mask keeps it in the table (this kernel's contract), which has a place left for each edge.
             let found = unsafe {

@@ -1,4 +1,4 @@
-//! All device code of warpsmith: one module per system, and [`collectives`] and [`components`] that they share.
+//! All device code of warpsmith: one module per system, and [`collectives`], [`components`] and [`number`] that they share.
 //!
 //! The crate is compiled twice: by `cuda_builder` to PTX, and as an ordinary library whose kernels run on the CPU.
 #![no_std]
@@ -11,6 +11,7 @@ pub mod floors;
 pub mod graph;
 pub mod halo;
 pub mod list_rank;
+pub mod number;
 pub mod overlap;
 pub mod pcf;
 pub mod samples;

@@ -32,8 +32,7 @@ pub use sort::{SortKernel, SortWorkspace, sort};
 
 use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;
-use bytemuck::Pod;
-use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan_kernels, tile};
+use gpu_kernels::collectives::{self as kernels, look_back, reduce as reduce_kernels, scan as scan_kernels, tile};
 
 /// Workspace of [`exclusive_scan`], with the total that it leaves.
 ///
@@ -120,7 +119,12 @@ pub fn exclusive_scan<'a, 'b, T: Value>(
         let what = "the output of a scan";
         return Err(DeviceError::LengthMismatch { what, found: output.len(), expected: input.len() });
     }
-    scan(stream, Data::Apart(input, output), workspace)
+    scan(stream, input.len(), workspace, |workspace, blocks, epoch| {
+        let ScanWorkspace { total, ticket, state, .. } = workspace;
+        let threads = tile::threads::<T>();
+        // SAFETY: there are as many blocks as tiles, the output is as long as the input, and the workspace is ready.
+        unsafe { launch!(stream, scan_kernels::exclusive::<T><<<blocks, threads>>>(input, output, total, ticket, state, epoch)) }
+    })
 }
 
 /// [`exclusive_scan`] of `data`, which it replaces.
@@ -132,16 +136,28 @@ pub fn exclusive_scan_in_place<'a, T: Value>(
     data: impl Into<ViewMut<'a, T>>,
     workspace: &mut ScanWorkspace<T>,
 ) -> Result<(), DeviceError> {
-    scan(stream, Data::InPlace(data.into()), workspace)
+    let data = data.into();
+    let n = data.len();
+    scan(stream, n, workspace, |workspace, blocks, epoch| {
+        let ScanWorkspace { total, ticket, state, .. } = workspace;
+        let threads = tile::threads::<T>();
+        // SAFETY: there are as many blocks as tiles, and the workspace is ready.
+        unsafe {
+            launch!(stream, scan_kernels::exclusive_in_place::<T><<<blocks, threads>>>(data, n, total, ticket, state, epoch))
+        }
+    })
 }
 
-fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorkspace<T>) -> Result<(), DeviceError> {
-    let n = data.len();
+/// Has `launch` enqueue a scan of `n` items, in so many blocks and this epoch. The workspace has prepared state words for
+/// them, which no other scan uses before this one is done; the last scan left the ticket at 0.
+fn scan<T: Value>(
+    stream: &Stream,
+    n: usize,
+    workspace: &mut ScanWorkspace<T>,
+    launch: impl FnOnce(&mut ScanWorkspace<T>, u32, u32) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
     let epoch = workspace.prepare(stream, n)?;
-    // SAFETY: input and output are equally long. The workspace has prepared state words for that
-    // many items, which no other scan uses before this one is done; the last scan left the ticket
-    // at 0.
-    let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace, epoch) };
+    let done = launch(workspace, blocks(tile::tiles(n)), epoch);
     if done.is_err() {
         // Its progress is unknown.
         workspace.epoch = 0;
@@ -212,11 +228,19 @@ pub fn reduce<'a, T: Value>(
     if workspace.failed || stream.is_captured() {
         stream.fill_zero(&mut workspace.done)?;
     }
+    let (blocks, threads) = (blocks(reduce_kernels::blocks(input.len())), tile::threads::<T>());
+    let ReduceWorkspace { partials, done, result, failed } = workspace;
     // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is
     // done; that one left the counter at 0.
-    let done = unsafe { T::launch_reduce(stream, blocks(reduce_kernels::blocks(input.len())), input, operator, workspace) };
-    workspace.failed = done.is_err();
-    done
+    let launched = unsafe {
+        match operator {
+            Operator::Sum => launch!(stream, reduce_kernels::sum::<T><<<blocks, threads>>>(input, partials, done, result)),
+            Operator::Min => launch!(stream, reduce_kernels::min::<T><<<blocks, threads>>>(input, partials, done, result)),
+            Operator::Max => launch!(stream, reduce_kernels::max::<T><<<blocks, threads>>>(input, partials, done, result)),
+        }
+    };
+    *failed = launched.is_err();
+    launched
 }
 
 /// Converts a number of blocks. A number that no grid has stays invalid, so that the launch reports
@@ -225,127 +249,22 @@ fn blocks(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The items of a scan.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Data<'a, T: Pod> {
-    /// From one buffer to another of the same length.
-    Apart(View<'a, T>, ViewMut<'a, T>),
-    /// Within a buffer.
-    InPlace(ViewMut<'a, T>),
-}
-
-impl<T: Pod> Data<'_, T> {
-    fn len(&self) -> usize {
-        match self {
-            Data::Apart(input, _) => input.len(),
-            Data::InPlace(data) => data.len(),
-        }
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
 /// A type that scans and reductions work on: `u32`, `i32`, `f32`, `u64`, `i64` or `f64`. For these alone.
-pub trait Value: Pod + sealed::Sealed {
-    /// Launches the scan's kernel for the type.
-    ///
-    /// # Safety
-    /// `blocks` are as many as `data` has tiles, its output is as long as its input, and the workspace is ready for
-    /// this epoch.
-    #[doc(hidden)]
-    unsafe fn launch_scan(
-        stream: &Stream,
-        blocks: u32,
-        data: Data<'_, Self>,
-        workspace: &mut ScanWorkspace<Self>,
-        epoch: u32,
-    ) -> Result<(), DeviceError>;
-
-    /// Launches the reduction's kernel for type and operator.
-    ///
-    /// # Safety
-    /// `blocks` are as many as the kernel takes for `input`, and the workspace is ready for it.
-    #[doc(hidden)]
-    unsafe fn launch_reduce(
-        stream: &Stream,
-        blocks: u32,
-        input: View<'_, Self>,
-        operator: Operator,
-        workspace: &mut ReduceWorkspace<Self>,
-    ) -> Result<(), DeviceError>;
+pub trait Value:
+    kernels::Value
+    + scan_kernels::exclusive::Instance
+    + scan_kernels::exclusive_in_place::Instance
+    + reduce_kernels::sum::Instance
+    + reduce_kernels::min::Instance
+    + reduce_kernels::max::Instance
+{
 }
-
-macro_rules! values {
-    ($($t:ty: $scan:ident $scan_in_place:ident $sum:ident $min:ident $max:ident;)*) => {$(
-        impl sealed::Sealed for $t {}
-
-        impl Value for $t {
-            unsafe fn launch_scan(
-                stream: &Stream,
-                blocks: u32,
-                data: Data<'_, Self>,
-                workspace: &mut ScanWorkspace<Self>,
-                epoch: u32,
-            ) -> Result<(), DeviceError> {
-                let threads = tile::threads::<Self>();
-                let ScanWorkspace { total, ticket, state, .. } = workspace;
-                // SAFETY: there are as many blocks as tiles, the output is as long as the input, and the
-                // workspace is ready (this function's contract).
-                unsafe {
-                    match data {
-                        Data::Apart(input, output) => {
-                            launch!(stream, scan_kernels::$scan<<<blocks, threads>>>(input, output, total, ticket, state, epoch))
-                        }
-                        Data::InPlace(data) => {
-                            let n = data.len();
-                            launch!(
-                                stream,
-                                scan_kernels::$scan_in_place<<<blocks, threads>>>(data, n, total, ticket, state, epoch)
-                            )
-                        }
-                    }
-                }
-            }
-
-            unsafe fn launch_reduce(
-                stream: &Stream,
-                blocks: u32,
-                input: View<'_, Self>,
-                operator: Operator,
-                workspace: &mut ReduceWorkspace<Self>,
-            ) -> Result<(), DeviceError> {
-                let threads = tile::threads::<Self>();
-                let ReduceWorkspace { partials, done, result, .. } = workspace;
-                // SAFETY: there are as many blocks as the kernel takes for `input`, and the workspace is ready (this
-                // function's contract).
-                unsafe {
-                    match operator {
-                        Operator::Sum => {
-                            launch!(stream, reduce_kernels::$sum<<<blocks, threads>>>(input, partials, done, result))
-                        }
-                        Operator::Min => {
-                            launch!(stream, reduce_kernels::$min<<<blocks, threads>>>(input, partials, done, result))
-                        }
-                        Operator::Max => {
-                            launch!(stream, reduce_kernels::$max<<<blocks, threads>>>(input, partials, done, result))
-                        }
-                    }
-                }
-            }
-        }
-    )*};
-}
-values! {
-    u32: exclusive_u32 exclusive_in_place_u32 sum_u32 min_u32 max_u32;
-    i32: exclusive_i32 exclusive_in_place_i32 sum_i32 min_i32 max_i32;
-    u64: exclusive_u64 exclusive_in_place_u64 sum_u64 min_u64 max_u64;
-    i64: exclusive_i64 exclusive_in_place_i64 sum_i64 min_i64 max_i64;
-    f32: exclusive_f32 exclusive_in_place_f32 sum_f32 min_f32 max_f32;
-    f64: exclusive_f64 exclusive_in_place_f64 sum_f64 min_f64 max_f64;
-}
+impl Value for u32 {}
+impl Value for i32 {}
+impl Value for f32 {}
+impl Value for u64 {}
+impl Value for i64 {}
+impl Value for f64 {}
 
 #[cfg(test)]
 mod tests {

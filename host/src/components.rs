@@ -118,16 +118,14 @@ impl Components {
         })?;
         launch!(stream, kernels::mark_hooked<<<grid(stream, n), THREADS>>>(&*labels, &mut self.places))?;
         exclusive_scan_in_place(stream, &mut self.places, &mut self.scan)?;
-        let (mut status, mut hooked) = ([Status { outside: NONE, loops: 0 }], [0]);
-        stream.download(self.scan.total(), &mut hooked)?;
-        stream.download(&self.status, &mut status)?;
-        let [Status { outside, loops }] = status;
+        let hooked = stream.download_vec(self.scan.total())?[0];
+        let Status { outside, loops } = stream.download_vec(&self.status)?[0];
         if outside != NONE {
             let edge = outside as usize;
             let I32x2 { x: u, y: v } = stream.download_vec(edges.view(edge..=edge)?)?[0];
             return Err(EdgeError::OutOfRange { edge, u, v, vertices: n });
         }
-        Ok(Found { count: n - hooked[0] as usize, loops: loops as usize })
+        Ok(Found { count: n - hooked as usize, loops: loops as usize })
     }
 
     /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as

@@ -3,7 +3,10 @@
 
 mod dlpack;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{
+    any::Any,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
 
 use bytemuck::Pod;
 use numpy::{Element, IntoPyArray as _, PyArrayDyn, PyArrayMethods as _, PyUntypedArrayMethods as _};
@@ -69,33 +72,17 @@ struct Memory {
     _owner: Option<dlpack::Owner>,
 }
 
-pub enum Data {
-    I32(Buffer<i32>),
-    I64(Buffer<i64>),
-    F32(Buffer<f32>),
-    F64(Buffer<f64>),
-}
+/// A [`Buffer`] of one of the element types.
+pub type Data = Box<dyn Any + Send + Sync>;
 
-/// An expression for elements of the type with this name.
+/// Calls a function for elements of the type with this name.
 macro_rules! of_type {
-    ($name:expr, $type:ident => $value:expr) => {
+    ($name:expr, $function:ident($($argument:expr),*)) => {
         match $name {
-            "int32" => {
-                type $type = i32;
-                $value
-            }
-            "int64" => {
-                type $type = i64;
-                $value
-            }
-            "float32" => {
-                type $type = f32;
-                $value
-            }
-            _ => {
-                type $type = f64;
-                $value
-            }
+            "int32" => $function::<i32>($($argument),*),
+            "int64" => $function::<i64>($($argument),*),
+            "float32" => $function::<f32>($($argument),*),
+            _ => $function::<f64>($($argument),*),
         }
     };
 }
@@ -104,32 +91,28 @@ macro_rules! of_type {
 pub trait Item: Pod + Element {
     /// NumPy's name, and DLPack's code and bits.
     const DTYPE: (&'static str, (u8, u8));
-    fn data(buffer: Buffer<Self>) -> Data;
-    fn of(data: &Data) -> Option<&Buffer<Self>>;
-    fn of_mut(data: &mut Data) -> Option<&mut Buffer<Self>>;
+
+    fn of(data: &Data) -> Option<&Buffer<Self>> {
+        data.downcast_ref()
+    }
+
+    fn of_mut(data: &mut Data) -> Option<&mut Buffer<Self>> {
+        data.downcast_mut()
+    }
 }
 
 macro_rules! item {
-    ($($type:ident $variant:ident $name:literal $code:ident;)*) => {$(
+    ($($type:ident $name:literal $code:ident;)*) => {$(
         impl Item for $type {
             const DTYPE: (&'static str, (u8, u8)) = ($name, (dlpack::$code, 8 * size_of::<$type>() as u8));
-            fn data(buffer: Buffer<Self>) -> Data {
-                Data::$variant(buffer)
-            }
-            fn of(data: &Data) -> Option<&Buffer<Self>> {
-                if let Data::$variant(buffer) = data { Some(buffer) } else { None }
-            }
-            fn of_mut(data: &mut Data) -> Option<&mut Buffer<Self>> {
-                if let Data::$variant(buffer) = data { Some(buffer) } else { None }
-            }
         }
     )*};
 }
 item! {
-    i32 I32 "int32" INT;
-    i64 I64 "int64" INT;
-    f32 F32 "float32" FLOAT;
-    f64 F64 "float64" FLOAT;
+    i32 "int32" INT;
+    i64 "int64" INT;
+    f32 "float32" FLOAT;
+    f64 "float64" FLOAT;
 }
 
 impl DeviceArray {
@@ -145,7 +128,7 @@ impl DeviceArray {
         read_only: Option<&'static str>,
         owner: Option<dlpack::Owner>,
     ) -> Self {
-        let (address, data) = (buffer.as_device_ptr(), RwLock::new(T::data(buffer)));
+        let (address, data): (_, RwLock<Data>) = (buffer.as_device_ptr(), RwLock::new(Box::new(buffer)));
         DeviceArray { memory: Arc::new(Memory { data, address, dtype: T::DTYPE, read_only, _owner: owner }), shape, device }
     }
 
@@ -227,10 +210,7 @@ impl DeviceArray {
             .or_else(|| uploaded::<i64>(py, &array, &device))
             .or_else(|| uploaded::<f32>(py, &array, &device))
             .or_else(|| uploaded::<f64>(py, &array, &device));
-        made.unwrap_or_else(|| {
-            let dtype = array.getattr("dtype")?;
-            Err(PyTypeError::new_err(format!("an array of {dtype}, but it must be one of int32, int64, float32 or float64")))
-        })
+        made.unwrap_or_else(|| Err(wrong_type(&array.getattr("dtype")?)))
     }
 
     /// Shares an array on a GPU, without a copy. Returns `None` for arrays elsewhere and for other objects.
@@ -267,7 +247,7 @@ impl DeviceArray {
             (dlpack::INT, 64) => found.array::<i64>(py, device),
             (dlpack::FLOAT, 32) => found.array::<f32>(py, device),
             (dlpack::FLOAT, 64) => found.array::<f64>(py, device),
-            (code, bits) => Err(wrong_type(&format!("DLPack's type {code} of {bits} bits"))),
+            (code, bits) => Err(wrong_type(&format_args!("DLPack's type {code} of {bits} bits"))),
         }
     }
 
@@ -310,12 +290,12 @@ impl DeviceArray {
             "<i8" => found.array::<i64>(py, device),
             "<f4" => found.array::<f32>(py, device),
             "<f8" => found.array::<f64>(py, device),
-            other => Err(wrong_type(other)),
+            other => Err(wrong_type(&other)),
         }
     }
 }
 
-fn wrong_type(found: &str) -> PyErr {
+fn wrong_type(found: &dyn std::fmt::Display) -> PyErr {
     PyTypeError::new_err(format!("an array of {found}, but it must be one of int32, int64, float32 or float64"))
 }
 
@@ -428,7 +408,7 @@ impl DeviceArray {
             })?;
             Ok(values.into_pyarray(py).into_any())
         }
-        let values = of_type!(self.memory.dtype.0, T => downloaded::<T>(py, self))?;
+        let values = of_type!(self.memory.dtype.0, downloaded(py, self))?;
         values.call_method1("reshape", (self.shape.clone(),))
     }
 
@@ -517,7 +497,7 @@ impl DeviceArray {
             })?;
             Ok(DeviceArray::new::<T>(&array.device, new, array.shape.clone()))
         }
-        of_type!(self.memory.dtype.0, T => copy::<T>(py, self))
+        of_type!(self.memory.dtype.0, copy(py, self))
     }
 }
 

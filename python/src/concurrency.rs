@@ -38,7 +38,7 @@ pub fn study(
                 note(at.done, at.steps);
             }
         };
-        let study = Study::run_until(&device, &options, &cancel, tell)?;
+        let study = Study::run(&device, &options, &cancel, tell)?;
         serde_json::to_string(&study).map_err(Failure::runtime)
     })
 }

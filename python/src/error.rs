@@ -57,26 +57,6 @@ impl Failure {
     }
 }
 
-impl From<ThreadsError> for Failure {
-    fn from(error: ThreadsError) -> Self {
-        match error {
-            ThreadsError::NotStarted { .. } => Failure::runtime(error),
-            error => Failure::value(&error),
-        }
-    }
-}
-
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Self {
-        match error {
-            DeviceError::Threads(error) => error.into(),
-            DeviceError::InvalidBackend { .. } => Failure::value(&error),
-            DeviceError::OutOfMemory { .. } => Failure::memory(error),
-            error => Failure::runtime(chain(&error)),
-        }
-    }
-}
-
 impl From<FileError> for Failure {
     /// Converts to the matching `OSError`, such as `FileNotFoundError`, if the system failed.
     fn from(error: FileError) -> Self {
@@ -88,92 +68,76 @@ impl From<FileError> for Failure {
     }
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Cancelled => Failure::interrupt(),
-            EngineError::Device(error) => error.into(),
-            EngineError::Threads(error) => error.into(),
-            EngineError::File(error) => error.into(),
-            EngineError::OutOfMemory { .. } | EngineError::TooLarge { .. } | EngineError::BudgetTooSmall { .. } => {
-                Failure::memory(error)
+/// Implements the conversion from errors of the library.
+macro_rules! failures {
+    ($($type:ident($error:ident) { $($arms:tt)* })*) => {$(
+        impl From<$type> for Failure {
+            fn from($error: $type) -> Self {
+                match $error { $($arms)* }
             }
-            EngineError::NoDevices | EngineError::OtherDevices { .. } | EngineError::OutputLength { .. } => {
-                Failure::value(&error)
-            }
-            error => Failure::runtime(chain(&error)),
         }
-    }
+    )*};
 }
 
-impl From<PcfError> for Failure {
-    fn from(error: PcfError) -> Self {
-        match error {
-            PcfError::File(error) => error.into(),
-            PcfError::OutOfMemory { .. } => Failure::memory(error),
-            error => Failure::value(&error),
-        }
+failures! {
+    ThreadsError(error) {
+        ThreadsError::NotStarted { .. } => Failure::runtime(error),
+        error => Failure::value(&error),
     }
-}
-
-impl From<PairwiseError> for Failure {
-    fn from(error: PairwiseError) -> Self {
-        match error {
-            PairwiseError::Pcf(error) => error.into(),
-            PairwiseError::Engine(error) => error.into(),
-            error => Failure::value(&error),
-        }
+    DeviceError(error) {
+        DeviceError::Threads(error) => error.into(),
+        DeviceError::InvalidBackend { .. } => Failure::value(&error),
+        DeviceError::OutOfMemory { .. } => Failure::memory(error),
+        error => Failure::runtime(chain(&error)),
     }
-}
-
-impl From<ListError> for Failure {
-    fn from(error: ListError) -> Self {
-        match error {
-            ListError::Device(error) => error.into(),
-            ListError::Miscounted { .. } => Failure::runtime(error),
-            error => Failure::value(&error),
+    EngineError(error) {
+        EngineError::Cancelled => Failure::interrupt(),
+        EngineError::Device(error) => error.into(),
+        EngineError::Threads(error) => error.into(),
+        EngineError::File(error) => error.into(),
+        EngineError::OutOfMemory { .. } | EngineError::TooLarge { .. } | EngineError::BudgetTooSmall { .. } => {
+            Failure::memory(error)
         }
+        EngineError::NoDevices | EngineError::OtherDevices { .. } | EngineError::OutputLength { .. } => {
+            Failure::value(&error)
+        }
+        error => Failure::runtime(chain(&error)),
     }
-}
-
-impl From<OverlapError> for Failure {
-    fn from(error: OverlapError) -> Self {
-        match error {
-            OverlapError::Device(error) => error.into(),
-            OverlapError::File(error) => error.into(),
-            error => Failure::value(&error),
-        }
+    PcfError(error) {
+        PcfError::File(error) => error.into(),
+        PcfError::OutOfMemory { .. } => Failure::memory(error),
+        error => Failure::value(&error),
     }
-}
-
-impl From<PackError> for Failure {
-    fn from(error: PackError) -> Self {
-        match error {
-            PackError::Overlap(error) => error.into(),
-            PackError::Cancelled => Failure::interrupt(),
-            PackError::Invalid { .. } => Failure::runtime(error),
-            error => Failure::value(&error),
-        }
+    PairwiseError(error) {
+        PairwiseError::Pcf(error) => error.into(),
+        PairwiseError::Engine(error) => error.into(),
+        error => Failure::value(&error),
     }
-}
-
-impl From<ConcurrencyError> for Failure {
-    fn from(error: ConcurrencyError) -> Self {
-        match error {
-            ConcurrencyError::Device(error) => error.into(),
-            ConcurrencyError::Overlap(error) => error.into(),
-            ConcurrencyError::Cancelled => Failure::interrupt(),
-            ConcurrencyError::Option { .. } => Failure::value(&error),
-            error => Failure::runtime(error),
-        }
+    ListError(error) {
+        ListError::Device(error) => error.into(),
+        ListError::Miscounted { .. } => Failure::runtime(error),
+        error => Failure::value(&error),
     }
-}
-
-impl From<RulesError> for Failure {
-    fn from(error: RulesError) -> Self {
-        match error {
-            RulesError::File(error) => error.into(),
-            error => Failure::value(&error),
-        }
+    OverlapError(error) {
+        OverlapError::Device(error) => error.into(),
+        OverlapError::File(error) => error.into(),
+        error => Failure::value(&error),
+    }
+    PackError(error) {
+        PackError::Overlap(error) => error.into(),
+        PackError::Cancelled => Failure::interrupt(),
+        PackError::Invalid { .. } => Failure::runtime(error),
+        error => Failure::value(&error),
+    }
+    ConcurrencyError(error) {
+        ConcurrencyError::Device(error) => error.into(),
+        ConcurrencyError::Overlap(error) => error.into(),
+        ConcurrencyError::Cancelled => Failure::interrupt(),
+        ConcurrencyError::Option { .. } => Failure::value(&error),
+        error => Failure::runtime(error),
+    }
+    RulesError(error) {
+        RulesError::File(error) => error.into(),
+        error => Failure::value(&error),
     }
 }

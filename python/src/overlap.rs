@@ -175,23 +175,6 @@ struct Evaluator<T: OverlapReal> {
     scene: Option<Scene<T>>,
 }
 
-trait Real: OverlapReal + Item {
-    /// The evaluator, if it has this precision.
-    fn of(inner: &Inner) -> Option<&Arc<Mutex<Evaluator<Self>>>>;
-}
-
-macro_rules! real {
-    ($type:ident $variant:ident) => {
-        impl Real for $type {
-            fn of(inner: &Inner) -> Option<&Arc<Mutex<Evaluator<Self>>>> {
-                if let Inner::$variant(evaluator) = inner { Some(evaluator) } else { None }
-            }
-        }
-    };
-}
-real!(f32 F32);
-real!(f64 F64);
-
 /// An expression for the evaluator of either precision.
 macro_rules! each {
     ($inner:expr, $evaluator:ident => $value:expr) => {
@@ -278,7 +261,7 @@ pub fn rows(poses: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
 }
 
 /// The same packings with poses at these places. Coordinates that can't be evaluated become 0.
-fn placed<T: Real>(layout: &Packings, numbers: &[T]) -> Result<Packings, OverlapError> {
+fn placed<T: OverlapReal>(layout: &Packings, numbers: &[T]) -> Result<Packings, OverlapError> {
     let number = |number: &T| Some(number.to_f64()).filter(|number| number.abs() <= T::MAX_POSITION).unwrap_or_default();
     let poses = numbers.chunks_exact(3).map(|pose| [0, 1, 2].map(|k| number(&pose[k]))).collect();
     let placed = Packings::ragged(poses, layout.offsets().to_vec())?;
@@ -288,7 +271,7 @@ fn placed<T: Real>(layout: &Packings, numbers: &[T]) -> Result<Packings, Overlap
     }
 }
 
-impl<T: Real> Evaluator<T> {
+impl<T: OverlapReal + Item> Evaluator<T> {
     /// Evaluates poses on their device. Derivatives go to `gradient` if it is given. The results
     /// are copies, which later evaluations leave alone.
     fn evaluate(
@@ -306,7 +289,7 @@ impl<T: Real> Evaluator<T> {
         }
         let fits = |scene: &Scene<T>| scene.fits(layout) && scene.scales().is_empty() == scales.is_none();
         let (poses, mut gradient) = (poses.read(), gradient.map(DeviceArray::write));
-        let scene = match (scene.take().filter(fits), <T as Item>::of(&poses)) {
+        let scene = match (scene.take().filter(fits), T::of(&poses)) {
             (Some(fitting), _) => scene.insert(fitting),
             // The search depends on the positions.
             (None, Some(poses)) => scene.insert(overlap.load(&placed(layout, &stream.download_vec(poses)?)?)?),
@@ -318,7 +301,7 @@ impl<T: Real> Evaluator<T> {
             Ok(new)
         };
         let mut evaluated = || {
-            if let Some(poses) = <T as Item>::of(&poses) {
+            if let Some(poses) = T::of(&poses) {
                 stream.copy(poses, scene.poses_mut())?;
             }
             if let Some(scales) = scales {
@@ -440,9 +423,9 @@ impl Overlap {
         gradient: bool,
         into: Option<Bound<'py, DeviceArray>>,
     ) -> PyResult<Arrays<'py>> {
-        fn evaluated<'py, T: Real>(
+        fn evaluated<'py, T: OverlapReal + Item>(
             py: Python<'py>,
-            this: &Overlap,
+            (this, evaluator): (&Overlap, &Arc<Mutex<Evaluator<T>>>),
             poses: &DeviceArray,
             (layout, scales, wanted): (Packings, Option<Vec<f64>>, Wanted),
             into: Option<DeviceArray>,
@@ -467,7 +450,6 @@ impl Overlap {
                     return Err(PyValueError::new_err("gradient is the poses' own memory"));
                 }
             }
-            let evaluator = <T as Real>::of(&this.inner).ok_or_else(|| PyTypeError::new_err("poses of another precision"))?;
             let input = poses.clone();
             let found = with(py, evaluator, layout.poses().len(), move |evaluator| {
                 evaluator.evaluate(&input, &layout, scales.as_deref(), wanted, into.as_ref())
@@ -480,10 +462,7 @@ impl Overlap {
         let len = offsets.as_array().last().map_or(0, |&last| last as usize);
         let layout = packings(vec![[0.0; 3]; len], &offsets, shapes)?;
         let what = (layout, scales, Wanted { per_pose, gradient });
-        match &self.inner {
-            Inner::F32(_) => evaluated::<f32>(py, self, poses, what, into),
-            Inner::F64(_) => evaluated::<f64>(py, self, poses, what, into),
-        }
+        each!(&self.inner, evaluator => evaluated(py, (self, evaluator), poses, what, into))
     }
 
     fn pairs<'py>(

@@ -12,6 +12,7 @@ use pyo3::{
 };
 use rayon::prelude::*;
 use warpsmith::{
+    common::Number,
     engine::{Control, Engine, EngineError, Settings},
     io::npy::Kind,
     pcf::{
@@ -332,7 +333,7 @@ impl PcfSet {
     fn integrals<'py>(&self, py: Python<'py>, start: f64, end: f64) -> PyResult<Bound<'py, PyAny>> {
         each!(self.0.clone(), set => {
             let elements = set.points().len();
-            let range = [start, end].map(PcfReal::from_f64);
+            let range = [start, end].map(Number::from_f64);
             let integrals = move || -> Result<Vec<_>, Failure> {
                 Ok((0..set.len()).into_par_iter().map(|i| integral(set.get(i), range[0], range[1])).collect())
             };

@@ -213,7 +213,7 @@ impl Dag {
 pub struct Explorer(Mutex<Search>);
 
 struct Search {
-    explorer: design_rules::search::Explorer<Box<dyn Strategy + Send>>,
+    explorer: design_rules::search::Explorer,
     runs: design_rules::Runs,
 }
 

@@ -158,8 +158,8 @@ def _streams(streams: int) -> int:
 class Explorer:
     """A search for the schedules to measure: it proposes one, and is told its time.
 
-    By default a model of the times proposes what may be the fastest, and every third schedule is that of a Monte-Carlo
-    tree search, which goes where times differ most: it is to find out what times depend on.
+    By default a model of the times proposes what may be the fastest, and every third schedule is one that differs most
+    from those before: it is to find out what times depend on.
 
     Parameters
     ----------

@@ -1,101 +1,40 @@
 //! The command line, on the backend that `WARPSMITH_BACKEND` names, by default on the best device.
 
 use std::{
-    fs,
     io::Read as _,
-    path::Path,
-    process::{Output, Stdio},
+    process::{Command, Stdio},
 };
 
-use assert_cmd::Command;
-use ndarray::{Array1, aview1};
-use ndarray_npy::{ReadableElement, WritableElement, read_npy, write_npy};
+use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
-use tempfile::{TempDir, tempdir};
 use warpsmith::{device::no_cuda_reason, list_rank::generate};
 
-/// Runs the program in `directory`.
-fn run_in(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(assert_cmd::cargo::cargo_bin!("warpsmith")).current_dir(directory).args(arguments).output().unwrap()
-}
+use crate::{
+    folder::{Folder, text},
+    walk,
+};
 
-fn run(arguments: &[&str]) -> Output {
-    run_in(Path::new("."), arguments)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// stdout of a run that goes well and says nothing on stderr.
-pub fn good_in(directory: &Path, arguments: &[&str]) -> String {
-    let output = run_in(directory, arguments);
-    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments:?}");
-    text(&output.stdout)
-}
-
-fn good(arguments: &[&str]) -> String {
-    good_in(Path::new("."), arguments)
-}
-
-fn json_in(directory: &Path, arguments: &[&str]) -> Value {
-    serde_json::from_str(&good_in(directory, arguments)).unwrap()
-}
-
-/// stderr of a run that fails with exit code 2 and prints nothing else.
-pub fn bad_in(directory: &Path, arguments: &[&str]) -> String {
-    let output = run_in(directory, arguments);
-    let stderr = text(&output.stderr);
-    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments:?}: {stderr}");
-    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{arguments:?}: {stderr}");
-    stderr
-}
-
-#[track_caller]
-fn expect_bad(directory: &Path, arguments: &[&str], sentence: &str) {
-    let stderr = bad_in(directory, arguments);
-    assert!(stderr.contains(sentence), "{arguments:?}: {stderr}\nlacks: {sentence}");
-}
-
-fn write<T: WritableElement>(directory: &TempDir, name: &str, values: &[T]) {
-    write_npy(directory.path().join(name), &aview1(values)).unwrap();
-}
-
-fn read<T: ReadableElement + Clone>(directory: &TempDir, name: &str) -> Vec<T> {
-    read_npy::<_, Array1<T>>(directory.path().join(name)).unwrap().to_vec()
-}
-
-fn files(directory: &TempDir) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-/// The elements in the list's order, by the plainest walk there is.
-fn walk(next: &[i32]) -> Vec<usize> {
-    let head = (0..next.len()).find(|&element| !next.contains(&(element as i32)));
-    std::iter::successors(head, |&element| usize::try_from(next[element]).ok()).collect()
-}
-
-fn ranks_of(order: &[usize]) -> Vec<i32> {
-    let mut ranks = vec![-1; order.len()];
-    order.iter().zip(0..).for_each(|(&element, rank)| ranks[element] = rank);
-    ranks
+/// The elements in the list's order.
+fn order_of(next: &[i32]) -> Vec<usize> {
+    let ranks = walk::ranks(&next.iter().copied().map(i64::from).collect::<Vec<_>>());
+    let mut order = vec![0; next.len()];
+    ranks.into_iter().enumerate().for_each(|(element, rank)| order[rank as usize] = element);
+    order
 }
 
 /// All options are in the help, and examples.
 #[test]
 fn help_shows_examples() {
+    let folder = Folder::of("");
     for command in ["", "list-rank", "devices", "demo", "concurrency", "new"] {
-        let help = good(&command.split_whitespace().chain(["--help"]).collect::<Vec<_>>());
+        let help = folder.good(&format!("{command} --help"));
         assert!(help.contains("Examples:"), "{help}");
     }
 }
 
 #[test]
 fn json_has_its_fields() {
-    let value = json_in(Path::new("."), &["list-rank", "--n", "10_000", "--json"]);
+    let value = Folder::of("list-rank").json("--n 10_000");
     assert_eq!(value["system"], "list-rank");
     assert!(value["backend"] == "cpu" || value["backend"] == "cuda", "{value}");
     assert!(!value["device"].as_str().unwrap().is_empty());
@@ -113,54 +52,53 @@ fn json_has_its_fields() {
 
 #[test]
 fn the_table_has_a_row_a_step() {
-    let table = good(&["list-rank", "--n", "1e4", "--strategy", "packed", "--seed", "3", "--repeat", "3", "--verify"]);
+    let folder = Folder::of("list-rank");
+    let table = folder.good("--n 1e4 --strategy packed --seed 3 --repeat 3 --verify");
     let header = table.lines().next().unwrap();
     assert!(header.contains("10,000 elements (random)") && header.contains("sublists, strategy packed"), "{header}");
     for word in ["head", "copy", "walk", "sublists", "ranks", "total", "kB", "GB/s", "100.0 %", "median of 3 runs", "Verified: "]
     {
         assert!(table.contains(word), "{word}: {table}");
     }
-    assert!(good(&["list-rank", "--n", "1"]).contains("Not verified"));
+    assert!(folder.good("--n 1").contains("Not verified"));
 }
 
 #[test]
 fn all_kinds_and_strategies_verify() {
+    let folder = Folder::of("list-rank");
     for kind in ["random", "sequential", "reversed", "strided", "block-shuffled"] {
         for strategy in ["split", "packed", "binned"] {
-            let arguments = ["list-rank", "--n", "5e3", "--kind", kind, "--strategy", strategy, "--verify", "--json"];
-            let value = json_in(Path::new("."), &arguments);
+            let value = folder.json(&format!("--n 5e3 --kind {kind} --strategy {strategy} --verify"));
             assert_eq!((&value["verified"], &value["list"], &value["strategy"]), (&true.into(), &kind.into(), &strategy.into()));
         }
     }
-    let more = ["--splitters", "first", "--sublists", "100", "--trusted"];
-    let value = json_in(Path::new("."), &[&["list-rank", "--n", "3k", "--verify", "--json"], &more[..]].concat());
+    let value = folder.json("--n 3k --verify --splitters first --sublists 100 --trusted");
     assert_eq!((&value["verified"], &value["sublists"]), (&true.into(), &100.into()));
 }
 
 #[test]
 fn ranks_and_order_are_right() {
-    let directory = tempdir().unwrap();
+    let folder = Folder::of("list-rank");
     let next = generate::random(3000, 5);
-    let order = walk(&next);
-    write(&directory, "next.npy", &next);
-    write(&directory, "wide.npy", &next.iter().map(|&next| i64::from(next)).collect::<Vec<_>>());
-    let head = order[0].to_string();
-    for (input, more) in [("next.npy", &[][..]), ("wide.npy", &["--head", &head])] {
-        let arguments = ["list-rank", "--input", input, "--output", "ranks.npy", "--order", "order.npy", "--verify"];
-        let table = good_in(directory.path(), &[&arguments, more].concat());
+    let order = order_of(&next);
+    folder.write_numbers("next.npy", &next);
+    folder.write_numbers("wide.npy", &next.iter().map(|&next| i64::from(next)).collect::<Vec<_>>());
+    for (input, more) in [("next.npy", String::new()), ("wide.npy", format!("--head {}", order[0]))] {
+        let table = folder.good(&format!("--input {input} --output ranks.npy --order order.npy --verify {more}"));
         assert!(table.contains(input) && table.contains("Written: ranks.npy\nWritten: order.npy\n"), "{table}");
-        assert_eq!(read::<i32>(&directory, "ranks.npy"), ranks_of(&order));
-        assert_eq!(read::<i32>(&directory, "order.npy"), order.iter().map(|&element| element as i32).collect::<Vec<_>>());
+        let ranks = folder.numbers::<i32>("ranks.npy");
+        assert!(order.iter().enumerate().all(|(rank, &element)| ranks[element] == rank as i32));
+        assert_eq!(folder.numbers::<i32>("order.npy"), order.iter().map(|&element| element as i32).collect::<Vec<_>>());
     }
-    assert_eq!(files(&directory), ["next.npy", "order.npy", "ranks.npy", "wide.npy"]);
+    assert_eq!(folder.files(), ["next.npy", "order.npy", "ranks.npy", "wide.npy"]);
 }
 
 #[test]
 fn sums_of_all_types() {
-    let directory = tempdir().unwrap();
+    let folder = Folder::of("list-rank");
     let n = 2000;
     let next = generate::random(n as u32, 6);
-    let order = walk(&next);
+    let order = order_of(&next);
     let weights: Vec<i32> = (0..n).map(|element| element % 7 - 3).collect();
     let mut expected = vec![0; n as usize];
     let mut sum = 0;
@@ -168,83 +106,82 @@ fn sums_of_all_types() {
         expected[element] = sum;
         sum += weights[element];
     }
-    write(&directory, "next.npy", &next);
-    write(&directory, "int32.npy", &weights);
-    write(&directory, "int64.npy", &weights.iter().map(|&w| i64::from(w) << 33).collect::<Vec<_>>());
-    write(&directory, "float32.npy", &weights.iter().map(|&w| w as f32).collect::<Vec<_>>());
-    write(&directory, "float64.npy", &weights.iter().map(|&w| f64::from(w) * 0.5).collect::<Vec<_>>());
-    for kind in ["int32", "int64", "float32", "float64"] {
-        let weights = format!("{kind}.npy");
-        let arguments = ["list-rank", "--input", "next.npy", "--weights", &weights, "--output", "sums.npy", "--verify", "--json"];
-        let value = json_in(directory.path(), &arguments);
-        assert_eq!((&value["verified"], &value["weights"], &value["result"]), (&true.into(), &kind.into(), &"sums".into()));
-        // Small whole numbers and halves are exact in any order.
-        match kind {
-            "int32" => assert_eq!(read::<i32>(&directory, "sums.npy"), expected),
-            "int64" => assert!(read::<i64>(&directory, "sums.npy").iter().zip(&expected).all(|(&a, &b)| a == i64::from(b) << 33)),
-            "float32" => assert!(read::<f32>(&directory, "sums.npy").iter().zip(&expected).all(|(&a, &b)| a == b as f32)),
-            _ => assert!(read::<f64>(&directory, "sums.npy").iter().zip(&expected).all(|(&a, &b)| a == f64::from(b) * 0.5)),
-        }
+    folder.write_numbers("next.npy", &next);
+    // Small whole numbers and halves are exact in any order.
+    macro_rules! sums {
+        ($($kind:ident: $t:ty, $weight:expr;)*) => {$({
+            let weight: fn(i32) -> $t = $weight;
+            let all = |values: &[i32]| values.iter().map(|&value| weight(value)).collect::<Vec<_>>();
+            let file = concat!(stringify!($kind), ".npy");
+            folder.write_numbers(file, &all(&weights));
+            let value = folder.json(&format!("--input next.npy --weights {file} --output sums.npy --verify"));
+            let kind = stringify!($kind);
+            assert_eq!((&value["verified"], &value["weights"], &value["result"]), (&true.into(), &kind.into(), &"sums".into()));
+            assert_eq!(folder.numbers::<$t>("sums.npy"), all(&expected));
+        })*};
+    }
+    sums! {
+        int32: i32, |w| w;
+        int64: i64, |w| i64::from(w) << 33;
+        float32: f32, |w| w as f32;
+        float64: f64, |w| f64::from(w) * 0.5;
     }
     // Without a list, one is generated that is as long.
-    let value = json_in(directory.path(), &["list-rank", "--weights", "float64.npy", "--verify", "--json"]);
+    let value = folder.json("--weights float64.npy --verify");
     assert_eq!((&value["n"], &value["verified"]), (&n.into(), &true.into()));
 }
 
 #[test]
 fn a_forest_is_ranked_list_by_list() {
-    let directory = tempdir().unwrap();
+    let folder = Folder::of("list-rank");
     let mut next = generate::random(1000, 7);
-    let order = walk(&next);
+    let order = order_of(&next);
     let mut expected = Vec::new();
     for piece in order.chunks(70) {
         next[*piece.last().unwrap()] = -1;
         expected.push(piece);
     }
     expected.sort_by_key(|piece| piece[0]);
-    write(&directory, "next.npy", &next);
-    let arguments = ["--forest", "--input", "next.npy", "--output", "ranks.npy", "--lists", "lists.npy", "--verify", "--json"];
-    let value = json_in(directory.path(), &[&["list-rank"], &arguments[..]].concat());
+    folder.write_numbers("next.npy", &next);
+    let value = folder.json("--forest --input next.npy --output ranks.npy --lists lists.npy --verify");
     assert_eq!((&value["verified"], &value["lists"], &value["result"]), (&true.into(), &15.into(), &"forest".into()));
-    let (ranks, lists) = (read::<i32>(&directory, "ranks.npy"), read::<i32>(&directory, "lists.npy"));
+    let (ranks, lists) = (folder.numbers::<i32>("ranks.npy"), folder.numbers::<i32>("lists.npy"));
     for (number, piece) in expected.iter().enumerate() {
         for (rank, &element) in piece.iter().enumerate() {
             assert_eq!((lists[element], ranks[element]), (number as i32, rank as i32));
         }
     }
-    assert!(good_in(directory.path(), &["list-rank", "--forest", "--input", "next.npy"]).contains("a forest of 15 lists"));
+    assert!(folder.good("--forest --input next.npy").contains("a forest of 15 lists"));
 }
 
 #[test]
 fn a_list_over_ranks() {
-    let directory = tempdir().unwrap();
-    let path = directory.path();
+    let folder = Folder::of("--backend cpu list-rank");
     let next = generate::random(1000, 7);
-    write(&directory, "next.npy", &next);
-    let command = ["--backend", "cpu", "list-rank", "--gpus", "3"];
-    let arguments = ["--input", "next.npy", "--output", "ranks.npy", "--verify", "--repeat", "2", "--json"];
-    let value = json_in(path, &[&command[..], &arguments].concat());
+    folder.write_numbers("next.npy", &next);
+    let value = folder.json("--gpus 3 --input next.npy --output ranks.npy --verify --repeat 2");
     assert_eq!((&value["verified"], &value["runs"], &value["n"]), (&true.into(), &2.into(), &1000.into()));
-    let ranks = read::<i64>(&directory, "ranks.npy");
-    assert!(walk(&next).into_iter().enumerate().all(|(rank, element)| ranks[element] == rank as i64));
+    let ranks = folder.numbers::<i64>("ranks.npy");
+    assert!(order_of(&next).into_iter().enumerate().all(|(rank, element)| ranks[element] == rank as i64));
 }
 
 #[test]
 fn backends() {
-    assert_eq!(json_in(Path::new("."), &["--backend", "cpu", "list-rank", "--n", "100", "--json"])["backend"], "cpu");
+    let folder = Folder::of("");
+    assert_eq!(folder.json("--backend cpu list-rank --n 100")["backend"], "cpu");
     match no_cuda_reason() {
         Some(reason) => {
-            expect_bad(Path::new("."), &["list-rank", "--backend", "cuda", "--n", "10"], &format!("no CUDA device: {reason}"));
-            expect_bad(Path::new("."), &["list-rank", "--device", "0", "--n", "10"], &reason);
-            expect_bad(Path::new("."), &["devices", "--backend", "cuda"], &reason);
+            folder.bad("list-rank --backend cuda --n 10", &format!("no CUDA device: {reason}"));
+            folder.bad("list-rank --device 0 --n 10", &reason);
+            folder.bad("devices --backend cuda", &reason);
         }
         None => {
-            let value = json_in(Path::new("."), &["list-rank", "--backend", "cuda", "--n", "100", "--verify", "--json"]);
+            let value = folder.json("list-rank --backend cuda --n 100 --verify");
             assert_eq!((&value["backend"], &value["verified"]), (&"cuda".into(), &true.into()));
-            bad_in(Path::new("."), &["list-rank", "--device", "4000", "--n", "10"]);
+            folder.bad("list-rank --device 4000 --n 10", "");
         }
     }
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+    let mut command = Command::new(cargo_bin!("warpsmith"));
     let output = command.env("WARPSMITH_BACKEND", "quantum").args(["list-rank", "--n", "10"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).starts_with("error: WARPSMITH_BACKEND is \"quantum\""));
@@ -252,7 +189,8 @@ fn backends() {
 
 #[test]
 fn devices_are_listed() {
-    let value = json_in(Path::new("."), &["devices", "--json"]);
+    let folder = Folder::of("devices");
+    let value = folder.json("");
     let devices = value["devices"].as_array().unwrap();
     let cpu = devices.last().unwrap();
     assert_eq!(cpu["backend"], "cpu");
@@ -263,16 +201,17 @@ fn devices_are_listed() {
         assert!(gpu["compute_capability"].as_str().unwrap().contains('.'));
         assert!(gpu["ptx_image"].is_null() || gpu["ptx_image"] == "sm_75" || gpu["ptx_image"] == "sm_80", "{gpu}");
     }
-    let table = good(&["devices"]);
+    let table = folder.good("");
     assert!(table.contains("workers") && table.contains("By default commands run on"), "{table}");
     assert_eq!(table.contains("No GPU: "), no_cuda_reason().is_some());
-    assert!(!good(&["devices", "--backend", "cpu"]).contains("cuda "));
+    assert!(!folder.good("--backend cpu").contains("cuda "));
 }
 
 #[test]
 fn the_demonstration_is_the_default() {
-    for arguments in [&[][..], &["--backend", "cpu", "demo"]] {
-        let text = as_wide_as(200, arguments);
+    let folder = Folder::of("");
+    for arguments in ["", "--backend cpu demo"] {
+        let text = folder.good(arguments);
         assert!(arguments.is_empty() || text.contains("not on a GPU: --backend cpu was given."), "{text}");
         assert!(text.starts_with("warpsmith ") && text.lines().next().unwrap().contains("running on "), "{text}");
         for word in [
@@ -298,19 +237,10 @@ fn the_demonstration_is_the_default() {
     }
 }
 
-/// stdout of a run that goes well, on a terminal of this many columns.
-fn as_wide_as(columns: usize, arguments: &[&str]) -> String {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
-    let output = command.env("COLUMNS", columns.to_string()).args(arguments).output().unwrap();
-    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments:?}");
-    text(&output.stdout)
-}
-
 /// Every command's tables at 80 columns, and in the default width of a pipe.
 #[test]
 fn tables_fit_the_terminal() {
-    let directory = tempdir().unwrap();
-    let path = directory.path();
+    let folder = Folder::of("");
     let long = "a_file_with_a_name_that_is_longer_than_a_terminal_is_wide_and_goes_on_and_on_for_a_while.npz";
     for arguments in [
         format!("pcf random --count 20 --points 4 --output {long}"),
@@ -318,10 +248,10 @@ fn tables_fit_the_terminal() {
         "rules explore spmv --platform sim --exhaustive --output full.csv".to_owned(),
         "rules explore spmv --platform sim --search mcts --iterations 60 --output runs.csv".to_owned(),
     ] {
-        good_in(path, &arguments.split(' ').collect::<Vec<_>>());
+        folder.good(&arguments);
     }
     let poses: String = (0..12).map(|index| format!("{},{},0.1,0.2\n", index / 6, 0.1 * f64::from(index))).collect();
-    fs::write(path.join("p.csv"), format!("packing,x,y,theta\n{poses}")).unwrap();
+    folder.write("p.csv", &format!("packing,x,y,theta\n{poses}"));
     for arguments in [
         "devices",
         "list-rank --n 1e4 --verify",
@@ -342,8 +272,8 @@ fn tables_fit_the_terminal() {
         // Commands that take seconds run once.
         let slow = ["demo", "rules explore"].iter().any(|command| arguments.starts_with(command));
         for columns in if slow { &[None][..] } else { &[Some("80"), None] } {
-            let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
-            let command = command.current_dir(path).args(arguments.split(' ')).env_remove("COLUMNS");
+            let mut command = Command::new(cargo_bin!("warpsmith"));
+            let command = command.current_dir(&folder.directory).args(arguments.split(' ')).env_remove("COLUMNS");
             let output = columns.iter().fold(command, |command, columns| command.env("COLUMNS", columns)).output().unwrap();
             let shown = text(&output.stdout);
             assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
@@ -364,11 +294,11 @@ fn tables_fit_the_terminal() {
 #[cfg(target_os = "linux")]
 #[test]
 fn limits_are_no_panics() {
-    let directory = tempdir().unwrap();
+    let folder = Folder::of("");
     let limited = |limit: &str, arguments: &str| {
         let command = format!("ulimit {limit} && exec \"$0\" {arguments}");
-        let program = assert_cmd::cargo::cargo_bin!("warpsmith");
-        let output = Command::new("sh").current_dir(&directory).arg("-c").arg(command).arg(program).output().unwrap();
+        let program = cargo_bin!("warpsmith");
+        let output = Command::new("sh").current_dir(&folder.directory).arg("-c").arg(command).arg(program).output().unwrap();
         let stderr = text(&output.stderr);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 2)) && !stderr.contains("panicked"), "{limit}, {arguments}: {code:?} {stderr}");
@@ -401,9 +331,8 @@ fn limits_are_no_panics() {
 /// Counts of any size and form are accepted or refused with a sentence.
 #[test]
 fn counts_have_bounds() {
-    let directory = tempdir().unwrap();
-    let path = directory.path();
-    good_in(path, &["pcf", "random", "--count", "3", "--points", "2", "--output", "s.npz"]);
+    let folder = Folder::of("");
+    folder.good("pcf random --count 3 --points 2 --output s.npz");
     for (command, option) in [
         ("list-rank", "--n"),
         ("list-rank --n 10", "--sublists"),
@@ -423,12 +352,11 @@ fn counts_have_bounds() {
         ("list-rank --n 10", "--threads"),
     ] {
         for wrong in ["0", "-1", "-9223372036854775808", "9223372036854775807000", "1e400", "nan", "x", ""] {
-            let arguments: Vec<_> = command.split(' ').chain([option, wrong]).collect();
-            let stderr = bad_in(path, &arguments);
-            assert!(stderr.contains(option) || stderr.contains(&option[2..]), "{arguments:?}: {stderr}");
+            let between = if wrong.is_empty() { "=" } else { " " };
+            folder.bad(&format!("{command} {option}{between}{wrong}"), &option[2..]);
         }
     }
-    assert_eq!(files(&directory), ["s.npz"]);
+    assert_eq!(folder.files(), ["s.npz"]);
 }
 
 /// Texts that aren't UTF-8 are shown with their option.
@@ -436,13 +364,14 @@ fn counts_have_bounds() {
 #[test]
 fn texts_that_are_not_utf_8() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
-    let directory = tempdir().unwrap();
-    fs::write(directory.path().join("p.csv"), "x,y,theta\n0,0,0\n").unwrap();
+    let folder = Folder::of("");
+    folder.write("p.csv", "x,y,theta\n0,0,0\n");
     for command in
         ["overlap total p.csv --shape", "overlap pack --count 2 --output q.csv --shape", "overlap plot p.csv a.svg --title"]
     {
-        let mut run = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
-        let output = run.current_dir(&directory).args(command.split(' ')).arg(OsStr::from_bytes(b"l\xff.json")).output().unwrap();
+        let mut run = Command::new(cargo_bin!("warpsmith"));
+        let output =
+            run.current_dir(&folder.directory).args(command.split(' ')).arg(OsStr::from_bytes(b"l\xff.json")).output().unwrap();
         let stderr = text(&output.stderr);
         let option = command.rsplit(' ').next().unwrap();
         assert!(output.status.code() == Some(2) && stderr.contains(&format!("for '{option} <")), "{stderr}");
@@ -452,18 +381,18 @@ fn texts_that_are_not_utf_8() {
 
 #[test]
 fn verbose_tells_on_stderr() {
-    let arguments = ["list-rank", "--n", "100", "--json"];
-    let output = run(&[&arguments[..], &["-v"]].concat());
+    let folder = Folder::of("list-rank --n 100 --json");
+    let output = folder.run("-v");
     let (info, code) = (text(&output.stderr), output.status.code());
     assert!(code == Some(0) && info.contains("INFO") && info.contains("warm-up") && !info.contains("DEBUG"), "{info}");
     serde_json::from_slice::<Value>(&output.stdout).unwrap();
-    assert!(text(&run(&[&arguments[..], &["-vv"]].concat()).stderr).contains("DEBUG"));
+    assert!(text(&folder.run("-vv").stderr).contains("DEBUG"));
 }
 
 #[test]
 fn a_closed_pipe_is_no_panic() {
     for arguments in [&["list-rank", "--n", "1000"][..], &["devices"], &["--help"]] {
-        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+        let mut command = Command::new(cargo_bin!("warpsmith"));
         let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let mut stderr = String::new();
@@ -477,7 +406,7 @@ fn a_closed_pipe_is_no_panic() {
 #[test]
 fn the_number_of_threads() {
     let run = |before: &str, variables: &[(&str, &str)], arguments: &str| {
-        let program = assert_cmd::cargo::cargo_bin!("warpsmith");
+        let program = cargo_bin!("warpsmith");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{before} exec \"$0\" {arguments}")]).arg(program);
         command.env_remove("WARPSMITH_THREADS").env_remove("RAYON_NUM_THREADS").envs(variables.iter().copied());
@@ -517,19 +446,22 @@ fn the_number_of_threads() {
 /// A terminal obeys control characters: those of files and their names are shown as escapes.
 #[test]
 fn control_characters_are_escaped() {
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("p.csv"), "x,y,theta\n0,0,\u{1b}[31m\u{9b}7\n").unwrap();
-    expect_bad(folder.path(), &["overlap", "total", "p.csv"], r"line 2: column `theta`: `\u{1b}[31m\u{9b}7`");
+    let folder = Folder::of("");
+    folder.write("p.csv", "x,y,theta\n0,0,\u{1b}[31m\u{9b}7\n");
+    folder.bad("overlap total p.csv", r"line 2: column `theta`: `\u{1b}[31m\u{9b}7`");
     let name = "e\u{1b}]0;\u{7}\u{202e}\r.txt";
-    fs::write(folder.path().join(name), "0 1\n").unwrap();
+    folder.write(name, "0 1\n");
     let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-    for arguments in [&["graph", "bridges", name][..], &["graph", "bridges", name, "--json"]] {
-        let text = good_in(folder.path(), arguments);
-        assert!(!text.contains(obeyed), "{text:?}");
-        if arguments.contains(&"--json") {
-            assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["input"], name);
+    for json in [false, true] {
+        let mut command = Command::new(cargo_bin!("warpsmith"));
+        let command = command.current_dir(&folder.directory).args(["graph", "bridges", name]);
+        let output = command.args(json.then_some("--json")).output().unwrap();
+        let shown = text(&output.stdout);
+        assert!(output.status.success() && output.stderr.is_empty() && !shown.contains(obeyed), "{shown:?}");
+        if json {
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["input"], name);
         } else {
-            assert!(text.contains(r"e\u{1b}]0;\u{7}\u{202e}\r.txt"), "{text}");
+            assert!(shown.contains(r"e\u{1b}]0;\u{7}\u{202e}\r.txt"), "{shown}");
         }
     }
 }

@@ -7,6 +7,8 @@ mod folder;
 #[cfg(target_os = "linux")]
 #[path = "../common/signals.rs"]
 mod signals;
+#[path = "../common/walk.rs"]
+mod walk;
 
 #[cfg(target_os = "linux")]
 mod files;

@@ -5,9 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tempfile::tempdir;
-
-use crate::general::good_in;
+use crate::folder::Folder;
 
 /// All files below `folder`, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -25,10 +23,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_project_named_after_its_folder() {
-    let folder = tempdir().unwrap();
-    let said = good_in(folder.path(), &["new", "deep/my-kernels"]);
+    let folder = Folder::of("new");
+    let said = folder.good("deep/my-kernels");
     assert!(said.contains("cd deep/my-kernels"), "{said}");
-    let project = folder.path().join("deep/my-kernels");
+    let project = folder.path("deep/my-kernels");
     for file in files(&project) {
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains('@'), "{}: {text}", file.display());
@@ -44,14 +42,14 @@ fn a_project_named_after_its_folder() {
     assert!(read("src/lib.rs").contains("kernel_module!(my_kernels_kernels)"));
     assert_eq!(read("rust-toolchain.toml"), fs::read_to_string("rust-toolchain.toml").unwrap());
     // Nothing is left beside it.
-    assert_eq!(fs::read_dir(folder.path().join("deep")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path("deep")).unwrap().count(), 1);
 }
 
 #[test]
 fn crates_from_a_repository() {
-    let folder = tempdir().unwrap();
-    good_in(folder.path(), &["new", "a", "--git", "https://example.com/x.git", "--rev", "v1"]);
-    let manifest = fs::read_to_string(folder.path().join("a/kernels/Cargo.toml")).unwrap();
+    let folder = Folder::of("new");
+    folder.good("a --git https://example.com/x.git --rev v1");
+    let manifest = fs::read_to_string(folder.path("a/kernels/Cargo.toml")).unwrap();
     let line = r#"cuda_std = { package = "warpsmith-cuda-std", git = "https://example.com/x.git", rev = "v1" }"#;
     assert!(manifest.contains(line), "{manifest}");
 }

@@ -3,8 +3,8 @@
 use std::{fs, path::PathBuf, process::Output};
 
 use assert_cmd::{Command, cargo::cargo_bin};
-use ndarray::ArrayD;
-use ndarray_npy::{ReadableElement, read_npy};
+use ndarray::{ArrayD, aview1};
+use ndarray_npy::{ReadableElement, WritableElement, read_npy, write_npy};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -55,6 +55,18 @@ impl Folder {
     #[allow(dead_code, reason = "not all commands have arrays")]
     pub fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
         read_npy(self.path(name)).unwrap()
+    }
+
+    /// Reads an array of one dimension.
+    #[allow(dead_code, reason = "not all commands have arrays")]
+    pub fn numbers<T: ReadableElement + Clone>(&self, name: &str) -> Vec<T> {
+        self.read(name).into_raw_vec_and_offset().0
+    }
+
+    /// Writes an array of one dimension.
+    #[allow(dead_code, reason = "not all commands have arrays")]
+    pub fn write_numbers<T: WritableElement>(&self, name: &str, values: &[T]) {
+        write_npy(self.path(name), &aview1(values)).unwrap();
     }
 
     /// Returns stdout of a run that succeeds with an empty stderr.

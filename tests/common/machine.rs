@@ -6,16 +6,7 @@ use warpsmith::design_rules::sim::{Gpu, HostCosts, Link, Machine, Network, Nics,
 pub fn ideal() -> Machine {
     Machine {
         name: "ideal".to_owned(),
-        host: HostCosts {
-            launch: 0.0,
-            copy: 0.0,
-            record: 0.0,
-            sync: 0.0,
-            stream_wait: 0.0,
-            post_send: 0.0,
-            post_receive: 0.0,
-            wait: 0.0,
-        },
+        host: HostCosts::default(),
         gpu: Gpu {
             ranks: 1,
             start_latency: 0.0,

@@ -1,4 +1,6 @@
-//! The ranks of a list by the plainest walk there is.
+//! Lists, and their ranks by the plainest walk there is.
+
+use warpsmith::list_rank::generate;
 
 /// Returns each element's rank; -1 for elements that the list doesn't contain.
 pub fn ranks(next: &[i64]) -> Vec<i64> {
@@ -14,4 +16,16 @@ pub fn ranks(next: &[i64]) -> Vec<i64> {
         element = next[element as usize];
     }
     ranks
+}
+
+/// Lists of each kind, with their names.
+#[allow(dead_code, reason = "the command generates its own")]
+pub fn lists(n: u32) -> [(&'static str, Vec<i32>); 5] {
+    [
+        ("random", generate::random(n, 42)),
+        ("sequential", generate::sequential(n)),
+        ("reversed", generate::reversed(n)),
+        ("strided", generate::strided(n, 96)),
+        ("block-shuffled", generate::block_shuffled(n, 32, 42)),
+    ]
 }

@@ -1,31 +1,15 @@
 //! `warpsmith concurrency`.
 
-use std::{fs, path::Path, process::Output};
+use std::fs;
 
-use assert_cmd::{Command, cargo::cargo_bin};
-use serde_json::Value;
-use tempfile::tempdir;
-
-fn run(directory: &Path, arguments: &str) -> Output {
-    let arguments = ["concurrency"].into_iter().chain(arguments.split_whitespace());
-    Command::new(cargo_bin!("warpsmith")).current_dir(directory).args(arguments).output().unwrap()
-}
-
-/// stdout of a run that goes well and says nothing on stderr.
-#[track_caller]
-fn good(directory: &Path, arguments: &str) -> String {
-    let output = run(directory, arguments);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{arguments}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use crate::folder::Folder;
 
 const SMALL: &str = "--streams 1,2 --batch 4..8 --poses 30 --iterations 1 --runs 2";
 
 #[test]
 fn tables_and_plots() {
-    let directory = tempdir().unwrap();
-    let text = good(directory.path(), &format!("{SMALL} --output plots"));
+    let folder = Folder::of("concurrency");
+    let text = folder.good(&format!("{SMALL} --output plots"));
     for part in [
         "concurrency: trees of 4 pieces in double precision on ",
         "All 20 kernels and the library's evaluator find the same totals",
@@ -42,27 +26,25 @@ fn tables_and_plots() {
     }
     // Its own figures beside these: 12.092 ms with 4 threads.
     assert!(text.lines().any(|line| line.trim().starts_with('4') && line.trim().ends_with("12.1")), "{text}");
-    let mut files: Vec<_> = fs::read_dir(directory.path().join("plots"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut files: Vec<_> =
+        fs::read_dir(folder.path("plots")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
     let names = ["batch", "fixed-work", "phases", "placements", "reductions", "streams"];
     assert_eq!(files, names.iter().flat_map(|name| [format!("{name}.png"), format!("{name}.svg")]).collect::<Vec<_>>());
     for name in names {
-        let svg = fs::read_to_string(directory.path().join("plots").join(name).with_extension("svg")).unwrap();
+        let svg = fs::read_to_string(folder.path("plots").join(name).with_extension("svg")).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && !svg.contains("NaN"), "{name}");
-        let png = fs::read(directory.path().join("plots").join(name).with_extension("png")).unwrap();
+        let png = fs::read(folder.path("plots").join(name).with_extension("png")).unwrap();
         assert!(png.starts_with(b"\x89PNG"), "{name}");
     }
     // Once more into the same directory.
-    good(directory.path(), &format!("{SMALL} --output plots"));
+    folder.good(&format!("{SMALL} --output plots"));
 }
 
 #[test]
 fn json_has_its_fields() {
-    let directory = tempdir().unwrap();
-    let value: Value = serde_json::from_str(&good(directory.path(), &format!("{SMALL} --json"))).unwrap();
+    let folder = Folder::of("concurrency");
+    let value = folder.json(SMALL);
     assert_eq!(value["system"], "concurrency");
     assert_eq!(value["options"]["batch"], serde_json::json!([4, 8]));
     assert_eq!(value["options"]["seed"], 123);
@@ -74,16 +56,17 @@ fn json_has_its_fields() {
     assert_eq!(value["fixed"][1]["total"], 128_000);
     assert_eq!(value["agreement"]["variants"], 20);
     assert_eq!(value["files"], serde_json::json!([]));
-    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    assert!(folder.files().is_empty());
 }
 
 #[test]
 fn one_of_each_is_enough() {
-    let directory = tempdir().unwrap();
-    let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 1 --seed 7 --output .");
+    let folder = Folder::of("concurrency");
+    let text = folder.good("--streams 1 --batch 1 --poses 1 --iterations 1 --runs 1 --seed 7 --output .");
     assert!(text.contains("One phase against two") && !text.contains("NaN") && !text.contains("inf"), "{text}");
     // A spread takes two.
     assert!(text.contains("times of 1 run, so that their spread is unknown") && !text.contains('±'), "{text}");
-    let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 2");
+    let text = folder.good("--streams 1 --batch 1 --poses 1 --iterations 1 --runs 2");
     assert!(text.contains("medians of 2 runs (spread:") && text.contains('±'), "{text}");
+    folder.bad("--streams 0", "streams has the entry 0; a number of streams is from 1 to 1,024");
 }

@@ -2,5 +2,10 @@
 
 #![cfg(feature = "cli")]
 
+#[path = "../common/folder.rs"]
+mod folder;
+#[path = "../common/polygon.rs"]
+mod polygon;
+
 mod cli;
 mod study;

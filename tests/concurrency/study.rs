@@ -9,56 +9,23 @@ use warpsmith::{
     overlap::Shape,
 };
 
-type Polygon = Vec<[f64; 2]>;
-
-/// Clips a polygon by a convex one, edge by edge (Sutherland and Hodgman).
-fn clip(mut polygon: Polygon, by: &Polygon) -> Polygon {
-    for (k, from) in by.iter().enumerate() {
-        let to = by[(k + 1) % by.len()];
-        let depth = |p: &[f64; 2]| (to[0] - from[0]) * (p[1] - from[1]) - (to[1] - from[1]) * (p[0] - from[0]);
-        let mut left = Vec::new();
-        for (i, p) in polygon.iter().enumerate() {
-            let q = &polygon[(i + 1) % polygon.len()];
-            let (a, b) = (depth(p), depth(q));
-            if a >= 0.0 {
-                left.push(*p);
-            }
-            if (a >= 0.0) != (b >= 0.0) {
-                let t = a / (a - b);
-                left.push([p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])]);
-            }
-        }
-        polygon = left;
-    }
-    polygon
-}
-
-fn area(polygon: &Polygon) -> f64 {
-    let cross = |(k, p): (usize, &[f64; 2])| {
-        let q = polygon[(k + 1) % polygon.len()];
-        p[0] * q[1] - p[1] * q[0]
-    };
-    polygon.iter().enumerate().map(cross).sum::<f64>() / 2.0
-}
-
-/// The shape's pieces at a pose, seen from another place.
-fn placed(shape: &Shape, pose: &Pose, from: &Pose) -> Vec<Polygon> {
-    let (sin, cos) = pose[2].sin_cos();
-    let (dx, dy) = (pose[0] - from[0], pose[1] - from[1]);
-    let place = |&[x, y]: &[f64; 2]| [cos * x - sin * y + dx, sin * x + cos * y + dy];
-    shape.pieces().iter().map(|piece| piece.iter().map(place).collect()).collect()
-}
+use crate::polygon::{brute, place};
 
 /// The overlap of all pairs of a pose of each list that are not the same.
 fn expected(first: &[Pose], second: &[Pose]) -> f64 {
     let shape = Shape::tree();
+    // The shape's pieces at a pose, seen from another place.
+    let placed = |pose: &Pose, from: &Pose| -> Vec<_> {
+        let pose = [pose[0] - from[0], pose[1] - from[1], pose[2]];
+        shape.pieces().iter().map(|piece| place(piece, pose)).collect()
+    };
     let mut sum = 0.0;
     for own in first {
-        let mine = placed(&shape, own, own);
+        let mine = placed(own, own);
         // No tree is larger than 1.
         for other in second.iter().filter(|other| *other != own && (other[0] - own[0]).hypot(other[1] - own[1]) < 2.0) {
-            for its in placed(&shape, other, own) {
-                sum += mine.iter().map(|mine| area(&clip(mine.clone(), &its))).sum::<f64>();
+            for its in placed(other, own) {
+                sum += mine.iter().map(|mine| brute(mine, &its)).sum::<f64>();
             }
         }
     }
@@ -135,7 +102,7 @@ fn a_small_study() {
         ..Options::of(&device)
     };
     let mut steps = Vec::new();
-    let study = Study::run(&device, &options, |step| steps.push((step.done, step.steps))).unwrap();
+    let study = Study::run(&device, &options, &Cancel::new(), |step| steps.push((step.done, step.steps))).unwrap();
     assert_eq!(steps, (0..=5).map(|done| (done, 5)).collect::<Vec<_>>());
     // Sorted, once each, and none larger than there are poses.
     assert_eq!(study.streams.iter().map(|row| row.streams).collect::<Vec<_>>(), [1, 3]);
@@ -165,7 +132,7 @@ fn a_small_study() {
 fn a_study_is_cancelled() {
     let device = Device::cpu();
     let (cancel, mut steps) = (Cancel::new(), 0);
-    let found = Study::run_until(&device, &Options::of(&device), &cancel, |_| {
+    let found = Study::run(&device, &Options::of(&device), &cancel, |_| {
         steps += 1;
         cancel.cancel();
     });
@@ -177,7 +144,7 @@ fn options_are_checked() {
     let device = Device::cpu();
     let good = Options::of(&device);
     let check = |options: Options, sentence: &str| {
-        let error = Study::run(&device, &options, |_| {}).unwrap_err();
+        let error = Study::run(&device, &options, &Cancel::new(), |_| {}).unwrap_err();
         assert!(matches!(error, ConcurrencyError::Option { .. }) && error.to_string() == sentence, "{error}");
     };
     check(Options { streams: vec![1, 0], ..good.clone() }, "streams has the entry 0; a number of streams is from 1 to 1,024");

@@ -6,10 +6,9 @@ use proptest::prelude::*;
 use warpsmith::design_rules::{
     Dag, DagBuilder, Feature, Kind, LearnOptions, Model, Runs, Schedule, Traversal, TraversalTable, program_of,
     schedule::{Schedules, count},
-    search::{DepthFirst, Explorer, Mcts, Random, Strategy as _},
 };
 
-use crate::folder::Folder;
+use crate::{fixtures::searches_exhaust, folder::Folder};
 
 /// An operation, or several, each an alternative: names and kinds, each after the one before it.
 type Way = Vec<(String, Kind)>;
@@ -203,23 +202,15 @@ fn choices_from_files() {
     assert_eq!(counted["counts"][0]["schedules"], "22");
     assert_eq!(counted["choices"][1]["alternatives"][0], "tiles");
     assert!(folder.good("count multiply.json").contains("2 choices"));
+
+    for text in ["Pack@0", "y_L=tiles", "Send=direct;y_L=columns", "Send=direct;y_L=tiles;Copy@0"] {
+        assert!(Schedule::parse(&dag, 2, text).unwrap_err().to_string().contains("can't come next"), "{text}");
+    }
 }
 
 #[test]
 fn searches_go_through_all_alternatives() {
-    let dag = multiply(&Folder::of("rules"));
-    let all: BTreeSet<_> = Schedules::new(&dag, 1).unwrap().collect();
-    let strategies: [Box<dyn warpsmith::design_rules::search::Strategy>; 3] =
-        [Box::new(Mcts::default()), Box::new(Random), Box::new(DepthFirst)];
-    for strategy in strategies {
-        let mut explorer = Explorer::new(&dag, 1, strategy, 3).unwrap();
-        let mut found = BTreeSet::new();
-        while let Some(schedule) = explorer.propose() {
-            explorer.record(&schedule, (found.len() % 3) as f64).unwrap();
-            assert!(found.insert(schedule), "{}", explorer.strategy().name());
-        }
-        assert_eq!(found, all);
-    }
+    searches_exhaust(&multiply(&Folder::of("rules")), 1, 3);
 }
 
 /// Times that depend on a choice teach a rule about it.
@@ -252,53 +243,4 @@ fn rules_speak_of_choices() {
     folder.bad("learn odd.csv", "odd.csv: line 2: `a=` stands twice");
     folder.write("odd.csv", "schedule,seconds\n=x;a@0,1\n");
     folder.bad("learn odd.csv", "odd.csv: line 2: there is an empty name");
-}
-
-#[test]
-fn choices_that_are_none() {
-    let folder = Folder::of("rules");
-    let choice = |alternatives: &str| {
-        format!(r#"{{"operations": [{{"name": "B", "kind": "gpu"}}, {{"name": "A", "alternatives": {alternatives}}}]}}"#)
-    };
-    for (text, said) in [
-        (choice("[]"), "bad.json: `alternatives` of `A` is empty"),
-        (
-            choice(r#"[{"name": "x", "kind": "gpu"}]"#),
-            "bad.json: program `bad`: `A` has one alternative, `x`: a choice takes two",
-        ),
-        (choice(r#"[{"name": "x"}, {"name": "y", "kind": "gpu"}]"#), "`A` as `x` has neither `kind` nor `operations`"),
-        (choice(r#"[{"name": "x", "kind": "gpu", "operations": []}]"#), "`A` as `x` has both `kind` and `operations`"),
-        (choice(r#"[{"name": "x", "operations": []}]"#), "`operations` of `A` as `x` is empty"),
-        (choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "x", "kind": "cpu"}]"#), "two alternatives of `A` have the name `x`"),
-        (choice(r#"[{"name": "x=", "kind": "gpu"}]"#), "the name `x=` has a '='"),
-        (choice(r#"[{"name": "", "kind": "gpu"}]"#), "an alternative has an empty name"),
-        (
-            choice(r#"[{"name": "x", "operations": [{"name": "B", "kind": "gpu"}]}, {"name": "y", "kind": "gpu"}]"#),
-            "two operations have the name `B`",
-        ),
-        (
-            choice(
-                r#"[{"name": "x", "operations": [{"name": "P", "kind": "gpu", "after": ["A"]}]}, {"name": "y", "kind": "gpu"}]"#,
-            ),
-            "the edge A -> A=x/P leads from a choice into itself",
-        ),
-        (
-            choice(
-                r#"[{"name": "x", "operations": [{"name": "P", "kind": "gpu", "after": ["Q"]}]}, {"name": "y", "kind": "gpu"}]"#,
-            ),
-            "the edge Q -> A=x/P names `Q`, which is not an operation",
-        ),
-        (r#"{"operations": [{"name": "A"}]}"#.to_owned(), "bad.json: `A` has neither `kind` nor `alternatives`"),
-        (
-            r#"{"operations": [{"name": "A", "kind": "gpu", "alternatives": []}]}"#.to_owned(),
-            "bad.json: `A` has both `kind` and `alternatives`",
-        ),
-    ] {
-        folder.write("bad.json", &text);
-        folder.bad("check bad.json", said);
-    }
-    let dag = multiply(&folder);
-    for text in ["Pack@0", "y_L=tiles", "Send=direct;y_L=columns", "Send=direct;y_L=tiles;Copy@0"] {
-        assert!(Schedule::parse(&dag, 2, text).unwrap_err().to_string().contains("can't come next"), "{text}");
-    }
 }

@@ -37,6 +37,11 @@ impl Folder {
     }
 }
 
+/// The schedules of runs, in order.
+fn schedules(runs: &Runs) -> Vec<String> {
+    runs.runs.iter().map(|run| run.traversal.to_string()).collect()
+}
+
 /// Returns whether a rule's sentence holds for a schedule, by its words alone.
 fn holds(sentence: &str, traversal: &Traversal) -> bool {
     let place = |name: &str| traversal.steps().iter().position(|step| step.name == name);
@@ -193,8 +198,7 @@ fn a_search_measures_and_writes() {
     // Depth first is the list's order.
     folder.explore("--iterations 25 --search dfs --output dfs.csv");
     let list = folder.good("count spmv --list");
-    let found: Vec<_> = folder.runs("dfs.csv").runs.iter().map(|run| run.traversal.to_string()).collect();
-    assert_eq!(found, list.lines().take(25).collect::<Vec<_>>());
+    assert_eq!(schedules(&folder.runs("dfs.csv")), list.lines().take(25).collect::<Vec<_>>());
 
     // It ends when there is nothing left.
     let result = folder.explore("--streams 1 --iterations 1000 --output p.csv");
@@ -228,7 +232,7 @@ fn a_resumed_search_is_as_if_it_had_never_ended() {
     assert_eq!((folder.runs("more.csv"), &again["measurements"]), (first.clone(), &json!(measured(&first))));
     folder.explore(&format!("--iterations 30 {search}"));
     let more = folder.runs("more.csv");
-    assert!(more.runs.len() == 30 && more.traversals()[..20] == first.traversals()[..], "{}", more.runs.len());
+    assert!(more.runs.len() == 30 && schedules(&more)[..20] == schedules(&first)[..], "{}", more.runs.len());
     for (before, after) in first.runs.iter().zip(&more.runs) {
         assert!(before.times.iter().all(|time| after.times.contains(time)));
     }
@@ -641,8 +645,14 @@ fn a_search_that_was_killed_goes_on() {
         folder.json(&format!("{options} runs.csv {more} --resume"));
         let [whole, runs] = ["whole.csv", "runs.csv"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
         // Chance in a schedule's second time depends on what this process has measured.
-        let schedules = |name: &str| folder.runs(name).traversals();
-        assert!(if measured == 200 { whole == runs } else { schedules("whole.csv") == schedules("runs.csv") }, "{search}");
+        assert!(
+            if measured == 200 {
+                whole == runs
+            } else {
+                schedules(&folder.runs("whole.csv")) == schedules(&folder.runs("runs.csv"))
+            },
+            "{search}"
+        );
         assert!(!partial.exists());
     }
     folder.bad(

@@ -346,7 +346,7 @@ fn the_client_in_cpp() {
     let slow = raw.runs.iter().filter(|run| run.traversal.to_string().starts_with("Inner=slow;"));
     let slow: Vec<_> = slow.map(|run| run.seconds).collect();
     assert!(!slow.is_empty() && slow.iter().all(|&seconds| seconds >= 8e-3), "{slow:?}");
-    let mut twice: Vec<_> = raw.traversals().iter().map(ToString::to_string).collect();
+    let mut twice: Vec<_> = raw.runs.iter().map(|run| run.traversal.to_string()).collect();
     let mut pass = twice.split_off(all.len());
     let mut expected = all.clone();
     for texts in [&mut twice, &mut pass, &mut expected] {

@@ -73,17 +73,9 @@ fn programs_from_files() {
     assert_eq!(Dag::read(&folder.path("unnamed.json")).unwrap().name(), "unnamed");
     for (text, said) in [
         ("", "bad.json: EOF while parsing"),
-        ("{}", "bad.json: missing field `operations`"),
-        (r#"{"operations": []}"#, "bad.json: program `bad`: it has no operations"),
         (
             "{\"operations\": [\n{\"name\": \"A\", \"kind\": \"tpu\"}]}",
             "bad.json: `operations[0].kind`: unknown variant `tpu`, expected `cpu` or `gpu` at line 2",
-        ),
-        (r#"{"operations": [{"name": "A", "kind": "gpu", "edges": []}]}"#, "`: unknown field `edges`"),
-        (r#"{"operations": [{"name": "A", "kind": "gpu", "after": ["B"]}]}"#, "names `B`, which is not an operation"),
-        (
-            r#"{"operations": [{"name": "A", "kind": "gpu", "after": ["B"]}, {"name": "B", "kind": "cpu", "after": ["A"]}]}"#,
-            "depend on each other in a cycle",
         ),
     ] {
         folder.write("bad.json", text);

@@ -14,6 +14,7 @@ mod choices;
 mod cli;
 mod code;
 mod external;
+mod fixtures;
 mod learning;
 mod measure;
 mod platform;

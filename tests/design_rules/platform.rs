@@ -11,10 +11,7 @@ use warpsmith::device::{Backend, Device, Stream};
 use warpsmith::ranks::Communicator;
 use warpsmith::spmv::{Band, Csr};
 
-/// A device for each rank: the GPUs in turns, or the CPU.
-fn devices(ranks: usize) -> Vec<Device> {
-    Device::all().unwrap().into_iter().cycle().take(ranks).collect()
-}
+use crate::fixtures::devices;
 
 fn band(rows: usize) -> Csr<f64> {
     Band { rows, nonzeros: 6 * rows, half_bandwidth: rows / 4, seed: 5 }.matrix().unwrap()

@@ -7,7 +7,6 @@ use gpu_kernels::halo::{Brick, MAX_EXTENT, faces, stencil};
 use warpsmith::design_rules::platform::{Group, Program, Setup, Staging};
 use warpsmith::design_rules::programs::halo::{self, Decomposition, HeatStep};
 use warpsmith::design_rules::schedule::count;
-use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::sim::halo::HaloModel;
 use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Workload};
 use warpsmith::design_rules::{Dag, Kind, OpId, Platform, RulesError, Schedule, Step};
@@ -15,23 +14,8 @@ use warpsmith::device::{Device, Stream};
 use warpsmith::launch;
 use warpsmith::ranks::Communicator;
 
+use crate::fixtures::{devices, sample};
 use crate::machine::ideal;
-
-/// A device for each rank: the GPUs in turns, or the CPU.
-fn devices(ranks: usize) -> Vec<Device> {
-    Device::all().unwrap().into_iter().cycle().take(ranks).collect()
-}
-
-/// Schedules from all over the space.
-fn sample(dag: &Dag, streams: usize, schedules: usize, seed: u64) -> Vec<Schedule> {
-    let mut explorer = Explorer::new(dag, streams, Random, seed).unwrap();
-    let next = |_| {
-        let schedule = explorer.propose().unwrap();
-        explorer.record(&schedule, 1.0).unwrap();
-        schedule
-    };
-    (0..schedules).map(next).collect()
-}
 
 /// Counts the schedules of a program on one stream, by the rules of [`Schedule`]: the linear
 /// extensions of its operations and, for each edge from the GPU to the CPU, of a record and a wait.

@@ -51,8 +51,8 @@ fn parse(page: &str) -> Document<'_> {
     Document::parse_with_options(page, ParsingOptions { allow_dtd: true, ..ParsingOptions::default() }).unwrap()
 }
 
-fn classed<'a>(document: &'a Document<'a>, class: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
-    document.descendants().filter(move |node| node.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class)))
+fn classed<'a>(node: Node<'a, 'a>, class: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.descendants().filter(move |node| node.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class)))
 }
 
 fn all_text(node: Node<'_, '_>) -> String {
@@ -124,7 +124,7 @@ fn check(page: &str, runs: &Runs, model: &Model) -> String {
     }
     // A card for each set of rules, with all its sentences; a row for each class, and each step of both schedules.
     let cards: Vec<_> =
-        classed(&document, "sets").flat_map(|list| list.children().filter(Node::is_element)).map(all_text).collect();
+        classed(document.root(), "sets").flat_map(|list| list.children().filter(Node::is_element)).map(all_text).collect();
     assert_eq!(cards.len(), model.rules.all().len());
     for (card, set) in cards.iter().zip(model.rules.all()) {
         assert!(set.rules.iter().all(|rule| card.contains(&rule.to_string())), "{card}");
@@ -173,7 +173,7 @@ fn three_classes_with_timelines() {
     }
     // Eight of the 20 ranks are drawn: the last to finish (here all of them) and seven others. Each
     // step has a bar and a name.
-    let lanes: Vec<_> = classed(&document, "lanes").collect();
+    let lanes: Vec<_> = classed(document.root(), "lanes").collect();
     assert_eq!(lanes.len(), 8 + 2);
     for lane in &lanes {
         let bars = lane.descendants().filter(|node| node.tag_name().name() == "rect").count();
@@ -181,12 +181,8 @@ fn three_classes_with_timelines() {
         assert!(bars == names && bars > 12, "{bars} {names}");
     }
     // The tree has its nodes, or the first of them.
-    let trees: Vec<_> = classed(&document, "tree").map(|tree| classed_in(tree, "face")).collect();
+    let trees: Vec<_> = classed(document.root(), "tree").map(|tree| classed(tree, "face").count()).collect();
     assert_eq!(trees.last(), Some(&model.search.tree.nodes().len()));
-}
-
-fn classed_in(node: Node<'_, '_>, class: &str) -> usize {
-    node.descendants().filter(|node| node.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class))).count()
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use proptest::prelude::*;
-use proptest::strategy::Strategy as _;
+use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, prop_assume, proptest};
 use rayon::prelude::*;
 use warpsmith::design_rules::programs::spmv;
 use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
-use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
+use warpsmith::design_rules::search::{Explorer, Mcts, Random, SearchMethod, Statistics};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
+
+use crate::fixtures::{programs, searches_exhaust};
 
 /// Lists all schedules, as texts, by the first six rules of [`Schedule`]'s documentation, read
 /// literally: for every assignment of streams, all orders of its steps that keep the rules.
@@ -174,46 +175,11 @@ fn chosen_programs_agree_with_brute_force() {
     chosen.par_iter().for_each(|dag| (1..=3).for_each(|streams| agrees_with_brute_force(dag, streams)));
 }
 
-/// Programs of 1 to 3 operations with any edges forwards.
-fn small_programs() -> impl proptest::strategy::Strategy<Value = Dag> {
-    (1..=3usize).prop_flat_map(|n| {
-        let kinds = proptest::collection::vec(prop_oneof![Just(Kind::Cpu), Just(Kind::Gpu)], n);
-        let edges = proptest::collection::vec(any::<bool>(), n * (n - 1) / 2);
-        (kinds, edges).prop_map(move |(kinds, edges)| {
-            let name = |index: usize| ["a", "b", "c"][index];
-            let operations: Vec<_> = kinds.iter().enumerate().map(|(index, &kind)| (name(index), kind)).collect();
-            let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (name(u), name(v))));
-            let edges: Vec<_> = pairs.zip(edges).filter(|&(_, there)| there).map(|(edge, _)| edge).collect();
-            small(&operations, &edges)
-        })
-    })
-}
-
-/// Programs of up to 7 operations, too many schedules for brute force.
-fn programs() -> impl proptest::strategy::Strategy<Value = Dag> {
-    (2..=7usize).prop_flat_map(|n| {
-        let kinds = proptest::collection::vec(prop_oneof![Just(Kind::Cpu), Just(Kind::Gpu)], n);
-        let edges = proptest::collection::vec(0..3u8, n * (n - 1) / 2);
-        (kinds, edges).prop_map(move |(kinds, edges)| {
-            let names: Vec<_> = (0..n).map(|index| format!("op{index}")).collect();
-            let mut builder = Dag::builder("any");
-            for (name, &kind) in names.iter().zip(&kinds) {
-                builder = builder.operation(name, kind);
-            }
-            let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
-            for ((u, v), _) in pairs.zip(edges).filter(|&(_, there)| there == 0) {
-                builder = builder.edge(&names[u], &names[v]);
-            }
-            builder.build().unwrap()
-        })
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn small_programs_agree_with_brute_force(dag in small_programs(), streams in 1..=3usize) {
+    fn small_programs_agree_with_brute_force(dag in programs(1..=3, 2), streams in 1..=3usize) {
         // 10 steps have 10! orders.
         let sinks = dag.predecessors(dag.end()).filter(|&op| dag.kind(op) == Kind::Gpu).count();
         prop_assume!(dag.len() + 2 * sinks <= 9);
@@ -222,7 +188,7 @@ proptest! {
 
     /// Whatever is taken, something can come next until the end, and what comes out is a schedule by the rules.
     #[test]
-    fn every_way_ends_in_a_schedule(dag in programs(), streams in 1..=4usize, choices in proptest::collection::vec(any::<u16>(), 64)) {
+    fn every_way_ends_in_a_schedule(dag in programs(2..=7, 3), streams in 1..=4usize, choices in proptest::collection::vec(any::<u16>(), 64)) {
         let mut prefix = Prefix::new(&dag, streams).unwrap();
         for choice in choices {
             let next = prefix.next();
@@ -251,7 +217,7 @@ proptest! {
 
     /// Counts merge prefixes that differ only in what no later step depends on, and lists don't.
     #[test]
-    fn counts_are_those_of_lists(dag in programs(), streams in 1..=4usize) {
+    fn counts_are_those_of_lists(dag in programs(2..=7, 3), streams in 1..=4usize) {
         const MOST: usize = 3000;
         let listed = Schedules::new(&dag, streams).unwrap().take(MOST).count();
         let counted = count(&dag, streams).unwrap();
@@ -261,19 +227,8 @@ proptest! {
 
     /// Each search goes through all schedules, each once.
     #[test]
-    fn searches_exhaust(dag in small_programs(), streams in 1..=2usize, seed in any::<u64>()) {
-        let all: HashSet<_> = Schedules::new(&dag, streams).unwrap().collect();
-        let strategies: [Box<dyn Strategy>; 3] = [Box::new(Mcts::default()), Box::new(Random), Box::new(DepthFirst)];
-        for strategy in strategies {
-            let mut explorer = Explorer::new(&dag, streams, strategy, seed).unwrap();
-            let mut found = HashSet::new();
-            while let Some(schedule) = explorer.propose() {
-                explorer.record(&schedule, (found.len() % 5) as f64).unwrap();
-                prop_assert!(found.insert(schedule), "proposed twice");
-            }
-            prop_assert_eq!(&found, &all);
-            prop_assert_eq!(explorer.statistics().rollouts, all.len() as u64);
-        }
+    fn searches_go_through_all(dag in programs(1..=3, 2), streams in 1..=2usize, seed in any::<u64>()) {
+        searches_exhaust(&dag, streams, seed);
     }
 }
 
@@ -446,8 +401,8 @@ fn tree_search_goes_where_times_differ() {
         let text = schedule.text(&dag);
         if text.starts_with("Pack") { text.find("y_L").unwrap() as f64 } else { 20.0 }
     };
-    let share = |strategy: Box<dyn Strategy>| {
-        let mut explorer = Explorer::new(&dag, 2, strategy, 1).unwrap();
+    let share = |search: SearchMethod| {
+        let mut explorer = Explorer::new(&dag, 2, search.strategy(), 1).unwrap();
         let mut found = 0;
         for _ in 0..300 {
             let schedule = explorer.propose().unwrap();
@@ -456,6 +411,6 @@ fn tree_search_goes_where_times_differ() {
         }
         found
     };
-    let (guided, blind) = (share(Box::<Mcts>::default()), share(Box::new(Random)));
+    let (guided, blind) = (share(SearchMethod::Mcts), share(SearchMethod::Random));
     assert!(guided > blind + 30, "{guided} of 300 against {blind}");
 }

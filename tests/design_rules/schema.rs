@@ -80,57 +80,73 @@ fn programs_by_schema_and_reader() {
         part(r#"[{"name": "A", "kind": "cpu"}]"#),
         part(r#"[{"name": "B", "kind": "gpu"}, {"name": "C", "kind": "cpu", "after": ["B", "P"]}]"#),
     ];
+    // Each with what the reader says.
     let bad = [
-        "[]".to_owned(),
-        "{}".to_owned(),
-        r#"{"operations": []}"#.to_owned(),
-        r#"{"operations": {}}"#.to_owned(),
-        r#"{"name": 1, "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(),
-        r#"{"edges": [], "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(),
-        operation(r#"{"name": "A"}"#),
-        operation(r#"{"kind": "gpu"}"#),
-        operation(r#"{"name": "A", "kind": "tpu"}"#),
-        operation(r#"{"name": "A", "kind": "gpu", "before": []}"#),
-        operation(r#"{"name": "A", "kind": "gpu", "after": "P"}"#),
-        operation(r#"{"name": "A", "kind": "gpu", "after": [1]}"#),
-        operation(r#"{"name": "A", "kind": "gpu", "after": ["end"]}"#),
-        operation(r#"{"name": "", "kind": "gpu"}"#),
-        operation(r#"{"name": "A B", "kind": "gpu"}"#),
-        operation(r#"{"name": "A-B", "kind": "gpu"}"#),
-        operation(r#"{"name": "A=B", "kind": "gpu"}"#),
-        operation(r#"{"name": "start", "kind": "gpu"}"#),
-        operation(r#"{"name": "end", "kind": "gpu"}"#),
-        operation("1"),
-        format!("{{\"operations\": [{}]}}", vec![r#"{"name": "A", "kind": "gpu"}"#; 64].join(",")),
-        choice("[]"),
-        choice(r#"[{"name": "x", "kind": "gpu"}]"#),
-        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y"}]"#),
-        choice(r#"[{"name": "x", "kind": "gpu"}, {"kind": "gpu"}]"#),
-        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu", "after": []}]"#),
-        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu", "operations": [{"name": "B", "kind": "gpu"}]}]"#),
-        operation(
-            r#"{"name": "A", "kind": "gpu", "alternatives": [{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu"}]}"#,
+        ("[]".to_owned(), "case.json: "),
+        ("{}".to_owned(), "case.json: missing field `operations`"),
+        (r#"{"operations": []}"#.to_owned(), "case.json: program `case`: it has no operations"),
+        (r#"{"operations": {}}"#.to_owned(), "invalid type"),
+        (r#"{"name": 1, "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(), "`name`: invalid type"),
+        (r#"{"edges": [], "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(), "unknown field `edges`"),
+        (operation(r#"{"name": "A"}"#), "case.json: `A` has neither `kind` nor `alternatives`"),
+        (operation(r#"{"kind": "gpu"}"#), "missing field `name`"),
+        (operation(r#"{"name": "A", "kind": "tpu"}"#), "unknown variant `tpu`, expected `cpu` or `gpu`"),
+        (operation(r#"{"name": "A", "kind": "gpu", "before": []}"#), "unknown field `before`"),
+        (operation(r#"{"name": "A", "kind": "gpu", "after": "P"}"#), "after`: invalid type"),
+        (operation(r#"{"name": "A", "kind": "gpu", "after": [1]}"#), "after[0]`: invalid type"),
+        (operation(r#"{"name": "A", "kind": "gpu", "after": ["end"]}"#), "leads out of the end"),
+        (operation(r#"{"name": "", "kind": "gpu"}"#), "an operation has an empty name"),
+        (operation(r#"{"name": "A B", "kind": "gpu"}"#), "the name `A B` has a ' '"),
+        (operation(r#"{"name": "A-B", "kind": "gpu"}"#), "the name `A-B` has a '-'"),
+        (operation(r#"{"name": "A=B", "kind": "gpu"}"#), "the name `A=B` has a '='"),
+        (operation(r#"{"name": "start", "kind": "gpu"}"#), "the name `start` is reserved"),
+        (operation(r#"{"name": "end", "kind": "gpu"}"#), "the name `end` is reserved"),
+        (operation("1"), "invalid type"),
+        (format!("{{\"operations\": [{}]}}", vec![r#"{"name": "A", "kind": "gpu"}"#; 64].join(",")), "it has 64 operations"),
+        (choice("[]"), "case.json: `alternatives` of `A` is empty"),
+        (choice(r#"[{"name": "x", "kind": "gpu"}]"#), "program `case`: `A` has one alternative, `x`: a choice takes two"),
+        (choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y"}]"#), "`A` as `y` has neither `kind` nor `operations`"),
+        (choice(r#"[{"name": "x", "kind": "gpu"}, {"kind": "gpu"}]"#), "missing field `name`"),
+        (choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu", "after": []}]"#), "unknown field `after`"),
+        (choice(r#"[{"name": "x=", "kind": "gpu"}, {"name": "y", "kind": "gpu"}]"#), "the name `x=` has a '='"),
+        (choice(r#"[{"name": "", "kind": "gpu"}, {"name": "y", "kind": "gpu"}]"#), "an alternative has an empty name"),
+        (
+            choice(
+                r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu", "operations": [{"name": "B", "kind": "gpu"}]}]"#,
+            ),
+            "`A` as `y` has both `kind` and `operations`",
         ),
-        part("[]"),
-        part(r#"[{"name": "B"}]"#),
-        part(r#"[{"name": "B", "kind": "gpu", "alternatives": []}]"#),
+        (
+            operation(
+                r#"{"name": "A", "kind": "gpu", "alternatives": [{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu"}]}"#,
+            ),
+            "case.json: `A` has both `kind` and `alternatives`",
+        ),
+        (part("[]"), "`operations` of `A` as `y` is empty"),
+        (part(r#"[{"name": "B"}]"#), "missing field `kind`"),
+        (part(r#"[{"name": "B", "kind": "gpu", "alternatives": []}]"#), "unknown field `alternatives`"),
     ];
     // No schema can express these: names that are taken, unknown, or depend on each other.
     let beyond = [
-        operation(r#"{"name": "P", "kind": "gpu"}"#),
-        operation(r#"{"name": "A", "kind": "gpu", "after": ["B"]}"#),
-        operation(r#"{"name": "A", "kind": "gpu", "after": ["A"]}"#),
-        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "x", "kind": "cpu"}]"#),
+        (operation(r#"{"name": "P", "kind": "gpu"}"#), "two operations have the name `P`"),
+        (operation(r#"{"name": "A", "kind": "gpu", "after": ["B"]}"#), "names `B`, which is not an operation"),
+        (operation(r#"{"name": "A", "kind": "gpu", "after": ["A"]}"#), "`A` depends on itself"),
+        (
+            operation(r#"{"name": "A", "kind": "gpu", "after": ["B"]}, {"name": "B", "kind": "cpu", "after": ["A"]}"#),
+            "depend on each other in a cycle",
+        ),
+        (choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "x", "kind": "cpu"}]"#), "two alternatives of `A` have the name `x`"),
+        (part(r#"[{"name": "P", "kind": "gpu"}]"#), "two operations have the name `P`"),
+        (part(r#"[{"name": "B", "kind": "gpu", "after": ["A"]}]"#), "the edge A -> A=y/B leads from a choice into itself"),
+        (part(r#"[{"name": "B", "kind": "gpu", "after": ["Q"]}]"#), "the edge Q -> A=y/B names `Q`, which is not an operation"),
     ];
-    let cases = [(&good[..], true, true), (&bad[..], false, false), (&beyond[..], true, false)];
-    for (texts, by_schema, by_reader) in cases {
-        for text in texts {
+    let good = good.map(|text| (text, ""));
+    for (cases, by_schema, by_reader) in [(&good[..], true, true), (&bad[..], false, false), (&beyond[..], true, false)] {
+        for (text, said) in cases {
             folder.write("case.json", text);
-            let read = Dag::read(&folder.path("case.json"));
+            let read = Dag::read(&folder.path("case.json")).map_err(|error| error.to_string());
             assert_eq!(read.is_ok(), by_reader, "{text}: {read:?}");
-            if let Err(error) = read {
-                assert!(error.to_string().contains("case.json: "), "{error}");
-            }
+            assert!(read.err().is_none_or(|error| error.contains("case.json: ") && error.contains(said)), "{text}: {said}");
             let value: Value = serde_json::from_str(text).unwrap();
             assert_eq!(valid(&schema, &schema, &value), by_schema, "{text}");
         }

@@ -10,7 +10,7 @@ use warpsmith::{
         Dag, Kind, OpId, Platform, RulesError, Schedule, Step,
         platform::Staging,
         programs::spmv,
-        schedule::{Prefix, Schedules},
+        schedule::Schedules,
         sim::{
             Gpu, HostCosts, Link, Machine, MessageSize, Nics, Outcome, Progress, Rendezvous, SimPlatform, Simulator, Task,
             Violation, Workload, spmv::SpmvModel,
@@ -19,7 +19,10 @@ use warpsmith::{
     spmv::{Band, Csr, Traffic},
 };
 
-use crate::machine::ideal;
+use crate::{
+    fixtures::{programs, random_schedule},
+    machine::ideal,
+};
 
 /// A program with works given in advance: `works[rank][op]`.
 #[derive(Clone, Debug)]
@@ -463,23 +466,19 @@ fn what_cannot_be_simulated_is_said() {
     assert!(error(&sizes).contains("messages of [8] bytes, and it receives messages of [4]"), "{}", error(&sizes));
     assert!(error(&Given::new(&dag, 0)).contains("0 ranks"));
     let mut machine = ideal();
-    machine.gpu.to_host_bandwidth = 0.0;
-    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has gpu.to_host_bandwidth = 0, which is not from 1e-9 to 1e18");
-    let mut machine = ideal();
-    machine.host.wait = -1.0;
-    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has host.wait = -1, which is not from 0 to 1e9");
-
-    let mut machine = ideal();
-    machine.noise = 11.0;
-    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has noise = 11, which is more than 10");
-    let mut machine = ideal();
-    machine.gpu.memory_bandwidth = 1e-300;
+    let changes: [(fn(&mut Machine), &str); 4] = [
+        (|machine| machine.gpu.to_host_bandwidth = 0.0, "gpu.to_host_bandwidth = 0, which is not from 1e-9 to 1e18"),
+        (|machine| machine.host.wait = -1.0, "host.wait = -1, which is not from 0 to 1e9"),
+        (|machine| machine.noise = 11.0, "noise = 11, which is more than 10"),
+        (|machine| machine.gpu.memory_bandwidth = 1e-300, "gpu.memory_bandwidth = 1e-300, which is not from 1e-9 to 1e18"),
+    ];
+    for (change, part) in changes {
+        let mut machine = ideal();
+        change(&mut machine);
+        let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
+        assert_eq!(found, format!("the machine `ideal` has {part}"));
+    }
     let endless = Given::new(&dag, 1).all("k", &[Task::MemoryKernel { bytes: u64::MAX, threads: 1 }]);
-    let found = Simulator::new(&endless, machine.clone()).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has gpu.memory_bandwidth = 1e-300, which is not from 1e-9 to 1e18");
     // At the limits, all times are finite.
     (machine.gpu.memory_bandwidth, machine.gpu.threads, machine.gpu.kernel_floor) = (1e-9, 1e18, 1e9);
     let schedule = Schedules::new(&dag, 1).unwrap().next().unwrap();
@@ -526,36 +525,24 @@ fn the_model_of_the_multiplication_has_the_traffic_of_its_matrix() {
     // entries of rank 0.
     let places = [(0, 0), (0, 1), (1, 1), (1, 3), (2, 0), (2, 2), (3, 3), (3, 0), (3, 1)];
     let matrix = Csr::<f64>::from_triplets((4, 4), places.map(|(row, column)| (row, column, 1.0))).unwrap();
-    let model = SpmvModel::new(Traffic::new(&matrix, 2).unwrap()).with_value_bytes(8);
+    let model = SpmvModel::new(Traffic::new(&matrix, 2).unwrap());
     let work = |model: &SpmvModel, rank, op| model.work(rank, model.dag().find(op).unwrap());
-    let kernel = |nonzeros: u64| Task::MemoryKernel { bytes: nonzeros * 20 + 2 * 12, threads: 2 };
+    let kernel = |nonzeros: u64| Task::MemoryKernel { bytes: nonzeros * 12 + 2 * 8, threads: 2 };
     assert_eq!(work(&model, 0, "y_L"), [kernel(3)]);
-    assert_eq!(work(&model, 0, "Pack"), [Task::KernelToHost { bytes: 16, threads: 2 }]);
-    assert_eq!(work(&model, 0, "PostSend"), [Task::PostSend { exchange: 0, messages: vec![MessageSize { rank: 1, bytes: 16 }] }]);
+    assert_eq!(work(&model, 0, "Pack"), [Task::KernelToHost { bytes: 8, threads: 2 }]);
+    assert_eq!(work(&model, 0, "PostSend"), [Task::PostSend { exchange: 0, messages: vec![MessageSize { rank: 1, bytes: 8 }] }]);
     assert_eq!(
         work(&model, 0, "PostRecv"),
-        [Task::PostReceive { exchange: 0, messages: vec![MessageSize { rank: 1, bytes: 8 }] }]
+        [Task::PostReceive { exchange: 0, messages: vec![MessageSize { rank: 1, bytes: 4 }] }]
     );
-    assert_eq!(work(&model, 0, "y_R"), [Task::CopyToDevice { bytes: 8 }, kernel(1)]);
-    assert_eq!(work(&model, 1, "y_R"), [Task::CopyToDevice { bytes: 16 }, kernel(3)]);
-    assert_eq!(work(&model, 1, "add"), [Task::MemoryKernel { bytes: 3 * 2 * 8, threads: 2 }]);
+    assert_eq!(work(&model, 0, "y_R"), [Task::CopyToDevice { bytes: 4 }, kernel(1)]);
+    assert_eq!(work(&model, 1, "y_R"), [Task::CopyToDevice { bytes: 8 }, kernel(3)]);
+    assert_eq!(work(&model, 1, "add"), [Task::MemoryKernel { bytes: 3 * 2 * 4, threads: 2 }]);
     let direct = model.clone().with_staging(Staging::Device);
     assert_eq!(work(&direct, 1, "y_R"), [kernel(3)]);
-    assert_eq!(work(&direct, 0, "Pack"), [Task::MemoryKernel { bytes: 2 * 20, threads: 2 }]);
+    assert_eq!(work(&direct, 0, "Pack"), [Task::MemoryKernel { bytes: 2 * 12, threads: 2 }]);
     let alone = SpmvModel::new(Traffic::new(&matrix, 1).unwrap());
     assert_eq!([work(&alone, 0, "Pack"), work(&alone, 0, "y_R")], [vec![], vec![]]);
-}
-
-/// A rollout: random steps to the end.
-fn random_schedule(dag: &Dag, streams: usize, rng: &mut ChaCha8Rng) -> Schedule {
-    let mut prefix = Prefix::new(dag, streams).unwrap();
-    loop {
-        let next = prefix.next();
-        if next.is_empty() {
-            return prefix.finish().unwrap();
-        }
-        prefix.push(next[rng.next_u32() as usize % next.len()]);
-    }
 }
 
 #[test]
@@ -583,7 +570,7 @@ fn runs_are_the_same_again_and_noise_depends_on_the_seed() {
     let schedules: Vec<_> = (0..20).map(|_| random_schedule(model.dag(), 2, &mut rng)).collect();
     let mut machine = Machine::h200_node();
     machine.noise = 0.1;
-    let platform = || SimPlatform::new(&model, machine.clone()).unwrap().with_seed(3).with_samples(4);
+    let platform = || SimPlatform::new(&model, machine.clone()).unwrap().with_seed(3);
     let (mut first, mut second) = (platform(), platform());
     let forth: Vec<_> = schedules.iter().map(|schedule| first.measure(schedule).unwrap()).collect();
     let mut back: Vec<_> = schedules.iter().rev().map(|schedule| second.measure(schedule).unwrap()).collect();
@@ -658,21 +645,6 @@ fn a_timeline_has_all_steps_in_their_places() {
         }
     }
     assert_eq!(timeline.spans.iter().map(|span| span.end).fold(0.0, f64::max), seconds);
-}
-
-/// A program with an edge from operation i to j > i for each bit.
-fn small_dag(kinds: &[bool], edges: u32) -> Dag {
-    let name = |i: usize| format!("o{i}");
-    let kind = |&gpu: &bool| if gpu { Kind::Gpu } else { Kind::Cpu };
-    let mut dag = Dag::builder("small");
-    for (index, gpu) in kinds.iter().enumerate() {
-        dag = dag.operation(name(index), kind(gpu));
-    }
-    let pairs = (0..kinds.len()).flat_map(|i| (i + 1..kinds.len()).map(move |j| (i, j)));
-    for (_, (i, j)) in pairs.enumerate().filter(|(bit, _)| edges >> bit & 1 == 1) {
-        dag = dag.edge(name(i), name(j));
-    }
-    dag.build().unwrap()
 }
 
 fn uniform(rng: &mut ChaCha8Rng) -> f64 {
@@ -858,10 +830,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_schedule_of_a_small_program_races(
-        kinds in prop::collection::vec(any::<bool>(), 1..6), edges in any::<u32>(), streams in 1usize..4, seed in any::<u64>(),
-    ) {
-        let dag = small_dag(&kinds, edges);
+    fn no_schedule_of_a_small_program_races(dag in programs(1..=5, 2), streams in 1usize..4, seed in any::<u64>()) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let random: Vec<_> = (0..30).map(|_| random_schedule(&dag, streams, &mut rng)).collect();
         // All schedules, if there are few.
@@ -885,10 +854,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_out_of_a_small_program_is_found(
-        kinds in prop::collection::vec(any::<bool>(), 1..6), edges in any::<u32>(), streams in 1usize..4, seed in any::<u64>(),
-    ) {
-        let dag = small_dag(&kinds, edges);
+    fn what_is_left_out_of_a_small_program_is_found(dag in programs(1..=5, 2), streams in 1usize..4, seed in any::<u64>()) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         for _ in 0..5 {
             let schedule = random_schedule(&dag, streams, &mut rng);

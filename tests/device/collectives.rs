@@ -1,12 +1,11 @@
 //! Collectives of a warp, a block and a device against plain loops: on the best device there is, and on the CPU with
 //! threads in random orders, which shows a missing barrier as a wrong answer.
 
-use bytemuck::Pod;
 use gpu_kernels::collectives::block::{Block, STORAGE};
 use gpu_kernels::collectives::histogram::NO_BIN;
 use gpu_kernels::collectives::look_back::{Decoupled, Hierarchical, LookBack, State, StateValue, state_words};
-use gpu_kernels::collectives::probe::{self, ITEMS, SAME, compose};
-use gpu_kernels::collectives::{Identity, Sum, WithIdentity};
+use gpu_kernels::collectives::probe::{self, Compose, SAME, compose};
+use gpu_kernels::collectives::{Identity, Sum};
 use proptest::prelude::*;
 use proptest::sample::select;
 use simt::{Executor, Launch, Schedule};
@@ -46,120 +45,70 @@ fn sequential<T: Copy>(values: &[T], identity: T, op: impl Fn(T, T) -> T) -> (Ve
     (inclusive, exclusive, total)
 }
 
-struct Outputs<T: Pod> {
-    reduced: Buffer<T>,
-    inclusive: Buffer<T>,
-    exclusive: Buffer<T>,
-    total: Buffer<T>,
-}
-
-impl<T: Pod + PartialEq + Debug> Outputs<T> {
-    fn new(device: &Device, items: usize, threads: usize) -> Self {
-        Outputs {
-            reduced: device.alloc_zeroed(threads).unwrap(),
-            inclusive: device.alloc_zeroed(items).unwrap(),
-            exclusive: device.alloc_zeroed(items).unwrap(),
-            total: device.alloc_zeroed(threads).unwrap(),
-        }
-    }
-
-    /// Compares with sequential results: `size` items and `threads` threads per group (a warp or a
-    /// block); the first `active` threads take part.
-    fn check(
-        &self,
-        stream: &Stream,
-        values: &[T],
-        (group, threads, active): (usize, usize, usize),
-        identity: T,
-        op: impl Fn(T, T) -> T + Copy,
-    ) {
-        let [reduced, inclusive, exclusive, total] =
-            [&self.reduced, &self.inclusive, &self.exclusive, &self.total].map(|buffer| stream.download_vec(buffer).unwrap());
-        let per_thread = group / threads;
-        for (number, values) in values.chunks(group).enumerate() {
-            let active = active.min(values.len() / per_thread);
-            let items = active * per_thread;
-            let (of_items, of_threads) = (number * group, number * threads);
-            let expected = sequential(&values[..items], identity, op);
-            assert_eq!(inclusive[of_items..][..items], expected.0, "inclusive scan of group {number}");
-            assert_eq!(exclusive[of_items..][..items], expected.1, "exclusive scan of group {number}");
-            assert_eq!(reduced[of_threads..][..active], vec![expected.2; active], "reduction of group {number}");
-            assert_eq!(total[of_threads..][..active], vec![expected.2; active], "total of group {number}");
+/// Compares what the first `active` threads of each group of threads (a warp or a block) have left, the reduction, the
+/// exclusive scan, its total and maybe the inclusive scan, with sequential results.
+fn check<T: Copy + PartialEq + Debug>(
+    found: &[&[T]],
+    values: &[T],
+    (group, active): (usize, usize),
+    identity: T,
+    op: impl Fn(T, T) -> T + Copy,
+) {
+    for (number, values) in values.chunks(group).enumerate() {
+        let n = active.min(values.len());
+        let (inclusive, exclusive, total) = sequential(&values[..n], identity, op);
+        let all = vec![total; n];
+        let expected = [(&all, "reduction"), (&exclusive, "exclusive scan"), (&all, "total"), (&inclusive, "inclusive scan")];
+        for (found, (expected, what)) in found.iter().zip(expected) {
+            assert_eq!(found[number * group..][..n], *expected, "{what} of group {number}");
         }
     }
 }
 
 macro_rules! probes {
-    ($($module:ident: $t:ty, $values:expr, $identity:expr, $op:expr, $warp:ident $block:ident $block_items:ident;)*) => {$(
+    ($($module:ident: $t:ty, $values:expr, $identity:expr, $op:expr, $warp:ident $block:ident;)*) => {$(
         mod $module {
             use super::*;
 
-            fn values(threads: u32) -> impl Strategy<Value = Vec<$t>> {
-                proptest::collection::vec($values, threads as usize)
+            /// Threads of a block, and the values of two blocks.
+            fn values() -> impl Strategy<Value = (u32, Vec<$t>)> {
+                select(&BLOCKS[..]).prop_flat_map(|n| (Just(n), proptest::collection::vec($values, 2 * n as usize)))
             }
 
             proptest! {
                 #![proptest_config(ProptestConfig::with_cases(12))]
 
                 #[test]
-                fn warp(
-                    (threads, values) in select(&BLOCKS[..]).prop_flat_map(|n| (Just(n), values(2 * n))),
-                    lanes in 1u32..=32,
-                ) {
+                fn warp((threads, values) in values(), lanes in 1u32..=32) {
                     for stream in streams() {
                         let input = stream.device().upload(&values).unwrap();
-                        let mut out = Outputs::new(stream.device(), values.len(), values.len());
-                        let Outputs { reduced, inclusive, exclusive, total } = &mut out;
+                        let mut out = [(); 4].map(|()| stream.device().alloc_zeroed::<$t>(values.len()).unwrap());
+                        let [reduced, exclusive, total, inclusive] = &mut out;
                         // SAFETY: an element for every thread.
                         unsafe {
                             launch!(stream, probe::$warp<<<2, threads>>>(&input, lanes, reduced, inclusive, exclusive, total))
                         }.unwrap();
+                        let out = out.map(|buffer| stream.download_vec(&buffer).unwrap());
                         // Warps begin anew in each block.
                         for block in 0..2 {
                             let range = block * threads as usize..(block + 1) * threads as usize;
-                            let part = |buffer: &Buffer<$t>| {
-                                stream.device().upload(&stream.download_vec(buffer.view(range.clone()).unwrap()).unwrap()).unwrap()
-                            };
-                            let of_block = Outputs {
-                                reduced: part(&out.reduced),
-                                inclusive: part(&out.inclusive),
-                                exclusive: part(&out.exclusive),
-                                total: part(&out.total),
-                            };
-                            of_block.check(&stream, &values[range.clone()], (32, 32, lanes as usize), $identity, $op);
+                            let of_block = out.each_ref().map(|all| &all[range.clone()]);
+                            check(&of_block, &values[range.clone()], (32, lanes as usize), $identity, $op);
                         }
                     }
                 }
 
                 #[test]
-                fn block((threads, values) in select(&BLOCKS[..]).prop_flat_map(|n| (Just(n), values(2 * n)))) {
-                    let size = threads as usize;
+                fn block((threads, values) in values()) {
                     for stream in streams() {
                         let input = stream.device().upload(&values).unwrap();
-                        let mut out = Outputs::new(stream.device(), 2 * size, 2 * size);
-                        let Outputs { reduced, inclusive, exclusive, total } = &mut out;
+                        let mut out = [(); 3].map(|()| stream.device().alloc_zeroed::<$t>(values.len()).unwrap());
+                        let [reduced, exclusive, total] = &mut out;
                         // SAFETY: an element for every thread.
-                        unsafe {
-                            launch!(stream, probe::$block<<<2, threads>>>(&input, reduced, inclusive, exclusive, total))
-                        }.unwrap();
-                        out.check(&stream, &values, (size, size, size), $identity, $op);
-                    }
-                }
-
-                #[test]
-                fn block_items(
-                    (threads, values) in select(&BLOCKS[..]).prop_flat_map(|n| (Just(n), values(n * 2 * ITEMS as u32))),
-                ) {
-                    let size = threads as usize;
-                    for stream in streams() {
-                        let input = stream.device().upload(&values).unwrap();
-                        let mut out = Outputs::new(stream.device(), 2 * size * ITEMS, 2 * size);
-                        let Outputs { reduced, inclusive, exclusive, total } = &mut out;
-                        // SAFETY: as many elements as the kernel wants for every thread.
-                        unsafe {
-                            launch!(stream, probe::$block_items<<<2, threads>>>(&input, reduced, inclusive, exclusive, total))
-                        }.unwrap();
-                        out.check(&stream, &values, (size * ITEMS, size, size), $identity, $op);
+                        unsafe { launch!(stream, probe::$block<<<2, threads>>>(&input, reduced, exclusive, total)) }.unwrap();
+                        let out = out.map(|buffer| stream.download_vec(&buffer).unwrap());
+                        let size = threads as usize;
+                        check(&out.each_ref().map(|all| &all[..]), &values, (size, size), $identity, $op);
                     }
                 }
             }
@@ -167,12 +116,12 @@ macro_rules! probes {
     )*};
 }
 probes! {
-    sum_u32: u32, any::<u32>(), 0, u32::wrapping_add, warp_sum_u32 block_sum_u32 block_items_sum_u32;
-    min_i32: i32, any::<i32>(), i32::MAX, i32::min, warp_min_i32 block_min_i32 block_items_min_i32;
-    max_u64: u64, any::<u64>(), 0, u64::max, warp_max_u64 block_max_u64 block_items_max_u64;
+    sum_u32: u32, any::<u32>(), 0, u32::wrapping_add, warp_sum_u32 block_sum_u32;
+    min_i32: i32, any::<i32>(), i32::MAX, i32::min, warp_min_i32 block_min_i32;
+    max_u64: u64, any::<u64>(), 0, u64::max, warp_max_u64 block_max_u64;
     // Whole numbers, whose sums are exact.
-    sum_f64: f64, (-1_000_000i32..1_000_000).prop_map(f64::from), 0.0, |a, b| a + b, warp_sum_f64 block_sum_f64 block_items_sum_f64;
-    affine_u32: u32, any::<u32>(), SAME, compose, warp_affine_u32 block_affine_u32 block_items_affine_u32;
+    sum_f64: f64, (-1_000_000i32..1_000_000).prop_map(f64::from), 0.0, |a, b| a + b, warp_sum_f64 block_sum_f64;
+    affine_u32: u32, any::<u32>(), SAME, compose, warp_affine_u32 block_affine_u32;
 }
 
 /// Bins of items, skewed by `shift`, some without one.
@@ -464,11 +413,10 @@ where
     }
 }
 
-/// An operator that doesn't commute, so that the order counts, too.
-const MAPS: WithIdentity<fn(u32, u32) -> u32, u32> = WithIdentity { operator: compose, identity: SAME };
-
 #[test]
 fn look_back_goes_far() {
+    // An operator that doesn't commute, so that the order counts, too.
+    const MAPS: Compose = Compose;
     let mixed = |tile: usize| (tile as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // More workers than windows of 32 are long, so that some tile looks over three windows.
     let many = Executor::new(72);

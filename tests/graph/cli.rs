@@ -32,7 +32,7 @@ fn arrays_and_counts() {
         (&found["components"], &found["loops"], &found["vertices"], &found["edges"]),
         (&json!(4), &json!(1), &json!(9), &json!(8))
     );
-    assert_eq!(folder.read::<i32>("all/labels.npy").into_raw_vec_and_offset().0, [0, 0, 0, 0, 0, 0, 6, 7, 8]);
+    assert_eq!(folder.numbers::<i32>("all/labels.npy"), [0, 0, 0, 0, 0, 0, 6, 7, 8]);
 
     let found = folder.json("bridges a.txt --output b.npz");
     assert_eq!((&found["bridges"], &found["parts"], &found["arcs"]), (&json!(1), &json!(3), &json!(false)));
@@ -44,8 +44,8 @@ fn arrays_and_counts() {
     let found = folder.json("bcc a.txt --output all --repeat 2");
     assert_eq!((&found["biconnected"], &found["points"], &found["runs"]), (&json!(3), &json!(2), &json!(2)));
     assert!(found["steps"].as_array().unwrap().len() > 3, "{found}");
-    assert_eq!(folder.read::<i32>("all/labels.npy").into_raw_vec_and_offset().0, [1, 1, 1, 3, 4, 4, 4, -1]);
-    assert_eq!(folder.read::<i32>("all/points.npy").into_raw_vec_and_offset().0, [2, 3]);
+    assert_eq!(folder.numbers::<i32>("all/labels.npy"), [1, 1, 1, 3, 4, 4, 4, -1]);
+    assert_eq!(folder.numbers::<i32>("all/points.npy"), [2, 3]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::{
+    evaluation::Result,
     exact,
     folder::Folder,
     polygon::{brute, place},
@@ -20,8 +21,6 @@ use warpsmith::{
         pack::{Budget, PackError, Packed, Packer, Packing, Settings, Turns},
     },
 };
-
-type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 fn pack(settings: Settings) -> Result<Packed> {
     Ok(Packer::new(&Device::best()?, settings)?.run(|_| {})?)

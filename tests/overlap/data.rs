@@ -32,9 +32,12 @@ impl Folder {
         self.path(name)
     }
 
-    /// Returns the part of an error that follows the file's name.
-    fn after<'a>(&self, name: &str, error: &'a str) -> &'a str {
-        error.strip_prefix(&*format!("{}: ", self.path(name))).unwrap_or_else(|| panic!("the file is not named: {error}"))
+    /// Checks that an error names the file, and goes on with this sentence; with a line break, it ends there.
+    #[track_caller]
+    fn fails<T: std::fmt::Debug>(&self, name: &str, result: Result<T, OverlapError>, sentence: &str) {
+        let error = chain(&result.unwrap_err()) + "\n";
+        let reason = error.strip_prefix(&*format!("{}: ", self.path(name)));
+        assert!(reason.is_some_and(|reason| reason.starts_with(sentence)), "{error}\n{sentence}");
     }
 }
 
@@ -628,11 +631,9 @@ fn drawings() {
         ("<path d='M0 0 A1e-300 1e-310 0 0 1 1 0 Z'/>", "the path on line 3 can't be read: an arc's radii are out of proportion"),
         ("<path d='M0 0 A1e300 1e300 0 0 1 1 0 Z'/>", "the path on line 3 can't be read: an arc's radii are out of proportion"),
     ] {
-        let error = read(text).unwrap_err().to_string();
-        assert!(folder.after("a.svg", &error).starts_with(sentence), "{error}\n{sentence}");
+        folder.fails("a.svg", read(text), sentence);
     }
-    let error = read_shape(&folder.write("b.svg", "<html/>")).unwrap_err().to_string();
-    assert_eq!(folder.after("b.svg", &error), "is not SVG: its element is `html`");
+    folder.fails("b.svg", read_shape(&folder.write("b.svg", "<html/>")), "is not SVG: its element is `html`\n");
 }
 
 #[test]
@@ -681,16 +682,14 @@ fn files_that_hold_no_shape() {
             "goes on after the geometry: `POLYGON ((0 0, 2 0, 0 2))`",
         ),
     ] {
-        let error = read_shape(&folder.write(name, text)).unwrap_err().to_string();
-        assert!(folder.after(name, &error).starts_with(sentence), "{error}\n{sentence}");
+        folder.fails(name, read_shape(&folder.write(name, text)), sentence);
     }
     fs::write(folder.path("b.wkt"), b"\xff\xfe").unwrap();
     for (name, sentence) in [("none.svg", "can't be read: no such file"), ("b.wkt", "is not UTF-8 text")] {
-        let error = chain(&read_shape(&folder.path(name)).unwrap_err());
-        assert!(folder.after(name, &error).starts_with(sentence), "{error}");
+        folder.fails(name, read_shape(&folder.path(name)), sentence);
     }
     fs::create_dir(folder.path("d.json")).unwrap();
-    assert!(read_shape(&folder.path("d.json")).unwrap_err().to_string().ends_with("d.json: is a directory, not a file"));
+    folder.fails("d.json", read_shape(&folder.path("d.json")), "is a directory, not a file\n");
     for (text, sentence) in [
         ("cube", "`cube` is not a shape: it must be `tree`, a file .json, .svg or .wkt, or WKT such as"),
         ("Tree", "`Tree` is not a shape: "),
@@ -737,13 +736,10 @@ fn texts_out_of_proportion() {
         ("a.json", format!("{{\"outline\": [{}[0, 1]]}}", "[0, 0],".repeat(100_000)), Err("has more than 100000 vertices")),
         ("a.wkt", " ".repeat((16 << 20) + 1), Err("is longer than 16 MiB, which is too long for such a file")),
     ] {
-        match (read_shape(&folder.write(name, &text)), found) {
-            (Ok(shape), Ok(area)) => assert_eq!(shape.area(), area),
-            (Err(error), Err(sentence)) => {
-                let error = error.to_string();
-                assert!(folder.after(name, &error).starts_with(sentence), "{error}\n{sentence}");
-            }
-            (read, _) => panic!("{name}: {read:?}, {found:?}"),
+        let read = read_shape(&folder.write(name, &text));
+        match found {
+            Ok(area) => assert_eq!(read.unwrap().area(), area),
+            Err(sentence) => folder.fails(name, read, sentence),
         }
     }
 }
@@ -758,59 +754,43 @@ fn curves_are_as_close_as_promised() {
             read_shape(&folder.write("a.svg", &format!("<svg xmlns='http://www.w3.org/2000/svg'>{inner}</svg>"))).unwrap();
         shape.outlines()[0].clone()
     };
-    // Distances from the centre of a circle, along its lines too.
-    let check = |inner: &str, center: Point, radius: f64, extent: f64, on_circle: &dyn Fn(Point) -> bool| {
+    // Checks distances from an ellipse to first order: the level of its equation over its slope. Edges whose middle has
+    // a level of at most `least` are no part of the curve.
+    let check = |inner: &str, [rx, ry, turn]: [f64; 3], least: f64| {
         let ring = outline(inner);
+        let extent = extent(&ring);
+        let at = |from: Point, to: Point, at: f64| {
+            let [x, y] = [from[0] + at * (to[0] - from[0]), from[1] + at * (to[1] - from[1])];
+            let (x, y) = (x * f64::cos(turn) + y * f64::sin(turn), y * f64::cos(turn) - x * f64::sin(turn));
+            let level = (x / rx).hypot(y / ry);
+            (level, (level - 1.0).abs() / ((x / (rx * rx)).hypot(y / (ry * ry)) / level))
+        };
         let mut worst = 0.0f64;
-        for (index, &from) in ring.iter().enumerate() {
-            let to = ring[(index + 1) % ring.len()];
-            // Straight edges are no part of it.
-            if !on_circle([0.5 * (from[0] + to[0]), 0.5 * (from[1] + to[1])]) {
-                continue;
-            }
-            for step in 0..=16 {
-                let at = f64::from(step) / 16.0;
-                let point = [from[0] + at * (to[0] - from[0]), from[1] + at * (to[1] - from[1])];
-                worst = worst.max(((point[0] - center[0]).hypot(point[1] - center[1]) - radius).abs());
-            }
+        for (&from, &to) in ring.iter().zip(ring.iter().cycle().skip(1)).filter(|(from, to)| at(**from, **to, 0.5).0 > least) {
+            worst = (0..=16).fold(worst, |worst, step| worst.max(at(from, to, f64::from(step) / 16.0).1));
         }
         assert!(worst > 0.0 && worst <= CURVE_TOLERANCE * extent, "{inner}: {:e} of {extent}", worst / extent);
     };
-    let all = |_: Point| true;
     for radius in [1e-3, 1.0, 123.0, 4e5] {
-        check(&format!("<circle r='{radius}'/>"), [0.0; 2], radius, 2.0 * radius, &all);
-        let path = format!("<path d='M{radius} 0A{radius} {radius} 0 0 1 -{radius} 0A{radius} {radius} 0 0 1 {radius} 0Z'/>");
-        check(&path, [0.0; 2], radius, 2.0 * radius, &all);
+        let circle = |inner: &str| check(inner, [radius, radius, 0.0], 0.0);
+        circle(&format!("<circle r='{radius}'/>"));
+        circle(&format!("<path d='M{radius} 0A{radius} {radius} 0 0 1 -{radius} 0A{radius} {radius} 0 0 1 {radius} 0Z'/>"));
         // Too small radii are made as large as they must be.
-        let path = format!("<path d='M{radius} 0a1e-7 1e-7 30 0 1 -{} 0a1e-7 1e-7 0 0 1 {} 0Z'/>", 2.0 * radius, 2.0 * radius);
-        check(&path, [0.0; 2], radius, 2.0 * radius, &all);
+        let diameter = 2.0 * radius;
+        circle(&format!("<path d='M{radius} 0a1e-7 1e-7 30 0 1 -{diameter} 0a1e-7 1e-7 0 0 1 {diameter} 0Z'/>"));
     }
     // A quarter, and a flat part of a large circle, over their chords.
-    check("<path d='M2 0A2 2 0 0 0 0 -2L0 0Z'/>", [0.0; 2], 2.0, 2.0, &|point: Point| point[0].hypot(point[1]) > 1.0);
+    check("<path d='M2 0A2 2 0 0 0 0 -2L0 0Z'/>", [2.0, 2.0, 0.0], 0.5);
     let [x, y]: Point = [100.0 * 0.01f64.sin(), 100.0 * 0.01f64.cos()];
-    let flat = format!("<path d='M-{x} -{y}A100 100 0 0 1 {x} -{y}Z'/>");
-    check(&flat, [0.0; 2], 100.0, 2.0 * x, &|point: Point| point[0].hypot(point[1]) > 99.997);
+    check(&format!("<path d='M-{x} -{y}A100 100 0 0 1 {x} -{y}Z'/>"), [100.0, 100.0, 0.0], 0.99997);
     // The large arc of three quarters, the other way round.
-    check("<path d='M1 0A1 1 0 1 0 0 1L0 0Z'/>", [0.0; 2], 1.0, 2.0, &|point: Point| point[0].hypot(point[1]) > 0.5);
-    // Ellipses, by the distance to first order.
-    for (inner, rx, ry, turn) in [
-        ("<ellipse rx='3' ry='0.5'/>", 3.0, 0.5, 0.0),
-        ("<path d='M3 0A3 .5 0 0 1 -3 0A3 .5 0 0 1 3 0Z'/>", 3.0, 0.5, 0.0),
-        ("<g transform='rotate(-30)'><circle r='1' transform='scale(2 40)'/></g>", 2.0, 40.0, PI / 6.0),
+    check("<path d='M1 0A1 1 0 1 0 0 1L0 0Z'/>", [1.0, 1.0, 0.0], 0.5);
+    for (inner, ellipse) in [
+        ("<ellipse rx='3' ry='0.5'/>", [3.0, 0.5, 0.0]),
+        ("<path d='M3 0A3 .5 0 0 1 -3 0A3 .5 0 0 1 3 0Z'/>", [3.0, 0.5, 0.0]),
+        ("<g transform='rotate(-30)'><circle r='1' transform='scale(2 40)'/></g>", [2.0, 40.0, PI / 6.0]),
     ] {
-        let ring = outline(inner);
-        let extent = extent(&ring);
-        for (index, &from) in ring.iter().enumerate() {
-            let to = ring[(index + 1) % ring.len()];
-            for at in [0.0, 0.25, 0.5, 0.75] {
-                let [x, y] = [from[0] + at * (to[0] - from[0]), from[1] + at * (to[1] - from[1])];
-                let (x, y) = (x * f64::cos(turn) + y * f64::sin(turn), y * f64::cos(turn) - x * f64::sin(turn));
-                // To first order: the level of the ellipse's equation over its slope.
-                let level = (x / rx).hypot(y / ry);
-                let slope = (x / (rx * rx)).hypot(y / (ry * ry)) / level;
-                assert!((level - 1.0).abs() / slope <= CURVE_TOLERANCE * extent, "{inner}: {x} {y}");
-            }
-        }
+        check(inner, ellipse, 0.0);
     }
     // A Bézier curve whose control points are far beyond it: the tolerance depends on the curve's
     // box, not on theirs.
@@ -867,11 +847,8 @@ fn arrays_of_poses() {
     write_npy(path, &array![[1.0f32, 2.0, 0.1], [3.0, 4.0, 5.0]]).unwrap();
     let file = read_poses(path, false).unwrap();
     assert_eq!((file.layout, file.packings.poses()), (PoseLayout::Single, &[[1.0, 2.0, f64::from(0.1f32)], [3.0, 4.0, 5.0]][..]));
-    let error = read_poses(path, true).unwrap_err().to_string();
-    assert_eq!(
-        folder.after("a.npy", &error),
-        "holds an array of shape (2, 3), but that of ensembles must be (packings, poses, 3)"
-    );
+    let fails = |ensembles: bool, sentence: &str| folder.fails("a.npy", read_poses(path, ensembles), sentence);
+    fails(true, "holds an array of shape (2, 3), but that of ensembles must be (packings, poses, 3)\n");
 
     save_poses(&some_packings(), PoseLayout::Ensembles, path).unwrap();
     let written: Array3<f64> = read_npy(path).unwrap();
@@ -895,10 +872,10 @@ fn arrays_of_poses() {
         let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({packings}, 0, 3), }}\n");
         let bytes = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
         fs::write(path, bytes).unwrap();
-        let error = read_poses(path, false).unwrap_err().to_string();
-        let sentence =
-            format!("has the shape ({packings}, 0, 3): of an array without elements, the rest may make up 1048576 at most");
-        assert_eq!(folder.after("a.npy", &error), sentence);
+        fails(
+            false,
+            &format!("has the shape ({packings}, 0, 3): of an array without elements, the rest may make up 1048576 at most\n"),
+        );
     }
     for (shape, sentence) in [
         (&[3][..], "holds an array of shape (3,), but that of poses must be (poses, 3) or (packings, poses, 3)"),
@@ -906,25 +883,20 @@ fn arrays_of_poses() {
         (&[1, 1, 1, 3], "holds an array of shape (1, 1, 1, 3), but"),
     ] {
         write_npy(path, &ArrayD::<f64>::zeros(IxDyn(shape))).unwrap();
-        let error = read_poses(path, false).unwrap_err().to_string();
-        assert!(folder.after("a.npy", &error).starts_with(sentence), "{error}");
+        fails(false, sentence);
     }
     write_npy(path, &array![[1i32, 2, 3]]).unwrap();
-    let error = read_poses(path, false).unwrap_err().to_string();
-    assert_eq!(folder.after("a.npy", &error), "holds int32, but poses must be float32 or float64");
+    fails(false, "holds int32, but poses must be float32 or float64\n");
     let mut bad = Array3::<f64>::zeros((2, 4, 3));
     bad[[1, 2, 2]] = f64::INFINITY;
     write_npy(path, &bad).unwrap();
-    let error = read_poses(path, false).unwrap_err().to_string();
-    assert_eq!(folder.after("a.npy", &error), "packing 1, pose 2: theta = inf, but it must be a finite number");
+    fails(false, "packing 1, pose 2: theta = inf, but it must be a finite number\n");
     fs::write(path, "x").unwrap();
-    let error = read_poses(path, false).unwrap_err().to_string();
-    assert_eq!(folder.after("a.npy", &error), "is not a .npy file");
+    fails(false, "is not a .npy file\n");
     for (name, sentence) in
         [("a.txt", "the name must end in .npy or .csv, which tells the format"), ("none.npy", "can't be read: no such file")]
     {
-        let error = chain(&read_poses(Path::new(&folder.path(name)), false).unwrap_err());
-        assert!(folder.after(name, &error).starts_with(sentence), "{error}");
+        folder.fails(name, read_poses(Path::new(&folder.path(name)), false), sentence);
     }
 }
 
@@ -939,8 +911,7 @@ fn text_of_poses() {
     };
     let file = read("x,y,theta\n0,1e-3,-2\n\n 5 , 6 , 7 \n").unwrap();
     assert_eq!((file.layout, file.packings.poses()), (PoseLayout::Single, &[[0.0, 1e-3, -2.0], [5.0, 6.0, 7.0]][..]));
-    let error = read_poses(path, true).unwrap_err().to_string();
-    assert_eq!(folder.after("a.csv", &error), "holds one packing, but that of ensembles must have a column `packing`");
+    folder.fails("a.csv", read_poses(path, true), "holds one packing, but that of ensembles must have a column `packing`\n");
     let file = read("x,y,theta,shape\n0,1,2,3\n0,0,0,0\n").unwrap();
     assert_eq!(file.packings.shapes(), Some(&[3, 0][..]));
     let file = read("packing,x,y,theta,shape\n0,0,1,2,3\n1,0,0,0,0\n1,0,0,0,1\n").unwrap();
@@ -978,8 +949,7 @@ fn text_of_poses() {
         ("packing,x,y,theta\n0,0,0,0\n2,0,0,0\n", "line 3: column `packing`: 2 comes after 0, but rows must be in the order of"),
         ("x,y,theta,shape\n0,0,0,-1\n", "line 2: column `shape`: `-1` is not a shape's index, a whole number from 0 on"),
     ] {
-        let error = read(text).unwrap_err().to_string();
-        assert!(folder.after("a.csv", &error).starts_with(sentence), "{error}\n{sentence}");
+        folder.fails("a.csv", read(text), sentence);
     }
 }
 
@@ -1029,8 +999,7 @@ fn submissions() {
         ("003_2,s0,s0,s0\n003_0,s0,s0,s0", "there is no `003_1`: of the packing of 3 there are 2 trees"),
         ("9999999999999_0,s0,s0,s0", "there is no `9999999999999_1`: of the packing of 9999999999999 there is 1 tree"),
     ] {
-        let error = read(text).unwrap_err().to_string();
-        assert!(folder.after("a.csv", &error).starts_with(sentence), "{error}\n{sentence}");
+        folder.fails("a.csv", read(text), sentence);
     }
 }
 
@@ -1058,8 +1027,7 @@ fn poses_that_a_format_cant_hold() {
         ),
         (&packings, PoseLayout::Ensembles, "a.txt", "the name must end in .npy or .csv"),
     ] {
-        let error = save_poses(packings, layout, Path::new(&folder.path(name))).unwrap_err().to_string();
-        assert!(folder.after(name, &error).starts_with(sentence), "{error}");
+        folder.fails(name, save_poses(packings, layout, Path::new(&folder.path(name))), sentence);
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
     }
     let error = save_poses(&packings, PoseLayout::Ensembles, Path::new(&folder.path("no/a.npy"))).unwrap_err().to_string();

@@ -2,13 +2,11 @@
 
 use std::fs;
 
-use crate::folder::Folder;
+use crate::{evaluation::Result, folder::Folder};
 use warpsmith::{
     device::Device,
     overlap::{Overlap, Packings, Periodic, Shape, Wanted, io::read_poses},
 };
-
-type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// The area of overlap of a cell's copies with each other and all images.
 fn overlap(shape: &Shape, periodic: &Periodic) -> Result<f64> {

@@ -8,12 +8,12 @@ use rand_chacha::{
 };
 use warpsmith::{
     device::Device,
-    overlap::{Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted},
+    overlap::{Evaluation, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted},
 };
 
 use crate::{
-    evaluation::{KERNELS, Result, assert_pairs, overlap, random_poses, star, uniform},
-    polygon::{Pose, brute, place},
+    evaluation::{KERNELS, Result, all_pairs, assert_pairs, overlap, random_poses, star, uniform},
+    polygon::Pose,
 };
 
 const SEARCHES: [Option<Search>; 3] = [Some(Search::Tree), Some(Search::Grid), None];
@@ -29,34 +29,6 @@ fn searched<T: OverlapReal>(overlap: Overlap<T>, search: Option<Search>) -> Over
 fn scaled(scale: f64) -> Shape {
     let outline: Vec<_> = star(5, 0.25).outlines()[0].iter().map(|vertex| vertex.map(|number| scale * number)).collect();
     Shape::polygon("star", &outline).expect("a star is simple")
-}
-
-/// All pairs of each packing whose circles meet, by an intersection that is of no use for anything else.
-fn all_pairs(shapes: &[Shape], packings: &Packings) -> Vec<OverlapPair<f64>> {
-    let mut pairs = Vec::new();
-    for packing in 0..packings.len() {
-        let (start, poses) = (packings.offsets()[packing], packings.get(packing));
-        let shape = |pose: usize| &shapes[packings.shape_of(start + pose) as usize];
-        // No vertex is further from its pose than this.
-        let reach: Vec<f64> =
-            (0..poses.len()).map(|pose| shape(pose).outlines()[0].iter().map(|[x, y]| x.hypot(*y)).fold(0.0, f64::max)).collect();
-        for first in 0..poses.len() {
-            for second in first + 1..poses.len() {
-                let apart = [0, 1].map(|k| poses[second][k] - poses[first][k]);
-                if apart[0].hypot(apart[1]) > reach[first] + reach[second] {
-                    continue;
-                }
-                // Near the origin, wherever both are.
-                let one = place(&shape(first).outlines()[0], [0.0, 0.0, poses[first][2]]);
-                let other = place(&shape(second).outlines()[0], [apart[0], apart[1], poses[second][2]]);
-                let area = brute(&one, &other);
-                if area > 0.0 {
-                    pairs.push(OverlapPair { packing, first, second, shift: [0; 2], area });
-                }
-            }
-        }
-    }
-    pairs
 }
 
 fn moved(poses: Vec<Pose>, by: [f64; 2], scale: f64) -> Vec<Pose> {
@@ -81,7 +53,7 @@ fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
         .collect();
     let several: Vec<Pose> = [random_poses(50, 7), moved(random_poses(30, 8), [1e4, 0.0], 1.0), random_poses(21, 9)].concat();
     Ok(vec![
-        ("uniform", Packings::one(random_poses(100, 3))?),
+        ("uniform", Packings::one(random_poses(300, 3))?),
         ("clusters", Packings::one(clusters(1e4).concat())?),
         ("distant clusters", Packings::one(clusters(1e-7 * far.min(1e11)).concat())?),
         ("outliers", Packings::one(with(random_poses(100, 4), &lonely))?),

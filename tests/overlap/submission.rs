@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::folder::Folder;
+use crate::{evaluation::Result, folder::Folder};
 use num_bigint::BigInt;
 use warpsmith::{
     common::Cancel,
@@ -20,8 +20,6 @@ use warpsmith::{
         pack::{Budget, Copies, PackError, Packer, Packing, Saving, Settings, Submission},
     },
 };
-
-type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// The numbers of each packing's trees as the file has them, without the `s`.
 fn texts(path: &Path) -> Result<BTreeMap<usize, Vec<[String; 3]>>> {

@@ -1,13 +1,6 @@
 //! The commands of `warpsmith pcf`.
 
-use std::{
-    fs,
-    io::Cursor,
-    path::Path,
-    process::{Child, Output, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, io::Cursor, path::Path};
 
 use assert_cmd::{Command, cargo::cargo_bin};
 use ndarray::{Array2, arr2};
@@ -583,152 +576,37 @@ fn what_no_matrix_is_made_of() {
     }
 }
 
+/// A matrix of 324 MB where the process may have 128 MiB of its own.
+#[test]
 #[cfg(target_os = "linux")]
-mod signals {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    use rustix::process::{Pid, Signal, kill_process};
-
-    use super::*;
-    use crate::signals::heed_interrupts;
-
-    /// A matrix that takes minutes.
-    const LONG: &str = "pcf --backend cpu pdist a.npz --p 2.5 --trace t.json --output d.npy";
-
-    /// A command that has come to writing its output.
-    struct Running {
-        folder: Folder,
-        child: Child,
+fn larger_than_the_memory() {
+    let folder = Folder::new();
+    let limited = |arguments: &str| {
+        let mut command = std::process::Command::new("sh");
+        let script = format!("ulimit -d 131072 && exec \"$0\" --backend cpu pcf {arguments}");
+        command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
+        command.current_dir(&folder.directory).output().unwrap()
+    };
+    // A command that needs more memory shows that the limit works.
+    let output = limited("random --count 2e5 --points 100 --output large.npz");
+    let stderr = text(&output.stderr);
+    if output.status.code() != Some(2) || !stderr.contains("not enough memory") {
+        eprintln!("skipped: memory can't be limited here: {} {stderr}", output.status);
+        return;
     }
+    folder.good("random --count 9000 --points 5 --output a.npz");
+    let output = limited("pdist a.npz --layout dense --memory-budget 16MiB --output d.npy --json");
+    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["output_bytes"], 324_000_000);
 
-    impl Running {
-        /// The program may be the one that starts the command.
-        fn new(program: &str) -> Self {
-            let folder = Folder::new();
-            folder.good("random --count 6000 --points 600 --output a.npz");
-            let mut command = std::process::Command::new(program);
-            if program == "nohup" {
-                command.arg(cargo_bin!("warpsmith"));
-            }
-            command.args(LONG.split(' ')).current_dir(&folder.directory);
-            heed_interrupts(&mut command);
-            let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            let mut running = Running { folder, child };
-            // There is a file of this size only when the computation is about to begin.
-            let size = 6000 * 5999 / 2 * 4;
-            let start = Instant::now();
-            while !running.folder.sizes().into_iter().any(|found| found > size) {
-                assert!(running.child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(100));
-                thread::sleep(Duration::from_millis(10));
-            }
-            thread::sleep(Duration::from_millis(200));
-            running
-        }
-
-        fn send(&self, signal: Signal) {
-            kill_process(Pid::from_child(&self.child), signal).unwrap();
-        }
-
-        fn ended(mut self) -> (Folder, Output) {
-            let start = Instant::now();
-            while self.child.try_wait().unwrap().is_none() {
-                if start.elapsed() > Duration::from_secs(60) {
-                    self.child.kill().unwrap();
-                    panic!("it goes on");
-                }
-                thread::sleep(Duration::from_millis(10));
-            }
-            (self.folder, self.child.wait_with_output().unwrap())
-        }
-
-        /// Cancelled, with nothing left of it.
-        fn cancelled(self, code: i32) {
-            let (folder, output) = self.ended();
-            assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(code), ""));
-            // nohup has something to say, too.
-            assert!(text(&output.stderr).ends_with("error: cancelled\n"), "{}", text(&output.stderr));
-            assert_eq!(folder.files(), ["a.npz"]);
-        }
-    }
-
-    impl Folder {
-        fn sizes(&self) -> Vec<u64> {
-            let entries = fs::read_dir(&self.directory).unwrap();
-            // A file that has just been removed has no size.
-            entries.map(|entry| entry.unwrap().metadata().map_or(0, |metadata| metadata.len())).collect()
-        }
-    }
-
-    #[test]
-    fn ended_at_once_by_a_second_signal() {
-        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
-        for _ in 0..2 {
-            running.send(Signal::INT);
-            // Less than a block takes.
-            thread::sleep(Duration::from_millis(20));
-        }
-        running.cancelled(130);
-    }
-
-    #[test]
-    fn killed() {
-        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
-        fs::write(running.folder.path("d.npy"), "as it was").unwrap();
-        running.send(Signal::KILL);
-        let (folder, output) = running.ended();
-        assert_eq!(output.status.signal(), Some(9));
-        assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"as it was");
-        assert!(!folder.path("t.json").exists());
-
-        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
-        running.send(Signal::KILL);
-        let (folder, _) = running.ended();
-        assert!(!folder.path("d.npy").exists() && !folder.path("t.json").exists());
-    }
-
-    /// As `nohup` does: the signal of a terminal that is closed is ignored.
-    #[test]
-    fn ignored_signals_stay_ignored() {
-        let running = Running::new("nohup");
-        running.send(Signal::HUP);
-        thread::sleep(Duration::from_millis(500));
-        let mut running = running;
-        assert!(running.child.try_wait().unwrap().is_none());
-        running.send(Signal::INT);
-        running.cancelled(130);
-    }
-
-    /// A matrix of 324 MB where the process may have 128 MiB of its own.
-    #[test]
-    fn larger_than_the_memory() {
-        let folder = Folder::new();
-        let limited = |arguments: &str| {
-            let mut command = std::process::Command::new("sh");
-            let script = format!("ulimit -d 131072 && exec \"$0\" --backend cpu pcf {arguments}");
-            command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
-            command.current_dir(&folder.directory).output().unwrap()
-        };
-        // A command that needs more memory shows that the limit works.
-        let output = limited("random --count 2e5 --points 100 --output large.npz");
-        let stderr = text(&output.stderr);
-        if output.status.code() != Some(2) || !stderr.contains("not enough memory") {
-            eprintln!("skipped: memory can't be limited here: {} {stderr}", output.status);
-            return;
-        }
-        folder.good("random --count 9000 --points 5 --output a.npz");
-        let output = limited("pdist a.npz --layout dense --memory-budget 16MiB --output d.npy --json");
-        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
-        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(value["output_bytes"], 324_000_000);
-
-        let set = io::load_as::<f32>(&folder.path("a.npz")).unwrap();
-        let matrix = folder.read::<f32>("d.npy");
-        assert_eq!(matrix.shape(), [9000, 9000]);
-        for i in (0..9000).step_by(97).chain([8999]) {
-            for j in (0..9000).step_by(89).chain([8999]) {
-                let expected = lp_distance(set.get(i), set.get(j), 1.0).unwrap();
-                assert!((matrix[[i, j]] - expected).abs() <= 1e-5 * expected);
-            }
+    let set = io::load_as::<f32>(&folder.path("a.npz")).unwrap();
+    let matrix = folder.read::<f32>("d.npy");
+    assert_eq!(matrix.shape(), [9000, 9000]);
+    for i in (0..9000).step_by(97).chain([8999]) {
+        for j in (0..9000).step_by(89).chain([8999]) {
+            let expected = lp_distance(set.get(i), set.get(j), 1.0).unwrap();
+            assert!((matrix[[i, j]] - expected).abs() <= 1e-5 * expected);
         }
     }
 }

@@ -174,17 +174,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn short_functions(rows in functions(40, 60), cols in functions(40, 60), measure in measures(), tiled in any::<bool>()) {
-        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
-        check::<f64>(&rows, &cols, measure, kernel)?;
-        check::<f32>(&rows, &cols, measure, kernel)?;
-    }
-
-    #[test]
-    fn long_functions(rows in functions(8, 5000), cols in functions(8, 5000), measure in measures(), tiled in any::<bool>()) {
-        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
-        check::<f64>(&rows, &cols, measure, kernel)?;
-        check::<f32>(&rows, &cols, measure, kernel)?;
+    fn short_and_long_functions(
+        short in [functions(40, 60), functions(40, 60)],
+        long in [functions(8, 5000), functions(8, 5000)],
+        measures in [measures(), measures()],
+        tiled in any::<[bool; 2]>(),
+    ) {
+        for (([rows, cols], measure), tiled) in [short, long].into_iter().zip(measures).zip(tiled) {
+            let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
+            check::<f64>(&rows, &cols, measure, kernel)?;
+            check::<f32>(&rows, &cols, measure, kernel)?;
+        }
     }
 
     /// Every entry is what one pair alone gives, whatever the layout, the blocks, the budget and the number of GPUs;
@@ -296,26 +296,6 @@ fn extremes() -> Result {
         let inner = Pairwise::l2_kernel(&set).with_kernel(kernel).compute(&engine(), Layout::Packed, Control::default())?;
         assert!(inner.iter().all(|entry| !entry.is_nan()), "{inner:?}");
     }
-    Ok(())
-}
-
-#[test]
-fn higher_ranks_are_joined() -> Result {
-    let a: PcfSet<f32> = random::uniform(6, 9, 1)?.with_shape(&[2, 3])?;
-    let b: PcfSet<f32> = random::uniform(4, 5, 2)?.with_shape(&[1, 4])?;
-    let cdist = Pairwise::cdist(&a, &b, Measure::Lp(1.0))?;
-    assert_eq!(cdist.shape(Layout::Dense)?, [2, 3, 1, 4]);
-    let found = cdist.compute(&engine(), Layout::Dense, Control::default())?;
-    for (k, &found) in found.iter().enumerate() {
-        let expected = lp_distance(a.get(k / 4), b.get(k % 4), 1.0)?;
-        assert!((found - expected).abs() <= 1e-5 * expected);
-    }
-    for layout in [Layout::Condensed, Layout::Packed] {
-        assert_eq!(cdist.shape(layout), Err(PairwiseError::NotSymmetric));
-        assert_eq!(cdist.compute(&engine(), layout, Control::default()), Err(PairwiseError::NotSymmetric));
-    }
-    assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Condensed), Err(PairwiseError::Diagonal));
-    assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Packed)?, [21]);
     Ok(())
 }
 

@@ -4,8 +4,8 @@ use ndarray::{Array1, Array2, ArrayD};
 use ndarray_npy::NpzReader;
 use warpsmith::{
     device::Device,
-    engine::{Control, Engine, EngineError, Settings},
-    pcf::{Pairwise, PairwiseError, Pcf, PcfReal, PcfSet, io, lp_distance},
+    engine::{Control, Engine, Settings},
+    pcf::{Pairwise, Pcf, PcfReal, PcfSet, io, lp_distance},
 };
 
 use crate::folder::Folder;
@@ -58,24 +58,6 @@ fn sums_over_short_times() {
             assert!(near, "{name} over {time:e}: {sums:?} and not {expected:?}");
         }
     }
-}
-
-#[test]
-fn infinite_distances_come_last() {
-    let step = |height: f64| Pcf::new([(0.0, height), (1.0, 0.0)]).unwrap();
-    let set = PcfSet::from_functions([step(1.0), Pcf::constant(2.0).unwrap(), step(4.0), step(5.0)]);
-    let (matrix, engine) = (Pairwise::pdist(&set, 1.0).unwrap(), engine(1, None));
-    let (nearest, _) = matrix.nearest(&engine, 3, Control::default()).unwrap();
-    assert_eq!(nearest.indices, [2, 3, 1, 0, 2, 3, 3, 0, 1, 2, 0, 1]);
-    let (sums, _) = matrix.row_sums(&engine, Control::default()).unwrap();
-    assert_eq!(sums, [f64::INFINITY; 4]);
-    let error = matrix.nearest(&engine, 4, Control::default()).unwrap_err();
-    assert_eq!(error, PairwiseError::Nearest { count: 4, others: 3 });
-    assert_eq!(error.to_string(), "the 4 nearest functions of each were asked for, of 3");
-    let cancel = warpsmith::common::Cancel::new();
-    cancel.cancel();
-    let control = Control { cancel: Some(&cancel), ..Control::default() };
-    assert_eq!(matrix.row_sums(&engine, control), Err(PairwiseError::Engine(EngineError::Cancelled)));
 }
 
 #[test]

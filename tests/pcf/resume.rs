@@ -189,17 +189,81 @@ mod ended {
         assert!(stderr.starts_with("error: ") && stderr.ends_with(&sentence) && stderr.lines().count() == 1, "{stderr}");
     }
 
-    fn inputs() -> Folder {
+    /// Creates a folder with sets, given their names, numbers of functions and numbers of breakpoints.
+    fn inputs(sets: &[(&str, usize, usize)]) -> Folder {
         let folder = Folder::of("pcf");
-        for (name, count) in [("a.npz", 450), ("b.npz", 300)] {
-            io::save(&random::uniform::<f32>(count, 3000, count as u64).unwrap(), &folder.path(name)).unwrap();
+        for &(name, count, points) in sets {
+            io::save(&random::uniform::<f32>(count, points, count as u64).unwrap(), &folder.path(name)).unwrap();
         }
         folder
     }
 
+    const TWO_SETS: [(&str, usize, usize); 2] = [("a.npz", 450, 3000), ("b.npz", 300, 3000)];
+
+    /// A matrix that takes minutes, of this set.
+    const LONG: &str = "pdist a.npz --p 2.5 --trace t.json --output x.npy";
+    const LARGE: [(&str, usize, usize); 1] = [("a.npz", 6000, 600)];
+
+    /// Starts a command, and waits until it computes: its file is there when that is about to begin.
+    fn computing(folder: &Folder, command: &mut Command) -> Child {
+        let before = folder.files().len();
+        let mut child = command.spawn().unwrap();
+        while folder.files().len() == before {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it could be ended");
+            thread::sleep(Duration::from_millis(10));
+        }
+        thread::sleep(Duration::from_millis(500));
+        child
+    }
+
+    #[test]
+    fn ended_at_once_by_a_second_signal() {
+        let folder = inputs(&LARGE);
+        let child = computing(&folder, &mut command(&folder, LONG, None));
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        // Less than a block takes.
+        thread::sleep(Duration::from_millis(20));
+        end(child, Signal::INT, Ok(130));
+        assert_eq!(folder.files(), ["a.npz"]);
+    }
+
+    #[test]
+    fn killed() {
+        for older in [true, false] {
+            let folder = inputs(&LARGE);
+            if older {
+                folder.write("x.npy", "as it was");
+            }
+            let child = computing(&folder, &mut command(&folder, LONG, None));
+            end(child, Signal::KILL, Err(9));
+            assert_eq!(fs::read(folder.path("x.npy")).ok(), older.then(|| b"as it was".to_vec()));
+            assert!(!folder.path("t.json").exists());
+        }
+    }
+
+    /// As `nohup` does: the signal of a terminal that is closed is ignored.
+    #[test]
+    fn ignored_signals_stay_ignored() {
+        let folder = inputs(&LARGE);
+        let inner = command(&folder, LONG, None);
+        let mut command = Command::new("nohup");
+        command.arg(inner.get_program()).args(inner.get_args()).current_dir(folder.path("."));
+        signals::heed_interrupts(&mut command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = computing(&folder, &mut command);
+        kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+        thread::sleep(Duration::from_millis(500));
+        assert!(child.try_wait().unwrap().is_none());
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(130), ""));
+        // nohup has something to say, too.
+        assert!(text(&output.stderr).ends_with("error: cancelled\n"), "{}", text(&output.stderr));
+        assert_eq!(folder.files(), ["a.npz"]);
+    }
+
     #[test]
     fn a_matrix_goes_on() {
-        let folder = inputs();
+        let folder = inputs(&TWO_SETS);
         let partial = folder.path("d.npy.partial");
         let whole = fs::read(folder.path("a.npz")).unwrap();
         for (matrix, entries, other, signal, code) in [
@@ -247,7 +311,7 @@ mod ended {
     /// Commands that can't resume leave nothing new, and an older output as it was.
     #[test]
     fn nothing_is_left() {
-        let folder = inputs();
+        let folder = inputs(&TWO_SETS);
         for (number, arguments) in [
             "pdist a.npz --p 2.5 --trace t.json --output x.npy",
             "pdist a.npz --p 2.5 --nearest 3 --output x.npz",

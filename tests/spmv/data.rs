@@ -5,17 +5,13 @@ use std::{fs, io::ErrorKind, path::Path};
 use proptest::prelude::*;
 use tempfile::tempdir;
 use warpsmith::{
+    common::Number as _,
     common::chain,
     io::files::FileError,
     spmv::{Csr, SpmvError, SpmvReal, market},
 };
 
-type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
-
-#[track_caller]
-fn says<T: std::fmt::Debug>(result: Result<T, SpmvError>, sentence: &str) {
-    assert_eq!(result.expect_err(sentence).to_string(), sentence);
-}
+use crate::multiplication::{Result, says};
 
 #[test]
 fn arrays_that_are_no_matrix() {

@@ -52,7 +52,7 @@ fn roots() {
     let found = folder.json("root parents.npy --parents --output all --repeat 2");
     assert_eq!((&found["trees"], &found["runs"]), (&json!(1), &json!(2)));
     assert!(found["steps"].as_array().unwrap().len() > 3, "{found}");
-    assert_eq!(folder.read::<i32>("all/preorder.npy").into_raw_vec_and_offset().0, [0, 1, 2, 4, 3]);
+    assert_eq!(folder.numbers::<i32>("all/preorder.npy"), [0, 1, 2, 4, 3]);
     let shown = folder.good("root forest.txt --vertices 6 --output f.npz --repeat 1");
     for text in ["tree root: forest.txt on ", "vertices", "One run after a warm-up", "Written: f.npz"] {
         assert!(shown.contains(text), "{shown}");
@@ -65,11 +65,11 @@ fn ancestors() {
     let folder = folder();
     let found = folder.json("lca tree.npy pairs.npy --root 0 --output a.npy");
     assert_eq!((&found["pairs"], &found["output"]), (&json!(3), &json!("a.npy")));
-    assert_eq!(folder.read::<i32>("a.npy").into_raw_vec_and_offset().0, [1, 0, 1]);
+    assert_eq!(folder.numbers::<i32>("a.npy"), [1, 0, 1]);
     folder.good("lca tree.npy pairs.npy --root 2 --output a.npy");
-    assert_eq!(folder.read::<i32>("a.npy").into_raw_vec_and_offset().0, [2, 2, 1]);
+    assert_eq!(folder.numbers::<i32>("a.npy"), [2, 2, 1]);
     folder.good("lca forest.txt pairs.npy --vertices 5 --output a.npy");
-    assert_eq!(folder.read::<i32>("a.npy").into_raw_vec_and_offset().0, [-1, 2, 1]);
+    assert_eq!(folder.numbers::<i32>("a.npy"), [-1, 2, 1]);
 }
 
 #[test]

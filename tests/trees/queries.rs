@@ -57,14 +57,13 @@ fn check_sums<V: Weight + Debug>(n: usize, weight: impl Fn(usize) -> V, plus: im
                 }
             }
             let weights = stream.device().upload(&weights).unwrap();
-            let mut found = stream.device().alloc(n).unwrap();
-            sums.paths(&stream, &rooting, &weights, &mut found).unwrap();
-            for (v, (found, &expected)) in stream.download_vec(&found).unwrap().into_iter().zip(&paths).enumerate() {
-                assert!(agree(found, expected), "path to {v} in {name} of {n}: {found:?} for {expected:?}");
-            }
-            sums.subtrees(&stream, &rooting, &weights, &mut found).unwrap();
-            for (v, (found, &expected)) in stream.download_vec(&found).unwrap().into_iter().zip(&subtrees).enumerate() {
-                assert!(agree(found, expected), "subtree of {v} in {name} of {n}: {found:?} for {expected:?}");
+            let [mut to, mut below] = [(); 2].map(|()| stream.device().alloc(n).unwrap());
+            sums.paths(&stream, &rooting, &weights, &mut to).unwrap();
+            sums.subtrees(&stream, &rooting, &weights, &mut below).unwrap();
+            for (what, found, expected) in [("path to", to, paths), ("subtree of", below, subtrees)] {
+                for (v, (found, expected)) in stream.download_vec(&found).unwrap().into_iter().zip(expected).enumerate() {
+                    assert!(agree(found, expected), "{what} {v} in {name} of {n}: {found:?} for {expected:?}");
+                }
             }
         }
     }

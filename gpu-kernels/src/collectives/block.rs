@@ -128,20 +128,6 @@ impl<T: Shuffle> Block<T> {
         }
     }
 
-    /// The values of the threads up to and with this one, together, and those of all.
-    ///
-    /// # Safety
-    /// All threads of the block call it together; no thread has used the storage since the last barrier.
-    #[inline(always)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    pub unsafe fn inclusive_scan<O: Op<T>>(self, value: T, op: O) -> Scan<T> {
-        let in_warp = warp::inclusive_scan(self.lanes(), value, op);
-        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
-        // (this function's contract).
-        let (before, total) = unsafe { self.around_warp(in_warp, op) };
-        Scan { prefix: if warp_id() == 0 { in_warp } else { op.apply(before, in_warp) }, total }
-    }
-
     /// The values of the threads before this one, together, and those of all.
     ///
     /// # Safety
@@ -161,72 +147,6 @@ impl<T: Shuffle> Block<T> {
             _ => op.apply(before, below),
         };
         Scan { prefix, total }
-    }
-
-    /// [`reduce`](Self::reduce) over several items per thread.
-    ///
-    /// # Safety
-    /// All threads of the block call it together; no thread has used the storage since the last barrier.
-    #[inline(always)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    pub unsafe fn reduce_items<const ITEMS: usize, O: Op<T>>(self, items: [T; ITEMS], op: O) -> T {
-        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
-        // (this function's contract).
-        unsafe { self.reduce(fold(&items, op), op) }
-    }
-
-    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items per thread: those of thread 0, then
-    /// those of thread 1, ...
-    ///
-    /// # Safety
-    /// All threads of the block call it together; no thread has used the storage since the last barrier.
-    #[inline(always)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    pub unsafe fn inclusive_scan_items<const ITEMS: usize, O: Op<T>>(self, mut items: [T; ITEMS], op: O) -> Scan<[T; ITEMS], T> {
-        for i in 1..ITEMS {
-            items[i] = op.apply(items[i - 1], items[i]);
-        }
-        let of_thread = const { last::<ITEMS>() };
-        let in_warp = warp::inclusive_scan(self.lanes(), items[of_thread], op);
-        let below = shuffle_up(self.lanes().mask(), in_warp, 1);
-        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
-        // (this function's contract).
-        let (before, total) = unsafe { self.around_warp(in_warp, op) };
-        let (first_warp, first_lane) = (warp_id() == 0, lane_id() == 0);
-        if !(first_warp && first_lane) {
-            let before = match (first_warp, first_lane) {
-                (true, _) => below,
-                (false, true) => before,
-                (false, false) => op.apply(before, below),
-            };
-            for item in &mut items {
-                *item = op.apply(before, *item);
-            }
-        }
-        Scan { prefix: items, total }
-    }
-
-    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items per thread: those of thread 0, then
-    /// those of thread 1, ...
-    ///
-    /// # Safety
-    /// All threads of the block call it together; no thread has used the storage since the last barrier.
-    #[inline(always)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    pub unsafe fn exclusive_scan_items<const ITEMS: usize, O: Identity<T>>(
-        self,
-        mut items: [T; ITEMS],
-        op: O,
-    ) -> Scan<[T; ITEMS], T> {
-        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
-        // (this function's contract).
-        let Scan { prefix: mut before, total } = unsafe { self.exclusive_scan(fold(&items, op), op) };
-        for item in &mut items {
-            let with_item = op.apply(before, *item);
-            *item = before;
-            before = with_item;
-        }
-        Scan { prefix: items, total }
     }
 
     /// The value of thread `thread`, for each thread.
@@ -297,21 +217,4 @@ impl<T: Shuffle> Block<T> {
         let scan = warp::inclusive_scan(Lanes::FULL, of_warp, op);
         (warp::broadcast(Lanes::FULL, scan, warp_id().saturating_sub(1)), warp::broadcast(Lanes::FULL, scan, last))
     }
-}
-
-/// The last of `ITEMS` indices. Without items, the program doesn't compile.
-const fn last<const ITEMS: usize>() -> usize {
-    assert!(ITEMS > 0, "a thread has one item at least");
-    ITEMS - 1
-}
-
-/// The items together, in order.
-#[inline(always)]
-fn fold<T: Copy, const ITEMS: usize, O: Op<T>>(items: &[T; ITEMS], op: O) -> T {
-    const { last::<ITEMS>() };
-    let mut result = items[0];
-    for &item in &items[1..] {
-        result = op.apply(result, item);
-    }
-    result
 }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`op`] | | the operators: [`Sum`], [`Min`], [`Max`], and any closure |
 //! | [`warp`] | 32 lanes, or the first few | [`reduce`](warp::reduce), [`inclusive_scan`](warp::inclusive_scan), [`exclusive_scan`](warp::exclusive_scan), [`broadcast`](warp::broadcast) |
-//! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item per thread or several |
+//! | [`block`] | a block of any size | reductions, exclusive scans and broadcasts: methods of [`Block`](block::Block) |
 //! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts items by bin |
 //! | [`tile`] | a block of 256 | moves 4096 items between global memory and registers, 16 bytes at a time |
 //! | [`look_back`] | the grid | what lies before a tile, without a second pass |
@@ -32,7 +32,62 @@ pub mod sort;
 pub mod tile;
 pub mod warp;
 
-pub use op::{Identity, Max, Min, Op, Sum, WithIdentity};
+use block::STORAGE;
+use cuda_std::shared_array;
+use look_back::{Decoupled, Hierarchical};
+pub use op::{Identity, Max, Min, Op, Sum};
+
+/// A type whose arrays are scanned and reduced: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
+pub trait Value: bytemuck::Pod {
+    /// Scans one tile of an array of so many items, as the kernels of [`scan`](mod@scan) do.
+    ///
+    /// # Safety
+    /// As for these kernels. With `READ_ONLY`, nothing writes the first array.
+    #[doc(hidden)]
+    unsafe fn scan<const READ_ONLY: bool>(arrays: (*const Self, *mut Self, usize), control: scan::Control<Self>);
+
+    /// Reduces an array by the whole grid, as the kernels of [`reduce`](mod@reduce) do.
+    ///
+    /// # Safety
+    /// As for these kernels.
+    #[doc(hidden)]
+    unsafe fn reduce<O: Identity<Self>>(input: &[Self], results: reduce::Results<Self>, op: O);
+}
+
+macro_rules! values {
+    ($($t:ty as $bits:ty, $look_back:ident, $v:literal;)*) => {$(
+        impl Value for $t {
+            #[inline(always)]
+            unsafe fn scan<const READ_ONLY: bool>((input, output, n): (*const $t, *mut $t, usize), control: scan::Control<$t>) {
+                let scan::Control { total, ticket, state } = control;
+                // SAFETY: this function's contract, and the shared memory is new. A type and its bits have the same size,
+                // and the sums of the bits are those of the type.
+                unsafe {
+                    scan::scan::<$bits, $look_back, $v, READ_ONLY>(
+                        (input.cast(), output.cast(), n),
+                        scan::Control { total: total.cast(), ticket, state },
+                        shared_array![$bits; STORAGE],
+                        shared_array![u32; 1],
+                    );
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn reduce<O: Identity<$t>>(input: &[$t], results: reduce::Results<$t>, op: O) {
+                // SAFETY: this function's contract, and the shared memory is new.
+                unsafe { reduce::reduce::<$t, O, $v>(input, results, op, shared_array![$t; STORAGE], shared_array![u32; 1]) };
+            }
+        }
+    )*};
+}
+values! {
+    u32 as u32, Decoupled, 4;
+    i32 as u32, Decoupled, 4;
+    u64 as u64, Decoupled, 2;
+    i64 as u64, Decoupled, 2;
+    f32 as f32, Hierarchical, 4;
+    f64 as f64, Hierarchical, 2;
+}
 
 /// The result of a scan: each thread's part of it, and the whole.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -35,42 +35,6 @@ pub trait Identity<T>: Op<T> {
     fn identity(self) -> T;
 }
 
-/// `operator` with the identity `identity`: what a closure needs to be good for an exclusive scan.
-///
-/// ```
-/// use gpu_kernels::collectives::{Identity, Op, WithIdentity};
-///
-/// let product = WithIdentity { operator: |a: u32, b: u32| a.wrapping_mul(b), identity: 1 };
-/// assert_eq!(product.apply(product.identity(), 7), 7);
-/// ```
-#[derive(Debug, Clone, Copy)]
-pub struct WithIdentity<O, T> {
-    /// The operator.
-    pub operator: O,
-    /// Its identity.
-    pub identity: T,
-}
-
-impl<T: Copy, O: Op<T>> Op<T> for WithIdentity<O, T> {
-    #[inline(always)]
-    fn apply(self, left: T, right: T) -> T {
-        self.operator.apply(left, right)
-    }
-
-    #[inline(always)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn reduce_by_hardware(self, mask: u32, value: T) -> Option<T> {
-        self.operator.reduce_by_hardware(mask, value)
-    }
-}
-
-impl<T: Copy, O: Op<T>> Identity<T> for WithIdentity<O, T> {
-    #[inline(always)]
-    fn identity(self) -> T {
-        self.identity
-    }
-}
-
 /// The sum. Integers wrap; the identity is zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sum;
@@ -133,7 +97,5 @@ integers! {
     i32, reduce_add reduce_min reduce_max;
     u64;
     i64;
-    usize;
-    isize;
 }
 floats!(f32 f64);

@@ -8,12 +8,12 @@
 
 pub use super::tile::threads;
 use super::{
-    Identity, Max, Min, Sum,
-    block::{Block, STORAGE, Storage},
+    Identity, Max, Min, Sum, Value,
+    block::{Block, Storage},
     tile::{self, Element, ThreadItems},
     warp::Shuffle,
 };
-use cuda_std::{SharedArray, atomic, kernel, shared_array, thread};
+use cuda_std::{SharedArray, atomic, kernel, thread};
 
 /// The most blocks of a reduction, and so the most partial results. It is a fixed number and not the device's, so that
 /// results don't depend on the device.
@@ -27,7 +27,7 @@ pub const fn blocks(n: usize) -> usize {
 
 /// Destinations of a reduction's results.
 #[derive(Debug, Clone, Copy)]
-struct Results<T> {
+pub struct Results<T> {
     partials: *mut T,
     done: *mut u32,
     result: *mut T,
@@ -39,8 +39,13 @@ struct Results<T> {
 /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item
 /// per block, `result` to one. `*done` is 0. `storage` and `flag` are shared memory for this call alone.
 #[inline(always)]
-unsafe fn reduce<T, O, const V: usize>(input: &[T], results: Results<T>, op: O, storage: Storage<T>, flag: SharedArray<u32, 1>)
-where
+pub(super) unsafe fn reduce<T, O, const V: usize>(
+    input: &[T],
+    results: Results<T>,
+    op: O,
+    storage: Storage<T>,
+    flag: SharedArray<u32, 1>,
+) where
     T: Shuffle + Element<V> + atomic::Value,
     O: Identity<T>,
 {
@@ -65,7 +70,11 @@ where
     // after all have (acquire, and for the other threads the barrier).
     unsafe {
         let block = Block::with_threads(storage, threads::<T>());
-        let of_block = block.reduce_items(of_thread, op);
+        let mut own = of_thread[0];
+        for &item in &of_thread[1..] {
+            own = op.apply(own, item);
+        }
+        let of_block = block.reduce(own, op);
         let is_last = tile::by_first_thread(flag, || {
             atomic::device::store(results.partials.add(thread::block_idx_x() as usize), of_block);
             (atomic::device::fetch_add_acq_rel(results.done, 1) == blocks - 1).into()
@@ -88,39 +97,53 @@ where
     }
 }
 
-macro_rules! reductions {
-    ($($t:ty, $v:literal x $threads:literal: $sum:ident $min:ident $max:ident;)*) => {$(
-        reductions!(@one "sum (0 of nothing; integers wrap)" $sum $t, Sum, $v, $threads);
-        reductions!(@one "least (the greatest value of the type, infinity for floats, of nothing)" $min $t, Min, $v, $threads);
-        reductions!(@one "greatest (the least value of the type, minus infinity for floats, of nothing)" $max $t, Max, $v, $threads);
-    )*};
-    (@one $what:literal $name:ident $t:ty, $op:ident, $v:literal, $threads:literal) => {
-        #[doc = concat!("`*result` is the ", $what, " of `input`.")]
-        ///
-        /// # Safety
-        /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to
-        /// one item per block, `result` to one. `*done` is 0 before and after.
-        #[kernel(max_threads = $threads)]
-        pub unsafe fn $name(input: &[$t], partials: *mut $t, done: *mut u32, result: *mut $t) {
-            // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract), and the shared memory is
-            // new.
-            unsafe {
-                reduce::<$t, $op, $v>(
-                    input,
-                    Results { partials, done, result },
-                    $op,
-                    shared_array![$t; STORAGE],
-                    shared_array![u32; 1],
-                );
-            }
-        }
-    };
+/// `*result` is the sum (0 of nothing; integers wrap) of `input`.
+///
+/// # Safety
+/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item per
+/// block, `result` to one. `*done` is 0 before and after.
+#[kernel(
+    for T in [u32, i32, f32, u64 { max_threads = 512 }, i64 { max_threads = 512 }, f64 { max_threads = 512 }],
+    max_threads = 256
+)]
+pub unsafe fn sum<T: Value>(input: &[T], partials: *mut T, done: *mut u32, result: *mut T)
+where
+    Sum: Identity<T>,
+{
+    // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract).
+    unsafe { T::reduce(input, Results { partials, done, result }, Sum) }
 }
-reductions! {
-    u32, 4 x 256: sum_u32 min_u32 max_u32;
-    i32, 4 x 256: sum_i32 min_i32 max_i32;
-    u64, 2 x 512: sum_u64 min_u64 max_u64;
-    i64, 2 x 512: sum_i64 min_i64 max_i64;
-    f32, 4 x 256: sum_f32 min_f32 max_f32;
-    f64, 2 x 512: sum_f64 min_f64 max_f64;
+
+/// `*result` is the least (the greatest value of the type, infinity for floats, of nothing) of `input`.
+///
+/// # Safety
+/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item per
+/// block, `result` to one. `*done` is 0 before and after.
+#[kernel(
+    for T in [u32, i32, f32, u64 { max_threads = 512 }, i64 { max_threads = 512 }, f64 { max_threads = 512 }],
+    max_threads = 256
+)]
+pub unsafe fn min<T: Value>(input: &[T], partials: *mut T, done: *mut u32, result: *mut T)
+where
+    Min: Identity<T>,
+{
+    // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract).
+    unsafe { T::reduce(input, Results { partials, done, result }, Min) }
+}
+
+/// `*result` is the greatest (the least value of the type, minus infinity for floats, of nothing) of `input`.
+///
+/// # Safety
+/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item per
+/// block, `result` to one. `*done` is 0 before and after.
+#[kernel(
+    for T in [u32, i32, f32, u64 { max_threads = 512 }, i64 { max_threads = 512 }, f64 { max_threads = 512 }],
+    max_threads = 256
+)]
+pub unsafe fn max<T: Value>(input: &[T], partials: *mut T, done: *mut u32, result: *mut T)
+where
+    Max: Identity<T>,
+{
+    // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract).
+    unsafe { T::reduce(input, Results { partials, done, result }, Max) }
 }

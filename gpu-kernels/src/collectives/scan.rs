@@ -1,22 +1,23 @@
 //! The exclusive scan (sum) of an array, in a single pass: one read and one write of each item.
 //!
 //! Each block takes the next tile of [`TILE`] items from a ticket counter, loads it, scans it in registers, finds out
-//! by [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by [`Decoupled`] (Merrill
-//! and Garland 2016), floats by [`Hierarchical`], so that their sums are grouped the same way, and are the same bits,
+//! by [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by
+//! [`Decoupled`](super::look_back::Decoupled) (Merrill and Garland 2016), floats by
+//! [`Hierarchical`](super::look_back::Hierarchical), so that their sums are grouped the same way, and are the same bits,
 //! each time and on every device. Integers wrap.
 //!
 //! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.1% of
 //! an array of `u32`, and a ticket.
 
 use super::{
-    Identity, Op, Sum,
-    block::{Block, STORAGE, Storage},
-    look_back::{Decoupled, Hierarchical, LookBack, State, StateValue},
+    Identity, Op, Sum, Value,
+    block::{Block, Storage},
+    look_back::{LookBack, State, StateValue},
     tile::{self, Element, ROUNDS, ThreadItems},
     warp::{self, Lanes},
 };
 use cuda_std::{
-    SharedArray, atomic, kernel, shared_array, thread,
+    SharedArray, atomic, kernel, thread,
     warp::{WARP_SIZE, lane_id, shuffle_up, warp_id},
 };
 
@@ -24,10 +25,10 @@ pub use super::tile::{TILE, threads, tiles};
 
 /// State that one scan leaves for the next one.
 #[derive(Debug, Clone, Copy)]
-struct Control<T> {
-    total: *mut T,
-    ticket: *mut u32,
-    state: State,
+pub struct Control<T> {
+    pub(super) total: *mut T,
+    pub(super) ticket: *mut u32,
+    pub(super) state: State,
 }
 
 /// Scans one tile, whichever the ticket counter gives, from `input` to `output`, which may be the same.
@@ -37,7 +38,7 @@ struct Control<T> {
 /// `control.total` points to one. `*control.ticket` is 0. With `READ_ONLY` nothing writes the input. `ticket` and
 /// `storage` are shared memory for this call alone.
 #[inline(always)]
-unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
+pub(super) unsafe fn scan<T, B, const V: usize, const READ_ONLY: bool>(
     (input, output, n): (*const T, *mut T, usize),
     control: Control<T>,
     storage: Storage<T>,
@@ -112,52 +113,39 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     unsafe { place.store(output, items) };
 }
 
-macro_rules! scans {
-    ($($name:ident $in_place:ident: $t:ty as $bits:ty, $look_back:ident, $v:literal, $threads:literal x $blocks:literal;)*) => {$(
-        #[doc = concat!("`output[i]` is the sum of `input[..i]`, and `*total` that of the whole `input`, of `", stringify!($t), "`.")]
-        ///
-        /// # Safety
-        /// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as
-        /// many items as `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as
-        /// [`State::new`] wants them.
-        #[kernel(max_threads = $threads, min_blocks = $blocks)]
-        pub unsafe fn $name(input: &[$t], output: *mut $t, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
-            // SAFETY: grid, arrays, ticket and state are as `exclusive` asks (this kernel's contract), and the shared
-            // memory is new. A type and its bits have the same size, and the sums of the bits are those of the type.
-            unsafe {
-                exclusive::<$bits, $look_back, $v, true>(
-                    (input.as_ptr().cast(), output.cast(), input.len()),
-                    Control { total: total.cast(), ticket, state: State::new(state, epoch) },
-                    shared_array![$bits; STORAGE],
-                    shared_array![u32; 1],
-                );
-            }
-        }
-
-        #[doc = concat!("[`", stringify!($name), "`](fn@", stringify!($name), ") of the `n` items of `data`, which it replaces.")]
-        ///
-        /// # Safety
-        #[doc = concat!("As for [`", stringify!($name), "`](fn@", stringify!($name), "), on [`tiles`]`(n)` blocks.")]
-        #[kernel(max_threads = $threads, min_blocks = $blocks)]
-        pub unsafe fn $in_place(data: *mut $t, n: usize, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
-            // SAFETY: grid, array, ticket and state are as `exclusive` asks (this kernel's contract), and the shared
-            // memory is new. A type and its bits have the same size, and the sums of the bits are those of the type.
-            unsafe {
-                exclusive::<$bits, $look_back, $v, false>(
-                    (data.cast_const().cast(), data.cast(), n),
-                    Control { total: total.cast(), ticket, state: State::new(state, epoch) },
-                    shared_array![$bits; STORAGE],
-                    shared_array![u32; 1],
-                );
-            }
-        }
-    )*};
+/// `output[i]` is the sum of `input[..i]`, and `*total` that of the whole `input`.
+///
+/// # Safety
+/// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as many items
+/// as `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as [`State::new`] wants them.
+#[kernel(
+    for T in [
+        u32, i32, f32,
+        u64 { max_threads = 512, min_blocks = 2 },
+        i64 { max_threads = 512, min_blocks = 2 },
+        f64 { max_threads = 512, min_blocks = 2 },
+    ],
+    max_threads = 256, min_blocks = 4
+)]
+pub unsafe fn exclusive<T: Value>(input: &[T], output: *mut T, total: *mut T, ticket: *mut u32, state: *mut u64, epoch: u32) {
+    // SAFETY: grid, arrays, ticket and state are as `scan` asks (this kernel's contract).
+    unsafe { T::scan::<true>((input.as_ptr(), output, input.len()), Control { total, ticket, state: State::new(state, epoch) }) }
 }
-scans! {
-    exclusive_u32 exclusive_in_place_u32: u32 as u32, Decoupled, 4, 256 x 4;
-    exclusive_i32 exclusive_in_place_i32: i32 as u32, Decoupled, 4, 256 x 4;
-    exclusive_u64 exclusive_in_place_u64: u64 as u64, Decoupled, 2, 512 x 2;
-    exclusive_i64 exclusive_in_place_i64: i64 as u64, Decoupled, 2, 512 x 2;
-    exclusive_f32 exclusive_in_place_f32: f32 as f32, Hierarchical, 4, 256 x 4;
-    exclusive_f64 exclusive_in_place_f64: f64 as f64, Hierarchical, 2, 512 x 2;
+
+/// [`exclusive()`] of the `n` items of `data`, which it replaces.
+///
+/// # Safety
+/// As for [`exclusive()`], on [`tiles`]`(n)` blocks.
+#[kernel(
+    for T in [
+        u32, i32, f32,
+        u64 { max_threads = 512, min_blocks = 2 },
+        i64 { max_threads = 512, min_blocks = 2 },
+        f64 { max_threads = 512, min_blocks = 2 },
+    ],
+    max_threads = 256, min_blocks = 4
+)]
+pub unsafe fn exclusive_in_place<T: Value>(data: *mut T, n: usize, total: *mut T, ticket: *mut u32, state: *mut u64, epoch: u32) {
+    // SAFETY: grid, array, ticket and state are as `scan` asks (this kernel's contract).
+    unsafe { T::scan::<false>((data.cast_const(), data, n), Control { total, ticket, state: State::new(state, epoch) }) }
 }

@@ -384,6 +384,16 @@ pub unsafe fn sort(travellers: &[U64x2], targets: &[u32], ranks: u32, places: *m
     }
 }
 
+/// The sum over all lanes of the warp, in its first one.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub(crate) fn sum_of_warp(mut value: u64) -> u64 {
+    for distance in [16, 8, 4, 2, 1] {
+        value = value.wrapping_add(warp::shuffle_down(warp::FULL_MASK, value, distance));
+    }
+    value
+}
+
 /// Adds up all successors, modulo 2^64: see [`reset`](super::prepare::reset()). `sum` must start at
 /// 0.
 ///
@@ -395,9 +405,7 @@ pub unsafe fn sum_successors(next: &[i64], sum: *mut u64) {
     for i in thread::grid_stride(next.len()) {
         own = own.wrapping_add(next[i].max(0) as u64);
     }
-    for distance in [16, 8, 4, 2, 1] {
-        own = own.wrapping_add(warp::shuffle_down(warp::FULL_MASK, own, distance));
-    }
+    own = sum_of_warp(own);
     if warp::lane_id() == 0 {
         // SAFETY: `sum` is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(sum, own) };

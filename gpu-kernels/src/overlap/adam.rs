@@ -15,10 +15,7 @@
 //! memory of such a push for a long time.
 
 use super::{Scalar, boundary::kept, clip::Point};
-use crate::collectives::{
-    Sum,
-    block::{Block, STORAGE},
-};
+use crate::collectives::block::{Block, STORAGE};
 use cuda_std::prelude::*;
 
 /// Numbers that Adam keeps per pose: three first moments, three second moments, and the sums of
@@ -106,10 +103,7 @@ pub struct Memory<T> {
 /// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and
 /// `Memory` say for each pose of theirs. Blocks are one-dimensional.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
-pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T>, slopes: Slopes<'_, T>, memory: Memory<T>)
-where
-    Sum: crate::collectives::Op<T>,
-{
+pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T>, slopes: Slopes<'_, T>, memory: Memory<T>) {
     let (step, packing) = (&steps[number as usize], thread::block_idx_x() as usize);
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
     let Some(&rate) = lanes.rates.get(packing) else { return };
@@ -150,7 +144,7 @@ where
         if rate == T::ZERO {
             return;
         }
-        let by_scale = Block::new(shared_array![T; STORAGE]).reduce(by_scale, Sum);
+        let by_scale = Block::new(shared_array![T; STORAGE]).reduce(by_scale, T::add);
         thread::sync_threads();
         if thread == 0 {
             let memory = memory.scales.add(packing);

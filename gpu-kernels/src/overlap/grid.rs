@@ -10,10 +10,7 @@ use super::{
     layout::Frame,
     transform::{Source, circle, image},
 };
-use crate::collectives::{
-    Max, Min,
-    block::{Block, STORAGE},
-};
+use crate::collectives::block::{Block, STORAGE};
 use cuda_std::prelude::*;
 
 /// The most threads of a block that looks for an extent.
@@ -26,18 +23,14 @@ pub const MOST_EXTENTS: u32 = 128;
 /// # Safety
 /// All threads of the block come here, once. They are whole warps.
 #[inline(always)]
-unsafe fn reduce_extents<T: Scalar>(low: Point<T>, high: Point<T>) -> (Point<T>, Point<T>)
-where
-    Min: crate::collectives::Identity<T>,
-    Max: crate::collectives::Identity<T>,
-{
+unsafe fn reduce_extents<T: Scalar>(low: Point<T>, high: Point<T>) -> (Point<T>, Point<T>) {
     // One for each number of an extent.
     let storages = (shared_array![T; STORAGE], shared_array![T; STORAGE], shared_array![T; STORAGE], shared_array![T; STORAGE]);
     // SAFETY: all threads of the block come here, and each array is used once.
     unsafe {
         (
-            Point::new(Block::new(storages.0).reduce(low.x, Min), Block::new(storages.1).reduce(low.y, Min)),
-            Point::new(Block::new(storages.2).reduce(high.x, Max), Block::new(storages.3).reduce(high.y, Max)),
+            Point::new(Block::new(storages.0).reduce(low.x, math::min), Block::new(storages.1).reduce(low.y, math::min)),
+            Point::new(Block::new(storages.2).reduce(high.x, math::max), Block::new(storages.3).reduce(high.y, math::max)),
         )
     }
 }
@@ -62,11 +55,7 @@ unsafe fn center<T: Scalar>(source: &Source<'_, T>, pose: u32) -> Point<T> {
 /// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in
 /// `extents`.
 #[kernel(for T in [f32, f64], max_threads = 256)]
-pub unsafe fn extent<T: Scalar>(source: Source<'_, T>, offsets: &[u32], extents: *mut T)
-where
-    Min: crate::collectives::Identity<T>,
-    Max: crate::collectives::Identity<T>,
-{
+pub unsafe fn extent<T: Scalar>(source: Source<'_, T>, offsets: &[u32], extents: *mut T) {
     let (packing, parts) = (thread::block_idx_x() as usize, thread::grid_dim_y());
     let (part, threads) = (thread::block_idx_y(), thread::block_dim_x());
     // SAFETY: the arrays fit each other, and have room (this kernel's contract).
@@ -98,11 +87,7 @@ where
 /// # Safety
 /// There are so many extents for each packing, one at least, and room for its frame.
 #[kernel(for T in [f32, f64], max_threads = 128)]
-pub unsafe fn frame<T: Scalar>(extents: *const T, parts: u32, reach: T, capacity: &[u32], frames: *mut Frame<T>)
-where
-    Min: crate::collectives::Identity<T>,
-    Max: crate::collectives::Identity<T>,
-{
+pub unsafe fn frame<T: Scalar>(extents: *const T, parts: u32, reach: T, capacity: &[u32], frames: *mut Frame<T>) {
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
     // SAFETY: the arrays fit each other, and have room (this kernel's contract).
     unsafe {

@@ -1,44 +1,17 @@
 //! The numbers that poses and vertices are made of.
 
-use core::ops::{Add, Div, Mul, Neg, Sub};
-use cuda_std::{
-    atomic,
-    math::{self, Float},
-    warp::Shuffle,
-};
+use crate::number::Number;
+use cuda_std::{atomic, math, warp::Shuffle};
 
 /// The type of coordinates, angles and areas: `f32` or `f64`.
-pub trait Scalar:
-    Float
-    + Copy
-    + PartialOrd
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
-    + Shuffle
-    + atomic::Value
-    + bytemuck::Pod
-    + Send
-    + Sync
-    + 'static
-{
-    /// 0.
-    const ZERO: Self;
+pub trait Scalar: Number + Shuffle + atomic::Value {
     /// ½.
     const HALF: Self;
-    /// 1.
-    const ONE: Self;
-    /// Infinity.
-    const INFINITY: Self;
     /// The distance from 1 to the next number.
     const EPSILON: Self;
     /// A number that has a reciprocal, and is lost when it is added to anything that isn't next to nothing.
     const TINY: Self;
 
-    /// The nearest number.
-    fn from_f64(value: f64) -> Self;
     /// The nearest number of single precision.
     fn to_f32(self) -> f32;
     /// The nearest number.
@@ -57,17 +30,10 @@ pub trait Scalar:
 macro_rules! scalar {
     ($t:ident, |$x:ident| $reciprocal:expr, [$($half_pi:expr),*], [$($sine:expr),*], [$($cosine:expr),*]) => {
         impl Scalar for $t {
-            const ZERO: $t = 0.0;
             const HALF: $t = 0.5;
-            const ONE: $t = 1.0;
-            const INFINITY: $t = $t::INFINITY;
             const EPSILON: $t = $t::EPSILON;
             const TINY: $t = $t::MIN_POSITIVE / $t::EPSILON;
 
-            #[inline(always)]
-            fn from_f64(value: f64) -> $t {
-                value as $t
-            }
             #[inline(always)]
             fn to_f32(self) -> f32 {
                 self as f32

@@ -21,10 +21,7 @@ use super::{
     transform::{self, Source, extent, turn},
     walk::near,
 };
-use crate::collectives::{
-    Max, Op, Sum,
-    block::{Block, STORAGE, Storage},
-};
+use crate::collectives::block::{Block, STORAGE, Storage};
 use cuda_std::prelude::*;
 
 /// Number of places tried at once.
@@ -530,17 +527,14 @@ impl<T: Scalar> Own<'_, T> {
     /// # Safety
     /// The table was written before a barrier, and the storage is free.
     #[inline(always)]
-    unsafe fn total(&self, storage: Storage<T>) -> T
-    where
-        Sum: Op<T>,
-    {
+    unsafe fn total(&self, storage: Storage<T>) -> T {
         let mut sum = T::ZERO;
         // SAFETY: as said (this function's contract).
         unsafe {
             for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
                 sum = sum + *self.overlaps.add(pair);
             }
-            let total = Block::new(storage).reduce(sum, Sum);
+            let total = Block::new(storage).reduce(sum, T::add);
             thread::sync_threads();
             total
         }
@@ -563,10 +557,7 @@ impl<T: Scalar> Own<'_, T> {
     /// # Safety
     /// The tables were written before a barrier, and the storage is free; a barrier follows.
     #[inline(always)]
-    unsafe fn weigh(&self, storage: Storage<T>)
-    where
-        Max: Op<T>,
-    {
+    unsafe fn weigh(&self, storage: Storage<T>) {
         // SAFETY: as said (this function's contract); each thread writes weights of its own.
         unsafe {
             let pairs = || (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads());
@@ -574,7 +565,7 @@ impl<T: Scalar> Own<'_, T> {
             for pair in pairs() {
                 most = math::max(most, *self.overlaps.add(pair));
             }
-            let most = Block::new(storage).reduce(most, Max);
+            let most = Block::new(storage).reduce(most, math::max);
             for pair in pairs() {
                 let (overlap, weight) = (*self.overlaps.add(pair), self.weights.add(pair));
                 *weight = if overlap > T::ZERO {
@@ -607,10 +598,7 @@ pub unsafe fn separate<T: Scalar>(
     rounds: u32,
     seed: u64,
     fresh: u32,
-) where
-    Sum: Op<T>,
-    Max: Op<T>,
-{
+) {
     let storage = shared_array![T; STORAGE];
     let mut tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x());
@@ -672,7 +660,7 @@ pub unsafe fn separate<T: Scalar>(
                 for other in (thread as usize..count).step_by(threads()) {
                     now = math::mul_add(*weights.add(row + other), *overlaps.add(row + other), now);
                 }
-                let now = Block::new(storage).reduce(now, Sum);
+                let now = Block::new(storage).reduce(now, T::add);
                 thread::sync_threads();
                 if now == T::ZERO {
                     continue;

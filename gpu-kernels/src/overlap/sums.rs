@@ -1,10 +1,7 @@
 //! Totals: sums of consecutive values, in an order that depends on their number alone.
 
 use super::Scalar;
-use crate::collectives::{
-    Sum,
-    block::{Block, STORAGE},
-};
+use crate::collectives::block::{Block, STORAGE};
 use cuda_std::prelude::*;
 
 /// Partial sums that a thread has under way at a time, so that loads don't wait for one another.
@@ -16,10 +13,7 @@ const STREAMS: usize = 8;
 /// # Safety
 /// There are as many values, and room in `out`.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
-pub unsafe fn sums<T: Scalar>(values: *const T, offsets: &[u32], factor: T, out: *mut T)
-where
-    Sum: crate::collectives::Op<T>,
-{
+pub unsafe fn sums<T: Scalar>(values: *const T, offsets: &[u32], factor: T, out: *mut T) {
     let (range, thread, threads) =
         (thread::block_idx_x() as usize, thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
     // SAFETY: offsets are of values, and there is room (this kernel's contract); the block is one-dimensional, and uses
@@ -38,7 +32,7 @@ where
             at += STREAMS * threads;
         }
         let mine = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-        let total = Block::new(shared_array![T; STORAGE]).reduce(mine, Sum);
+        let total = Block::new(shared_array![T; STORAGE]).reduce(mine, T::add);
         if thread == 0 {
             *out.add(range) = total * factor;
         }

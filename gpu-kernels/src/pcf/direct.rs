@@ -10,6 +10,7 @@ use super::{
     Functions, Placement, Scalar,
     op::{Inner, L1, L2, Lp, Operation, ScalarOf},
 };
+use crate::number::Number as _;
 use cuda_std::prelude::*;
 
 /// Functions of the first band that a thread merges at a time.
@@ -82,7 +83,7 @@ pub unsafe fn integrals<O: Operation>(
         let mut functions = [0; CHAINS];
         let mut wanted = [false; CHAINS];
         let mut chains =
-            [Chain { first: first.segments, second: second_segments, time: O::Scalar::zero(), sum: O::Scalar::zero(), left: 0 };
+            [Chain { first: first.segments, second: second_segments, time: O::Scalar::ZERO, sum: O::Scalar::ZERO, left: 0 };
                 CHAINS];
         let mut together = u32::MAX;
         for (k, chain) in chains.iter_mut().enumerate() {

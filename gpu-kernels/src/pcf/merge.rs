@@ -38,7 +38,7 @@ impl<T: Scalar> Merge<T> {
         // SAFETY: there is a segment at each position (this function's contract).
         let ((first_value, first_end), (second_value, second_end)) =
             unsafe { (T::parts(f.load(first)), T::parts(g.load(second))) };
-        Merge { first, second, first_value, first_end, second_value, second_end, time, sum: T::zero() }
+        Merge { first, second, first_value, first_end, second_value, second_end, time, sum: T::ZERO }
     }
 
     /// Takes the breakpoint that comes first, and goes on to the next segment of its function.

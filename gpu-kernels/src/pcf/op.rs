@@ -48,7 +48,7 @@ pub struct Inner<T>(PhantomData<T>);
 /// A distance, infinite if the functions differ for ever.
 #[inline(always)]
 fn distance<T: Scalar>(finite: T, f: T, g: T) -> T {
-    if f == g { finite } else { T::infinity() }
+    if f == g { finite } else { T::INFINITY }
 }
 
 impl<T: Scalar> Operation for L1<T> {
@@ -95,13 +95,13 @@ impl<T: Scalar> Operation for Lp<T> {
 
     #[inline(always)]
     fn new(p: T) -> Self {
-        Lp { p, root: T::reciprocal(p) }
+        Lp { p, root: T::ONE / p }
     }
 
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
         // A width of zero contributes nothing even if the power overflows.
-        if width == T::zero() { sum } else { sum + width * T::power(math::abs(f - g), self.p) }
+        if width == T::ZERO { sum } else { sum + width * T::power(math::abs(f - g), self.p) }
     }
 
     #[inline(always)]
@@ -125,12 +125,12 @@ impl<T: Scalar> Operation for Inner<T> {
 
     #[inline(always)]
     fn finish(self, sum: T, f: T, g: T) -> T {
-        if f == T::zero() || g == T::zero() {
+        if f == T::ZERO || g == T::ZERO {
             sum
-        } else if (f > T::zero()) == (g > T::zero()) {
-            T::infinity()
+        } else if (f > T::ZERO) == (g > T::ZERO) {
+            T::INFINITY
         } else {
-            T::zero() - T::infinity()
+            T::ZERO - T::INFINITY
         }
     }
 }

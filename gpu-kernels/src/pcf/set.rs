@@ -1,27 +1,15 @@
 //! Functions in memory, and the pairs of them that are computed.
 
-use core::ops::{Add, Mul, Sub};
-use cuda_std::{
-    KernelParam, ScalarParam,
-    math::{self, Float},
-    prelude::*,
-};
+use crate::number::Number;
+use cuda_std::{KernelParam, ScalarParam, math, prelude::*};
 
 /// Functions of the first set in a tile of [`tiled`](super::tiled): one for each lane of a warp.
 pub const LANES: u32 = 32;
 
 /// The type of times and values: `f32` or `f64`.
-pub trait Scalar:
-    Float + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + ScalarParam + bytemuck::Pod + 'static
-{
+pub trait Scalar: Number + ScalarParam {
     /// A segment in memory: value, then end. One load.
     type Segment: Copy + bytemuck::Pod + Send + Sync;
-    /// 0.
-    fn zero() -> Self;
-    /// Infinity.
-    fn infinity() -> Self;
-    /// 1 / `x`.
-    fn reciprocal(x: Self) -> Self;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
     /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single
@@ -40,18 +28,6 @@ macro_rules! scalar {
     ($($t:ty, $segment:ty, $power:path;)*) => {$(
         impl Scalar for $t {
             type Segment = $segment;
-            #[inline(always)]
-            fn zero() -> $t {
-                0.0
-            }
-            #[inline(always)]
-            fn infinity() -> $t {
-                <$t>::INFINITY
-            }
-            #[inline(always)]
-            fn reciprocal(x: $t) -> $t {
-                1.0 / x
-            }
             #[inline(always)]
             fn segment(value: $t, end: $t) -> $segment {
                 <$segment>::new(value, end)

@@ -24,6 +24,7 @@ use super::{
     merge::{Merge, Source},
     op::{Inner, L1, L2, Lp, Operation, ScalarOf},
 };
+use crate::number::Number as _;
 use cuda_std::prelude::*;
 
 /// Dynamic shared memory that a block of `warps` warps needs, in bytes, with windows of so many segments of each
@@ -122,7 +123,7 @@ unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::S
         }
         let [a, b, c, d] = searches.map(|search| search.low);
         let breakpoint = |segments: *const T::Segment, k: u32| {
-            if k == 0 { T::zero() } else { T::parts(segments.add(k as usize - 1).read()).1 }
+            if k == 0 { T::ZERO } else { T::parts(segments.add(k as usize - 1).read()).1 }
         };
         let (f, g) = (breakpoint(first.0, a), breakpoint(second.0, c));
         ([Span { start: a, end: b + 1 }, Span { start: c, end: d + 1 }], if f < g { g } else { f })
@@ -333,7 +334,7 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
             let (from, to) = (*cuts.get_unchecked(piece), *cuts.get_unchecked(piece + 1));
             spans((first_segments, first_length), (second_segments, second_length), from, to)
         } else {
-            ([first_length, second_length].map(|length| Span { start: 0, end: length }), O::Scalar::zero())
+            ([first_length, second_length].map(|length| Span { start: 0, end: length }), O::Scalar::ZERO)
         };
         let mut left = if wanted { f.steps() + g.steps() } else { 0 };
         let size = Windows::<O::Scalar>::SIZE;
@@ -497,7 +498,7 @@ pub unsafe fn combine<O: Operation>(
         if !(wanted && pairs.wants(first_length, second_length)) {
             return;
         }
-        let mut sum = O::Scalar::zero();
+        let mut sum = O::Scalar::ZERO;
         for piece in 0..pieces as usize {
             sum = sum + partials.add(pairs.partial(firsts, piece, first_position, second_position)).read();
         }

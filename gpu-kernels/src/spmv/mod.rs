@@ -21,7 +21,7 @@
 //! Merrill and M. Garland, *Merge-based parallel sparse matrix-vector multiplication*, SC 2016, for bounds on rows as
 //! well as on nonzeros, and for long rows that are divided.
 
-use core::ops::{Add, Mul};
+use crate::number::Number;
 use cuda_std::{
     KernelParam,
     mem::Word,
@@ -33,20 +33,8 @@ pub mod tiles;
 pub mod vector;
 
 /// The type of a matrix's values: `f32` or `f64`.
-pub trait Scalar:
-    Copy + Add<Output = Self> + Mul<Output = Self> + Shuffle + Word + bytemuck::Pod + Send + Sync + 'static
-{
-    /// 0.
-    const ZERO: Self;
-}
-
-impl Scalar for f32 {
-    const ZERO: f32 = 0.0;
-}
-
-impl Scalar for f64 {
-    const ZERO: f64 = 0.0;
-}
+pub trait Scalar: Number + Shuffle + Word {}
+impl<T: Number + Shuffle + Word> Scalar for T {}
 
 /// A matrix in compressed sparse rows, as the kernels get it.
 #[derive(Clone, Copy, Debug, KernelParam)]

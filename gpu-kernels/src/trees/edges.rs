@@ -10,7 +10,8 @@
 
 use cuda_std::prelude::*;
 
-use super::{Status, sum_of_warp};
+use super::Status;
+use crate::list_rank::{distributed::sum_of_warp, generate::mix};
 
 /// Looks at all edges. Any grid of whole warps.
 ///
@@ -23,7 +24,7 @@ pub unsafe fn check(edges: &[I32x2], n: u32, status: *mut Status) {
         let (u, v) = (edges[i].x as u32, edges[i].y as u32);
         bad += (u >= n || v >= n || u == v) as u32;
         ascending += (u < v) as u32;
-        let hash = mix((u.min(v) as u64) << 32 | u.max(v) as u64);
+        let hash = mix(((u.min(v) as u64) << 32 | u.max(v) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15));
         difference = difference.wrapping_add(if u < v { hash } else { hash.wrapping_neg() });
     }
     // Every lane of the block's full warps is here.
@@ -38,15 +39,6 @@ pub unsafe fn check(edges: &[I32x2], n: u32, status: *mut Status) {
             atomic::device::fetch_add(&raw mut (*status).difference, difference);
         }
     }
-}
-
-/// A hash of 64 bits: the finisher of SplitMix64 (Steele, Lea and Flood, 2014).
-#[inline(always)]
-const fn mix(key: u64) -> u64 {
-    let key = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let key = (key ^ key >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let key = (key ^ key >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    key ^ key >> 31
 }
 
 /// Marks the edges (u, v) with u < v. Any grid.

@@ -17,8 +17,6 @@ pub mod parents;
 pub mod sums;
 pub mod tour;
 
-use cuda_std::warp;
-
 /// Findings about the input.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -45,13 +43,4 @@ pub struct Status {
 fn visits(positions: &[i32], i: usize) -> (u32, u32) {
     let (a, b) = (positions[2 * i] as u32, positions[2 * i + 1] as u32);
     (a.min(b), a.max(b))
-}
-
-/// Returns the sum over all lanes of the warp.
-#[inline(always)]
-fn sum_of_warp(mut value: u64) -> u64 {
-    for distance in [16, 8, 4, 2, 1] {
-        value = value.wrapping_add(warp::shuffle_down(warp::FULL_MASK, value, distance));
-    }
-    value
 }

@@ -96,8 +96,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 
 /// Collects the ranks with their hosts and devices on rank 0. The list is empty on the others.
 fn ranks(global: &Global) -> Result<Option<Vec<Rank>>, Failure> {
-    let started = if processes::is_launched() { processes::started()? } else { None };
-    let Some(ranks) = started.filter(|ranks| ranks.size() > 1) else { return Ok(None) };
+    let Some(ranks) = processes::several(None)? else { return Ok(None) };
     let device = match processes::device(global, &*ranks) {
         Ok(device) => device.to_string(),
         Err(Failure::Error(text)) => format!("none: {text}"),

@@ -10,4 +10,5 @@ pub use cancel::{Cancel, Cancelled};
 pub(crate) use clock::Clock;
 pub use clock::StepTime;
 pub use errors::{chain, reason};
+pub use gpu_kernels::number::Number;
 pub use real::Real;

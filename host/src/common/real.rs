@@ -5,7 +5,7 @@ use std::{
     str::FromStr,
 };
 
-use bytemuck::Pod;
+use gpu_kernels::number::Number;
 
 mod sealed {
     pub trait Sealed {}
@@ -14,7 +14,7 @@ mod sealed {
 }
 
 /// `f32` or `f64`. Each system extends this trait with the operations that it needs.
-pub trait Real: sealed::Sealed + Pod + Default + PartialOrd + Debug + Display + LowerExp + FromStr + Send + Sync {
+pub trait Real: sealed::Sealed + Number + Default + Debug + Display + LowerExp + FromStr {
     /// The type's name in NumPy: `float32` or `float64`.
     const NAME: &str;
     /// Unit roundoff, the largest relative error of one rounded operation: 2^-24 or 2^-53.
@@ -22,6 +22,8 @@ pub trait Real: sealed::Sealed + Pod + Default + PartialOrd + Debug + Display + 
 
     /// Converts to `f64`, exactly.
     fn to_f64(self) -> f64;
+    /// True if it is neither infinite nor NaN.
+    fn is_finite(self) -> bool;
 }
 
 macro_rules! real {
@@ -33,6 +35,10 @@ macro_rules! real {
             #[inline]
             fn to_f64(self) -> f64 {
                 self.into()
+            }
+            #[inline]
+            fn is_finite(self) -> bool {
+                self.is_finite()
             }
         }
     };

@@ -58,7 +58,8 @@ impl Engine {
             return Ok(());
         }
         let [threads, poses] = [0, 1].map(|index: usize| self.scenes[index].len());
-        Err(ConcurrencyError::Engine { found, expected, threads, poses })
+        let [kernel, reference] = ["the library", "the study"].map(str::to_owned);
+        Err(ConcurrencyError::Disagreement { kernel, found, reference, expected, threads, poses })
     }
 }
 
@@ -98,8 +99,8 @@ impl Bench<'_> {
             let difference = (found - expected).abs() / expected.abs().max(1.0);
             if difference.is_nan() || difference > TOLERANCE {
                 let (threads, poses) = (first.len(), second.len());
-                let reference = Variant::NOTEBOOK;
-                return Err(ConcurrencyError::Disagreement { variant, found, reference, expected, threads, poses });
+                let [kernel, reference] = [variant, Variant::NOTEBOOK].map(|variant| variant.to_string());
+                return Err(ConcurrencyError::Disagreement { kernel, found, reference, expected, threads, poses });
             }
             agreement.largest_difference = agreement.largest_difference.max(difference);
         }

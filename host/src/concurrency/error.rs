@@ -4,8 +4,6 @@ use crate::common::Cancelled;
 use crate::device::DeviceError;
 use crate::overlap::OverlapError;
 
-use super::Variant;
-
 /// An error of the concurrency study.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,27 +18,15 @@ pub enum ConcurrencyError {
         /// The valid range, as a sentence.
         expected: &'static str,
     },
-    /// The kernels of [`overlap`](crate::overlap) and those of the study find different totals.
-    #[error("the library finds a total overlap of {found} for {threads} poses with {poses}, and the study {expected}")]
-    Engine {
-        /// The library's total, without that of a pose with itself.
-        found: f64,
-        /// The study's total.
-        expected: f64,
-        /// Number of poses in the first list.
-        threads: usize,
-        /// Number of poses in the second list.
-        poses: usize,
-    },
     /// Two kernels find different totals, so their times can't be compared.
-    #[error("{variant} finds a total overlap of {found} for {threads} poses with {poses}, and {reference} {expected}")]
+    #[error("{kernel} finds a total overlap of {found} for {threads} poses with {poses}, and {reference} {expected}")]
     Disagreement {
-        /// The kernel.
-        variant: Variant,
+        /// The kernel, or the library's evaluator.
+        kernel: String,
         /// Its total.
         found: f64,
         /// The reference kernel.
-        reference: Variant,
+        reference: String,
         /// The reference's total.
         expected: f64,
         /// Number of poses in the first list.

@@ -55,12 +55,8 @@ impl Placement {
     pub const ALL: [Self; 3] = [Self::Global, Self::Constant, Self::Shared];
 
     /// Returns the name in one word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::Constant => "constant",
-            Self::Shared => "shared",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -69,14 +65,8 @@ impl Reduction {
     pub const ALL: [Self; 5] = [Self::Interleaved, Self::Sequential, Self::Shuffle, Self::Atomic, Self::Separate];
 
     /// Returns the name in one word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interleaved => "interleaved",
-            Self::Sequential => "sequential",
-            Self::Shuffle => "shuffle",
-            Self::Atomic => "atomic",
-            Self::Separate => "separate",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 

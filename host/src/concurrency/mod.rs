@@ -7,12 +7,13 @@
 //! docs/concurrency.md interprets the results.
 //!
 //! ```
+//! use warpsmith::common::Cancel;
 //! use warpsmith::concurrency::{Options, Study};
 //! use warpsmith::device::Device;
 //!
 //! let device = Device::best()?;
 //! let options = Options { streams: vec![1, 2], batch: vec![4, 8], poses: 40, fixed: vec![80], ..Options::of(&device) };
-//! let study = Study::run(&device, &options, |_| {})?;
+//! let study = Study::run(&device, &options, &Cancel::new(), |_| {})?;
 //! assert_eq!(study.batch[1].work.comparisons, 8 * 40);
 //! # Ok::<(), warpsmith::concurrency::ConcurrencyError>(())
 //! ```

@@ -55,26 +55,21 @@ impl Options {
     /// Checks the options, and sorts the lists without repetitions.
     pub(super) fn checked(&self) -> Result<Self, ConcurrencyError> {
         let mut options = self.clone();
-        let lists = [
-            ("streams", &mut options.streams, 1..=1024, "a number of streams is from 1 to 1,024"),
-            ("batch", &mut options.batch, 1..=MOST_POSES, "a batch has from 1 to 1,048,576 poses"),
-        ];
-        for (option, list, range, expected) in lists {
+        for list in [&mut options.streams, &mut options.batch] {
             list.sort_unstable();
             list.dedup();
-            let wrong = list.iter().copied().find(|entry| !range.contains(entry));
-            if wrong.is_some() || list.is_empty() {
-                return Err(ConcurrencyError::Option { option, found: wrong, expected });
-            }
         }
-        let numbers = [
-            ("poses", options.poses, 1..=MOST_POSES, "there are from 1 to 1,048,576"),
-            ("iterations", options.iterations, 1..=MOST_ITERATIONS, "there are from 1 to 10,000"),
-            ("runs", options.runs, 1..=MOST_RUNS, "there are from 1 to 1,000"),
+        let ranges = [
+            ("streams", &options.streams[..], 1..=1024, "a number of streams is from 1 to 1,024"),
+            ("batch", &options.batch, 1..=MOST_POSES, "a batch has from 1 to 1,048,576 poses"),
+            ("poses", &[options.poses], 1..=MOST_POSES, "there are from 1 to 1,048,576"),
+            ("iterations", &[options.iterations], 1..=MOST_ITERATIONS, "there are from 1 to 10,000"),
+            ("runs", &[options.runs], 1..=MOST_RUNS, "there are from 1 to 1,000"),
         ];
-        for (option, number, range, expected) in numbers {
-            if !range.contains(&number) {
-                return Err(ConcurrencyError::Option { option, found: Some(number), expected });
+        for (option, entries, range, expected) in ranges {
+            let found = entries.iter().copied().find(|entry| !range.contains(entry));
+            if found.is_some() || entries.is_empty() {
+                return Err(ConcurrencyError::Option { option, found, expected });
             }
         }
         // Each stream has lists of its own, of about 300 bytes for each pose.

@@ -47,22 +47,12 @@ pub struct StudyProgress {
 }
 
 impl Study {
-    /// Carries out all experiments.
-    ///
-    /// `progress` is called before each step and at the end.
+    /// Carries out all experiments, until `cancel` is set. `progress` is called before each step and at the end.
     ///
     /// # Errors
     /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] if
-    /// two kernels find different totals, and errors of the device.
-    pub fn run(device: &Device, options: &Options, progress: impl FnMut(StudyProgress)) -> Result<Self, ConcurrencyError> {
-        Study::run_until(device, options, &Cancel::new(), progress)
-    }
-
-    /// As [`run`](Self::run), until `cancel` is set.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), and [`ConcurrencyError::Cancelled`].
-    pub fn run_until(
+    /// two kernels find different totals, [`ConcurrencyError::Cancelled`], and errors of the device.
+    pub fn run(
         device: &Device,
         options: &Options,
         cancel: &Cancel,

@@ -12,7 +12,7 @@
 //!   repeated measurements ([`Measurer`]), and files of runs.
 //! - [`sim`]: a simulated machine as a platform.
 //! - [`learn`]: a [`Model`] from runs: classes, features, a decision tree, and rules as sentences.
-//! - [`explore`]: the schedules to measure: by a [`search`], or all of them ([`Survey`]). [`study`]
+//! - [`explore`]: the schedules to measure: by a [`search`], or all of them. [`study`]
 //!   judges searches by the rules that they lead to.
 //! - [`report`]: a page about runs and rules.
 //!
@@ -58,13 +58,11 @@ pub mod sim;
 mod statistics;
 
 pub use error::RulesError;
-pub use explore::{Answer, Survey, offline, search, study};
+pub use explore::{Answer, offline, search, study};
 pub use learn::{
-    Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Replay, Rule,
-    Rules, Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
+    Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Rule, Rules,
+    Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
 };
-pub use measure::{
-    About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
-};
+pub use measure::{About, Failed, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform};
 pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
 pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};

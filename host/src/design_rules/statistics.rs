@@ -1,4 +1,4 @@
-//! Percentiles of values, and normal variates.
+//! Percentiles of values, random orders and normal variates.
 
 use std::f64::consts::TAU;
 
@@ -17,6 +17,15 @@ pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let part = place - below as f64;
     // From the nearer one, as NumPy does it.
     Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
+}
+
+/// Returns the numbers below `len` in a random order.
+pub(super) fn shuffled(len: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let mut order: Vec<_> = (0..len).collect();
+    for last in (1..len).rev() {
+        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
+    }
+    order
 }
 
 /// Draws two independent standard normal variates, by the method of Box and Muller.

@@ -1,37 +1,26 @@
 //! Matrices that stay on the device.
 
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use gpu_kernels::engine::{CONDENSED, DENSE, PACKED, Place, SYMMETRIC, THREADS, place};
 
 use super::{Block, Coverage, EngineError, Entry, Layout, Order, Writer, op::check_block};
 use crate::{
-    device::{Device, DeviceError, Stream, View, ViewMut},
+    device::{Device, Stream, View, ViewMut},
     launch,
 };
 
 /// The most blocks of threads in a grid's second direction.
 const MOST_LINES: usize = 65_535;
 
-/// Launches the kernel for this type of entries.
-type Launch<T> = fn(&Stream, (u32, u32), View<'_, T>, Place, &mut ViewMut<'_, T>) -> Result<(), DeviceError>;
-
 /// A matrix in the memory of one device. Only an engine that has this device, and no other, writes it.
+#[derive(Debug)]
 pub struct DeviceMatrix<'a, T: Entry> {
     layout: Layout,
     coverage: Coverage,
     shape: (usize, usize),
     device: Device,
     out: Mutex<ViewMut<'a, T>>,
-    launch: Launch<T>,
-}
-
-impl<T: Entry> fmt::Debug for DeviceMatrix<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DeviceMatrix { layout, shape, out, .. } = self;
-        f.debug_struct("DeviceMatrix").field("layout", layout).field("shape", shape).field("out", out).finish()
-    }
 }
 
 impl<'a, T: Entry + place::Instance> DeviceMatrix<'a, T> {
@@ -54,15 +43,11 @@ impl<'a, T: Entry + place::Instance> DeviceMatrix<'a, T> {
 
     fn new(layout: Layout, coverage: Coverage, shape: (usize, usize), out: ViewMut<'a, T>) -> Result<Self, EngineError> {
         layout.check_len(coverage, shape, out.len())?;
-        // SAFETY: `place` has checked that the entries are a block's of this matrix, whose memory is as large as its
-        // layout says.
-        let launch: Launch<T> =
-            |stream, grid, entries, at, out| unsafe { launch!(stream, place::<T><<<grid, THREADS>>>(&entries, at, out)) };
-        Ok(DeviceMatrix { layout, coverage, shape, device: out.device().clone(), out: Mutex::new(out), launch })
+        Ok(DeviceMatrix { layout, coverage, shape, device: out.device().clone(), out: Mutex::new(out) })
     }
 }
 
-impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
+impl<T: Entry + place::Instance> Writer<T> for DeviceMatrix<'_, T> {
     fn order(&self) -> Order {
         self.layout.order()
     }
@@ -107,6 +92,7 @@ impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
             },
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok((self.launch)(stream, grid, entries, at, &mut out)?)
+        // SAFETY: the entries are a block's of this matrix, whose memory is as large as its layout says.
+        Ok(unsafe { launch!(stream, place::<T><<<grid, THREADS>>>(&entries, at, &mut *out)) }?)
     }
 }

@@ -54,6 +54,7 @@ impl fmt::Debug for Parts {
 }
 
 /// A matrix whose file may lack some of its room. Unless it is [opened](Self::open), a file without blocks is removed.
+#[derive(Debug)]
 pub struct BegunMatrix<T> {
     destination: Destination,
     shape: Vec<usize>,
@@ -66,6 +67,7 @@ pub struct BegunMatrix<T> {
 }
 
 /// A matrix whose blocks are written to its file.
+#[derive(Debug)]
 pub struct PartialMatrix<T> {
     parts: Parts,
     file: NpyFile<T>,
@@ -214,18 +216,5 @@ impl<T: Element> BegunMatrix<T> {
         }
         let found = checkpoint.as_ref().map_or(0, Checkpoint::blocks_found);
         Ok(PartialMatrix { parts, file, checkpoint, found })
-    }
-}
-
-impl<T> fmt::Debug for BegunMatrix<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BegunMatrix { destination, shape, parts, .. } = self;
-        f.debug_struct("BegunMatrix").field("destination", destination).field("shape", shape).field("parts", parts).finish()
-    }
-}
-
-impl<T> fmt::Debug for PartialMatrix<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PartialMatrix").field("parts", &self.parts).field("found", &self.found).finish()
     }
 }

@@ -175,13 +175,6 @@ mod tests {
         assert_eq!(blocks(LowerTriangle, 9, 9, 3), [b, d, e, a, c, f]);
     }
 
-    /// The document's: all of 2 x 3 in twos.
-    #[test]
-    fn two_by_three() {
-        assert_eq!(blocks(Full, 2, 3, 2), [block(0..2, 0..2), block(0..2, 2..3)]);
-        assert_eq!(blocks(Full, 3, 3, 2), [block(0..2, 0..2), block(0..2, 2..3), block(2..3, 0..2), block(2..3, 2..3)]);
-    }
-
     #[test]
     fn what_is_no_matrix() {
         let error = |coverage, rows, cols, side| BlockScheduler::new(coverage, rows, cols, side).unwrap_err();
@@ -202,16 +195,5 @@ mod tests {
         assert_eq!(max_output_elements(10_000, 4), 1_000);
         assert_eq!(max_output_elements(10_007, 8), 500);
         assert_eq!(max_output_elements(usize::MAX, 1), usize::MAX / 5 * 2 + usize::MAX % 5 * 2 / 5);
-
-        let side = |max_output_elements, splits_hint, min_block_side, rows, cols| {
-            SideRule { max_output_elements, splits_hint, min_block_side }.block_side(rows, cols)
-        };
-        assert_eq!(side(32_000_000, 32, 0, 5000, 100), 1000);
-        assert_eq!(side(32_000_000, 32, 1332, 5000, 100), 1332, "the floor");
-        assert_eq!(side(32_000_000, 32, 1332, 500, 100), 500, "the matrix");
-        assert_eq!(side(32_000_000, 32, 9999, 50_000, 100), 4000, "the floor yields to the budget");
-        assert_eq!(side(200, 1, 0, 1000, 1000), 10, "two blocks fit");
-        assert_eq!(side(0, 32, 332, 1000, 1000), 1);
-        assert_eq!(side(1000, 0, 0, 0, 0), 1);
     }
 }

@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::EngineError;
 use crate::io::files::Destination;
@@ -42,7 +39,7 @@ pub struct Span {
 /// trace.span(Span { process: 0, lane: "compute".into(), name: "block 0".into(), start: 0.0, duration: 250.0, args });
 /// let sum = trace.time(0, "host", "scatter", || 1 + 1);
 /// assert_eq!((sum, trace.spans().len()), (2, 2));
-/// assert!(trace.to_json().starts_with(r#"{"displayTimeUnit":"ms","traceEvents":["#));
+/// assert_eq!(trace.to_json()["displayTimeUnit"], "ms");
 /// ```
 #[derive(Debug)]
 pub struct Trace {
@@ -70,12 +67,7 @@ impl Trace {
 
     /// The time on the trace's clock, in microseconds.
     pub fn now(&self) -> f64 {
-        self.at(Instant::now())
-    }
-
-    /// An instant on the trace's clock, in microseconds; 0 for one before the trace began.
-    pub fn at(&self, instant: Instant) -> f64 {
-        instant.saturating_duration_since(self.origin).as_secs_f64() * 1e6
+        self.origin.elapsed().as_secs_f64() * 1e6
     }
 
     /// Names the process in the picture. By default it is called `device` and its index.
@@ -111,25 +103,12 @@ impl Trace {
         self.recorded().spans.clone()
     }
 
-    /// The trace as JSON text.
-    pub fn to_json(&self) -> String {
-        let mut text = Vec::new();
-        // It has neither maps with odd keys nor anything that fails, and a vector takes all.
-        self.write_json(&mut text).expect("a trace is valid JSON");
-        String::from_utf8(text).expect("JSON is UTF-8")
-    }
-
     /// Writes the trace to a file, whole or not at all.
     ///
     /// # Errors
     /// [`File`](EngineError::File).
-    pub fn write(&self, path: &Path) -> Result<(), EngineError> {
-        self.write_to(&Destination::prepare(path)?)
-    }
-
-    /// As [`write`](Trace::write), for a destination that was prepared before.
     pub fn write_to(&self, destination: &Destination) -> Result<(), EngineError> {
-        Ok(destination.write(|file| self.write_json(file))?)
+        Ok(destination.write(|file| serde_json::to_writer(file, &self.to_json()).map_err(Into::into))?)
     }
 
     fn recorded(&self) -> MutexGuard<'_, Recorded> {
@@ -137,7 +116,8 @@ impl Trace {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_json(&self, writer: impl Write) -> io::Result<()> {
+    /// The trace as JSON.
+    pub fn to_json(&self) -> Value {
         let recorded = self.recorded();
         let mut spans: Vec<_> = recorded.spans.iter().collect();
         // Spans that begin together are ordered from the longest to the shortest: a span within
@@ -160,60 +140,24 @@ impl Trace {
         processes.dedup();
         for process in processes {
             let name = recorded.processes.get(&process).cloned().unwrap_or_else(|| format!("device {process}"));
-            events.push(Event::metadata("process_name", process, 0, "name", name.into()));
-            events.push(Event::metadata("process_sort_index", process, 0, "sort_index", process.into()));
+            events.push(metadata("process_name", process, 0, json!({"name": name})));
+            events.push(metadata("process_sort_index", process, 0, json!({"sort_index": process})));
         }
         for &(process, lane) in &lanes {
             let tid = tid(process, lane);
-            events.push(Event::metadata("thread_name", process, tid, "name", lane.into()));
-            events.push(Event::metadata("thread_sort_index", process, tid, "sort_index", tid.into()));
+            events.push(metadata("thread_name", process, tid, json!({"name": lane})));
+            events.push(metadata("thread_sort_index", process, tid, json!({"sort_index": tid})));
         }
-        events.extend(spans.iter().map(|span| Event {
-            name: &span.name,
-            phase: "X",
-            pid: span.process + 1,
-            tid: tid(span.process, &span.lane),
-            start: Some(span.start),
-            duration: Some(span.duration),
-            args: Cow::Borrowed(&span.args),
+        events.extend(spans.iter().map(|span| {
+            let Span { process, lane, name, start, duration, args } = span;
+            json!({"name": name, "ph": "X", "pid": process + 1, "tid": tid(*process, lane), "ts": start, "dur": duration, "args": args})
         }));
-        let file = File { unit: "ms", events };
-        serde_json::to_writer(writer, &file).map_err(io::Error::from)
+        json!({"displayTimeUnit": "ms", "traceEvents": events})
     }
 }
 
-#[derive(Serialize)]
-struct File<'a> {
-    #[serde(rename = "displayTimeUnit")]
-    unit: &'static str,
-    #[serde(rename = "traceEvents")]
-    events: Vec<Event<'a>>,
-}
-
-#[derive(Serialize)]
-struct Event<'a> {
-    name: &'a str,
-    #[serde(rename = "ph")]
-    phase: &'static str,
-    pid: usize,
-    tid: usize,
-    #[serde(rename = "ts", skip_serializing_if = "Option::is_none")]
-    start: Option<f64>,
-    #[serde(rename = "dur", skip_serializing_if = "Option::is_none")]
-    duration: Option<f64>,
-    #[serde(skip_serializing_if = "no_args")]
-    args: Cow<'a, Map<String, Value>>,
-}
-
-fn no_args(args: &Map<String, Value>) -> bool {
-    args.is_empty()
-}
-
-impl<'a> Event<'a> {
-    fn metadata(name: &'a str, process: usize, tid: usize, key: &str, value: Value) -> Self {
-        let args = Cow::Owned([(key.to_owned(), value)].into_iter().collect());
-        Event { name, phase: "M", pid: process + 1, tid, start: None, duration: None, args }
-    }
+fn metadata(name: &str, process: usize, tid: usize, args: Value) -> Value {
+    json!({"name": name, "ph": "M", "pid": process + 1, "tid": tid, "args": args})
 }
 
 #[cfg(test)]
@@ -247,11 +191,11 @@ mod tests {
             name("thread", 2, 3, "download"),
             index("thread", 2, 3, 3),
             {"name": "a", "ph": "X", "pid": 2, "tid": 1, "ts": 10.0, "dur": 10.0, "args": {"rows": 3}},
-            {"name": "outer", "ph": "X", "pid": 1, "tid": 2, "ts": 10.0, "dur": 7.0},
-            {"name": "inner", "ph": "X", "pid": 1, "tid": 2, "ts": 10.0, "dur": 5.0},
-            {"name": "b", "ph": "X", "pid": 2, "tid": 3, "ts": 20.5, "dur": 2.0},
+            {"name": "outer", "ph": "X", "pid": 1, "tid": 2, "ts": 10.0, "dur": 7.0, "args": {}},
+            {"name": "inner", "ph": "X", "pid": 1, "tid": 2, "ts": 10.0, "dur": 5.0, "args": {}},
+            {"name": "b", "ph": "X", "pid": 2, "tid": 3, "ts": 20.5, "dur": 2.0, "args": {}},
         ]});
-        assert_eq!(serde_json::from_str::<Value>(&trace.to_json()).unwrap(), expected);
+        assert_eq!(trace.to_json(), expected);
     }
 
     #[test]
@@ -261,8 +205,7 @@ mod tests {
         trace.span(span(0, "host", "y", -1.0, -2.0));
         let times: Vec<_> = trace.spans().iter().map(|span| (span.start, span.duration)).collect();
         assert_eq!(times, [(0.0, 0.0), (-1.0, 0.0)]);
-        assert!(!trace.to_json().contains("null"));
-        assert_eq!(trace.at(trace.origin), 0.0);
-        assert_eq!(Trace::new().to_json(), r#"{"displayTimeUnit":"ms","traceEvents":[]}"#);
+        assert!(!trace.to_json().to_string().contains("null"));
+        assert_eq!(Trace::new().to_json().to_string(), r#"{"displayTimeUnit":"ms","traceEvents":[]}"#);
     }
 }

@@ -133,7 +133,7 @@ impl Connectivity {
         clock.end("parts", 13 * n as u64)?;
         launch!(stream, kernels::bridges<<<grid(stream, m), THREADS>>>(edges, &*labels, bridges))?;
         clock.end("bridges", (9 * m + 4 * n) as u64)?;
-        let counts = self.counts(stream)?;
+        let counts = stream.download_vec(&self.counts)?[0];
         Ok(Bridges { found, bridges: counts.bridges as usize, steps: clock.steps()? })
     }
 
@@ -178,7 +178,7 @@ impl Connectivity {
             launch!(stream, kernels::cut_vertices<<<of_vertices, THREADS>>>(parents, &self.headed, points, &mut self.counts))?;
         }
         clock.end("points", 42 * n as u64)?;
-        let counts = self.counts(stream)?;
+        let counts = stream.download_vec(&self.counts)?[0];
         let (components, points) = (counts.components as usize, counts.cuts as usize);
         Ok(Biconnected { found, components, points, steps: clock.steps()? })
     }
@@ -275,12 +275,6 @@ impl Connectivity {
         }
         clock.end("ranges", (37 * n + 16 * levels * blocks) as u64)?;
         Ok(found)
-    }
-
-    fn counts(&self, stream: &Stream) -> Result<Counts, DeviceError> {
-        let mut counts = [Counts::default()];
-        stream.download(&self.counts, &mut counts)?;
-        Ok(counts[0])
     }
 }
 

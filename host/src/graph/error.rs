@@ -8,7 +8,7 @@ use crate::{components::EdgeError, device::DeviceError, trees::TreeError};
 pub enum GraphError {
     /// The device failed.
     #[error(transparent)]
-    Device(DeviceError),
+    Device(#[from] DeviceError),
     /// An edge has an end that is no vertex, or there are too many edges.
     #[error(transparent)]
     Edges(EdgeError),
@@ -39,12 +39,6 @@ pub enum GraphError {
         /// The things that it must have one element for: vertices or edges.
         of: &'static str,
     },
-}
-
-impl From<DeviceError> for GraphError {
-    fn from(error: DeviceError) -> Self {
-        GraphError::Device(error)
-    }
 }
 
 impl From<EdgeError> for GraphError {

@@ -32,68 +32,6 @@ const MOST_DIMENSIONS: usize = 64;
 const CHUNK: usize = 256 << 20;
 const SMALL_CHUNK: usize = 8 << 20;
 
-/// The element types that can be read and written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `i32`
-    I32,
-    /// `i64`
-    I64,
-    /// `u32`
-    U32,
-    /// `u64`
-    U64,
-    /// `f32`
-    F32,
-    /// `f64`
-    F64,
-}
-
-impl Kind {
-    /// The integer types.
-    pub const INTEGERS: &[Kind] = &[Kind::I32, Kind::I64, Kind::U32, Kind::U64];
-    /// The floating-point types.
-    pub const FLOATS: &[Kind] = &[Kind::F32, Kind::F64];
-
-    /// The type's name in NumPy.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::I32 => "int32",
-            Kind::I64 => "int64",
-            Kind::U32 => "uint32",
-            Kind::U64 => "uint64",
-            Kind::F32 => "float32",
-            Kind::F64 => "float64",
-        }
-    }
-
-    /// The type's descriptor in a header, without byte order and quotes.
-    const fn code(self) -> &'static str {
-        match self {
-            Kind::I32 => "i4",
-            Kind::I64 => "i8",
-            Kind::U32 => "u4",
-            Kind::U64 => "u8",
-            Kind::F32 => "f4",
-            Kind::F64 => "f8",
-        }
-    }
-
-    /// Size of an element, in bytes.
-    pub const fn size(self) -> usize {
-        match self {
-            Kind::I32 | Kind::U32 | Kind::F32 => 4,
-            Kind::I64 | Kind::U64 | Kind::F64 => 8,
-        }
-    }
-
-    /// The type's descriptor as a Python literal, in this machine's byte order: `'<f4'`.
-    pub(crate) fn descriptor(self) -> String {
-        let order = if cfg!(target_endian = "big") { '>' } else { '<' };
-        format!("'{order}{}'", self.code())
-    }
-}
-
 /// A type that arrays can have as elements.
 pub trait Element: Pod {
     /// The type as a value.
@@ -102,19 +40,67 @@ pub trait Element: Pod {
     fn swapped(self) -> Self;
 }
 
-macro_rules! element {
-    ($($type:ident $kind:ident)*) => {$(
-        impl Element for $type {
-            const KIND: Kind = Kind::$kind;
-            fn swapped(self) -> Self {
-                let mut bytes = self.to_ne_bytes();
-                bytes.reverse();
-                $type::from_ne_bytes(bytes)
+macro_rules! elements {
+    ($($kind:ident $type:ident $name:literal $code:literal;)*) => {
+        /// The element types that can be read and written.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $(
+                #[doc = concat!("`", stringify!($type), "`")]
+                $kind,
+            )*
+        }
+
+        impl Kind {
+            /// The type's name in NumPy.
+            pub const fn name(self) -> &'static str {
+                match self { $(Kind::$kind => $name),* }
+            }
+
+            /// The type's descriptor in a header, without byte order and quotes.
+            const fn code(self) -> &'static str {
+                match self { $(Kind::$kind => $code),* }
+            }
+
+            /// Size of an element, in bytes.
+            pub const fn size(self) -> usize {
+                match self { $(Kind::$kind => size_of::<$type>()),* }
             }
         }
-    )*};
+
+        $(
+            impl Element for $type {
+                const KIND: Kind = Kind::$kind;
+                fn swapped(self) -> Self {
+                    let mut bytes = self.to_ne_bytes();
+                    bytes.reverse();
+                    $type::from_ne_bytes(bytes)
+                }
+            }
+        )*
+    };
 }
-element!(i32 I32 i64 I64 u32 U32 u64 U64 f32 F32 f64 F64);
+elements! {
+    I32 i32 "int32" "i4";
+    I64 i64 "int64" "i8";
+    U32 u32 "uint32" "u4";
+    U64 u64 "uint64" "u8";
+    F32 f32 "float32" "f4";
+    F64 f64 "float64" "f8";
+}
+
+impl Kind {
+    /// The integer types.
+    pub const INTEGERS: &[Kind] = &[Kind::I32, Kind::I64, Kind::U32, Kind::U64];
+    /// The floating-point types.
+    pub const FLOATS: &[Kind] = &[Kind::F32, Kind::F64];
+
+    /// The type's descriptor as a Python literal, in this machine's byte order: `'<f4'`.
+    pub(crate) fn descriptor(self) -> String {
+        let order = if cfg!(target_endian = "big") { '>' } else { '<' };
+        format!("'{order}{}'", self.code())
+    }
+}
 
 /// Returns a shape as Python writes a tuple: `(2, 3)`, `(7,)`.
 pub fn tuple(shape: &[usize]) -> String {
@@ -635,14 +621,6 @@ mod tests {
             assert_eq!((reader.kind("it", Kind::INTEGERS), reader.is_fortran()), (Ok(Kind::I64), false));
         }
         assert!(write(Vec::new(), &[1, 2, 3], &[2, 2]).is_err());
-    }
-
-    #[test]
-    fn orders_of_three_dimensions() {
-        let shape = [2, 3, 4];
-        let fortran: Vec<i32> = (0..24).collect();
-        let expected: Vec<i32> = (0..24).map(|at| (at / 12, at / 4 % 3, at % 4)).map(|(i, j, k)| i + 2 * j + 6 * k).collect();
-        assert_eq!(to_c_order(&fortran, &shape).unwrap(), expected);
     }
 
     #[test]

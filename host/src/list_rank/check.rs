@@ -32,7 +32,7 @@ pub fn diagnose(next: &[i32], head: Option<i32>) -> Result<(), ListError> {
     if let Some(head) = head
         && !usize::try_from(head).is_ok_and(|head| head < n)
     {
-        return Err(ListError::HeadOutOfRange { head, n });
+        return Err(ListError::HeadOutOfRange { head: head.into(), n });
     }
     let predecessors = predecessors(next)?;
     if n == 0 {
@@ -83,7 +83,7 @@ fn predecessors(next: &[i32]) -> Result<Vec<u32>, ListError> {
     let n = next.len();
     let in_range = |value: i32| value == -1 || usize::try_from(value).is_ok_and(|value| value < n);
     if let Some(element) = next.iter().position(|&value| !in_range(value)) {
-        return Err(ListError::NextOutOfRange { element, next: next[element], n });
+        return Err(ListError::NextOutOfRange { element, next: next[element].into(), n });
     }
     let mut predecessors = vec![NONE; n];
     let mut twice: Option<usize> = None;

@@ -42,7 +42,7 @@ pub enum ListError {
     #[error("head {head} is not an element: there are {n}, from 0")]
     HeadOutOfRange {
         /// The head given.
-        head: i32,
+        head: i64,
         /// The number of elements.
         n: usize,
     },
@@ -52,7 +52,7 @@ pub enum ListError {
         /// The element.
         element: usize,
         /// Its successor.
-        next: i32,
+        next: i64,
         /// The number of elements.
         n: usize,
     },

@@ -61,25 +61,19 @@ pub struct ListRanker<V: Weight = i32> {
     of_forests: Option<Box<Pipeline<i64>>>,
     heads: Buffer<i32>,
     status: Buffer<Status>,
-    marks: Marks,
-    scan: Option<ScanWorkspace>,
-}
-
-/// Arrays for finding the heads of a forest.
-struct Marks {
-    /// A bit for each element.
+    /// To find the heads of a forest: a bit for each element.
     marked: Buffer<u32>,
     /// Number of heads in each word of the bitmap, and in all words before.
     counts: Buffer<u32>,
     places: Buffer<u32>,
     /// Number of lists that end.
     tails: Buffer<u32>,
+    scan: Option<ScanWorkspace>,
 }
 
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
     pub fn new(device: &Device, options: Options) -> Self {
-        let marks = Marks { marked: device.empty(), counts: device.empty(), places: device.empty(), tails: device.empty() };
         ListRanker {
             device: device.clone(),
             options,
@@ -87,7 +81,10 @@ impl<V: Weight> ListRanker<V> {
             of_forests: None,
             heads: device.empty(),
             status: device.empty(),
-            marks,
+            marked: device.empty(),
+            counts: device.empty(),
+            places: device.empty(),
+            tails: device.empty(),
             scan: None,
         }
     }
@@ -160,7 +157,7 @@ impl<V: Weight> ListRanker<V> {
         if let Some(head) = head
             && !usize::try_from(head).is_ok_and(|head| head < n)
         {
-            return Err(ListError::HeadOutOfRange { head, n });
+            return Err(ListError::HeadOutOfRange { head: head.into(), n });
         }
         if n == 0 {
             let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;
@@ -183,7 +180,7 @@ impl<V: Weight> ListRanker<V> {
 
         let mut found = head.unwrap_or(-1);
         if !self.options.trusted {
-            let status = self.status(stream)?;
+            let status = stream.download_vec(&self.status)?[0];
             found = status.head;
             if !is_complete(&status, n, 1) {
                 check::diagnose(&stream.download_vec(next)?, head)?;
@@ -191,12 +188,6 @@ impl<V: Weight> ListRanker<V> {
             }
         }
         Ok(Report { n, sublists: count + 1, strategy, head: found, steps: clock.steps()? })
-    }
-
-    fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
-        let mut status = [Status::default()];
-        stream.download(&self.status, &mut status)?;
-        Ok(status[0])
     }
 }
 
@@ -331,7 +322,7 @@ impl ListRanker<i32> {
         let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
         pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
         if !options.trusted {
-            let status = self.status(stream)?;
+            let status = stream.download_vec(&self.status)?[0];
             if !is_complete(&status, n, heads) {
                 check::diagnose_forest(&stream.download_vec(next)?)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
@@ -344,7 +335,7 @@ impl ListRanker<i32> {
     fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>, part: usize) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        let Marks { marked, counts, places, tails } = &mut self.marks;
+        let ListRanker { marked, counts, places, tails, .. } = self;
         marked.ensure(words)?;
         counts.ensure(words)?;
         places.ensure(words)?;
@@ -368,17 +359,15 @@ impl ListRanker<i32> {
             none => none.insert(ScanWorkspace::new(&self.device)?),
         };
         exclusive_scan(stream, &*counts, &mut *places, workspace)?;
-        let (mut count, mut place, mut ends) = ([0], [0], [0]);
-        stream.download(counts.view(words - 1..)?, &mut count)?;
-        stream.download(places.view(words - 1..)?, &mut place)?;
-        stream.download(&*tails, &mut ends)?;
-        let heads = (count[0] + place[0]) as usize;
+        let last = |words_of: &Buffer<u32>| Ok::<_, DeviceError>(stream.download_vec(words_of.view(words - 1..)?)?[0]);
+        let heads = (last(counts)? + last(places)?) as usize;
+        let ends = stream.download_vec(&*tails)?[0] as usize;
         self.heads.ensure(heads)?;
         // SAFETY: there are as many heads as the scan counted.
         unsafe {
             launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &*places, &mut self.heads))?;
         }
-        Ok((heads, ends[0] as usize))
+        Ok((heads, ends))
     }
 }
 

@@ -164,7 +164,7 @@ impl<T: PcfReal> Bands<T> {
                 });
                 // The last one of a function holds for ever. The windows have missed the last of all.
                 while let Some(last) = ends.next_if(|&last| last < end) {
-                    segments[last - start] = T::segment(points[last].v, T::infinity());
+                    segments[last - start] = T::segment(points[last].v, T::INFINITY);
                 }
             })?;
             staging.segments.push_back(stage);

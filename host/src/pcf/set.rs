@@ -316,9 +316,7 @@ impl<T: PcfReal> PcfSet<T> {
             }
         }
     }
-}
 
-impl<T: PcfReal> PcfSet<T> {
     /// As [`cast`](Self::cast), without a copy if the type stays the same.
     ///
     /// # Errors

@@ -171,32 +171,16 @@ impl<T: SpmvReal> Csr<T> {
     /// # Errors
     /// [`SpmvError::Length`] where x isn't as long as there are columns.
     pub fn multiply(&self, x: &[T]) -> Result<Vec<T>, SpmvError> {
-        let mut y = vec![T::ZERO; self.rows()];
-        self.multiply_into(x, &mut y)?;
-        Ok(y)
-    }
-
-    /// [`multiply`](Self::multiply) into existing memory.
-    ///
-    /// # Errors
-    /// [`SpmvError::Length`] where x isn't as long as there are columns, or y as there are rows.
-    pub fn multiply_into(&self, x: &[T], y: &mut [T]) -> Result<(), SpmvError> {
-        self.check_lengths(x.len(), y.len())?;
-        y.par_iter_mut().enumerate().with_min_len(ROWS_PER_TASK).for_each(|(row, y)| {
+        check_x(self.columns(), x.len())?;
+        let y = (0..self.rows()).into_par_iter().with_min_len(ROWS_PER_TASK).map(|row| {
             let (columns, values) = self.row(row);
-            *y = columns.iter().zip(values).fold(T::ZERO, |sum, (&column, &value)| sum + value * x[column as usize]);
+            columns.iter().zip(values).fold(T::ZERO, |sum, (&column, &value)| sum + value * x[column as usize])
         });
-        Ok(())
-    }
-
-    /// Makes sure that vectors of these lengths can be multiplied and hold the product.
-    pub(super) fn check_lengths(&self, x: usize, y: usize) -> Result<(), SpmvError> {
-        check_lengths((self.rows(), self.columns()), x, y)
+        Ok(y.collect())
     }
 }
 
-/// [`Csr::check_lengths`] of a matrix of `shape`.
-pub(super) fn check_lengths((rows, columns): (usize, usize), x: usize, y: usize) -> Result<(), SpmvError> {
-    same_length("x", x, columns, "as many as the matrix has columns")?;
-    same_length("y", y, rows, "as many as the matrix has rows")
+/// Makes sure that a vector of length `x` can be multiplied.
+pub(super) fn check_x(columns: usize, x: usize) -> Result<(), SpmvError> {
+    same_length("x", x, columns, "as many as the matrix has columns")
 }

@@ -9,7 +9,7 @@ use gpu_kernels::spmv::{
     vector,
 };
 
-use super::{Csr, SpmvError, SpmvKernel, SpmvReal, csr::check_lengths, error::same_length, plan::Plan};
+use super::{Csr, SpmvError, SpmvKernel, SpmvReal, csr::check_x, error::same_length, plan::Plan};
 use crate::{
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream, View, ViewMut},
     launch,
@@ -139,7 +139,8 @@ impl<T: SpmvReal> DeviceMatrix<T> {
         y: impl Into<ViewMut<'y, T>>,
     ) -> Result<(), SpmvError> {
         let (x, mut y) = (x.into(), y.into());
-        check_lengths(self.shape, x.len(), y.len())?;
+        check_x(self.shape.1, x.len())?;
+        same_length("y", y.len(), self.shape.0, "as many as the matrix has rows")?;
         match &self.method {
             Method::Rows { log_lanes } => {
                 let grid = LaunchConfig::for_elements(y.len() << log_lanes, THREADS).grid;
@@ -178,7 +179,7 @@ impl<T: SpmvReal> DeviceMatrix<T> {
 /// # Errors
 /// [`SpmvError::Length`] where x isn't as long as there are columns, and what the device says.
 pub fn spmv<T: SpmvReal>(device: &Device, matrix: &Csr<T>, x: &[T]) -> Result<Vec<T>, SpmvError> {
-    matrix.check_lengths(x.len(), matrix.rows())?;
+    check_x(matrix.columns(), x.len())?;
     let stream = device.stream()?;
     let (x, mut y) = (device.upload(x)?, device.alloc(matrix.rows())?);
     DeviceMatrix::upload(device, matrix)?.multiply(&stream, &x, &mut y)?;

@@ -15,24 +15,7 @@ pub trait SpmvReal:
     + vector::gather::Instance
     + vector::add::Instance
 {
-    /// The nearest number of this type, infinite where `value` is too large for it.
-    fn from_f64(value: f64) -> Self;
-    /// Returns true if it is neither infinite nor NaN.
-    fn is_finite(self) -> bool;
 }
 
-macro_rules! real {
-    ($($type:ident)*) => {$(
-        impl SpmvReal for $type {
-            #[inline]
-            fn from_f64(value: f64) -> Self {
-                value as $type
-            }
-            #[inline]
-            fn is_finite(self) -> bool {
-                self.is_finite()
-            }
-        }
-    )*};
-}
-real!(f32 f64);
+impl SpmvReal for f32 {}
+impl SpmvReal for f64 {}

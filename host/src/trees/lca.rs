@@ -5,7 +5,6 @@ use gpu_kernels::trees::lca;
 
 use super::{
     error::{TreeError, same_length},
-    rooter::read,
     rooting::Rooting,
 };
 use crate::{
@@ -82,7 +81,7 @@ impl Ancestors {
                 pairs, &self.preorder, &self.entries, &self.ends, &self.table, ancestors, &mut self.bad
             ))?;
         }
-        if read(stream, &self.bad)? == 0 {
+        if stream.download_vec(&self.bad)? == [0] {
             return Ok(());
         }
         stream.fill_zero(&mut self.bad)?;

@@ -74,8 +74,7 @@ impl Rooted {
     /// # Errors
     /// The device fails.
     pub fn download(stream: &Stream, rooting: &Rooting) -> Result<Self, TreeError> {
-        let mut visits = Visits::new(stream.device());
-        rooting.visits(stream, &mut visits)?;
+        let visits = rooting.visits(stream)?;
         Ok(Rooted {
             trees: rooting.trees(),
             parent: stream.download_vec(rooting.parent())?,

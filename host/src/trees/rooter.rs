@@ -1,6 +1,5 @@
 //! Rooting: from edges or parents to numbers.
 
-use bytemuck::Pod;
 use cuda_std::{I32x2, U32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
@@ -14,7 +13,7 @@ use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
     common::{Clock, StepTime},
     components::{Components, EdgeError, THREADS, grid},
-    device::{Buffer, Device, DeviceError, Stream, View},
+    device::{Buffer, Device, DeviceError, Stream},
     launch,
     list_rank::{ListError, ListRanker, Options},
 };
@@ -162,7 +161,7 @@ impl Rooter {
             return Ok(false);
         }
         clock.end("ranks", 4 * n_bytes)?;
-        if read(stream, &self.status)?.loose > 0 {
+        if stream.download_vec(&self.status)?[0].loose > 0 {
             return Ok(false);
         }
         self.number_edges(stream, n, if mirrored { None } else { Some(edges) }, rooting)?;
@@ -176,7 +175,7 @@ impl Rooter {
                     edges, &rooting.parent, &mut self.mirrored, &mut self.status
                 ))?;
             }
-            if read(stream, &self.status)?.unmirrored > 0 {
+            if stream.download_vec(&self.status)?[0].unmirrored > 0 {
                 return Ok(false);
             }
             clock.end("mirror", m_bytes + n_bytes)?;
@@ -201,7 +200,7 @@ impl Rooter {
         stream.fill_zero(&mut self.status)?;
         // SAFETY: blocks are whole warps, and the status is a buffer's only element.
         unsafe { launch!(stream, edges::check<<<grid(stream, m), THREADS>>>(edges, n as u32, &mut self.status))? };
-        let status = read(stream, &self.status)?;
+        let status = stream.download_vec(&self.status)?[0];
         if status.bad > 0 {
             return Ok(None);
         }
@@ -221,7 +220,7 @@ impl Rooter {
         self.numbers.ensure(n)?;
         launch!(stream, edges::root_flags<<<grid(stream, n), THREADS>>>(labels, &mut self.numbers))?;
         exclusive_scan_in_place(stream, &mut self.numbers, &mut self.scan)?;
-        let trees = read(stream, self.scan.total())? as usize;
+        let trees = stream.download_vec(self.scan.total())?[0] as usize;
         let mirrored = m > 0 && status.difference == 0 && status.ascending as usize * 2 == m;
         let kept = if mirrored { m / 2 } else { m };
         Ok((kept + trees == n).then_some((trees, mirrored)))
@@ -350,7 +349,7 @@ impl Rooter {
         stream.fill_zero(&mut self.status)?;
         // SAFETY: blocks are whole warps, and the status is a buffer's only element.
         unsafe { launch!(stream, parents::check<<<per_vertex, THREADS>>>(parents, &mut self.status))? };
-        let status = read(stream, &self.status)?;
+        let status = stream.download_vec(&self.status)?[0];
         let trees = status.roots as usize;
         if status.bad > 0 || trees == 0 || root.is_some() && trees != 1 {
             return Ok(false);
@@ -378,7 +377,7 @@ impl Rooter {
         self.ranker.permute(stream, &self.positions, &self.successors, &mut self.labels).map_err(of_device)?;
         launch!(stream, parents::join<<<grid(stream, 2 * n), THREADS>>>(&self.firsts, &self.labels, &mut self.next))?;
         // The roots come last.
-        let first = read(stream, order.view(n - trees..=n - trees)?)? as i32;
+        let first = stream.download_vec(order.view(n - trees..=n - trees)?)?[0] as i32;
         clock.end("links", 14 * n_bytes)?;
         if root.is_some_and(|root| root != first) || !self.rank(stream, 2 * first)? {
             return Ok(false);
@@ -427,13 +426,6 @@ fn of_device(error: ListError) -> DeviceError {
         ListError::Device(error) => error,
         other => unreachable!("{other}"),
     }
-}
-
-/// Reads the only element of a view.
-pub(super) fn read<'a, T: Pod>(stream: &Stream, view: impl Into<View<'a, T>>) -> Result<T, DeviceError> {
-    let mut value = [T::zeroed()];
-    stream.download(view, &mut value)?;
-    Ok(value[0])
 }
 
 /// Returns the number of bits of numbers up to `most`.

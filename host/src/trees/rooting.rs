@@ -66,15 +66,14 @@ impl Rooting {
     ///
     /// # Errors
     /// The device fails.
-    pub fn visits(&self, stream: &Stream, visits: &mut Visits) -> Result<(), DeviceError> {
-        let Visits { postorder, first, last } = visits;
-        for buffer in [&mut *postorder, &mut *first, &mut *last] {
-            buffer.ensure(self.n())?;
-        }
-        let grid = grid(stream, self.n());
+    pub fn visits(&self, stream: &Stream) -> Result<Visits, DeviceError> {
+        let alloc = || stream.device().alloc(self.n());
+        let mut visits = Visits { postorder: alloc()?, first: alloc()?, last: alloc()? };
+        let (grid, Visits { postorder, first, last }) = (grid(stream, self.n()), &mut visits);
         launch!(stream, tour::other_numbers<<<grid, THREADS>>>(
             &self.preorder, &self.size, &self.depth, postorder, first, last
-        ))
+        ))?;
+        Ok(visits)
     }
 
     /// Makes room for the numbers of `n` vertices.
@@ -96,11 +95,4 @@ pub struct Visits {
     pub first: Buffer<i32>,
     /// Position at which the tour leaves each vertex.
     pub last: Buffer<i32>,
-}
-
-impl Visits {
-    /// No numbers, for [`Rooting::visits`] to fill.
-    pub fn new(device: &Device) -> Self {
-        Visits { postorder: device.empty(), first: device.empty(), last: device.empty() }
-    }
 }

@@ -27,10 +27,7 @@ use super::{
     Scalar,
     layout::{Cells, List, Mode, ROWS, Rest, Sums, Tile, Way},
 };
-use crate::collectives::{
-    Identity, Max, Min, Sum,
-    warp::{Lanes, reduce},
-};
+use crate::collectives::warp::{Lanes, reduce};
 use core::ptr;
 use cuda_std::prelude::*;
 use steps::{CLIPS, Candidates, Clip, Clips, LANES, NearPair, PAIRS, Pieces, Queue, SUMS, Task};
@@ -77,11 +74,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     cells: Cells<'_, T>,
     mode: Mode,
     out: Sums<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     let Some(&tile) = tiles.get(number_of_warp() as usize) else { return };
     let rest = Rest { count: ptr::null_mut(), tiles: ptr::null_mut(), partial: ptr::null_mut(), taken: 0 };
     // SAFETY: the tile is one of the rows', and without a tree there is no rest (this function's contract).
@@ -102,11 +95,7 @@ unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     mode: Mode,
     out: Sums<T>,
     rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     // SAFETY: remaining work belongs to tiles that exist, with rows of the lists and cells (this
     // function's contract). A warp has a round of its own, which lane 0 writes between two
     // `sync_warp`.
@@ -162,11 +151,7 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     mode: Mode,
     out: Sums<T>,
     rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+) {
     let Cells { frames, starts, parallels, .. } = cells;
     let ((mut near, mut meeting, sums), out) = (memory_of_warp::<T>(), out.of(mode));
     let tile = share.tile;
@@ -199,7 +184,7 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                 found.next_runs(&task);
             }
         }
-        let total = reduce(Lanes::FULL, clips.twice_area, Sum);
+        let total = reduce(Lanes::FULL, clips.twice_area, T::add);
         let by_others = TREE && rest.taken != 0;
         if warp::lane_id() == 0 {
             let to = if by_others { rest.partial.add(tile.first as usize) } else { out.partial.add(number_of_warp() as usize) };
@@ -209,93 +194,57 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     }
 }
 
-/// Computes areas.
-///
-/// Blocks have [`WARPS`] warps, one per tile. `partial` gets twice each tile's area. Areas and
-/// gradients by pose are set for rows, except in [`Mode::HALF`], in which they are added; those of
-/// candidates are added if `mode` asks for it.
-///
-/// # Safety
-/// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
-/// only in [`Mode::BETWEEN`], since else they are the rows.
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn area<T: Scalar>(tiles: &[Tile], rows: List<T>, candidates: List<T>, cells: Cells<'_, T>, mode: Mode, out: Sums<T>)
-where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
-    // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
+/// Kernels that run one of the functions above.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident: $run:ident<$gradient:literal>$(, $rest:ident)?;)*) => {$(
+        $(#[$doc])*
+        #[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
+        pub unsafe fn $name<T: Scalar>(
+            tiles: &[Tile],
+            rows: List<T>,
+            candidates: List<T>,
+            cells: Cells<'_, T>,
+            mode: Mode,
+            out: Sums<T>,
+            $($rest: Rest<T>,)?
+        ) {
+            // SAFETY: tiles, lists, cells and sums fit each other, and with `rest` there is a tree (this kernel's contract).
+            unsafe { $run::<T, $gradient>(tiles, rows, candidates, cells, mode, out $(, $rest)?) }
+        }
+    )*};
 }
+kernels! {
+    /// Computes areas.
+    ///
+    /// Blocks have [`WARPS`] warps, one per tile. `partial` gets twice each tile's area. Areas and
+    /// gradients by pose are set for rows, except in [`Mode::HALF`], in which they are added; those of
+    /// candidates are added if `mode` asks for it.
+    ///
+    /// # Safety
+    /// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for
+    /// candidates only in [`Mode::BETWEEN`], since else they are the rows.
+    area: run<false>;
 
-/// Computes areas and gradients like [`area()`].
-///
-/// # Safety
-/// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
-/// only in [`Mode::BETWEEN`], since else they are the rows.
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn gradient<T: Scalar>(
-    tiles: &[Tile],
-    rows: List<T>,
-    candidates: List<T>,
-    cells: Cells<'_, T>,
-    mode: Mode,
-    out: Sums<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
-    // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
-}
+    /// Computes areas and gradients like [`area()`].
+    ///
+    /// # Safety
+    /// As for [`area()`].
+    gradient: run<true>;
 
-/// Computes areas like [`area()`], with a tree. Tiles with more than [`MOST_PAIRS`] near pairs
-/// leave their remaining work in `rest`. In a launch in which that is taken, any number of blocks
-/// adds it, and nothing is written to `partial`.
-///
-/// # Safety
-/// As for [`area()`]; there is a tree. `rest` has room for all tiles, and for a sum of each row; nothing is in it unless
-/// it is taken, after a launch of the same arguments but that.
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn tree_area<T: Scalar>(
-    tiles: &[Tile],
-    rows: List<T>,
-    candidates: List<T>,
-    cells: Cells<'_, T>,
-    mode: Mode,
-    out: Sums<T>,
-    rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
-    // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
-    unsafe { run_tree::<T, false>(tiles, rows, candidates, cells, mode, out, rest) }
-}
+    /// Computes areas like [`area()`], with a tree. Tiles with more than [`MOST_PAIRS`] near pairs
+    /// leave their remaining work in `rest`. In a launch in which that is taken, any number of blocks
+    /// adds it, and nothing is written to `partial`.
+    ///
+    /// # Safety
+    /// As for [`area()`]; there is a tree. `rest` has room for all tiles, and for a sum of each row; nothing is in it
+    /// unless it is taken, after a launch of the same arguments but that.
+    tree_area: run_tree<false>, rest;
 
-/// Computes areas and gradients like [`gradient()`], with a tree like [`tree_area()`].
-///
-/// # Safety
-/// As for [`gradient()`] and [`tree_area()`].
-#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
-pub unsafe fn tree_gradient<T: Scalar>(
-    tiles: &[Tile],
-    rows: List<T>,
-    candidates: List<T>,
-    cells: Cells<'_, T>,
-    mode: Mode,
-    out: Sums<T>,
-    rest: Rest<T>,
-) where
-    Sum: crate::collectives::Op<T>,
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
-    // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
-    unsafe { run_tree::<T, true>(tiles, rows, candidates, cells, mode, out, rest) }
+    /// Computes areas and gradients like [`gradient()`], with a tree like [`tree_area()`].
+    ///
+    /// # Safety
+    /// As for [`gradient()`] and [`tree_area()`].
+    tree_gradient: run_tree<true>, rest;
 }
 
 /// Adds the sums of remaining rows to their tiles' sums. One block.

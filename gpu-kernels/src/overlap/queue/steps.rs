@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     collectives::{
-        Identity, Max, Min, Sum,
+        Sum,
         warp::{Lanes, exclusive_scan, inclusive_scan},
     },
     overlap::{
@@ -197,11 +197,7 @@ impl<T: Scalar> Candidates<T> {
     /// # Safety
     /// The tile's rows are there.
     #[inline(always)]
-    pub unsafe fn new<const TREE: bool>(task: &Task<'_, T>, way: Way) -> Self
-    where
-        Min: Identity<T>,
-        Max: Identity<T>,
-    {
+    pub unsafe fn new<const TREE: bool>(task: &Task<'_, T>, way: Way) -> Self {
         let lane = warp::lane_id();
         let runs = task.frame.runs();
         let run_count = task.tile.count * runs;

@@ -3,10 +3,7 @@
 
 use super::WARPS;
 use crate::{
-    collectives::{
-        Identity, Max, Min,
-        warp::{Lanes, reduce},
-    },
+    collectives::warp::{Lanes, reduce},
     overlap::{
         Scalar,
         boxes::FAN,
@@ -85,15 +82,11 @@ impl Way {
 
 /// Returns the box around all lanes' boxes.
 #[inline(always)]
-pub fn extent_of_warp<T: Scalar>(extent: Extent<T>) -> Extent<T>
-where
-    Min: Identity<T>,
-    Max: Identity<T>,
-{
+pub fn extent_of_warp<T: Scalar>(extent: Extent<T>) -> Extent<T> {
     let (low, high) = (extent.low, extent.high);
     Extent {
-        low: Point::new(reduce(Lanes::FULL, low.x, Min), reduce(Lanes::FULL, low.y, Min)),
-        high: Point::new(reduce(Lanes::FULL, high.x, Max), reduce(Lanes::FULL, high.y, Max)),
+        low: Point::new(reduce(Lanes::FULL, low.x, math::min), reduce(Lanes::FULL, low.y, math::min)),
+        high: Point::new(reduce(Lanes::FULL, high.x, math::max), reduce(Lanes::FULL, high.y, math::max)),
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
+    common::Cancel,
     concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study},
     device::{Backend, Device},
     io::files::FileError,
@@ -113,7 +114,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let files = arguments.output.as_deref().map(prepare).transpose()?.unwrap_or_default();
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(1, STEP, "measuring");
-    let study = Study::run(&device, &options, |step| {
+    let study = Study::run(&device, &options, &Cancel::new(), |step| {
         tracing::info!(done = step.done, of = step.steps, "{}", step.what);
         work.reach(step.done, step.steps);
     })?;

@@ -110,8 +110,8 @@ fn multiples(study: &Study, name: &str, spreads: fn(&BatchRow) -> &[Spread], ind
 fn reductions(study: &Study) -> Vec<Line> {
     let all = Reduction::ALL.iter().enumerate();
     all.map(|(index, reduction)| {
-        let name = if *reduction == Reduction::Separate { "none" } else { reduction.name() };
-        multiples(study, name, |row| &row.reductions, index, Reduction::ALL.len() - 1)
+        let name = if *reduction == Reduction::Separate { "none".to_owned() } else { reduction.name() };
+        multiples(study, &name, |row| &row.reductions, index, Reduction::ALL.len() - 1)
     })
     .collect()
 }
@@ -119,7 +119,7 @@ fn reductions(study: &Study) -> Vec<Line> {
 fn placements(study: &Study) -> Vec<Line> {
     let all = Placement::ALL.iter().enumerate();
     let mut lines: Vec<_> =
-        all.map(|(index, placement)| multiples(study, placement.name(), |row| &row.placements, index, 0)).collect();
+        all.map(|(index, placement)| multiples(study, &placement.name(), |row| &row.placements, index, 0)).collect();
     let ratios = notebook::PLACEMENTS.into_iter().map(|(threads, global, constant)| (threads, global / constant));
     lines.push(theirs("the notebook, constant", ratios));
     lines

@@ -182,7 +182,7 @@ fn fixed(study: &Study) -> Result<(), Failure> {
 fn reductions(study: &Study) -> Result<(), Failure> {
     heading("Reductions, ms (one phase, global memory)")?;
     let [a, b, c, d, _] = Reduction::ALL.map(Reduction::name);
-    let mut table = terminal::table(["threads", a, b, c, d, "none", "worst spread"], 0..7);
+    let mut table = terminal::table(["threads", &a, &b, &c, &d, "none", "worst spread"], 0..7);
     for row in &study.batch {
         let times = row.reductions.iter().map(|spread| format::digits(spread.median));
         table.add_row([row.threads.to_string()].into_iter().chain(times).chain([worst(study.options.runs, &row.reductions)]));
@@ -193,7 +193,7 @@ fn reductions(study: &Study) -> Result<(), Failure> {
 fn placements(study: &Study) -> Result<(), Failure> {
     heading("The shape's pieces in memory, ms (one phase, interleaved tree)")?;
     let [a, b, c] = Placement::ALL.map(Placement::name);
-    let header = ["threads", a, b, c, "worst spread", "constant / global", "in the notebook"];
+    let header = ["threads", &a, &b, &c, "worst spread", "constant / global", "in the notebook"];
     let mut table = terminal::table(header, 0..header.len());
     for row in &study.batch {
         let times = row.placements.iter().map(|spread| format::digits(spread.median));

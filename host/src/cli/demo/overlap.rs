@@ -57,13 +57,6 @@ fn total(tree: &Shape, poses: &[[f64; 3]]) -> f64 {
     all.filter(|&(first, second)| near(poses[first], poses[second])).map(|(i, j)| common(&placed[i], &placed[j])).sum()
 }
 
-/// Adds up the areas that one pose has in common with the others.
-fn total_of(tree: &Shape, poses: &[[f64; 3]], index: usize, pose: [f64; 3]) -> f64 {
-    let pieces: Vec<_> = tree.posed_pieces(pose).collect();
-    let others = poses.iter().enumerate().filter(|&(other, &at)| other != index && near(pose, at));
-    others.map(|(_, &other)| common(&pieces, &tree.posed_pieces(other).collect::<Vec<_>>())).sum()
-}
-
 /// Returns true if trees in these poses may overlap: no vertex is farther than 1 from a tree's
 /// origin.
 fn near(first: [f64; 3], second: [f64; 3]) -> bool {
@@ -97,9 +90,9 @@ fn check(tree: &Shape, packings: &Packings, found: &Evaluation<f64>, sample: &[u
         let gradient = found.gradient[packings.range(packing).start + pose];
         for field in 0..3 {
             let at = |step: f64| {
-                let mut moved = poses[pose];
-                moved[field] += step;
-                total_of(tree, poses, pose, moved)
+                let mut moved = poses.to_vec();
+                moved[pose][field] += step;
+                total(tree, &moved)
             };
             let (derivative, difference) = (gradient[field], (at(STEP) - at(-STEP)) / (2.0 * STEP));
             if (derivative - difference).abs() > DIFFERENCE {

@@ -20,8 +20,7 @@ pub fn run(global: &Global, arguments: &ListRankArgs) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.input, &arguments.weights].into_iter().flatten());
     let mut prepare = |path: &Option<PathBuf>| path.as_deref().map(|path| files.write(path)).transpose();
     let outputs = [prepare(&arguments.output)?, prepare(&arguments.order)?, prepare(&arguments.lists)?];
-    let started = if processes::is_launched() { processes::started()? } else { None };
-    let started = started.filter(|ranks| ranks.size() > 1);
+    let started = processes::several(None)?;
     if started.is_some() || arguments.gpus.is_some() {
         let [output, ..] = outputs;
         return ranks::run(global, arguments, output, started);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 use warpsmith::io::npy::Element;
 use warpsmith::{
-    device::{Backend, Device, Stream},
+    device::{Backend, Buffer, Device, DeviceError, Stream},
     io::files::Destination,
     list_rank::{
         ListError, ListRanker, Options, Report,
@@ -170,6 +170,11 @@ impl Job<'_> {
         self.arguments.head.map(|head| head as i32)
     }
 
+    /// Brings a result to the host that is to be verified or written; otherwise returns nothing.
+    fn download<T: Element>(&self, result: &Buffer<T>, is_written: bool) -> Result<Vec<T>, DeviceError> {
+        if self.arguments.verify || is_written { self.stream.download_vec(result) } else { Ok(Vec::new()) }
+    }
+
     /// Ranks the list, and finds its order.
     fn ranks(&self) -> Result<Made, Failure> {
         let next = self.device.upload(self.next)?;
@@ -183,8 +188,7 @@ impl Job<'_> {
             ranker.order(self.stream, &ranks, &mut buffer)?;
             order = self.stream.download_vec(&buffer)?;
         }
-        let needed = self.arguments.verify || self.arguments.output.is_some();
-        let ranks = if needed { self.stream.download_vec(&ranks)? } else { Vec::new() };
+        let ranks = self.download(&ranks, self.arguments.output.is_some())?;
         let compare = |advance: &dyn Fn(usize)| {
             verify::ranks(self.next, self.head(), &ranks, advance)?;
             if self.arguments.order.is_some() { verify::order(&ranks, &order) } else { Ok(()) }
@@ -200,8 +204,7 @@ impl Job<'_> {
         let mut ranker = ListRanker::<V>::new(self.device, self.options.clone());
         let report = self.repeat(|| ranker.prefix_sums(self.stream, &next, self.head(), &on_device, &mut sums))?;
 
-        let needed = self.arguments.verify || self.arguments.output.is_some();
-        let sums = if needed { self.stream.download_vec(&sums)? } else { Vec::new() };
+        let sums = self.download(&sums, self.arguments.output.is_some())?;
         let compare = |advance: &dyn Fn(usize)| verify::sums(self.next, self.head(), weights, &sums, advance);
         self.finish(report, None, compare, &sums, [&[], &[]])
     }
@@ -219,9 +222,8 @@ impl Job<'_> {
             Ok(forest.report)
         })?;
 
-        let ListRankArgs { verify, output, lists: to_lists, .. } = self.arguments;
-        let ranks = if *verify || output.is_some() { self.stream.download_vec(&ranks)? } else { Vec::new() };
-        let lists = if *verify || to_lists.is_some() { self.stream.download_vec(&lists)? } else { Vec::new() };
+        let ranks = self.download(&ranks, self.arguments.output.is_some())?;
+        let lists = self.download(&lists, self.arguments.lists.is_some())?;
         let compare = |advance: &dyn Fn(usize)| verify::forest(self.next, &ranks, &lists, count, advance);
         self.finish(report, Some(count), compare, &ranks, [&[], &lists])
     }

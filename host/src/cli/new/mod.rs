@@ -65,17 +65,19 @@ const TAKEN: &str = "\
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let name = name(folder)?;
-    let source = Source::of(arguments)?;
-    let [device, builder, std] =
-        [("warpsmith-device", "device"), ("warpsmith-cuda-builder", "cuda_builder"), ("warpsmith-cuda-std", "cuda_std")]
-            .map(|(package, folder)| source.dependency(package, folder));
+    let place = arguments.git.as_ref().map_or_else(|| checkout(arguments), |url| Ok(url.clone()))?;
+    let rev = arguments.rev.as_ref().map_or_else(String::new, |rev| format!(", rev = {rev:?}"));
+    let dependency = |package: &str, folder: &str| match &arguments.git {
+        Some(url) => format!("{{ package = {package:?}, git = {url:?}{rev} }}"),
+        None => format!("{{ package = {package:?}, path = {:?} }}", format!("{place}/crates/{folder}")),
+    };
     let fill = |text: &str| {
         text.replace("@NAME@", name)
             .replace("@CRATE@", &name.replace('-', "_"))
-            .replace("@WHERE@", &source.place())
-            .replace("@DEVICE@", &device)
-            .replace("@BUILDER@", &builder)
-            .replace("@STD@", &std)
+            .replace("@WHERE@", &place)
+            .replace("@DEVICE@", &dependency("warpsmith-device", "device"))
+            .replace("@BUILDER@", &dependency("warpsmith-cuda-builder", "cuda_builder"))
+            .replace("@STD@", &dependency("warpsmith-cuda-std", "cuda_std"))
     };
     write(folder, fill).map_err(|error| Failure::error(format_args!("{}: {error}", folder.display())))?;
     println!(
@@ -100,55 +102,20 @@ fn name(folder: &Path) -> Result<&str, Failure> {
     Ok(name)
 }
 
-/// The source of warpsmith's crates.
-enum Source<'a> {
-    /// A checkout's absolute path.
-    Path(String),
-    Git {
-        url: &'a str,
-        rev: Option<&'a str>,
-    },
-}
-
-impl<'a> Source<'a> {
-    fn of(arguments: &'a Arguments) -> Result<Self, Failure> {
-        if let Some(url) = &arguments.git {
-            return Ok(Source::Git { url, rev: arguments.rev.as_deref() });
-        }
-        let built = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let checkout = arguments.path.as_deref().unwrap_or(built);
-        if !checkout.join("crates/device/Cargo.toml").is_file() {
-            let hint = match arguments.path {
-                Some(_) => "",
-                None => ", though this program was built there: say where warpsmith's source is, with --path or --git",
-            };
-            return Err(Failure::error(format_args!("{} is no checkout of warpsmith{hint}", checkout.display())));
-        }
-        let path = fs::canonicalize(checkout).map_err(|error| Failure::error(format_args!("{}: {error}", checkout.display())))?;
-        match path.into_os_string().into_string() {
-            Ok(path) => Ok(Source::Path(path)),
-            Err(path) => {
-                Err(Failure::error(format_args!("{} is not UTF-8, as a manifest has to be", Path::new(&path).display())))
-            }
-        }
-    }
-
-    /// Returns the manifest's entry for one of warpsmith's packages.
-    fn dependency(&self, package: &str, folder: &str) -> String {
-        let place = match self {
-            Source::Path(path) => format!("path = {:?}", format!("{path}/crates/{folder}")),
-            Source::Git { url, rev: Some(rev) } => format!("git = {url:?}, rev = {rev:?}"),
-            Source::Git { url, rev: None } => format!("git = {url:?}"),
+/// Returns the absolute path of the checkout to take warpsmith's crates from.
+fn checkout(arguments: &Arguments) -> Result<String, Failure> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let checkout = arguments.path.as_deref().unwrap_or(built);
+    if !checkout.join("crates/device/Cargo.toml").is_file() {
+        let hint = match arguments.path {
+            Some(_) => "",
+            None => ", though this program was built there: say where warpsmith's source is, with --path or --git",
         };
-        format!("{{ package = {package:?}, {place} }}")
+        return Err(Failure::error(format_args!("{} is no checkout of warpsmith{hint}", checkout.display())));
     }
-
-    fn place(&self) -> String {
-        match self {
-            Source::Path(path) => path.clone(),
-            Source::Git { url, .. } => (*url).to_owned(),
-        }
-    }
+    let path = fs::canonicalize(checkout).map_err(|error| Failure::error(format_args!("{}: {error}", checkout.display())))?;
+    let unreadable = |path: &Path| Failure::error(format_args!("{} is not UTF-8, as a manifest has to be", path.display()));
+    path.to_str().map(str::to_owned).ok_or_else(|| unreadable(&path))
 }
 
 /// Writes all files, or none if one fails.

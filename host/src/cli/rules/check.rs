@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
-use warpsmith::design_rules::{Replay, Runs, Schedule};
+use serde_json::json;
+use warpsmith::design_rules::{Runs, Schedule};
 
 use super::program::Choice;
 use crate::cli::{failure::Failure, format, terminal};
@@ -36,21 +36,9 @@ pub struct CheckArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    system: &'static str,
-    command: &'static str,
-    program: &'a str,
-    operations: usize,
-    choices: usize,
-    dependences: usize,
-    /// Number of schedules that were checked.
-    schedules: usize,
-}
-
 /// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
-    let dag = arguments.choice.dag()?;
+    let dag = arguments.choice.program.dag()?;
     let mut schedules = 0;
     if let Some(text) = &arguments.schedule {
         Schedule::parse(&dag, arguments.streams, text)?;
@@ -65,33 +53,32 @@ pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
             runs.check_program(&dag, path)?;
         }
         let in_file = |error| Failure::error(format_args!("{}: {error}", path.display()));
-        Replay::new(&dag, &runs).map_err(in_file)?;
-        for failed in &runs.failed {
-            Schedule::parse(&dag, runs.about.streams, &failed.traversal.to_string()).map_err(in_file)?;
+        for (_, traversal) in runs.rows() {
+            Schedule::parse(&dag, runs.about.streams, &traversal.to_string()).map_err(in_file)?;
         }
         schedules += runs.tried();
     }
-    let object = Object {
-        system: "rules",
-        command: "check",
-        program: dag.name(),
-        operations: dag.len() - 1,
-        choices: dag.choices().len(),
-        dependences: dag.edges().count(),
-        schedules,
-    };
+    let (operations, choices, dependences) = (dag.len() - 1, dag.choices().len(), dag.edges().count());
     if arguments.json {
-        return terminal::print_json(&object);
+        return terminal::print_json(&json!({
+            "system": "rules",
+            "command": "check",
+            "program": dag.name(),
+            "operations": operations,
+            "choices": choices,
+            "dependences": dependences,
+            "schedules": schedules,
+        }));
     }
-    let operations = format::counted(object.operations, "operation", "operations");
-    let choices = match object.choices {
+    let operations = format::counted(operations, "operation", "operations");
+    let choices = match choices {
         0 => String::new(),
         choices => format!(", {}", format::counted(choices, "choice", "choices")),
     };
-    let dependences = format::counted(object.dependences, "dependence", "dependences");
-    let checked = match object.schedules {
+    let dependences = format::counted(dependences, "dependence", "dependences");
+    let checked = match schedules {
         0 => String::new(),
         schedules => format!(" Checked: {}.", format::counted(schedules, "schedule", "schedules")),
     };
-    terminal::print(format_args!("{}: {operations}{choices}, {dependences}.{checked}", object.program))
+    terminal::print(format_args!("{}: {operations}{choices}, {dependences}.{checked}", dag.name()))
 }

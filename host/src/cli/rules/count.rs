@@ -3,10 +3,10 @@
 use std::io::{BufWriter, Write as _, stdout};
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use warpsmith::design_rules::{
     Dag, RulesError,
-    external::Operation,
+    external::operation,
     schedule::{Schedules, check_streams, count},
 };
 
@@ -41,72 +41,60 @@ pub struct CountArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    system: &'static str,
-    command: &'static str,
-    program: &'a str,
-    operations: Vec<Operation<'a>>,
-    choices: Vec<Alternatives<'a>>,
-    edges: Vec<[String; 2]>,
-    counts: Vec<Count>,
-}
-
-#[derive(Serialize)]
-struct Alternatives<'a> {
-    choice: &'a str,
-    alternatives: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Count {
-    streams: usize,
-    /// As text: JSON's numbers may be too short. None where there are too many to count.
-    schedules: Option<String>,
-    /// Then there are more than ten to the power of this.
-    more_than_exponent: Option<u32>,
-}
-
-impl Count {
-    fn of(dag: &Dag, streams: usize) -> Result<Self, RulesError> {
-        Ok(match count(dag, streams) {
-            Err(RulesError::TooMany { exponent, .. }) => Count { streams, schedules: None, more_than_exponent: Some(exponent) },
-            schedules => Count { streams, schedules: Some(schedules?.to_string()), more_than_exponent: None },
-        })
-    }
-
-    fn text(&self) -> String {
-        let exponent = self.more_than_exponent.map(|exponent| format!("more than 10^{exponent}"));
-        self.schedules.as_deref().map(format::grouped_digits).or(exponent).unwrap_or_default()
-    }
-}
+/// The number of schedules, or if there are too many to count, the power of ten that they exceed.
+type Count = Result<u128, u32>;
 
 /// Runs the command.
 pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
-    let dag = arguments.choice.dag()?;
+    let dag = arguments.choice.program.dag()?;
     if arguments.list {
         return list(&dag, arguments.streams);
     }
     check_streams(arguments.streams)?;
     let mut counts = Vec::<Count>::new();
     for streams in 1..=arguments.streams {
-        // On more streams there are more.
-        let too_many = counts.last().and_then(|count| count.more_than_exponent);
-        let known = too_many.map(|exponent| Count { streams, schedules: None, more_than_exponent: Some(exponent) });
-        counts.push(known.map_or_else(|| Count::of(&dag, streams), Ok)?);
+        counts.push(match counts.last() {
+            // On more streams there are more.
+            Some(&Err(exponent)) => Err(exponent),
+            _ => match count(&dag, streams) {
+                Err(RulesError::TooMany { exponent, .. }) => Err(exponent),
+                count => Ok(count?),
+            },
+        });
     }
-    let operations: Vec<_> = dag.operations().map(|op| Operation::of(&dag, op)).collect();
+    let counts = (1..).zip(&counts);
+    let operations: Vec<_> = dag.operations().map(|op| operation(&dag, op)).collect();
     let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.label(u), dag.label(v)]).collect();
-    let choices = dag.choices().iter();
-    let choices: Vec<_> =
-        choices.map(|choice| Alternatives { choice: choice.name(), alternatives: choice.alternatives().collect() }).collect();
+    let choices = dag.choices();
     if arguments.json {
-        let program = dag.name();
-        return terminal::print_json(&Object { system: "rules", command: "count", program, operations, choices, edges, counts });
+        let choices = choices
+            .iter()
+            .map(|choice| json!({ "choice": choice.name(), "alternatives": choice.alternatives().collect::<Vec<_>>() }));
+        // Numbers as text: JSON's may be too short.
+        let counts = counts.map(|(streams, count)| {
+            json!({
+                "streams": streams,
+                "schedules": count.as_ref().ok().map(u128::to_string),
+                "more_than_exponent": count.err(),
+            })
+        });
+        return terminal::print_json(&json!({
+            "system": "rules",
+            "command": "count",
+            "program": dag.name(),
+            "operations": operations,
+            "choices": choices.collect::<Vec<_>>(),
+            "edges": edges,
+            "counts": counts.collect::<Vec<_>>(),
+        }));
     }
     let mut table = terminal::table(["streams", "schedules"], [0, 1]);
-    for count in &counts {
-        table.add_row([count.streams.to_string(), count.text()]);
+    for (streams, count) in counts {
+        let exceeded = |exponent: &u32| format!("more than 10^{exponent}");
+        table.add_row([
+            streams.to_string(),
+            count.as_ref().map_or_else(exceeded, |count| format::grouped_digits(&count.to_string())),
+        ]);
     }
     terminal::print(table)?;
     let of_gpu = dag.gpu_operations().count();

@@ -32,14 +32,14 @@ pub struct DrawArgs {
 
 /// Runs the command.
 pub fn run(arguments: &DrawArgs) -> Result<(), Failure> {
-    let text = emit::program(&arguments.choice.dag()?);
+    let text = emit::program(&arguments.choice.program.dag()?);
     let Some(path) = &arguments.output else { return terminal::print(text.trim_end()) };
     let is_svg = match path.extension().and_then(|extension| extension.to_str()) {
         Some("dot" | "gv") => false,
         Some("svg") => true,
         _ => return Err(Failure::error(format_args!("{}: a drawing's name ends in .svg or .dot", path.display()))),
     };
-    let destination = Files::reading(arguments.choice.file()).write(path)?;
+    let destination = Files::reading(arguments.choice.program.file()).write(path)?;
     let bytes = if is_svg { svg(&text)? } else { text.into_bytes() };
     Ok(destination.write(|file| file.write_all(&bytes))?)
 }

@@ -150,14 +150,14 @@ impl Observer for Watch {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
-    let inputs = [arguments.place.input.matrix.as_deref(), arguments.place.machine.as_deref(), arguments.choice.file()];
+    let inputs = [arguments.place.matrix.as_deref(), arguments.place.machine.as_deref(), arguments.choice.program.file()];
     let mut files = Files::reading(inputs.into_iter().flatten());
     let destination = files.write(&arguments.output)?;
     files.write(&journal_of(&arguments.output))?;
     let raw = arguments.raw.as_ref().map(|path| files.write(path)).transpose()?;
     let opened = match arguments.external()? {
         Some(external) => Some(Opened { platform: Box::new(external), input: String::new() }),
-        None => open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?,
+        None => open_platform(global, &arguments.choice.program, &arguments.place, arguments.streams, arguments.seed)?,
     };
     // Otherwise another process does the rest.
     let Some(Opened { mut platform, input }) = opened else { return Ok(()) };
@@ -195,8 +195,8 @@ impl ExploreArgs {
         if self.check {
             return Err(Failure::error("--check is for spmv and halo: a program of your own checks its results itself"));
         }
-        self.place.check_external(&self.choice)?;
-        let dag = self.choice.dag()?;
+        self.place.check_external(&self.choice.program)?;
+        let dag = self.choice.program.dag()?;
         // A signal ends the program as well.
         let cancel = first_signal_stops().cancel();
         let started = External::start(&dag, self.streams, self.command.clone(), self.limit.unwrap_or(LIMIT), cancel);

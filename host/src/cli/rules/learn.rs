@@ -102,7 +102,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
             origin: Origin::of(&runs),
             runs: runs.runs.len(),
             classes: &classes,
-            features: model.features.len(),
+            features: model.features.features().len(),
             leaves: model.search.tree.leaves(),
             depth: model.search.tree.depth(),
             error: model.search.tree.training_error(),
@@ -170,7 +170,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
         "A tree of {} and depth {}, from {}: training error {:.2} %.",
         format::counted(tree.leaves(), "leaf", "leaves"),
         tree.depth(),
-        format::counted(model.features.len(), "feature", "features"),
+        format::counted(model.features.features().len(), "feature", "features"),
         100.0 * tree.training_error()
     ))?;
     for class in model.labels.all().filter(|_| full) {

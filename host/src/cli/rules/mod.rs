@@ -29,7 +29,7 @@ use super::{Global, failure::Failure};
         commands read.",
     after_help = "Examples:\n  \
         warpsmith rules count spmv                                  how many schedules there are\n  \
-        warpsmith rules explore spmv --output runs.csv              measure 200 of them, found by a tree search\n  \
+        warpsmith rules explore spmv --output runs.csv              measure 200 of them, found by a search\n  \
         warpsmith rules learn runs.csv                              rules that tell fast ones from slow ones\n  \
         warpsmith rules report runs.csv --html report.html          all of that as a page\n  \
         warpsmith rules explore spmv --exhaustive --output full.csv\n  \

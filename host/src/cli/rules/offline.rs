@@ -109,10 +109,9 @@ impl Settings {
 /// Runs `next`.
 pub fn next(arguments: &NextArgs) -> Result<(), Failure> {
     let NextArgs { choice, runs: path, settings, .. } = arguments;
-    let dag = choice.dag()?;
+    let dag = choice.program.dag()?;
     let runs = offline::open(&dag, path, settings.about(&dag, "")?)?;
-    let strategy = settings.search.strategy();
-    for schedule in offline::next(&dag, &runs, path, strategy, settings.seed, arguments.count as usize)? {
+    for schedule in offline::next(&dag, &runs, path, settings.search, settings.seed, arguments.count as usize)? {
         terminal::print(if arguments.steps { external::question(&dag, &schedule) } else { schedule.text(&dag) })?;
     }
     Ok(())
@@ -121,8 +120,8 @@ pub fn next(arguments: &NextArgs) -> Result<(), Failure> {
 /// Runs `add`.
 pub fn add(arguments: &AddArgs) -> Result<(), Failure> {
     let AddArgs { choice, settings, .. } = arguments;
-    let dag = choice.dag()?;
-    let destination = Files::reading(choice.file()).write(&arguments.runs)?;
+    let dag = choice.program.dag()?;
+    let destination = Files::reading(choice.program.file()).write(&arguments.runs)?;
     let about = settings.about(&dag, &arguments.platform)?;
     Ok(offline::add(&dag, &destination, about, &arguments.schedule, arguments.seconds.0)?)
 }

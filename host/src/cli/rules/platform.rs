@@ -20,7 +20,7 @@ use warpsmith::{
     spmv::{Band, Csr, Partition, Traffic, market},
 };
 
-use super::program::{Choice, Program};
+use super::program::Program;
 use crate::cli::{self, Global, failure::Failure, format, interrupt::Interrupt, processes};
 
 /// The most ranks that can be simulated. As threads there can be fewer.
@@ -30,9 +30,15 @@ const RANKS: usize = 4;
 /// Cells of a rank's brick, in each direction.
 const CELLS: [usize; 3] = [128; 3];
 
-/// The input of a program.
+/// The platform that runs schedules, and its input.
 #[derive(Args, Clone, Debug)]
-pub struct Input {
+pub struct Place {
+    /// Platform that runs schedules [default: cuda if there is a GPU, otherwise cpu]
+    #[arg(long, value_enum)]
+    platform: Option<Kind>,
+    /// Number of ranks [default: 4; under mpirun, the number that it started]
+    #[arg(long, value_name = "N", value_parser = parse_ranks)]
+    ranks: Option<usize>,
     /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in
     /// the paper]
     #[arg(long, value_name = "M.MTX")]
@@ -40,19 +46,6 @@ pub struct Input {
     /// Cells of a rank's brick in x, y and z, for halo [default: 128,128,128]
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_cells)]
     cells: Option<Cells>,
-}
-
-/// The platform that runs schedules, and its input.
-#[derive(Args, Clone, Debug)]
-pub struct Place {
-    /// Platform that runs schedules [default: cuda if there is a GPU, otherwise cpu]
-    #[arg(long, value_enum)]
-    pub platform: Option<Kind>,
-    /// Number of ranks [default: 4; under mpirun, the number that it started]
-    #[arg(long, value_name = "N", value_parser = parse_ranks)]
-    ranks: Option<usize>,
-    #[command(flatten)]
-    pub input: Input,
     /// Statistic of a schedule's invocations that counts as its time, on GPUs and CPUs
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
@@ -66,7 +59,7 @@ pub struct Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+enum Kind {
     /// GPUs: ranks are threads, or processes under mpirun, and share GPUs where there are fewer
     Cuda,
     /// The CPU: ranks are threads, or processes under mpirun, and streams are threads
@@ -76,7 +69,7 @@ pub enum Kind {
 }
 
 /// Reads a number above 0.
-pub fn parse_number(text: &str) -> Result<usize, String> {
+fn parse_number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
@@ -108,20 +101,20 @@ pub struct Opened {
 /// Under `mpirun` it is rank 0's. On the others it returns when that one is done, with none.
 pub fn open_platform(
     global: &Global,
-    choice: &Choice,
+    program: &Program,
     place: &Place,
     streams: usize,
     seed: u64,
 ) -> Result<Option<Opened>, Failure> {
-    place.check(choice)?;
+    place.check(program)?;
     check_streams(streams)?;
     if place.platform == Some(Kind::Sim) {
         if processes::started()?.is_some() {
             return Err(Failure::error("--platform sim takes no mpirun: one process simulates all ranks"));
         }
-        return simulated(choice, place, seed).map(Some);
+        return simulated(program, place, seed).map(Some);
     }
-    let (setup, input) = setup(choice, place)?;
+    let (setup, input) = setup(program, place)?;
     // From here on others wait for this process: where it fails alone, they end, too.
     if let Some(processes) = processes::started()? {
         let size = processes.size();
@@ -131,9 +124,15 @@ pub fn open_platform(
         let device = devices(global, place, Some(&*processes))
             .inspect_err(|failure| processes.abort(&failure.to_string()))?
             .swap_remove(0);
-        let platform = open_processes(processes, &device, &*setup, streams)?;
-        let judged = |group: Group| Box::new(group.with_statistic(place.statistic));
-        return Ok(platform.map(|group| Opened { platform: judged(group), input }));
+        if processes.rank() > 0 {
+            // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
+            first_signal_stops();
+            // Rank 0 hears of an error, and says it.
+            let followed = Group::follow(&device, processes, &*setup, streams);
+            return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
+        }
+        let group = Group::processes(&device, processes, &*setup, streams)?.with_statistic(place.statistic);
+        return Ok(Some(Opened { platform: Box::new(group), input }));
     }
     let devices: Vec<_> = devices(global, place, None)?.into_iter().cycle().take(place.ranks()).collect();
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic);
@@ -145,75 +144,28 @@ pub fn first_signal_stops() -> Interrupt {
     Interrupt::first_sets("stopping with what was measured")
 }
 
-/// Rank 0's platform. The other ranks return when it is done, with none.
-fn open_processes(
-    ranks: Arc<dyn Communicator>,
-    device: &Device,
-    setup: &dyn Setup,
-    streams: usize,
-) -> Result<Option<Group>, Failure> {
-    if ranks.rank() > 0 {
-        // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
-        first_signal_stops();
-        // Rank 0 hears of it, and says it.
-        let followed = Group::follow(device, ranks, setup, streams);
-        return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
-    }
-    Ok(Some(Group::processes(device, ranks, setup, streams)?))
-}
-
-impl Input {
-    /// That no option is for another program.
-    fn check(&self, choice: &Choice) -> Result<(), Failure> {
-        choice.dag()?;
+impl Place {
+    /// Checks that no option is for another program or platform.
+    fn check(&self, program: &Program) -> Result<(), Failure> {
+        program.dag()?;
         let of_program = [
             (self.matrix.is_some(), "--matrix", Program::Spmv, "spmv"),
             (self.cells.is_some(), "--cells", Program::Halo, "halo"),
         ];
-        for (given, option, program, name) in of_program {
-            if given && choice.program != program {
+        for (given, option, its, name) in of_program {
+            if given && *program != its {
                 return Err(Failure::error(format_args!("{option} is for {name}: other programs have none")));
             }
         }
-        Ok(())
-    }
-
-    fn cells(&self) -> [usize; 3] {
-        self.cells.map_or(CELLS, |cells| cells.0)
-    }
-
-    fn halo(&self) -> String {
-        let [x, y, z] = self.cells();
-        format!("{x} x {y} x {z} cells a rank, f64")
-    }
-
-    /// The program's model on this many ranks, with messages there, and what it works on.
-    pub fn model(&self, choice: &Choice, ranks: usize, staging: Staging) -> Result<(Box<dyn Workload>, String), Failure> {
-        self.check(choice)?;
-        Ok(match &choice.program {
-            Program::File(path) => return Err(unknown(path)),
-            Program::Spmv => {
-                let (matrix, input) = matrix(self.matrix.as_deref())?;
-                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
-            }
-            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging)), self.halo()),
-        })
-    }
-}
-
-impl Place {
-    /// That no option is for another program or platform.
-    fn check(&self, choice: &Choice) -> Result<(), Failure> {
-        self.input.check(choice)?;
         if self.machine.is_some() && self.platform != Some(Kind::Sim) {
             return Err(Failure::error("--machine is for --platform sim: others are what they are"));
         }
         Ok(())
     }
 
-    /// That no option is for the programs that the command has.
-    pub fn check_external(&self, choice: &Choice) -> Result<(), Failure> {
-        self.check(choice)?;
+    /// Checks that no option is for the programs that the command has.
+    pub fn check_external(&self, program: &Program) -> Result<(), Failure> {
+        self.check(program)?;
         let given = [
             (self.platform.is_some(), "--platform"),
             (self.ranks.is_some(), "--ranks"),
@@ -231,27 +183,44 @@ impl Place {
     fn ranks(&self) -> usize {
         self.ranks.unwrap_or(RANKS)
     }
+
+    fn cells(&self) -> [usize; 3] {
+        self.cells.map_or(CELLS, |cells| cells.0)
+    }
+
+    /// The input of halo, in words.
+    fn halo(&self) -> String {
+        let [x, y, z] = self.cells();
+        format!("{x} x {y} x {z} cells a rank, f64")
+    }
 }
 
 /// A simulated machine with the program's model.
-fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failure> {
+fn simulated(program: &Program, place: &Place, seed: u64) -> Result<Opened, Failure> {
     let default = if place.staging == Staging::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
     let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
-    let (workload, input) = place.input.model(choice, place.ranks(), place.staging)?;
+    let (ranks, staging) = (place.ranks(), place.staging);
+    let (workload, input): (Box<dyn Workload>, _) = match program {
+        Program::File(path) => return Err(unknown(path)),
+        Program::Spmv => {
+            let (matrix, input) = matrix(place.matrix.as_deref())?;
+            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
+        }
+        Program::Halo => (Box::new(HaloModel::new(ranks, place.cells())?.with_staging(staging)), place.halo()),
+    };
     let platform = SimPlatform::new(&*workload, machine)?.with_seed(seed);
     Ok(Opened { platform: Box::new(platform), input })
 }
 
 /// The program for real, and what it works on.
-fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
-    let staging = *staging;
-    Ok(match &choice.program {
+fn setup(program: &Program, place: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
+    Ok(match program {
         Program::File(path) => return Err(unknown(path)),
         Program::Spmv => {
-            let (matrix, name) = matrix(input.matrix.as_deref())?;
-            (Arc::new(Multiplication::new(matrix, staging)), name)
+            let (matrix, name) = matrix(place.matrix.as_deref())?;
+            (Arc::new(Multiplication::new(matrix, place.staging)), name)
         }
-        Program::Halo => (Arc::new(HeatStep::new(input.cells(), staging)?), input.halo()),
+        Program::Halo => (Arc::new(HeatStep::new(place.cells(), place.staging)?), place.halo()),
     })
 }
 
@@ -297,7 +266,7 @@ fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
 }
 
 /// Reads what things cost.
-pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
+fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
     let text = text(path).map_err(|error| in_file(&error))?;
     let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&brief(error)))?;

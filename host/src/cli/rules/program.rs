@@ -45,18 +45,6 @@ pub struct Choice {
     pub program: Program,
 }
 
-impl Choice {
-    /// Returns the program's file, if it is one of the user's.
-    pub fn file(&self) -> Option<&Path> {
-        self.program.file()
-    }
-
-    /// Returns the program's operations and dependences.
-    pub fn dag(&self) -> Result<Dag, RulesError> {
-        self.program.dag()
-    }
-}
-
 impl Program {
     /// Returns the program's file, if it is one of the user's.
     pub fn file(&self) -> Option<&Path> {

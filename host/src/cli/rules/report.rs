@@ -3,7 +3,7 @@
 use std::{io::Write as _, path::PathBuf};
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use warpsmith::design_rules::{Runs, report};
 
 use super::learning::Learning;
@@ -33,18 +33,6 @@ pub struct ReportArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Object {
-    system: &'static str,
-    command: &'static str,
-    input: String,
-    runs: usize,
-    classes: usize,
-    leaves: usize,
-    output: String,
-    bytes: usize,
-}
-
 /// Runs the command.
 pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let destination = Files::reading([&arguments.runs]).write(&arguments.html)?;
@@ -52,24 +40,23 @@ pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let page = report::page(&runs, &model);
     destination.write(|file| file.write_all(page.as_bytes()))?;
-    let object = Object {
-        system: "rules",
-        command: "report",
-        input: arguments.runs.display().to_string(),
-        runs: runs.runs.len(),
-        classes: model.labels.count(),
-        leaves: model.search.tree.leaves(),
-        output: arguments.html.display().to_string(),
-        bytes: page.len(),
-    };
+    let (output, classes) = (arguments.html.display().to_string(), model.labels.count());
     if arguments.json {
-        return terminal::print_json(&object);
+        return terminal::print_json(&json!({
+            "system": "rules",
+            "command": "report",
+            "input": arguments.runs.display().to_string(),
+            "runs": runs.runs.len(),
+            "classes": classes,
+            "leaves": model.search.tree.leaves(),
+            "output": output,
+            "bytes": page.len(),
+        }));
     }
     terminal::print(format_args!(
-        "Written: {} ({}, {}, {})",
-        object.output,
-        format::counted(object.runs, "run", "runs"),
-        format::counted(object.classes, "class", "classes"),
-        format::bytes(object.bytes as u64)
+        "Written: {output} ({}, {}, {})",
+        format::counted(runs.runs.len(), "run", "runs"),
+        format::counted(classes, "class", "classes"),
+        format::bytes(page.len() as u64)
     ))
 }

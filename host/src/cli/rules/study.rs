@@ -104,9 +104,8 @@ pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
     for search in &arguments.search {
         let name = search.strategy().name();
         let work = progress.costly_bar(arguments.seeds as usize, usize::MAX, format!("searching: {name}"));
-        let strategy = || search.strategy();
         let options = arguments.learning.options(&runs)?;
-        let repeated = study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
+        let repeated = study.repeat(*search, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
         searches.push(repeated.map_err(in_file)?);
     }
     if let Some(target) = &plot {

@@ -23,10 +23,7 @@ impl Answer {
             return None;
         }
         let bound = labels.bounds(Class::from_index(0))[1].ln();
-        let rows: Vec<Option<&Run>> = {
-            let mut timed = runs.runs.iter();
-            runs.rows().map(|(seconds, _)| seconds.and_then(|_| timed.next())).collect()
-        };
+        let rows: Vec<Option<&Run>> = runs.rows().map(|(run, _)| run).collect();
         rows.iter().enumerate().find_map(|(iteration, run)| {
             let run = (*run)?;
             let noise = run.noise.or(runs.about.noise)?;

@@ -1,7 +1,7 @@
 //! Explorations: which schedules of a program to measure, and how often.
 //!
 //! An [`Exploration`] takes a [`Platform`] and the names of its files, and gives [`Explored`] runs: those that a
-//! [`search`] proposes, each repeated by a [`Measurer`], or a [`Survey`] of all. [`study`] repeats searches on runs that
+//! [`search`] proposes, each repeated by a [`Measurer`], or all of them. [`study`] repeats searches on runs that
 //! were measured.
 //!
 //! ```
@@ -42,10 +42,10 @@ use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::count};
 use crate::io::files::Destination;
 use search::{Explorer, SearchMethod};
 use session::Session;
+use survey::Survey;
 
 pub use answer::Answer;
 pub use session::journal_of;
-pub use survey::Survey;
 
 /// The most schedules that a survey measures.
 const MOST: u128 = 10_000_000;
@@ -270,11 +270,11 @@ impl<'a> Exploration<'a> {
         let cancelled = observer.is_cancelled();
         match outcome.error.take() {
             Some(error @ RulesError::Unasked { .. }) => {
-                self.session.discard()?;
+                self.session.journal.discard()?;
                 return Err(error);
             }
             Some(error) => {
-                if let Some(journal) = self.session.journal() {
+                if let Some(journal) = self.session.journal.path() {
                     observer.warn(&format_args!("{} has what was measured; go on from it with --resume", journal.display()));
                 }
                 return Err(error);
@@ -293,7 +293,7 @@ impl<'a> Exploration<'a> {
         // The file of a survey has only the medians of its passes: to continue it takes the
         // journal.
         if !is_survey || !cancelled {
-            self.session.end();
+            self.session.journal.remove();
         }
         if self.platform.has_timelines() {
             self.trace()?;
@@ -450,13 +450,13 @@ impl<'a> Exploration<'a> {
             && keeps_failures
             && !observer.is_cancelled()
         {
-            self.session.keep(None, &traversal)?;
+            self.session.journal.add(None, &traversal)?;
         }
         let seconds = measured?;
         // To the microsecond.
         let at = ((self.session.elapsed + start.elapsed().as_secs_f64()) * 1e6).round() / 1e6;
         let measured = Measured { at, seconds };
-        self.session.keep(Some(measured), &traversal)?;
+        self.session.journal.add(Some(measured), &traversal)?;
         self.session.note(seconds, &traversal);
         Ok(measured)
     }

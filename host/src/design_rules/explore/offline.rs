@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::search::{Explorer, Strategy};
+use super::search::{Explorer, SearchMethod};
 use crate::design_rules::measure::{About, Runs};
 use crate::design_rules::schedule::{Schedule, check_streams, count as count_schedules};
 use crate::design_rules::{Dag, RulesError};
@@ -45,21 +45,21 @@ pub fn open(dag: &Dag, path: &Path, about: About) -> Result<Runs, RulesError> {
 ///
 /// # Errors
 /// As [`Explorer::new`], and [`RulesError::File`] if a run is no schedule of the program.
-pub fn next<S: Strategy>(
+pub fn next(
     dag: &Dag,
     runs: &Runs,
     path: &Path,
-    strategy: S,
+    search: SearchMethod,
     seed: u64,
     count: usize,
 ) -> Result<Vec<Schedule>, RulesError> {
     let streams = runs.about.streams;
-    let mut explorer = Explorer::new(dag, streams, strategy, seed.wrapping_add(runs.tried() as u64))?;
-    for (seconds, traversal) in runs.rows() {
+    let mut explorer = Explorer::new(dag, streams, search.strategy(), seed.wrapping_add(runs.tried() as u64))?;
+    for (run, traversal) in runs.rows() {
         let parsed = Schedule::parse(dag, streams, &traversal.to_string());
         let schedule = parsed.map_err(|error| FileError::new(path, error.to_string()))?;
-        match seconds {
-            Some(seconds) => explorer.record(&schedule, seconds),
+        match run {
+            Some(run) => explorer.record(&schedule, run.seconds),
             None => explorer.record_failure(&schedule),
         }?;
     }

@@ -17,9 +17,7 @@ pub(super) struct Session {
     destination: Destination,
     /// The file of all measurements in order, if one is written.
     raw: Option<(Destination, Runs)>,
-    journal: Journal,
-    /// The measurements that the journal begins with.
-    before: Runs,
+    pub journal: Journal,
     /// Their schedules, in the order of first measurement.
     order: Vec<String>,
     /// Number of schedules of `order` that this exploration has come to again.
@@ -65,21 +63,20 @@ impl Session {
         };
         let raw = raw.map(|raw| (raw, none.clone()));
         let (mut order, mut unused) = (Vec::new(), HashMap::<String, VecDeque<_>>::new());
-        let mut runs = before.runs.iter();
-        for (seconds, traversal) in before.rows() {
+        for (run, traversal) in before.rows() {
             let text = traversal.to_string();
             let measured = unused.entry(text.clone()).or_insert_with(|| {
                 order.push(text);
                 VecDeque::new()
             });
-            match (seconds, seconds.and_then(|_| runs.next())) {
-                (Some(_), Some(run)) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
-                (seconds, _) => measured.push_back(seconds.map(|seconds| Measured { at: 0.0, seconds })),
+            match run {
+                Some(run) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
+                run => measured.push_back(run.map(|run| Measured { at: 0.0, seconds: run.seconds })),
             }
         }
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
-        let journal = Journal::new(journal, unfinished);
-        Ok(Session { runs: none, destination, raw, journal, before, order, again: 0, unused, elapsed })
+        let journal = Journal::new(journal, unfinished, before);
+        Ok(Session { runs: none, destination, raw, journal, order, again: 0, unused, elapsed })
     }
 
     /// Returns whether all schedules of before were measured or replayed again.
@@ -116,11 +113,6 @@ impl Session {
         all
     }
 
-    /// Adds a measurement, or a failure, to the journal.
-    pub fn keep(&mut self, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
-        self.journal.add(&self.before, measured, traversal)
-    }
-
     /// Adds a time to the file of all measurements.
     pub fn note(&mut self, seconds: f64, traversal: &Traversal) {
         if let Some((_, raw)) = &mut self.raw {
@@ -136,21 +128,6 @@ impl Session {
         self.runs.write(&self.destination)?;
         tracing::info!(runs = self.runs.runs.len(), "wrote {}", self.destination.name().display());
         Ok(())
-    }
-
-    /// Removes the journal: the file has all that was measured.
-    pub fn end(&self) {
-        self.journal.remove();
-    }
-
-    /// Takes the measurements of this exploration out of the journal: they can't be trusted.
-    pub fn discard(&mut self) -> Result<(), RulesError> {
-        self.journal.discard(&self.before)
-    }
-
-    /// Returns the name of the journal, if measurements were added to it.
-    pub fn journal(&self) -> Option<&Path> {
-        self.journal.path()
     }
 }
 

@@ -1,15 +1,13 @@
 //! Searches repeated on a measured space: how well their rules hold in all of it (the paper's Table V), and how near
 //! they get to its fastest schedule.
 
-use std::time::Instant;
+use std::{collections::HashMap, time::Instant};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::search::{Explorer, Strategy};
-use crate::design_rules::{
-    Accuracy, Dag, LearnOptions, Model, Replay, RulesError, Runs, Schedule, TraversalTable, schedule::count,
-};
+use super::search::{Explorer, SearchMethod};
+use crate::design_rules::{Accuracy, Dag, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable, schedule::count};
 
 /// A time so near to the least one counts as found: 1 %.
 pub const NEAR: f64 = 0.01;
@@ -19,7 +17,8 @@ pub const NEAR: f64 = 0.01;
 pub struct Study<'a> {
     dag: &'a Dag,
     runs: &'a Runs,
-    replay: Replay<'a>,
+    /// The first run of each schedule, by its text.
+    rows: HashMap<String, usize>,
     table: TraversalTable,
     times: Vec<f64>,
     /// By which the schedules that are found are judged.
@@ -81,16 +80,16 @@ impl<'a> Study<'a> {
     /// Runs of the whole space of a program.
     ///
     /// # Errors
-    /// As [`Replay::new`], and [`RulesError::Learning`] where some schedules are missing.
+    /// [`RulesError::Schedule`] where a run is no schedule of the program, and [`RulesError::Learning`] where some are missing.
     pub fn new(dag: &'a Dag, runs: &'a Runs) -> Result<Self, RulesError> {
-        let replay = Replay::new(dag, runs)?;
+        let rows = rows_of(dag, runs)?;
         let all = count(dag, runs.about.streams)?;
-        if replay.len() as u128 != all {
-            let found = replay.len();
+        if rows.len() as u128 != all {
+            let found = rows.len();
             return Err(RulesError::Learning(format!("there are runs of {found} schedules, and it takes all {all}")));
         }
         let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
-        Ok(Study { dag, runs, replay, table, times: runs.times(), judge: runs.times() })
+        Ok(Study { dag, runs, rows, table, times: runs.times(), judge: runs.times() })
     }
 
     /// Lets the schedules that searches find be judged by a second measurement of the space.
@@ -100,26 +99,26 @@ impl<'a> Study<'a> {
     /// luck, both of the search and of the fastest schedule of the whole space.
     ///
     /// # Errors
-    /// As [`Replay::new`], and [`RulesError::Learning`] where a schedule has no second time.
+    /// [`RulesError::Schedule`] as [`new`](Self::new), and [`RulesError::Learning`] where a schedule has no second time.
     pub fn judged_by(mut self, second: &Runs) -> Result<Self, RulesError> {
-        let replay = Replay::new(self.dag, second)?;
+        let rows = rows_of(self.dag, second)?;
         for (judge, run) in self.judge.iter_mut().zip(&self.runs.runs) {
             let schedule = Schedule::parse(self.dag, self.runs.about.streams, &run.traversal.to_string())?;
-            let row = replay.row(&schedule);
+            let row = rows.get(&schedule.text(self.dag));
             let row = row.ok_or_else(|| RulesError::Learning(format!("there is no second time of `{}`", run.traversal)))?;
-            *judge = second.runs[row].seconds;
+            *judge = second.runs[*row].seconds;
         }
         Ok(self)
     }
 
-    /// Repeats a search with the seeds 0, 1, ...; `strategy` makes it. Seeds share the machine's cores.
+    /// Repeats a search with the seeds 0, 1, ... Seeds share the machine's cores.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without seeds, for no iterations or fewer than can be learned from. More iterations
     /// than there are schedules count as all of these.
-    pub fn repeat<S: Strategy>(
+    pub fn repeat(
         &self,
-        strategy: impl Fn() -> S + Sync,
+        search: SearchMethod,
         iterations: &[usize],
         seeds: u64,
         options: &LearnOptions,
@@ -131,15 +130,15 @@ impl<'a> Study<'a> {
         let all: Vec<One> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
-                let one = self.once(strategy(), iterations, seed, options);
+                let one = self.once(search, iterations, seed, options);
                 done();
                 one
             })
             .collect::<Result<_, _>>()?;
         let spread = |value: &dyn Fn(&One) -> f64| Spread::of(&all.iter().map(value).collect::<Vec<_>>());
-        let whole = self.replay.len() as f64;
+        let whole = self.rows.len() as f64;
         let point = |(index, &iterations): (usize, &usize)| {
-            let iterations = iterations.min(self.replay.len());
+            let iterations = iterations.min(self.rows.len());
             Point {
                 iterations,
                 share: iterations as f64 / whole,
@@ -149,7 +148,7 @@ impl<'a> Study<'a> {
         };
         let (seconds, steps) = all.iter().fold((0.0, 0), |(a, b), one| (a + one.seconds, b + one.iterations));
         Ok(Repeated {
-            search: strategy().name(),
+            search: search.strategy().name(),
             points: iterations.iter().enumerate().map(point).collect(),
             near: spread(&|one| one.near),
             near_share: spread(&|one| one.near / whole),
@@ -158,19 +157,19 @@ impl<'a> Study<'a> {
     }
 
     /// One seed's search. It goes on until it is near, too.
-    fn once(&self, strategy: impl Strategy, iterations: &[usize], seed: u64, options: &LearnOptions) -> Result<One, RulesError> {
+    fn once(&self, search: SearchMethod, iterations: &[usize], seed: u64, options: &LearnOptions) -> Result<One, RulesError> {
         // By the times that a search sees it would choose this one, could it see all.
         let chosen = (0..self.times.len()).min_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
         let fastest = chosen.map_or(0.0, |row| self.judge[row]);
-        let longest = iterations.iter().copied().max().unwrap_or(0).min(self.replay.len());
-        let mut explorer = Explorer::new(self.dag, self.runs.about.streams, strategy, seed)?;
+        let longest = iterations.iter().copied().max().unwrap_or(0).min(self.rows.len());
+        let mut explorer = Explorer::new(self.dag, self.runs.about.streams, search.strategy(), seed)?;
         let (mut rows, mut best) = (Vec::new(), Vec::new());
         let (mut least, mut found, mut near, mut seconds) = (f64::INFINITY, f64::INFINITY, None, 0.0);
         while rows.len() < longest || near.is_none() {
             let start = Instant::now();
             let Some(schedule) = explorer.propose() else { break };
             seconds += start.elapsed().as_secs_f64();
-            let row = self.replay.row(&schedule).expect("all schedules are there");
+            let row = self.rows[&schedule.text(self.dag)];
             let start = Instant::now();
             explorer.record(&schedule, self.times[row])?;
             seconds += start.elapsed().as_secs_f64();
@@ -199,6 +198,16 @@ impl<'a> Study<'a> {
     }
 }
 
+/// Returns the first run of each schedule, by its text.
+fn rows_of(dag: &Dag, runs: &Runs) -> Result<HashMap<String, usize>, RulesError> {
+    let mut rows = HashMap::with_capacity(runs.runs.len());
+    for (row, run) in runs.runs.iter().enumerate() {
+        let schedule = Schedule::parse(dag, runs.about.streams, &run.traversal.to_string())?;
+        rows.entry(schedule.text(dag)).or_insert(row);
+    }
+    Ok(rows)
+}
+
 impl Spread {
     /// Computes the spread of these values; there is at least one.
     fn of(values: &[f64]) -> Self {
@@ -216,10 +225,9 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use super::super::search::{DepthFirst, Random};
     use super::*;
     use crate::design_rules::schedule::Schedules;
-    use crate::design_rules::{About, Run, Step, programs};
+    use crate::design_rules::{About, Run, programs};
 
     /// The whole space of a small program, with these times.
     fn space(dag: &Dag, time: impl Fn(usize) -> f64) -> Runs {
@@ -238,10 +246,10 @@ mod tests {
             index => 2.0 + (index % 2) as f64,
         });
         let study = Study::new(&dag, &runs).unwrap();
-        let found = study.repeat(|| DepthFirst, &[2, 8, 10], 3, &LearnOptions::PAPER, || {});
+        let found = study.repeat(SearchMethod::Dfs, &[2, 8, 10], 3, &LearnOptions::PAPER, || {});
         // Two runs are too few to learn from as in the paper.
         assert!(found.unwrap_err().to_string().contains("takes 4 runs"));
-        let found = study.repeat(|| DepthFirst, &[8, 10], 3, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[8, 10], 3, &LearnOptions::default(), || {}).unwrap();
         assert_eq!((found.search, found.near.mean, found.near.deviation), ("dfs", 3.0, 0.0));
         assert_eq!(found.points.iter().map(|point| point.iterations).collect::<Vec<_>>(), [8, 10]);
         assert!((found.points[0].slower.mean - 0.005).abs() < 1e-12 && found.points[1].slower.mean == 0.0);
@@ -255,33 +263,12 @@ mod tests {
         let first = space(&dag, |index| if index == 4 { 1.0 } else { 2.0 + (index % 3) as f64 });
         let second = space(&dag, |index| if index == 2 { 5.0 } else { 2.0 });
         let study = Study::new(&dag, &first).unwrap().judged_by(&second).unwrap();
-        let found = study.repeat(|| DepthFirst, &[8], 1, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[8], 1, &LearnOptions::default(), || {}).unwrap();
         assert_eq!((found.near.mean, found.points[0].slower.mean), (1.0, 0.0));
         let mut short = second;
         short.runs.pop();
         let error = Study::new(&dag, &first).unwrap().judged_by(&short).unwrap_err().to_string();
         assert!(error.contains("no second time of"), "{error}");
-    }
-
-    #[test]
-    fn all_of_the_space_is_classed_right() {
-        let dag = programs::spmv::dag();
-        let all: Vec<_> = Schedules::new(&dag, 2).unwrap().collect();
-        let pack = dag.find("Pack").unwrap();
-        // The first step determines the class.
-        let is_fast = |index: usize| matches!(all[index].steps()[0], Step::Gpu { op, .. } if op == pack);
-        let runs = space(&dag, |index| if is_fast(index) { 1.0 } else { 2.0 });
-        let study = Study::new(&dag, &runs).unwrap();
-        let found = study.repeat(|| Random, &[1_000_000], 1, &LearnOptions::default(), || {}).unwrap();
-        assert_eq!((found.points[0].iterations, found.points[0].accuracy.mean), (all.len(), 1.0));
-    }
-
-    #[test]
-    fn parts_of_a_space_are_refused() {
-        let dag = programs::spmv::dag();
-        let mut runs = space(&dag, |index| index as f64);
-        runs.runs.pop();
-        assert!(Study::new(&dag, &runs).unwrap_err().to_string().contains("it takes all"));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use rand_chacha::rand_core::SeedableRng as _;
 
 use crate::design_rules::measure::{deviation, noise_of};
 use crate::design_rules::schedule::Schedules;
-use crate::design_rules::statistics::percentile;
+use crate::design_rules::statistics::{percentile, shuffled};
 use crate::design_rules::{Dag, RulesError, Run, Schedule};
 
 /// Number of measurements before one, and behind it, from which the machine's slowness at that
@@ -26,7 +26,7 @@ const TURNS: usize = 4;
 /// slower than their schedules the neighbouring measurements were. The schedule's time is the
 /// median over passes once the slowness is divided out. Both are estimated in turns.
 #[derive(Clone, Debug)]
-pub struct Survey {
+pub(super) struct Survey {
     dag: Dag,
     schedules: Vec<Schedule>,
     /// By schedule, then by pass; in seconds.
@@ -51,11 +51,6 @@ impl Survey {
         self.schedules.len()
     }
 
-    /// Returns whether the program has no schedules.
-    pub fn is_empty(&self) -> bool {
-        self.schedules.is_empty()
-    }
-
     /// Measures each schedule once more, by `measure`, in an order that depends on `seed` alone. `each` is called after
     /// each measurement and may end the pass.
     ///
@@ -67,11 +62,7 @@ impl Survey {
         mut measure: impl FnMut(&Schedule) -> Result<f64, RulesError>,
         mut each: impl FnMut() -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RulesError> {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut order: Vec<_> = (0..self.schedules.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
-        }
+        let order = shuffled(self.schedules.len(), &mut ChaCha8Rng::seed_from_u64(seed));
         let pass = self.orders.len();
         self.orders.push(Vec::with_capacity(order.len()));
         for index in order {
@@ -146,6 +137,8 @@ fn median(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand_chacha::rand_core::RngCore as _;
+
     use super::*;
 
     /// Made-up times: what schedules take, times a drift that wanders slowly, times chance.

@@ -62,12 +62,6 @@ impl Rule {
         (self.feature == other.feature && self.value != other.value)
             || (self.value && other.value && self.feature.excludes(&other.feature))
     }
-
-    /// Evaluates the rule for each traversal of a table, packed as a column of [`BitColumns`].
-    pub(super) fn bits(&self, table: &TraversalTable) -> Vec<u64> {
-        let looked_up = LookedUp::of(&self.feature, table);
-        pack(table.len(), |row| looked_up.holds(row) == self.value)
-    }
 }
 
 impl Feature {
@@ -194,16 +188,6 @@ impl FeatureSet {
         &self.features
     }
 
-    /// Returns the number of features.
-    pub fn len(&self) -> usize {
-        self.features.len()
-    }
-
-    /// Returns true if the set is empty, because the traversals do not differ.
-    pub fn is_empty(&self) -> bool {
-        self.features.is_empty()
-    }
-
     /// Returns the rule for a value of a feature. If both steps always occurred in the training
     /// data, "u not before v" becomes "v before u". If a choice has two alternatives, "not as one"
     /// becomes "as the other".
@@ -257,4 +241,14 @@ impl<'a> LookedUp<'a> {
             LookedUp::Never => false,
         }
     }
+}
+
+/// Evaluates for each of these rows of a table if it follows all of these rules.
+pub(super) fn heed<'r>(table: &TraversalTable, rows: &[usize], rules: impl IntoIterator<Item = &'r Rule>) -> Vec<bool> {
+    let mut heed = vec![true; rows.len()];
+    for rule in rules {
+        let looked_up = LookedUp::of(&rule.feature, table);
+        heed.iter_mut().zip(rows).for_each(|(heed, &row)| *heed &= looked_up.holds(row) == rule.value);
+    }
+    heed
 }

@@ -3,24 +3,25 @@
 //! In: a [`TraversalTable`] (schedules by the positions of their steps) and the time of each schedule,
 //! in seconds. Out: a [`Model`]: classes ([`labels`]), the features that tell schedules apart
 //! ([`FeatureSet`]), a decision tree ([`tree`]) and its [`rules`] as sentences. [`Accuracy`] says how
-//! well a model holds over a measured space. [`Replay`] looks times up in a file of runs.
+//! well a model holds over a measured space.
 
 mod accuracy;
 mod columns;
 mod features;
 pub mod labels;
 mod model;
-mod replay;
 pub mod rules;
+mod signature;
 mod table;
 pub mod tree;
 
 pub use accuracy::{Accuracy, SpaceComparison};
 pub use columns::BitColumns;
+pub(super) use columns::pack;
 pub use features::{Feature, FeatureSet, Rule};
 pub use labels::{Class, LabelOptions, Labels};
 pub use model::{LearnOptions, Model};
-pub use replay::{Replay, program_of};
 pub use rules::{Rules, Ruleset};
+pub use signature::program_of;
 pub use table::TraversalTable;
 pub use tree::{DecisionTree, TreeOptions};

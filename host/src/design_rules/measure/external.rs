@@ -1,40 +1,20 @@
 //! Schedules measured by a program of somebody else's, which is asked on its standard input and answers on its standard
 //! output: a line of JSON each.
 //!
-//! | from here | the answer |
-//! | --- | --- |
-//! | `{"warpsmith": 1, "program": "exchange", "streams": 2, "operations": [{"name": "Pack", "kind": "gpu"}, ..]}`, once | `{"warpsmith": 1, "platform": "2 H200s", "ranks": 2}`; `{}` will do |
-//! | `{"schedule": "Pack@0;..", "steps": [..]}`, for each schedule | `{"seconds": 1.2e-4}`, or `{"error": "why not"}` |
-//!
-//! `warpsmith` is the version of this protocol; [`SCHEMA`] is its JSON schema. The steps are those
-//! of the host, in this order:
-//!
-//! | step | what |
-//! | --- | --- |
-//! | `{"run": "Send"}` | an operation of the host |
-//! | `{"run": "Pack", "stream": 0}` | an operation of the GPU, in this stream |
-//! | `{"run": "y_L", "as": "tiles", "stream": 0}` | an operation of the alternative `tiles` |
-//! | `{"record": "Pack", "stream": 0}` | `cudaEventRecord` of Pack's event, behind it in its stream |
-//! | `{"wait": "Pack"}` | `cudaEventSynchronize`: the host waits for Pack's event |
-//! | `{"wait": "Pack", "stream": 1}` | `cudaStreamWaitEvent`: the stream waits for it |
-//!
-//! At the end all streams are done. The time is that of one invocation, in seconds. Lines that
-//! don't begin with `{` are ignored. A line that does must be an answer: one before the program has
-//! read its question is an error, since the answers may be those to other questions. The program
-//! ends at the end of its input.
-//!
-//! A program that ends, is silent for too long or answers something else is started again; where that happens once more
-//! with the same schedule, the schedule has failed.
+//! docs/design-rules.md has the protocol, and [`SCHEMA`] is its JSON schema. At the end of a schedule all streams are
+//! done, and the time is that of one invocation, in seconds. A program that ends, is silent for too long or gives an
+//! invalid answer is started again; where that happens once more with the same schedule, the schedule has failed.
 
 use std::{ffi::OsString, time::Duration};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::dialogue::{Dialogue, GRACE, Trouble};
 use super::runs::MOST_RANKS;
 use super::{Platform, Timeline};
 use crate::common::Cancel;
-use crate::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
+use crate::design_rules::{Dag, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
 use crate::io::quoted;
 
 /// The JSON schema of all messages, of either side.
@@ -69,66 +49,6 @@ struct About {
 
 fn one() -> usize {
     1
-}
-
-#[derive(Serialize)]
-struct Hello<'a> {
-    warpsmith: u32,
-    program: &'a str,
-    streams: usize,
-    operations: Vec<Operation<'a>>,
-}
-
-/// An operation, as messages have it.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Operation<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// The processor that runs it.
-    pub kind: Kind,
-    /// The choice that it belongs to, if it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub choice: Option<&'a str>,
-    /// And the alternative.
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    pub alternative: Option<&'a str>,
-}
-
-impl<'a> Operation<'a> {
-    /// The operation of a program.
-    pub fn of(dag: &'a Dag, op: OpId) -> Self {
-        let (choice, alternative) = dag.alternative_of(op).unzip();
-        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
-    }
-}
-
-#[derive(Serialize)]
-struct Question<'a> {
-    schedule: &'a str,
-    steps: Vec<Asked<'a>>,
-}
-
-/// A step as the program is asked for it.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Asked<'a> {
-    Run {
-        run: &'a str,
-        #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-        alternative: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        stream: Option<u8>,
-    },
-    Record {
-        record: &'a str,
-        stream: u8,
-    },
-    Wait {
-        wait: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        stream: Option<u8>,
-    },
 }
 
 #[derive(Deserialize)]
@@ -219,32 +139,48 @@ impl External {
 
 /// The message that says what is to be measured.
 fn hello(dag: &Dag, streams: usize) -> String {
-    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| Operation::of(dag, op)).collect();
-    let hello = Hello { warpsmith: VERSION, program: dag.name(), streams, operations };
-    serde_json::to_string(&hello).expect("its keys are strings")
+    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| operation(dag, op));
+    let operations: Vec<_> = operations.collect();
+    json!({ "warpsmith": VERSION, "program": dag.name(), "streams": streams, "operations": operations }).to_string()
 }
 
 /// The message that asks for a schedule's time, as one line.
 pub fn question(dag: &Dag, schedule: &Schedule) -> String {
-    let question = Question { schedule: &schedule.text(dag), steps: steps(dag, schedule) };
-    serde_json::to_string(&question).expect("its keys are strings")
+    json!({ "schedule": schedule.text(dag), "steps": steps(dag, schedule) }).to_string()
+}
+
+/// Returns an operation as messages have it: its name and kind, and the choice and the alternative that it belongs to.
+pub fn operation(dag: &Dag, op: OpId) -> Value {
+    let mut object = json!({ "name": dag.name_of(op), "kind": dag.kind(op) });
+    if let Some((choice, alternative)) = dag.alternative_of(op) {
+        (object["choice"], object["as"]) = (json!(choice), json!(alternative));
+    }
+    object
 }
 
 /// The steps of a schedule, without choices and the end.
-fn steps<'a>(dag: &'a Dag, schedule: &Schedule) -> Vec<Asked<'a>> {
-    let stream_of = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
-    let run = |op, stream| {
-        let alternative = dag.alternative_of(op).map(|(_, alternative)| alternative);
-        Some(Asked::Run { run: dag.name_of(op), alternative, stream })
+fn steps(dag: &Dag, schedule: &Schedule) -> Vec<Value> {
+    let run = |op| {
+        let mut object = json!({ "run": dag.name_of(op) });
+        if let Some((_, alternative)) = dag.alternative_of(op) {
+            object["as"] = json!(alternative);
+        }
+        object
     };
-    let asked = |step: &Step| match *step {
-        Step::Cpu(op) if op == dag.end() => None,
-        Step::Cpu(op) => run(op, None),
-        Step::Gpu { op, stream } => run(op, Some(stream)),
-        Step::EventRecord { after } => Some(Asked::Record { record: dag.name_of(after), stream: stream_of(after) }),
-        Step::EventSync { after, .. } => Some(Asked::Wait { wait: dag.name_of(after), stream: None }),
-        Step::StreamWait { after, stream, .. } => Some(Asked::Wait { wait: dag.name_of(after), stream: Some(stream) }),
-        Step::Choose { .. } => None,
+    let asked = |step: &Step| {
+        let (mut object, stream) = match *step {
+            Step::Cpu(op) if op == dag.end() => return None,
+            Step::Choose { .. } => return None,
+            Step::Cpu(op) => (run(op), None),
+            Step::Gpu { op, stream } => (run(op), Some(stream)),
+            Step::EventRecord { after } => (json!({ "record": dag.name_of(after) }), schedule.stream_of(after)),
+            Step::EventSync { after, .. } => (json!({ "wait": dag.name_of(after) }), None),
+            Step::StreamWait { after, stream, .. } => (json!({ "wait": dag.name_of(after) }), Some(stream)),
+        };
+        if let Some(stream) = stream {
+            object["stream"] = json!(stream);
+        }
+        Some(object)
     };
     schedule.steps().iter().filter_map(asked).collect()
 }

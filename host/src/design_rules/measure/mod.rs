@@ -2,8 +2,7 @@
 //!
 //! A [`Platform`] takes a schedule and returns its time: [`platform`] runs programs on GPUs or the
 //! CPU, and [`external`] asks another process. A [`Measurer`] repeats measurements until a
-//! schedule's time is known well enough. [`Runs`] are schedules with their times, as a file, or as
-//! a [`Journal`] that grows with each measurement.
+//! schedule's time is known well enough. [`Runs`] are schedules with their times, as a file.
 
 mod dialogue;
 pub mod external;
@@ -15,4 +14,5 @@ pub use dialogue::kill_programs;
 pub use measurer::{Measurer, Precision};
 pub(super) use measurer::{ONE_SIDED, deviation, noise_of};
 pub use platform::{Platform, Span, Timeline};
-pub use runs::{About, Failed, Journal, Measured, Run, Runs};
+pub(super) use runs::Journal;
+pub use runs::{About, Failed, Measured, Run, Runs};

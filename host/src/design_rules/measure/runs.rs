@@ -124,7 +124,7 @@ pub struct Runs {
 /// The second line of the file.
 #[derive(Serialize, Deserialize)]
 struct Head<A> {
-    /// None while rows are still added: see [`Journal`].
+    /// None while rows are still added: see `Journal`.
     #[serde(deserialize_with = "Option::deserialize")]
     runs: Option<usize>,
     #[serde(flatten)]
@@ -135,11 +135,6 @@ impl Runs {
     /// The times in seconds, in order.
     pub fn times(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.seconds).collect()
-    }
-
-    /// The traversals, in order.
-    pub fn traversals(&self) -> Vec<Traversal> {
-        self.runs.iter().map(|run| run.traversal.clone()).collect()
     }
 
     /// The run of the least time, the first of several; none where there are no runs.
@@ -157,13 +152,13 @@ impl Runs {
         self.runs.len() + self.failed.len()
     }
 
-    /// All schedules that were tried, in order, with their times in seconds where they didn't fail.
-    pub fn rows(&self) -> impl Iterator<Item = (Option<f64>, &Traversal)> {
+    /// All schedules that were tried, in order, with their runs where they didn't fail.
+    pub fn rows(&self) -> impl Iterator<Item = (Option<&Run>, &Traversal)> {
         let (mut runs, mut failed) = (self.runs.iter(), self.failed.iter().peekable());
         (0..self.tried()).map_while(move |iteration| match failed.next_if(|failed| failed.iteration <= iteration) {
             Some(failed) => Some((None, &failed.traversal)),
             None => match runs.next() {
-                Some(run) => Some((Some(run.seconds), &run.traversal)),
+                Some(run) => Some((Some(run), &run.traversal)),
                 None => failed.next().map(|failed| (None, &failed.traversal)),
             },
         })
@@ -202,15 +197,13 @@ impl Runs {
         // A journal may still get measurements.
         let is_measured = runs.is_none() || self.runs.iter().any(|run| run.noise.is_some() || !run.times.is_empty());
         let mut text = format!("{MAGIC}\n# {head}\n{}\n", if is_measured { MEASURED } else { HEADER });
-        let mut runs = self.runs.iter();
-        for (iteration, (seconds, traversal)) in self.rows().enumerate() {
-            let run = seconds.and_then(|_| runs.next());
+        for (iteration, (run, traversal)) in self.rows().enumerate() {
             text.push_str(&row_text(iteration, run, traversal, is_measured));
         }
         text
     }
 
-    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. If the last row of a
+    /// Reads a file that [`write`](Self::write) or an exploration wrote. If the last row of a
     /// journal was cut short, it is left out. Any CSV table with columns `schedule` and `seconds`
     /// or `time` will do, too; nothing else is known about its runs.
     ///
@@ -323,44 +316,42 @@ impl Runs {
 ///
 /// The file is that of [`Runs`] without their number. It is made with the first run that is added.
 #[derive(Debug)]
-pub struct Journal {
+pub(in crate::design_rules) struct Journal {
     path: PathBuf,
     /// `true` if there is one already, which this one continues.
     continues: bool,
+    /// The measurements that it begins with.
+    before: Runs,
     file: Option<File>,
     /// Number of rows of the file.
     len: usize,
 }
 
 impl Journal {
-    /// A journal that is to be here, or one that is here and `continues`.
-    pub fn new(path: PathBuf, continues: bool) -> Self {
-        Journal { path, continues, file: None, len: 0 }
+    /// A journal that is to be here, or one that is here and `continues`. It begins with the measurements `before`.
+    pub fn new(path: PathBuf, continues: bool, before: Runs) -> Self {
+        Journal { path, continues, before, file: None, len: 0 }
     }
 
-    /// Adds a measurement of a schedule, or `None` if it failed. The first call writes the
-    /// measurements that there `were` when the journal was made.
-    ///
-    /// # Errors
-    /// [`RulesError::File`], also if there is a file that it doesn't continue; that file is not
-    /// touched. Earlier rows stay.
-    pub fn add(&mut self, were: &Runs, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
+    /// Adds a measurement of a schedule, or `None` if it failed. The first call also writes those that it begins with.
+    /// A file that it doesn't continue is an error, and is not touched. Earlier rows stay.
+    pub fn add(&mut self, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
         let cannot = |error: io::Error| FileError::unwritten(&self.path, error);
         let file = match &mut self.file {
             Some(file) => file,
             None => {
                 if self.continues {
                     // Its last row may have been cut short.
-                    were.write_journal(&self.path)?;
+                    self.before.write_journal(&self.path)?;
                 }
                 let mut options = File::options();
                 let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
                 if !self.continues {
-                    let started = file.write_all(were.text(None).as_bytes());
+                    let started = file.write_all(self.before.text(None).as_bytes());
                     // Half a head is of no use to anybody.
                     started.inspect_err(|_| _ = fs::remove_file(&self.path)).map_err(cannot)?;
                 }
-                self.len = were.tried();
+                self.len = self.before.tried();
                 self.file.insert(file)
             }
         };
@@ -371,12 +362,9 @@ impl Journal {
     }
 
     /// Takes out all that was added since the journal was made.
-    ///
-    /// # Errors
-    /// [`RulesError::File`].
-    pub fn discard(&mut self, were: &Runs) -> Result<(), RulesError> {
+    pub fn discard(&mut self) -> Result<(), RulesError> {
         match self.file.take() {
-            Some(_) if self.continues => were.write_journal(&self.path),
+            Some(_) if self.continues => self.before.write_journal(&self.path),
             Some(_) => Ok(fs::remove_file(&self.path).map_err(|error| FileError::unwritten(&self.path, error))?),
             None => Ok(()),
         }

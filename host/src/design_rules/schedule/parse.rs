@@ -42,7 +42,8 @@ impl Schedule {
             let step = found.ok_or_else(|| wrong(format!("`{part}` can't come next")))?;
             prefix.push(step);
         }
-        if let Some(end) = prefix.only_end() {
+        let end = Step::Cpu(dag.end());
+        if prefix.next() == [end] {
             prefix.push(end);
         }
         prefix.finish().ok_or_else(|| wrong("it ends too early".to_owned()))

@@ -78,11 +78,6 @@ impl<'a> Prefix<'a> {
         })
     }
 
-    /// The steps so far.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
-    }
-
     /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule
     /// can be completed.
     pub fn next(&self) -> Vec<Step> {
@@ -163,12 +158,6 @@ impl<'a> Prefix<'a> {
     /// The schedule, when it is complete.
     pub fn finish(self) -> Option<Schedule> {
         (self.placed & self.dag.end().bit() != 0).then(|| Schedule::new(self.steps))
-    }
-
-    /// The end, where nothing else is left.
-    pub(super) fn only_end(&self) -> Option<Step> {
-        let end = Step::Cpu(self.dag.end());
-        (self.next() == [end]).then_some(end)
     }
 
     pub(super) fn is_complete(&self) -> bool {

@@ -46,11 +46,6 @@ impl HaloModel {
         self
     }
 
-    /// Returns the division of the grid among ranks.
-    pub fn division(&self) -> Decomposition {
-        self.division
-    }
-
     /// The cells of a face.
     fn face(&self, d: usize) -> u64 {
         u64::from(self.brick.face_len(d as u32))

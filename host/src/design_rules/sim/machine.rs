@@ -29,8 +29,8 @@ pub struct Machine {
     pub drift: f64,
 }
 
-/// Times for which calls keep the host's thread busy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Times for which calls keep the host's thread busy; by default none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostCosts {
     /// Launching a kernel.
@@ -254,57 +254,37 @@ impl Machine {
     /// bandwidth in B/s or a number outside of 1e-9 to 1e18, noise or drift above 10, outliers
     /// above 1.
     pub fn validate(&self) -> Result<(), RulesError> {
-        let Machine { host, gpu, network, .. } = self;
-        let times = [
-            ("host.launch", host.launch),
-            ("host.copy", host.copy),
-            ("host.record", host.record),
-            ("host.sync", host.sync),
-            ("host.stream_wait", host.stream_wait),
-            ("host.post_send", host.post_send),
-            ("host.post_receive", host.post_receive),
-            ("host.wait", host.wait),
-            ("gpu.start_latency", gpu.start_latency),
-            ("gpu.gap", gpu.gap),
-            ("gpu.event_latency", gpu.event_latency),
-            ("gpu.wake_latency", gpu.wake_latency),
-            ("gpu.kernel_floor", gpu.kernel_floor),
-            ("gpu.copy_latency", gpu.copy_latency),
-            ("gpu.turn", gpu.turn),
-            ("gpu.copy_stall", gpu.copy_stall),
-            ("network.inside.latency", network.inside.latency),
-            ("network.between.latency", network.between.latency),
-            ("noise", self.noise),
-            ("outliers", self.outliers),
-            ("drift", self.drift),
-        ];
-        let positive = [
-            ("gpu.memory_bandwidth", gpu.memory_bandwidth),
-            ("gpu.to_host_bandwidth", gpu.to_host_bandwidth),
-            ("gpu.to_device_bandwidth", gpu.to_device_bandwidth),
-            ("network.inside.bandwidth", network.inside.bandwidth),
-            ("network.between.bandwidth", network.between.bandwidth),
-            ("gpu.ranks", gpu.ranks as f64),
-            ("gpu.threads", gpu.threads),
-            ("network.ranks_per_node", network.ranks_per_node as f64),
-        ];
-        let wrong = |(field, value): (&str, f64), what: &str| {
+        macro_rules! named {
+            ($($($field:ident).+)+) => {
+                [$(([$(stringify!($field)),+].join("."), self.$($field).+ as f64)),+]
+            };
+        }
+        let times = named!(
+            host.launch host.copy host.record host.sync host.stream_wait host.post_send host.post_receive host.wait
+            gpu.start_latency gpu.gap gpu.event_latency gpu.wake_latency gpu.kernel_floor gpu.copy_latency gpu.turn
+            gpu.copy_stall network.inside.latency network.between.latency noise outliers drift
+        );
+        let positive = named!(
+            gpu.memory_bandwidth gpu.to_host_bandwidth gpu.to_device_bandwidth network.inside.bandwidth
+            network.between.bandwidth gpu.ranks gpu.threads network.ranks_per_node
+        );
+        let wrong = |field: &str, value: f64, what: &str| {
             // Large values are shown in short.
             let value = format!("{value:?}");
             let value = value.trim_end_matches(".0");
             Err(RulesError::Setup(format!("the machine {} has {field} = {value}, which {what}", quoted(&self.name))))
         };
         // Within these, what is computed of them stays finite.
-        if let Some(&odd) = times.iter().find(|(_, value)| !(0.0..=1e9).contains(value)) {
-            return wrong(odd, "is not from 0 to 1e9");
+        if let Some((field, value)) = times.iter().find(|(_, value)| !(0.0..=1e9).contains(value)) {
+            return wrong(field, *value, "is not from 0 to 1e9");
         }
-        if let Some(&odd) = positive.iter().find(|(_, value)| !(1e-9..=1e18).contains(value)) {
-            return wrong(odd, "is not from 1e-9 to 1e18");
+        if let Some((field, value)) = positive.iter().find(|(_, value)| !(1e-9..=1e18).contains(value)) {
+            return wrong(field, *value, "is not from 1e-9 to 1e18");
         }
         // Such factors are no noise, and with more of it times would not be finite.
         let most = [("noise", self.noise, 10.0), ("outliers", self.outliers, 1.0), ("drift", self.drift, 10.0)];
         if let Some((field, value, most)) = most.into_iter().find(|(_, value, most)| value > most) {
-            return wrong((field, value), &format!("is more than {most}"));
+            return wrong(field, value, &format!("is more than {most}"));
         }
         Ok(())
     }

@@ -20,26 +20,6 @@
 //!   rank does its part only while its host's thread is in a call of MPI. A message occupies its port at both ends for
 //!   its bytes; ports serve in order.
 //! - **Noise** is lognormal, by seed.
-//!
-//! ```
-//! use warpsmith::{
-//!     design_rules::{Platform, programs::spmv, schedule::Schedules, sim::{Machine, SimPlatform, spmv::SpmvModel}},
-//!     spmv::{Band, Csr, Traffic},
-//! };
-//!
-//! // How much the order matters for a multiplication over 64 ranks, on 16 hosts.
-//! let matrix: Csr<f32> = Band::new(3000, 30_000, 1).matrix()?;
-//! let model = SpmvModel::new(Traffic::new(&matrix, 64)?);
-//! let mut platform = SimPlatform::new(&model, Machine::cluster())?;
-//! let (mut fastest, mut slowest) = (f64::INFINITY, 0.0f64);
-//! for schedule in Schedules::new(&spmv::dag(), 2)?.step_by(100) {
-//!     platform.check(&schedule)?; // nothing starts too early
-//!     let seconds = platform.measure(&schedule)?;
-//!     (fastest, slowest) = (fastest.min(seconds), slowest.max(seconds));
-//! }
-//! assert!(slowest > fastest);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod engine;
 pub mod halo;

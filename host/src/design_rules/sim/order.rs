@@ -88,6 +88,10 @@ impl Order {
         }
         self.stream_of.clear();
         self.stream_of.resize(load.dag.len(), None);
+        if let Some(odd) = steps.iter().find(|step| !is_of(step, &load.dag)) {
+            let (program, schedule) = (load.dag.name().to_owned(), format!("{odd:?}"));
+            return Err(RulesError::Schedule { program, schedule, reason: "the step is one of another program".to_owned() });
+        }
         for (index, &step) in steps.iter().enumerate() {
             let call = self.call(load, index as u32, step).map_err(|reason| wrong(&load.dag, steps, reason))?;
             self.calls.push(call);
@@ -97,17 +101,6 @@ impl Order {
 
     fn call(&mut self, load: &Load, index: u32, step: Step) -> Result<Call, String> {
         let name = |op: OpId| load.dag.name_of(op);
-        let (Step::Cpu(subject)
-        | Step::Gpu { op: subject, .. }
-        | Step::EventRecord { after: subject }
-        | Step::EventSync { after: subject, .. }
-        | Step::StreamWait { after: subject, .. }) = step
-        else {
-            return self.choose(load, step);
-        };
-        if subject.index() >= load.dag.len() {
-            return Err(format!("operation {} is not one of the program's", subject.index()));
-        }
         if let Some(stream) = step.stream() {
             if usize::from(stream) >= MAX_STREAMS {
                 return Err(format!("stream {stream} is more than {MAX_STREAMS} streams have"));
@@ -147,34 +140,28 @@ impl Order {
                 self.streams[usize::from(stream)].push(Entry::Wait { event: self.recorded[after.index()], slot });
                 Call::StreamWait { stream, slot }
             }
-            Step::Choose { .. } => Call::Nothing,
+            Step::Choose { choice, alternative } => {
+                self.absent |= load.dag.choices()[usize::from(choice)].others(usize::from(alternative));
+                Call::Nothing
+            }
         })
     }
+}
 
-    /// Leaves out the alternatives that are not chosen.
-    fn choose(&mut self, load: &Load, step: Step) -> Result<Call, String> {
-        if let Step::Choose { choice, alternative } = step {
-            let found = load.dag.choices().get(usize::from(choice));
-            let found = found.filter(|found| usize::from(alternative) < found.alternatives().len());
-            let found = found.ok_or_else(|| format!("choice {choice} has no alternative {alternative}"))?;
-            self.absent |= found.others(usize::from(alternative));
+/// Returns whether a step's operations, or its alternative, are the program's.
+fn is_of(step: &Step, dag: &Dag) -> bool {
+    let has = |op: OpId| op.index() < dag.len();
+    match *step {
+        Step::Cpu(op) | Step::Gpu { op, .. } | Step::EventRecord { after: op } => has(op),
+        Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => has(after) && has(before),
+        Step::Choose { choice, alternative } => {
+            let choice = dag.choices().get(usize::from(choice));
+            choice.is_some_and(|choice| usize::from(alternative) < choice.alternatives().len())
         }
-        Ok(Call::Nothing)
     }
 }
 
 fn wrong(dag: &Dag, steps: &[Step], reason: String) -> RulesError {
-    let known = |step: &Step| match *step {
-        Step::Cpu(op) | Step::Gpu { op, .. } | Step::EventRecord { after: op } => op.index() < dag.len(),
-        Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => {
-            after.index().max(before.index()) < dag.len()
-        }
-        Step::Choose { choice, .. } => usize::from(choice) < dag.choices().len(),
-    };
-    let name = |step: &Step| if known(step) { step.name(dag) } else { "?".to_owned() };
-    RulesError::Schedule {
-        program: dag.name().to_owned(),
-        schedule: steps.iter().map(name).collect::<Vec<_>>().join(";"),
-        reason,
-    }
+    let names: Vec<String> = steps.iter().map(|step| step.name(dag)).collect();
+    RulesError::Schedule { program: dag.name().to_owned(), schedule: names.join(";"), reason }
 }

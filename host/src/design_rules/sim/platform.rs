@@ -13,7 +13,6 @@ use super::{Machine, Simulator, Workload};
 #[derive(Clone, Debug)]
 pub struct SimPlatform {
     simulator: Simulator,
-    samples: usize,
     seed: u64,
     /// Number of measurements of each schedule, by its seed.
     measured: HashMap<u64, usize>,
@@ -23,6 +22,8 @@ pub struct SimPlatform {
 
 /// The machine's drift comes back after so many measurements.
 const PERIOD: usize = 1000;
+/// Number of simulations per measurement on a machine with noise.
+const SAMPLES: usize = 10;
 
 impl SimPlatform {
     /// Without noise each measurement is one simulation, else the mean of ten.
@@ -30,30 +31,13 @@ impl SimPlatform {
     /// # Errors
     /// As [`Simulator::new`].
     pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
-        Ok(SimPlatform {
-            simulator: Simulator::new(workload, machine)?,
-            samples: 10,
-            seed: 0,
-            measured: HashMap::new(),
-            count: 0,
-        })
-    }
-
-    /// Sets the number of simulations per measurement, at least one, on a machine with noise.
-    pub fn with_samples(mut self, samples: usize) -> Self {
-        self.samples = samples.max(1);
-        self
+        Ok(SimPlatform { simulator: Simulator::new(workload, machine)?, seed: 0, measured: HashMap::new(), count: 0 })
     }
 
     /// The seed of the noise.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
-    }
-
-    /// Returns the simulator.
-    pub fn simulator(&mut self) -> &mut Simulator {
-        &mut self.simulator
     }
 
     /// The seed of a sample. It doesn't depend on what was measured of other schedules.
@@ -91,7 +75,7 @@ impl Platform for SimPlatform {
         let Machine { noise, outliers, drift, .. } = *self.simulator.machine();
         let first = self.seed_of(schedule, 0);
         let before = *self.measured.entry(first).and_modify(|count| *count += 1).or_insert(1) - 1;
-        let samples = if noise == 0.0 { 1 } else { self.samples };
+        let samples = if noise == 0.0 { 1 } else { SAMPLES };
         let mut sum = 0.0;
         for sample in 0..samples {
             let seed = self.seed_of(schedule, before * samples + sample);

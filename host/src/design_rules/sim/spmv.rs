@@ -9,6 +9,8 @@ use crate::spmv::{self as matrix, RankTraffic, Traffic};
 
 /// The most nonzeros that a thread has.
 const NONZEROS_PER_THREAD: u64 = 4;
+/// The bytes of a value.
+const VALUE: u64 = 4;
 
 /// The multiplication of a distributed matrix with a vector.
 ///
@@ -18,20 +20,13 @@ const NONZEROS_PER_THREAD: u64 = 4;
 pub struct SpmvModel {
     dag: Dag,
     traffic: Traffic,
-    value_bytes: u64,
     on_device: bool,
 }
 
 impl SpmvModel {
     /// The multiplication in `f32`, with messages in the host's memory.
     pub fn new(traffic: Traffic) -> Self {
-        SpmvModel { dag: spmv::dag(), traffic, value_bytes: 4, on_device: false }
-    }
-
-    /// With values of this many bytes.
-    pub fn with_value_bytes(mut self, bytes: u64) -> Self {
-        self.value_bytes = bytes;
-        self
+        SpmvModel { dag: spmv::dag(), traffic, on_device: false }
     }
 
     /// With messages where this says; [`Staging::Auto`] is the host's memory.
@@ -40,21 +35,16 @@ impl SpmvModel {
         self
     }
 
-    /// Returns the traffic of the matrix: the part of each rank, and its messages.
-    pub fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-
     /// A kernel that multiplies with this many nonzeros: an index, a value and an entry of x for each, and for each row
     /// an offset and an entry of y.
     fn multiply(&self, rows: u64, nonzeros: u64) -> Task {
-        let bytes = nonzeros * (4 + 2 * self.value_bytes) + rows * (4 + self.value_bytes);
+        let bytes = nonzeros * (4 + 2 * VALUE) + rows * (4 + VALUE);
         Task::MemoryKernel { bytes, threads: rows.max(nonzeros.div_ceil(NONZEROS_PER_THREAD)) }
     }
 
     fn messages(&self, messages: &[matrix::Transfer]) -> Vec<MessageSize> {
-        let bytes = |entries: usize| entries as u64 * self.value_bytes;
-        messages.iter().map(|message| MessageSize { rank: message.rank, bytes: bytes(message.entries) }).collect()
+        let size = |message: &matrix::Transfer| MessageSize { rank: message.rank, bytes: message.entries as u64 * VALUE };
+        messages.iter().map(size).collect()
     }
 }
 
@@ -71,21 +61,20 @@ impl Workload for SpmvModel {
         let traffic = &self.traffic.ranks[rank];
         let RankTraffic { rows, local_nnz, remote_nnz, sends, receives } = traffic;
         let (rows, sent, received) = (*rows as u64, traffic.sent() as u64, traffic.received() as u64);
-        let value = self.value_bytes;
         match self.dag.name_of(op) {
             // An index, what is read and what is written.
-            "Pack" if sent > 0 && self.on_device => vec![Task::MemoryKernel { bytes: sent * (4 + 2 * value), threads: sent }],
-            "Pack" if sent > 0 => vec![Task::KernelToHost { bytes: sent * value, threads: sent }],
+            "Pack" if sent > 0 && self.on_device => vec![Task::MemoryKernel { bytes: sent * (4 + 2 * VALUE), threads: sent }],
+            "Pack" if sent > 0 => vec![Task::KernelToHost { bytes: sent * VALUE, threads: sent }],
             "PostSend" => vec![Task::PostSend { exchange: 0, messages: self.messages(sends) }],
             "PostRecv" => vec![Task::PostReceive { exchange: 0, messages: self.messages(receives) }],
             "WaitSend" => vec![Task::WaitSend { exchange: 0 }],
             "WaitRecv" => vec![Task::WaitReceive { exchange: 0 }],
             "y_L" => vec![self.multiply(rows, *local_nnz as u64)],
             "y_R" if received > 0 => {
-                let copy = (!self.on_device).then_some(Task::CopyToDevice { bytes: received * value });
+                let copy = (!self.on_device).then_some(Task::CopyToDevice { bytes: received * VALUE });
                 copy.into_iter().chain([self.multiply(rows, *remote_nnz as u64)]).collect()
             }
-            "add" => vec![Task::MemoryKernel { bytes: 3 * rows * value, threads: rows }],
+            "add" => vec![Task::MemoryKernel { bytes: 3 * rows * VALUE, threads: rows }],
             _ => Vec::new(),
         }
     }

@@ -9,7 +9,10 @@ use super::{DistributedError, group::Group, travel::Travel};
 use crate::{
     device::{Buffer, Stream},
     launch,
-    list_rank::launches::{BLOCK, blocks},
+    list_rank::{
+        ListError,
+        launches::{BLOCK, blocks},
+    },
 };
 
 /// Number of elements that send something at a time.
@@ -33,7 +36,7 @@ pub fn diagnose(
     let wrong = next.iter().position(|&next| !is_valid(next));
     let mine = wrong.map_or([NONE, 0], |element| [first + element as u64, next[element] as u64]);
     if let Some([element, next]) = group.share(mine)?.into_iter().find(|&[element, _]| element != NONE) {
-        return Err(DistributedError::NextOutOfRange { element, next: next as i64, n });
+        return Err(ListError::NextOutOfRange { element: element as usize, next: next as i64, n: n as usize }.into());
     }
 
     // Predecessors.
@@ -62,7 +65,8 @@ pub fn diagnose(
         let mine = [before.next().unwrap_or(NONE), before.next().unwrap_or(NONE)];
         let mut all = group.share(mine)?.concat();
         all.sort_unstable();
-        return Err(DistributedError::TwoPredecessors { element: twice, first: all[0], second: all[1] });
+        let [element, first, second] = [twice, all[0], all[1]].map(|element| element as usize);
+        return Err(ListError::TwoPredecessors { element, first, second }.into());
     }
 
     let mut heads = predecessors.iter().enumerate().filter(|&(_, &before)| before == NONE).map(|(i, _)| first + i as u64);
@@ -83,7 +87,7 @@ pub fn diagnose(
         let (rank, local) = layout.place(head);
         let mine = if rank as usize == group.rank() { predecessors[local as usize] } else { NONE };
         if let Some(predecessor) = group.share(mine)?.into_iter().find(|&predecessor| predecessor != NONE) {
-            return Err(DistributedError::WrongHead { head, predecessor });
+            return Err(ListError::WrongHead { head: head as usize, predecessor: predecessor as usize }.into());
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "files")]
 use crate::io::files::FileError;
-use crate::{device::DeviceError, ranks::RanksError};
+use crate::{device::DeviceError, list_rank::ListError, ranks::RanksError};
 
 /// Why a distributed list could not be ranked. Elements are named by their index in the whole list;
 /// if several offend, the first is named. If the list is at fault, all ranks get the same error.
@@ -48,34 +48,9 @@ pub enum DistributedError {
         /// The length of the rank's block.
         expected: usize,
     },
-    /// The head isn't an element.
-    #[error("head {head} is not an element: there are {n}, from 0")]
-    HeadOutOfRange {
-        /// The head given.
-        head: u64,
-        /// The number of elements.
-        n: u64,
-    },
-    /// A successor isn't an element.
-    #[error("next[{element}] is {next}, which is neither an element (there are {n}, from 0) nor -1")]
-    NextOutOfRange {
-        /// The element.
-        element: u64,
-        /// Its successor.
-        next: i64,
-        /// The number of elements.
-        n: u64,
-    },
-    /// Two elements have one successor.
-    #[error("element {element} has two predecessors: next[{first}] and next[{second}]")]
-    TwoPredecessors {
-        /// The element.
-        element: u64,
-        /// The first element before it.
-        first: u64,
-        /// The second element before it.
-        second: u64,
-    },
+    /// The list is at fault as one on a single device can be.
+    #[error(transparent)]
+    List(#[from] ListError),
     /// Each element has a predecessor.
     #[error("the list has no head: each of its {n} elements is the next of another, and no next is -1")]
     NoHead {
@@ -91,14 +66,6 @@ pub enum DistributedError {
         first: u64,
         /// The second.
         second: u64,
-    },
-    /// The head is not the first.
-    #[error("{head} is not the head: next[{predecessor}] leads to it")]
-    WrongHead {
-        /// The head given.
-        head: u64,
-        /// The element before it.
-        predecessor: u64,
     },
     /// Elements are on cycles.
     #[error("element {element} is on a cycle: the list from head {head} has {reached} of {n} elements")]

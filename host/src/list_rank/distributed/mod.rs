@@ -56,7 +56,7 @@ use remainder::Remainder;
 use travel::{Level, Rounds, Task, Travel};
 
 use super::{
-    StepTime,
+    ListError, StepTime,
     launches::{BLOCK, blocks},
 };
 use crate::{
@@ -278,7 +278,7 @@ impl DistributedRanker {
             }
         }
         match head {
-            Some(head) if head >= n => Err(DistributedError::HeadOutOfRange { head, n }),
+            Some(head) if head >= n => Err(ListError::HeadOutOfRange { head: head as i64, n: n as usize }.into()),
             _ => Ok(layout),
         }
     }
@@ -290,9 +290,7 @@ impl DistributedRanker {
         let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
         // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
         unsafe { launch!(stream, distributed::sum_successors<<<grid, BLOCK>>>(next, &mut sum))? };
-        let mut own = [0u64];
-        stream.download(&sum, &mut own)?;
-        let sum = self.group.share(own[0])?.into_iter().fold(0, u64::wrapping_add);
+        let sum = self.group.share(stream.download_vec(&sum)?[0])?.into_iter().fold(0, u64::wrapping_add);
         let n = u128::from(layout.n);
         let head = ((n * (n - 1) / 2) as u64).wrapping_sub(sum);
         Ok(if head < layout.n { head } else { 0 })

@@ -192,9 +192,7 @@ impl Travel {
 
     /// Returns the findings of this rank's travellers.
     pub fn findings(&self, stream: &Stream) -> Result<Findings, DeviceError> {
-        let mut findings = [Findings::default()];
-        stream.download(&self.findings, &mut findings)?;
-        Ok(findings[0])
+        Ok(stream.download_vec(&self.findings)?[0])
     }
 }
 

@@ -317,11 +317,6 @@ impl<T: OverlapReal> Scene<T> {
         self.poses.as_view_mut()
     }
 
-    /// The index of each pose's packing, on the device.
-    pub fn packing_of(&self) -> &Buffer<u32> {
-        &self.packing_of
-    }
-
     /// The boundary's scales, on the device: empty, one, or one for each packing.
     pub fn scales(&self) -> &Buffer<T> {
         &self.scales

@@ -57,15 +57,12 @@ pub enum PoseLayout {
 pub enum Format {
     /// A NumPy array.
     Npy,
-    /// Text with the header `x,y,theta`.
+    /// Text.
     Csv,
-    /// Text with the header `id,x,y,deg`.
-    Submission,
 }
 
 impl Format {
-    /// Returns the format of a file name's extension, ignoring case; for text,
-    /// [`Csv`](Format::Csv).
+    /// Returns the format of a file name's extension, ignoring case.
     ///
     /// # Errors
     /// If the extension is unknown.
@@ -87,7 +84,7 @@ impl Format {
 pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {
         Format::Npy => read_npy(path, ensembles),
-        Format::Csv | Format::Submission => read_csv(path, ensembles),
+        Format::Csv => read_csv(path, ensembles),
     }?;
     let (packings, poses) = (file.packings.len(), file.packings.poses().len());
     tracing::info!(packings, poses, "read {}", path.display());
@@ -240,10 +237,7 @@ fn id_of(size: usize, tree: usize) -> String {
 /// # Errors
 /// The same as for [`save_poses_at`], and if the extension is unknown.
 pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
-    let format = match (Format::of(path)?, layout) {
-        (Format::Csv, PoseLayout::Submission) => Format::Submission,
-        (format, _) => format,
-    };
+    let format = Format::of(path)?;
     save_poses_at(packings, layout, &Destination::prepare(path)?, format)
 }
 
@@ -270,7 +264,8 @@ pub fn save_poses_at(
     if single && packings.len() != 1 {
         return Err(fail(format!("there are {} packings, but the file is to hold a single one", packings.len()).into()));
     }
-    if format != Format::Csv && packings.shapes().is_some_and(|shapes| shapes.iter().any(|&shape| shape != 0)) {
+    let submission = layout == PoseLayout::Submission;
+    if (format == Format::Npy || submission) && packings.shapes().is_some_and(|shapes| shapes.iter().any(|&shape| shape != 0)) {
         return Err(fail("poses of several shapes can be saved as text with a column `shape` alone".into()));
     }
     match format {
@@ -278,13 +273,13 @@ pub fn save_poses_at(
             let shape = array_shape(packings, single).map_err(fail)?;
             destination.write(|file| npy::write(file, packings.poses().as_flattened(), &shape))?;
         }
-        Format::Csv => {
+        Format::Csv if !submission => {
             if let Some(packing) = (0..packings.len()).find(|&packing| !single && packings.get(packing).is_empty()) {
                 return Err(fail(format!("packing {packing} has no poses, and can't be saved as text").into()));
             }
             destination.write(|file| write_csv(packings, single, file))?;
         }
-        Format::Submission => {
+        Format::Csv => {
             let mut order: Vec<usize> = (0..packings.len()).collect();
             order.sort_by_key(|&packing| packings.get(packing).len());
             let same = order.windows(2).find(|pair| packings.get(pair[0]).len() == packings.get(pair[1]).len());

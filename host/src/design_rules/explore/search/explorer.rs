@@ -15,25 +15,10 @@ use crate::design_rules::{Dag, RulesError, Schedule, Step};
 /// A search for the schedules to measure: it proposes one, and is told its time.
 ///
 /// The times may come from a platform, a file or a formula.
-///
-/// ```
-/// use warpsmith::design_rules::{Dag, search::{Explorer, Mcts}};
-///
-/// let dag = Dag::builder("two").gpu("a").gpu("b").build()?;
-/// let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 7)?;
-/// let mut found = 0;
-/// while let Some(schedule) = explorer.propose() {
-///     explorer.record(&schedule, schedule.streams() as f64)?;
-///     found += 1;
-/// }
-/// assert_eq!(found, warpsmith::design_rules::schedule::count(&dag, 2)?);
-/// # Ok::<(), warpsmith::design_rules::RulesError>(())
-/// ```
-#[derive(Debug)]
-pub struct Explorer<S> {
+pub struct Explorer {
     dag: Arc<Dag>,
     streams: usize,
-    strategy: S,
+    strategy: Box<dyn Strategy + Send>,
     random: ChaCha8Rng,
     /// The empty prefix is the first.
     nodes: Vec<Node>,
@@ -56,16 +41,16 @@ impl Node {
     }
 }
 
-impl<S: Strategy> Explorer<S> {
+impl Explorer {
     /// A search among the schedules of a program on at most this many streams. Equal seeds and times give equal
     /// searches.
     ///
     /// # Errors
     /// [`RulesError::Streams`].
-    pub fn new(dag: &Dag, streams: usize, strategy: S, seed: u64) -> Result<Self, RulesError> {
+    pub fn new(dag: &Dag, streams: usize, strategy: impl Into<Box<dyn Strategy + Send>>, seed: u64) -> Result<Self, RulesError> {
         check_streams(streams)?;
-        let random = ChaCha8Rng::seed_from_u64(seed);
-        Ok(Explorer { dag: Arc::new(dag.clone()), streams, strategy, random, nodes: vec![Node::new(None)] })
+        let (dag, strategy, random) = (Arc::new(dag.clone()), strategy.into(), ChaCha8Rng::seed_from_u64(seed));
+        Ok(Explorer { dag, streams, strategy, random, nodes: vec![Node::new(None)] })
     }
 
     /// The program.
@@ -76,11 +61,6 @@ impl<S: Strategy> Explorer<S> {
     /// Returns the most streams that a schedule may use.
     pub fn streams(&self) -> usize {
         self.streams
-    }
-
-    /// Returns the strategy.
-    pub fn strategy(&self) -> &S {
-        &self.strategy
     }
 
     /// Returns the statistics of everything recorded.

@@ -65,25 +65,9 @@ pub trait Strategy {
     }
 }
 
-impl<S: Strategy + ?Sized> Strategy for Box<S> {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
-
-    fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
-        (**self).choose(parent, children, random)
-    }
-
-    fn starts(&mut self, dag: &Dag, streams: usize, random: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
-        (**self).starts(dag, streams, random)
-    }
-
-    fn observe(&mut self, dag: &Dag, schedule: &Schedule, seconds: f64) {
-        (**self).observe(dag, schedule, seconds);
-    }
-
-    fn pick(&mut self, dag: &Dag, candidates: &[Schedule], random: &mut ChaCha8Rng) -> usize {
-        (**self).pick(dag, candidates, random)
+impl<S: Strategy + Send + 'static> From<S> for Box<dyn Strategy + Send> {
+    fn from(strategy: S) -> Self {
+        Box::new(strategy)
     }
 }
 

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::ruleset::{Rules, Ruleset};
-use crate::design_rules::learn::features::{LookedUp, Rule};
+use crate::design_rules::learn::features::{Rule, heed};
 use crate::design_rules::learn::labels::{Class, Labels};
 use crate::design_rules::learn::table::TraversalTable;
 
@@ -37,14 +37,8 @@ impl<'a> MeasuredRows<'a> {
         MeasuredRows { table, rows, times }
     }
 
-    /// Evaluates for each row if it follows all of these rules.
     fn heed<'r>(&self, rules: impl IntoIterator<Item = &'r Rule>) -> Vec<bool> {
-        let mut heed = vec![true; self.rows.len()];
-        for rule in rules {
-            let looked_up = LookedUp::of(&rule.feature, self.table);
-            heed.iter_mut().zip(self.rows).for_each(|(heed, &row)| *heed &= looked_up.holds(row) == rule.value);
-        }
-        heed
+        heed(self.table, self.rows, rules)
     }
 }
 

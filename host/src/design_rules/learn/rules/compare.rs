@@ -5,10 +5,9 @@
 
 use serde::Serialize;
 
-use super::ruleset::{Rules, Ruleset, and_not, in_common};
+use super::ruleset::{Rules, Ruleset};
 use crate::design_rules::error::RulesError;
-use crate::design_rules::learn::columns::{count_ones, pack};
-use crate::design_rules::learn::features::Rule;
+use crate::design_rules::learn::features::{Rule, heed};
 use crate::design_rules::learn::labels::Class;
 use crate::design_rules::learn::table::TraversalTable;
 
@@ -16,8 +15,8 @@ use crate::design_rules::learn::table::TraversalTable;
 #[derive(Clone, Debug)]
 pub struct Space<'a> {
     table: &'a TraversalTable,
-    /// Traversals of each class, packed.
-    members: Vec<Vec<u64>>,
+    rows: Vec<usize>,
+    classes: &'a [Class],
 }
 
 impl<'a> Space<'a> {
@@ -25,26 +24,18 @@ impl<'a> Space<'a> {
     ///
     /// # Errors
     /// [`RulesError::Learning`] unless there is a class for each.
-    pub fn new(table: &'a TraversalTable, classes: &[Class]) -> Result<Self, RulesError> {
+    pub fn new(table: &'a TraversalTable, classes: &'a [Class]) -> Result<Self, RulesError> {
         if classes.len() != table.len() {
             let (rows, classes) = (table.len(), classes.len());
             return Err(RulesError::Learning(format!("there are {rows} schedules and classes of {classes}")));
         }
-        let count = classes.iter().max().map_or(0, |class| class.index() + 1);
-        let members = (0..count).map(|class| pack(classes.len(), |row| classes[row].index() == class)).collect();
-        Ok(Space { table, members })
+        Ok(Space { table, rows: (0..table.len()).collect(), classes })
     }
 
-    fn fit(&self, ruleset: &Ruleset) -> Fit {
-        let heeded = ruleset.bits(self.table);
-        let members = self.members.get(ruleset.class.index());
-        let in_class = members.map_or(0, |members| in_common(&heeded, members));
-        Fit { heeding: count_ones(&heeded), in_class }
-    }
-
-    /// Returns true if all schedules that follow the ruleset follow the rule.
-    fn entails(&self, ruleset: &Ruleset, rule: &Rule) -> bool {
-        count_ones(&and_not(&ruleset.bits(self.table), &rule.bits(self.table))) == 0
+    /// Returns the schedules that follow a ruleset, as rows of the table.
+    fn followers(&self, ruleset: &Ruleset) -> Vec<usize> {
+        let heeded = heed(self.table, &self.rows, &ruleset.rules);
+        self.rows.iter().copied().filter(|&row| heeded[row]).collect()
     }
 }
 
@@ -119,7 +110,9 @@ impl Ruleset {
     /// of the known space that follow the ruleset follow the rule.
     pub fn compare(&self, canonical: &Rules, space: Option<&Space>) -> Comparison {
         let candidates = canonical.of_class(self.class).enumerate();
-        let compared = candidates.map(|(index, canonical)| self.beside(index, canonical, space));
+        let followers = space.map_or(Vec::new(), |space| space.followers(self));
+        let entails = |rule: &Rule| space.is_some_and(|space| heed(space.table, &followers, [rule]).iter().all(|heeds| *heeds));
+        let compared = candidates.map(|(index, canonical)| self.beside(index, canonical, entails));
         let count = |comparison: &Comparison, mark: Mark| comparison.marks.iter().filter(|&&other| other == mark).count();
         let best = compared.min_by_key(|comparison| {
             (count(comparison, Mark::Contradictory), comparison.missing.len(), count(comparison, Mark::Extraneous))
@@ -131,11 +124,12 @@ impl Ruleset {
             missing: Vec::new(),
             fit: None,
         });
-        best.fit = space.map(|space| space.fit(self));
+        let in_class = |space: &Space| followers.iter().filter(|&&row| space.classes[row] == self.class).count();
+        best.fit = space.map(|space| Fit { heeding: followers.len(), in_class: in_class(space) });
         best
     }
 
-    fn beside(&self, index: usize, canonical: &Ruleset, space: Option<&Space>) -> Comparison {
+    fn beside(&self, index: usize, canonical: &Ruleset, entails: impl Fn(&Rule) -> bool) -> Comparison {
         let mark = |rule: &Rule| {
             if canonical.rules.iter().any(|other| rule.contradicts(other)) {
                 Mark::Contradictory
@@ -146,8 +140,7 @@ impl Ruleset {
             }
         };
         let marks: Vec<Mark> = self.rules.iter().map(mark).collect();
-        let has =
-            |rule: &Rule| self.rules.iter().any(|own| own.implies(rule)) || space.is_some_and(|space| space.entails(self, rule));
+        let has = |rule: &Rule| self.rules.iter().any(|own| own.implies(rule)) || entails(rule);
         let missing: Vec<Rule> = canonical.rules.iter().filter(|rule| !has(rule)).cloned().collect();
         let verdict = if marks.contains(&Mark::Contradictory) {
             Verdict::Contradictory

@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use crate::design_rules::learn::columns::{BitColumns, count_ones};
 use crate::design_rules::learn::features::{FeatureSet, Rule};
 use crate::design_rules::learn::labels::Class;
-use crate::design_rules::learn::table::TraversalTable;
 use crate::design_rules::learn::tree::DecisionTree;
 
 /// Rules that together put a schedule into a class: a path from the root of the tree to a leaf.
@@ -32,21 +30,6 @@ impl Ruleset {
     pub fn is_sufficient(&self) -> bool {
         self.counts.contains(&self.samples)
     }
-
-    /// Evaluates the ruleset for each traversal of a table, packed as a column of [`BitColumns`].
-    pub(super) fn bits(&self, table: &TraversalTable) -> Vec<u64> {
-        let mut all = BitColumns::new(table.len());
-        all.push(|_| true);
-        self.rules.iter().fold(all.column(0).to_vec(), |heeded, rule| and(&heeded, &rule.bits(table)))
-    }
-}
-
-fn and(a: &[u64], b: &[u64]) -> Vec<u64> {
-    a.iter().zip(b).map(|(a, b)| a & b).collect()
-}
-
-pub(super) fn and_not(a: &[u64], b: &[u64]) -> Vec<u64> {
-    a.iter().zip(b).map(|(a, b)| a & !b).collect()
 }
 
 /// The rulesets of all classes, one for each leaf of a tree.
@@ -96,9 +79,4 @@ impl FromIterator<Ruleset> for Rules {
         rulesets.sort_by_key(|ruleset| (ruleset.class, std::cmp::Reverse(ruleset.samples)));
         Rules { rulesets }
     }
-}
-
-/// Counts the bits that two columns have in common.
-pub(super) fn in_common(a: &[u64], b: &[u64]) -> usize {
-    count_ones(&and(a, b))
 }

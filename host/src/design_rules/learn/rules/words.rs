@@ -10,7 +10,8 @@ pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
     match (&rule.feature, rule.value) {
         (Feature::Order { before, after }, value) => {
             let not = if value { "" } else { "don't " };
-            format!("{not}{} before {}", action(before, dag), event(after, dag))
+            let ([action, _], [_, event]) = (said(before, dag), said(after, dag));
+            format!("{not}{action} before {event}")
         }
         (Feature::SameStream { a, b }, true) => format!("put {a} and {b} into one stream"),
         (Feature::SameStream { a, b }, false) => format!("put {a} and {b} into different streams"),
@@ -19,25 +20,19 @@ pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
     }
 }
 
-/// The meaning of a step's name.
-enum Named<'a> {
-    Launch(&'a str),
-    Call(&'a str),
-    Record(&'a str),
-    /// The operation whose stream waits (`None` for the host), and the operation waited for.
-    Wait(Option<&'a str>, String),
-}
-
-fn named<'a>(name: &'a str, dag: Option<&'a Dag>) -> Named<'a> {
-    if let Some(after) = name.strip_prefix("CER-after-") {
-        return Named::Record(after);
+/// Returns a step in words: as what to do, and as what happens.
+fn said(name: &str, dag: Option<&Dag>) -> [String; 2] {
+    if let Some(op) = name.strip_prefix("CER-after-") {
+        return [format!("record {op}'s event"), format!("{op}'s event is recorded")];
     }
     let (waits, rest) = match (name.strip_prefix("CES-b4-"), name.strip_prefix("CSWE-b4-")) {
         (Some(rest), _) => (false, rest),
         (None, Some(rest)) => (true, rest),
         (None, None) => {
             let kind = dag.and_then(|dag| Some(dag.kind(dag.find(name)?)));
-            return if kind == Some(Kind::Gpu) { Named::Launch(name) } else { Named::Call(name) };
+            let is_launched = kind == Some(Kind::Gpu);
+            let event = if is_launched { format!("{name} is launched") } else { name.to_owned() };
+            return [format!("{} {name}", if is_launched { "launch" } else { "do" }), event];
         }
     };
     let (before, after) = match rest.split_once("-after-") {
@@ -51,25 +46,6 @@ fn named<'a>(name: &'a str, dag: Option<&'a Dag>) -> Named<'a> {
         all.next().map(|op| dag.name_of(op))
     };
     let what = after.or_else(only).map_or_else(|| format!("what {before} needs"), str::to_owned);
-    Named::Wait(waits.then_some(before), what)
-}
-
-fn action(name: &str, dag: Option<&Dag>) -> String {
-    match named(name, dag) {
-        Named::Launch(op) => format!("launch {op}"),
-        Named::Call(op) => format!("do {op}"),
-        Named::Record(op) => format!("record {op}'s event"),
-        Named::Wait(None, what) => format!("have the host wait for {what}"),
-        Named::Wait(Some(op), what) => format!("have {op}'s stream wait for {what}"),
-    }
-}
-
-fn event(name: &str, dag: Option<&Dag>) -> String {
-    match named(name, dag) {
-        Named::Launch(op) => format!("{op} is launched"),
-        Named::Call(op) => op.to_owned(),
-        Named::Record(op) => format!("{op}'s event is recorded"),
-        Named::Wait(None, what) => format!("the host waits for {what}"),
-        Named::Wait(Some(op), what) => format!("{op}'s stream waits for {what}"),
-    }
+    let who = if waits { format!("{before}'s stream") } else { "the host".to_owned() };
+    [format!("have {who} wait for {what}"), format!("{who} waits for {what}")]
 }

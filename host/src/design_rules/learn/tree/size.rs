@@ -1,7 +1,7 @@
 //! Choice of the tree's size: by cross-validation, or by the training error (the paper's Algorithm 1).
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use rand_chacha::rand_core::SeedableRng as _;
 use serde::Serialize;
 
 use super::decision::{DecisionTree, Limits, Node, TreeOptions};
@@ -9,6 +9,7 @@ use super::growth::Growth;
 use crate::design_rules::error::RulesError;
 use crate::design_rules::learn::columns::BitColumns;
 use crate::design_rules::learn::labels::Class;
+use crate::design_rules::statistics::shuffled;
 
 /// Number of additional leaves that Algorithm 1 tries before it gives up.
 const MORE: usize = 5;
@@ -140,11 +141,7 @@ fn validate(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Re
     let samples = classes.len();
     let folds = FOLDS.min(samples);
     // Adjacent samples are alike, so each fold takes samples from everywhere.
-    let mut random = ChaCha8Rng::seed_from_u64(0);
-    let mut order: Vec<usize> = (0..samples).collect();
-    for last in (1..samples).rev() {
-        order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
-    }
+    let order = shuffled(samples, &mut ChaCha8Rng::seed_from_u64(0));
     let mut wrong = vec![0; growth.leaves()];
     // A single sample can't be left out.
     for fold in (0..folds).filter(|_| samples > 1) {

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 
-use super::rank::{Rank, Statistic, Times};
+use super::rank::{Rank, Statistic};
 use super::{Platform, Span, Timeline};
 use crate::common::{chain, reason};
 use crate::design_rules::program::Setup;
@@ -15,19 +15,18 @@ use crate::design_rules::{Dag, RulesError, Schedule};
 use crate::device::Device;
 use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};
 
-/// A request of rank 0 to all ranks.
+/// A request of rank 0 to all ranks. `None` ends them.
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
-    Measure(String),
+    Measure(String, Statistic),
     Check(String),
     Timeline(String),
-    Stop,
 }
 
 /// The answer of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    Times(Times),
+    Seconds(f64),
     Difference(Option<String>),
     Spans(Vec<Span>),
 }
@@ -148,10 +147,9 @@ impl Group {
         let mut rank = Self::start(device, &communicator, setup, streams)?;
         loop {
             let request = communicator.broadcast(Vec::new())?;
-            let request = serde_json::from_slice(&request).map_err(|error| RulesError::Setup(error.to_string()))?;
-            if matches!(request, Request::Stop) {
-                return Ok(());
-            }
+            let request: Option<Request> =
+                serde_json::from_slice(&request).map_err(|error| RulesError::Setup(error.to_string()))?;
+            let Some(request) = request else { return Ok(()) };
             Self::answer(&mut rank, &request)?;
         }
     }
@@ -205,14 +203,12 @@ impl Group {
     fn act(rank: &mut Rank, request: &Request) -> Result<Answer, RulesError> {
         let parse = |rank: &Rank, text: &str| Schedule::parse(rank.dag(), rank.streams(), text);
         Ok(match request {
-            Request::Measure(text) => {
+            Request::Measure(text, statistic) => {
                 let schedule = parse(rank, text)?;
-                Answer::Times(rank.measure(&schedule)?)
+                Answer::Seconds(rank.measure(&schedule, *statistic)?)
             }
             Request::Check(text) => Answer::Difference(rank.check(&parse(rank, text)?)?),
             Request::Timeline(text) => Answer::Spans(rank.timeline(&parse(rank, text)?)?),
-            // Nobody asks for an answer to that.
-            Request::Stop => Answer::Difference(None),
         })
     }
 
@@ -220,19 +216,6 @@ impl Group {
     pub fn with_statistic(mut self, statistic: Statistic) -> Self {
         self.statistic = statistic;
         self
-    }
-
-    /// As [`measure`](Platform::measure), by each statistic.
-    ///
-    /// # Errors
-    /// What went wrong, and on which rank.
-    pub fn times(&mut self, schedule: &Schedule) -> Result<Times, RulesError> {
-        let answers = self.request(&Request::Measure(schedule.text(&self.dag)))?;
-        // All ranks have the same, of the slowest.
-        match answers.first() {
-            Some(Answer::Times(times)) => Ok(*times),
-            _ => Err(RulesError::Setup("rank 0 has not measured".to_owned())),
-        }
     }
 
     fn request(&mut self, request: &Request) -> Result<Vec<Answer>, RulesError> {
@@ -261,7 +244,12 @@ impl Platform for Group {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        Ok(self.times(schedule)?.by(self.statistic))
+        let answers = self.request(&Request::Measure(schedule.text(&self.dag), self.statistic))?;
+        // All ranks have the same, of the slowest.
+        match answers.first() {
+            Some(Answer::Seconds(seconds)) => Ok(*seconds),
+            _ => Err(RulesError::Setup("rank 0 has not measured".to_owned())),
+        }
     }
 
     fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError> {
@@ -284,10 +272,9 @@ impl Platform for Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !self.broken
-            && let Ok(bytes) = serde_json::to_vec(&Request::Stop)
-        {
-            _ = self.rank.ranks().broadcast(bytes);
+        if !self.broken {
+            // No request, as JSON.
+            _ = self.rank.ranks().broadcast(b"null".to_vec());
         }
         self.threads.drain(..).for_each(|thread| _ = thread.join());
     }

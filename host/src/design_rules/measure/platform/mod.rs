@@ -10,7 +10,7 @@ use crate::design_rules::{Dag, RulesError, Schedule};
 
 pub use crate::design_rules::program::{Exchange, Messages, Program, Setup, Staging};
 pub use group::Group;
-pub use rank::{MEASUREMENT, Statistic, Times};
+pub use rank::{MEASUREMENT, Statistic};
 
 /// Runs schedules of one program and says how long they took.
 pub trait Platform {

@@ -15,39 +15,18 @@ use crate::ranks::Communicator;
 /// The least duration of a measurement, in seconds (the paper's section III-C3).
 pub const MEASUREMENT: f64 = 0.01;
 
-/// The time of an invocation on the slowest rank, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Times {
-    /// The mean of a rank's invocations, as in the paper.
-    pub mean: f64,
-    /// The median of a rank's invocations: a few that the operating system disturbs don't count.
-    pub median: f64,
-    /// The time that a tenth of a rank's invocations stay below: what the schedule takes when little else goes on.
-    pub low: f64,
-}
-
-/// The one of the [`Times`] by which schedules are judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The statistic of a rank's invocations by which schedules are judged. The slowest rank counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Statistic {
     /// The mean, as in the paper
     Mean,
     /// The median
+    // A few invocations that the operating system disturbs don't count.
     #[default]
     Median,
     /// The 10th percentile: what a schedule takes when little else goes on
     Low,
-}
-
-impl Times {
-    /// The time by a statistic.
-    pub fn by(&self, statistic: Statistic) -> f64 {
-        match statistic {
-            Statistic::Mean => self.mean,
-            Statistic::Median => self.median,
-            Statistic::Low => self.low,
-        }
-    }
 }
 
 /// A rank with its device and its part of a program.
@@ -91,16 +70,12 @@ impl Rank {
 
     /// The schedule's steps with the streams of their records.
     fn plan(&self, schedule: &Schedule) -> Vec<(Step, u8)> {
-        let mut home = vec![0; self.dag().len()];
-        let with_stream = |&step: &Step| {
-            match step {
-                Step::Gpu { op, stream } => home[op.index()] = stream,
-                Step::EventRecord { after } => return (step, home[after.index()]),
-                _ => {}
-            }
-            (step, step.stream().unwrap_or(0))
+        let stream = |step: Step| match step {
+            Step::EventRecord { after } => schedule.stream_of(after),
+            step => step.stream(),
         };
-        schedule.steps().iter().filter(|step| !matches!(step, Step::Choose { .. })).map(with_stream).collect()
+        let steps = schedule.steps().iter().filter(|step| !matches!(step, Step::Choose { .. }));
+        steps.map(|&step| (step, stream(step).unwrap_or(0))).collect()
     }
 
     /// One invocation.
@@ -128,8 +103,8 @@ impl Rank {
         }
     }
 
-    /// Measures the time of an invocation, over enough of them to take [`MEASUREMENT`].
-    pub fn measure(&mut self, schedule: &Schedule) -> Result<Times, RulesError> {
+    /// Measures the time of an invocation in seconds, over enough of them to take [`MEASUREMENT`].
+    pub fn measure(&mut self, schedule: &Schedule, statistic: Statistic) -> Result<f64, RulesError> {
         let plan = self.plan(schedule);
         // The first run does work that is done only once, and should not count.
         self.run(&plan)?;
@@ -149,9 +124,11 @@ impl Rank {
                 // Schedules differ little, so that the next one starts with what is enough for this.
                 self.samples = enough.max(1);
                 times.sort_unstable_by(f64::total_cmp);
-                let (median, low) = (times[times.len() / 2], times[times.len() / 10]);
-                let slowest = |seconds: f64| self.ranks.max(seconds);
-                return Ok(Times { mean, median: slowest(median)?, low: slowest(low)? });
+                return match statistic {
+                    Statistic::Mean => Ok(mean),
+                    Statistic::Median => Ok(self.ranks.max(times[times.len() / 2])?),
+                    Statistic::Low => Ok(self.ranks.max(times[times.len() / 10])?),
+                };
             }
             self.samples = enough.max(self.samples + 1);
         }

@@ -1,22 +1,24 @@
 //! Schedules in C++ with CUDA's runtime.
 
-use std::fmt::Write as _;
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
 
-use super::{Call, Code, comment};
+use super::printable;
+use crate::design_rules::{Dag, OpId, Schedule, Step};
 
-/// A header of one schedule.
-pub fn write(code: &Code) -> String {
-    let mut text = String::new();
-    // Writing to a string doesn't fail.
-    _ = build(code, &mut text);
-    text
-}
-
-fn build(code: &Code, text: &mut String) -> std::fmt::Result {
-    let Code { name, program, schedule, streams, functions, events, calls } = code;
+/// Writes a header of one schedule.
+pub fn write(dag: &Dag, schedule: &Schedule, text: &mut String) -> fmt::Result {
+    let words: HashSet<String> = CPP_WORDS.split_whitespace().map(str::to_owned).collect();
+    let mut taken = words.clone();
+    let functions: Vec<String> = dag.operations().map(|op| free(&mut taken, &function_name(dag, op))).collect();
+    let function = |op: OpId| &functions[op.index()];
+    let name = free(&mut words.clone(), &identifier(dag.name()));
+    let (streams, steps) = (schedule.streams(), schedule.steps());
+    let record = |step: &Step| if let Step::EventRecord { after } = *step { Some(function(after)) } else { None };
+    let events: Vec<&String> = steps.iter().filter_map(record).collect();
     write!(
         text,
-        "// The program `{program}`, by this schedule:\n{}\
+        "// The program `{}`, by this schedule:\n{}\
          // Written by `warpsmith rules emit --language cuda`.\n\
          #pragma once\n\n\
          #include <cuda_runtime.h>\n\n\
@@ -29,14 +31,18 @@ fn build(code: &Code, text: &mut String) -> std::fmt::Result {
          // when they are done. Write them in a structure that derives from this one.\n\
          struct Operations {{\n    \
              virtual ~Operations() = default;\n",
-        comment("//", schedule)
+        printable(dag.name()).replace('\\', " "),
+        comment(&schedule.text(dag))
     )?;
-    for (function, takes_stream) in functions {
-        let parameter = if *takes_stream { "cudaStream_t stream" } else { "" };
-        writeln!(text, "    virtual void {function}({parameter}) = 0;")?;
+    for step in steps {
+        match *step {
+            Step::Cpu(op) if op != dag.end() => writeln!(text, "    virtual void {}() = 0;", function(op))?,
+            Step::Gpu { op, .. } => writeln!(text, "    virtual void {}(cudaStream_t stream) = 0;", function(op))?,
+            _ => {}
+        }
     }
     writeln!(text, "}};\n\nclass Schedule {{\npublic:\n    Schedule() {{")?;
-    if *streams > 0 {
+    if streams > 0 {
         writeln!(text, "        for (auto& stream : streams) check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));")?;
     }
     if !events.is_empty() {
@@ -46,7 +52,7 @@ fn build(code: &Code, text: &mut String) -> std::fmt::Result {
     if !events.is_empty() {
         writeln!(text, "        for (auto event : events) cudaEventDestroy(event);")?;
     }
-    if *streams > 0 {
+    if streams > 0 {
         writeln!(text, "        for (auto stream : streams) cudaStreamDestroy(stream);")?;
     }
     writeln!(
@@ -54,27 +60,89 @@ fn build(code: &Code, text: &mut String) -> std::fmt::Result {
         "    }}\n\n    Schedule(const Schedule&) = delete;\n    Schedule& operator=(const Schedule&) = delete;\n\n    \
          // One invocation. All work is done when it returns.\n    void run(Operations& op) {{"
     )?;
-    for call in calls {
-        text.push_str("        ");
-        match call {
-            Call::Run { function, stream: Some(stream) } => writeln!(text, "op.{function}(streams[{stream}]);"),
-            Call::Run { function, stream: None } => writeln!(text, "op.{function}();"),
-            Call::Record { function, stream } => {
-                writeln!(text, "check(cudaEventRecord(events[after_{function}], streams[{stream}]));")
+    let home = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
+    for step in steps {
+        let call = match *step {
+            Step::Cpu(op) if op == dag.end() => continue,
+            Step::Choose { .. } => continue,
+            Step::Cpu(op) => format!("op.{}()", function(op)),
+            Step::Gpu { op, stream } => format!("op.{}(streams[{stream}])", function(op)),
+            Step::EventRecord { after } => {
+                format!("check(cudaEventRecord(events[after_{}], streams[{}]))", function(after), home(after))
             }
-            Call::Synchronize { function } => writeln!(text, "check(cudaEventSynchronize(events[after_{function}]));"),
-            Call::Wait { function, stream } => {
-                writeln!(text, "check(cudaStreamWaitEvent(streams[{stream}], events[after_{function}], 0));")
+            Step::EventSync { after, .. } => format!("check(cudaEventSynchronize(events[after_{}]))", function(after)),
+            Step::StreamWait { after, stream, .. } => {
+                format!("check(cudaStreamWaitEvent(streams[{stream}], events[after_{}], 0))", function(after))
             }
-        }?;
+        };
+        writeln!(text, "        {call};")?;
     }
     writeln!(text, "    }}\n\nprivate:")?;
     if !events.is_empty() {
         let names: Vec<_> = events.iter().map(|event| format!("after_{event}")).collect();
         writeln!(text, "    enum {{ {} }};\n    cudaEvent_t events[{}] = {{}};", names.join(", "), events.len())?;
     }
-    if *streams > 0 {
+    if streams > 0 {
         writeln!(text, "    cudaStream_t streams[{streams}] = {{}};")?;
     }
     writeln!(text, "}};\n\n}}  // namespace {name}")
+}
+
+/// `Pack`; `y_L_tiles` for the operation that the choice `y_L` has as `tiles`; of an alternative's operations, those
+/// whose names others have, too, get the alternative's behind them.
+fn function_name(dag: &Dag, op: OpId) -> String {
+    let name = dag.name_of(op);
+    let Some((choice, alternative)) = dag.alternative_of(op) else { return identifier(name) };
+    let is_shared = dag.operations().filter(|&other| dag.name_of(other) == name).count() > 1;
+    if name == choice || is_shared { identifier(&format!("{name}_{alternative}")) } else { identifier(name) }
+}
+
+/// A name of ASCII letters, digits and `_`, that begins with a letter, and is none of CUDA's.
+fn identifier(name: &str) -> String {
+    let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    // C++ keeps names that begin with `_` or have `__` for itself.
+    let plain = plain.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
+    let is_free =
+        plain.starts_with(|c: char| c.is_ascii_alphabetic()) && !["cuda", "CUDA"].iter().any(|own| plain.starts_with(own));
+    if is_free { plain } else { format!("op_{plain}") }
+}
+
+/// The name, or with a number behind it the first that isn't taken.
+fn free(taken: &mut HashSet<String>, name: &str) -> String {
+    let mut numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut name = name.to_owned();
+    while !taken.insert(name.clone()) {
+        name = numbered.next().expect("there is always one more");
+    }
+    name
+}
+
+/// Names that a function of the emitted C++ can't have: keywords, and names that the code uses itself.
+const CPP_WORDS: &str = "
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
+    char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
+    constexpr constinit continue decltype default delete do double dynamic_cast else enum
+    explicit export extern false float for friend goto if inline int long mutable namespace new
+    noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast std
+    struct switch template this thread_local throw true try typedef typeid typename union
+    unsigned using virtual void volatile wchar_t while xor xor_eq main linux unix Operations
+    Schedule check
+    BUFSIZ CLOCKS_PER_SEC EOF EXIT_FAILURE EXIT_SUCCESS FILENAME_MAX FOPEN_MAX HUGE_VAL INFINITY
+    L_tmpnam MB_CUR_MAX NAN NULL RAND_MAX SEEK_CUR SEEK_END SEEK_SET TMP_MAX assert errno offsetof
+    stderr stdin stdout va_arg va_copy va_end va_start
+";
+
+/// The lines of a list, wrapped for a comment, with `;` between them as in the text of a schedule.
+fn comment(schedule: &str) -> String {
+    let mut lines = vec![String::new()];
+    for step in schedule.split_inclusive(';') {
+        let last = lines.last_mut().expect("there is one");
+        if !last.is_empty() && last.chars().count() + step.chars().count() > 110 {
+            lines.push(step.to_owned());
+        } else {
+            last.push_str(step);
+        }
+    }
+    lines.iter().map(|line| format!("//     {line}\n")).collect()
 }

@@ -1,6 +1,6 @@
 //! Programs and schedules as graphs, in Graphviz's language.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use super::{before, is_gpu, operations, printable};
 use crate::design_rules::program::bits;
@@ -9,16 +9,8 @@ use crate::design_rules::{Dag, OpId, Schedule};
 /// Fill colours of operations, by stream.
 const COLOURS: [&str; 8] = ["#cfe3f5", "#fde3c8", "#d5efd0", "#f3d3e3", "#e2d9f3", "#fff3bf", "#d0efef", "#e6e6e6"];
 
-/// A program: boxes are operations of the GPU, ellipses those of the host; a choice has a frame around its
-/// alternatives.
-pub fn program(dag: &Dag) -> String {
-    let mut text = String::new();
-    // Writing to a string doesn't fail.
-    _ = build_program(dag, &mut text);
-    text
-}
-
-fn build_program(dag: &Dag, text: &mut String) -> std::fmt::Result {
+/// Writes a program.
+pub fn program(dag: &Dag, text: &mut String) -> fmt::Result {
     start(dag, text)?;
     for op in dag.operations().filter(|&op| dag.alternative_of(op).is_none()) {
         node(dag, op, dag.name_of(op), "", text)?;
@@ -43,17 +35,10 @@ fn build_program(dag: &Dag, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Draws a schedule: an edge for each pair of operations if one is done before the other starts,
+/// Writes a schedule: an edge for each pair of operations if one is done before the other starts,
 /// except edges that others imply. These are the edges of a CUDA graph of the schedule; boxes of
 /// one colour are in one stream.
-pub fn schedule(dag: &Dag, schedule: &Schedule) -> String {
-    let mut text = String::new();
-    // Writing to a string doesn't fail.
-    _ = build_schedule(dag, schedule, &mut text);
-    text
-}
-
-fn build_schedule(dag: &Dag, schedule: &Schedule, text: &mut String) -> std::fmt::Result {
+pub fn schedule(dag: &Dag, schedule: &Schedule, text: &mut String) -> fmt::Result {
     start(dag, text)?;
     let before = before(dag, schedule);
     let all = operations(dag, schedule);
@@ -83,12 +68,12 @@ fn build_schedule(dag: &Dag, schedule: &Schedule, text: &mut String) -> std::fmt
     Ok(())
 }
 
-fn start(dag: &Dag, text: &mut String) -> std::fmt::Result {
+fn start(dag: &Dag, text: &mut String) -> fmt::Result {
     let name = printable(dag.name()).replace('\\', "\\\\").replace('"', "\\\"");
     writeln!(text, "digraph \"{name}\" {{\n    node [fontname=\"sans-serif\"];")
 }
 
-fn node(dag: &Dag, op: OpId, label: &str, more: &str, text: &mut String) -> std::fmt::Result {
+fn node(dag: &Dag, op: OpId, label: &str, more: &str, text: &mut String) -> fmt::Result {
     let shape = if is_gpu(dag, op) { "box" } else { "ellipse" };
     writeln!(text, "    op{} [label=\"{label}\", shape={shape}{more}];", op.index())
 }

@@ -3,11 +3,9 @@
 mod cuda;
 mod dot;
 
-use std::collections::HashSet;
+use std::fmt;
 
 use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
-
-pub use dot::program;
 
 /// A language to write schedules in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,109 +29,27 @@ pub enum Language {
 /// ```
 pub fn emit(dag: &Dag, schedule: &Schedule, language: Language) -> String {
     match language {
-        Language::Cuda => cuda::write(&Code::new(dag, schedule)),
-        Language::Dot => dot::schedule(dag, schedule),
+        Language::Cuda => written(|text| cuda::write(dag, schedule, text)),
+        Language::Dot => written(|text| dot::schedule(dag, schedule, text)),
     }
 }
 
-/// The steps of the host, with names that are valid in the emitted code.
-struct Code {
-    /// The program's name as such a name.
-    name: String,
-    /// The program's own name, in one line.
-    program: String,
-    /// The schedule's text.
-    schedule: String,
-    streams: usize,
-    /// Each of the schedule's operations: its function, and whether that takes a stream.
-    functions: Vec<(String, bool)>,
-    /// The functions behind which there is a record.
-    events: Vec<String>,
-    calls: Vec<Call>,
+/// Draws a program in Graphviz's language: boxes are operations of the GPU, ellipses those of the host; a choice has a
+/// frame around its alternatives.
+pub fn program(dag: &Dag) -> String {
+    written(|text| dot::program(dag, text))
 }
 
-enum Call {
-    Run { function: String, stream: Option<u8> },
-    Record { function: String, stream: u8 },
-    Synchronize { function: String },
-    Wait { function: String, stream: u8 },
-}
-
-impl Code {
-    fn new(dag: &Dag, schedule: &Schedule) -> Self {
-        let words: HashSet<String> = CPP_WORDS.split_whitespace().map(str::to_owned).collect();
-        let mut taken = words.clone();
-        let mut names = vec![String::new(); dag.len()];
-        for op in dag.operations() {
-            names[op.index()] = free(&mut taken, &function_name(dag, op));
-        }
-        let name = |op: OpId| names[op.index()].clone();
-        let home = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
-        let mut code = Code {
-            name: free(&mut words.clone(), &identifier(dag.name())),
-            program: printable(dag.name()).replace('\\', " "),
-            schedule: schedule.text(dag),
-            streams: schedule.streams(),
-            functions: Vec::new(),
-            events: Vec::new(),
-            calls: Vec::new(),
-        };
-        for &step in schedule.steps() {
-            match step {
-                Step::Cpu(op) if op == dag.end() => continue,
-                Step::Cpu(op) => {
-                    code.functions.push((name(op), false));
-                    code.calls.push(Call::Run { function: name(op), stream: None });
-                }
-                Step::Gpu { op, stream } => {
-                    code.functions.push((name(op), true));
-                    code.calls.push(Call::Run { function: name(op), stream: Some(stream) });
-                }
-                Step::EventRecord { after } => {
-                    code.events.push(name(after));
-                    code.calls.push(Call::Record { function: name(after), stream: home(after) });
-                }
-                Step::EventSync { after, .. } => code.calls.push(Call::Synchronize { function: name(after) }),
-                Step::StreamWait { after, stream, .. } => code.calls.push(Call::Wait { function: name(after), stream }),
-                Step::Choose { .. } => {}
-            }
-        }
-        code
-    }
-}
-
-/// `Pack`; `y_L_tiles` for the operation that the choice `y_L` has as `tiles`; of an alternative's operations, those
-/// whose names others have, too, get the alternative's behind them.
-fn function_name(dag: &Dag, op: OpId) -> String {
-    let name = dag.name_of(op);
-    let Some((choice, alternative)) = dag.alternative_of(op) else { return identifier(name) };
-    let is_shared = dag.operations().filter(|&other| dag.name_of(other) == name).count() > 1;
-    if name == choice || is_shared { identifier(&format!("{name}_{alternative}")) } else { identifier(name) }
-}
-
-/// A name of ASCII letters, digits and `_`, that begins with a letter, and is none of CUDA's.
-fn identifier(name: &str) -> String {
-    let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    // C++ keeps names that begin with `_` or have `__` for itself.
-    let plain = plain.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
-    let is_free =
-        plain.starts_with(|c: char| c.is_ascii_alphabetic()) && !["cuda", "CUDA"].iter().any(|own| plain.starts_with(own));
-    if is_free { plain } else { format!("op_{plain}") }
+/// Returns the text that `build` writes.
+fn written(build: impl FnOnce(&mut String) -> fmt::Result) -> String {
+    let mut text = String::new();
+    build(&mut text).expect("writing to a string doesn't fail");
+    text
 }
 
 /// A name in one line.
 fn printable(name: &str) -> String {
     name.replace(char::is_control, " ")
-}
-
-/// The name, or with a number behind it the first that isn't taken.
-fn free(taken: &mut HashSet<String>, name: &str) -> String {
-    let mut numbered = (2..).map(|number| format!("{name}_{number}"));
-    let mut name = name.to_owned();
-    while !taken.insert(name.clone()) {
-        name = numbered.next().expect("there is always one more");
-    }
-    name
 }
 
 /// For each of a schedule's operations, those that are done before it starts, whatever takes how long; as sets.
@@ -258,36 +174,6 @@ fn common<'a>(a: &'a [String], b: &[String]) -> Vec<&'a String> {
         }
     }
     found
-}
-
-/// Names that a function of the emitted C++ can't have: keywords, and names that the code uses itself.
-const CPP_WORDS: &str = "
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
-    char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
-    constexpr constinit continue decltype default delete do double dynamic_cast else enum
-    explicit export extern false float for friend goto if inline int long mutable namespace new
-    noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast std
-    struct switch template this thread_local throw true try typedef typeid typename union
-    unsigned using virtual void volatile wchar_t while xor xor_eq main linux unix Operations
-    Schedule check
-    BUFSIZ CLOCKS_PER_SEC EOF EXIT_FAILURE EXIT_SUCCESS FILENAME_MAX FOPEN_MAX HUGE_VAL INFINITY
-    L_tmpnam MB_CUR_MAX NAN NULL RAND_MAX SEEK_CUR SEEK_END SEEK_SET TMP_MAX assert errno offsetof
-    stderr stdin stdout va_arg va_copy va_end va_start
-";
-
-/// The lines of a list, wrapped for a comment, with `;` between them as in the text of a schedule.
-fn comment(sign: &str, schedule: &str) -> String {
-    let mut lines = vec![String::new()];
-    for step in schedule.split_inclusive(';') {
-        let last = lines.last_mut().expect("there is one");
-        if !last.is_empty() && last.chars().count() + step.chars().count() > 110 {
-            lines.push(step.to_owned());
-        } else {
-            last.push_str(step);
-        }
-    }
-    lines.iter().map(|line| format!("{sign}     {line}\n")).collect()
 }
 
 /// Returns whether the GPU runs an operation.
