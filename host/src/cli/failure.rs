@@ -49,7 +49,7 @@ impl Failure {
             Failure::Elsewhere => return ExitCode::from(2),
         };
         // If stderr is closed, the message is lost.
-        let _ = writeln!(std::io::stderr(), "{}", super::terminal::printable(text));
+        let _ = writeln!(std::io::stderr(), "{}", super::printable::printable(text));
         ExitCode::from(code)
     }
 }

@@ -21,6 +21,7 @@ mod opening;
 mod output;
 mod overlap;
 mod pcf;
+mod printable;
 mod processes;
 mod progress;
 mod repeat;

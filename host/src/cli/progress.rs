@@ -10,7 +10,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::terminal::printable;
+use super::printable::printable;
 
 /// Minimum number of elements for a line to show: work on fewer is over before anyone looks.
 const LONG: usize = 10_000_000;

@@ -3,11 +3,12 @@
 
 mod job;
 mod show;
+mod task;
 
 use std::{ops::Range, path::PathBuf};
 
 use clap::Args;
-use job::Job;
+use task::Job;
 use warpsmith::pcf::{Layout, Measure, PcfError};
 
 use super::Dtype;

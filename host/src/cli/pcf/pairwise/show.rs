@@ -9,7 +9,7 @@ use warpsmith::{
     pcf::{Measure, PcfReal, PcfSet},
 };
 
-use super::job::{Job, Outcome, Tools};
+use super::task::{Job, Outcome, Tools};
 use crate::cli::{failure::Failure, format, terminal, timeline::Part};
 
 /// The printed report: one JSON object, or a row for each number.
