@@ -87,8 +87,8 @@ const WORD: usize = 4;
 
 const PAGE: usize = 256;
 
-/// At most this many unordered accesses of a word are kept: reads by many threads, say. Of more the latest stand for
-/// those like them.
+/// At most this many unordered accesses of a word are kept: reads or atomic operations of many threads, say. Of more,
+/// the first ones and the latest are kept, so a race with one of the others is not found.
 const KEPT: usize = 8;
 
 type Page = Box<[Vec<Access>; PAGE]>;
@@ -166,5 +166,40 @@ impl Hasher for Multiply {
 
     fn write_usize(&mut self, number: usize) {
         self.0 = (self.0.rotate_left(5) ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: Kind = Kind { writes: false, atomicity: Atomicity::Plain };
+    const WRITE: Kind = Kind { writes: true, atomicity: Atomicity::Plain };
+
+    fn access(thread: u32, kind: Kind) -> Access {
+        Access::new([0; 3], 0, (0, 0), thread, kind)
+    }
+
+    /// The threads whose reads, of `readers` threads without an order, a write that comes after all but one is found to race with.
+    fn found(readers: u32) -> Vec<u32> {
+        let race = |&unknown: &u32| {
+            let mut shadow = Shadow::default();
+            for thread in 0..readers {
+                assert!(shadow.touch(0..4, access(thread, READ), |_| false).is_none());
+            }
+            let other = shadow.touch(0..4, access(100, WRITE), |other| u32::from(other.thread) != unknown);
+            other.inspect(|(_, other)| assert_eq!(u32::from(other.thread), unknown)).is_some()
+        };
+        (0..readers).filter(race).collect()
+    }
+
+    #[test]
+    fn eight_readers_of_a_word_are_kept() {
+        for readers in [1, 7, 8] {
+            assert_eq!(found(readers), (0..readers).collect::<Vec<_>>());
+        }
+        // docs/checking.md says so.
+        assert_eq!(found(9), [0, 1, 2, 3, 4, 5, 6, 8]);
+        assert_eq!(found(10), [0, 1, 2, 3, 4, 5, 6, 9]);
     }
 }
