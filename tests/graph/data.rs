@@ -41,6 +41,7 @@ fn plain_lists() {
     says(read("a.txt", "0 1\n\n2\n"), "a.txt: line 3: an edge has two vertices, and here is less");
     says(read("a.txt", "0 1\n2 x\n"), "a.txt: line 2: `x` is not the number of a vertex");
     says(read("a.txt", "0 -1\n"), "a.txt: line 1: `-1` is not the number of a vertex");
+    says(read("a.txt", "0 +1\n"), "a.txt: line 1: `+1` is not the number of a vertex");
     says(read("a.txt", "0,1\n"), "a.txt: line 1: `0,1` is not the number of a vertex");
     says(read("a.txt", b"0 \xff\n"), "a.txt: line 1: `\u{fffd}` is not the number of a vertex");
     says(

@@ -70,7 +70,7 @@ impl ProgressLine {
 
     /// Replaces the text in front of the bar.
     pub fn say(&self, text: impl Into<Cow<'static, str>>) {
-        self.bar.set_message(text);
+        self.bar.set_message(printable(text.into()));
     }
 
     /// Prints a warning on stderr.

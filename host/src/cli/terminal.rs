@@ -12,9 +12,10 @@ use serde::Serialize;
 use terminal_size::terminal_size_of;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
+    field::MakeExt as _,
     fmt::{
         FmtContext,
-        format::{FormatEvent, FormatFields, Writer},
+        format::{FormatEvent, FormatFields, Writer, debug_fn},
     },
     registry::LookupSpan,
 };
@@ -223,6 +224,13 @@ pub fn trace(verbose: u8) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
+        .fmt_fields(
+            debug_fn(|writer, field, value| match field.name() {
+                "message" => write!(writer, "{}", printable(format_args!("{value:?}"))),
+                name => write!(writer, "{name}={}", printable(format_args!("{value:?}"))),
+            })
+            .delimited(" "),
+        )
         .with_ansi(coloured(io::stderr().is_terminal(), env::var_os("NO_COLOR")))
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())

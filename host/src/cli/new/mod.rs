@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 
-use super::failure::Failure;
+use super::{failure::Failure, terminal};
 
 /// Options of `new`.
 #[derive(Args, Debug)]
@@ -80,12 +80,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .replace("@STD@", &dependency("warpsmith-cuda-std", "cuda_std"))
     };
     write(folder, fill).map_err(|error| Failure::error(format_args!("{}: {error}", folder.display())))?;
-    println!(
+    terminal::print(format_args!(
         "{} is a project with kernels, a test and a benchmark. Next:\n  cd {}\n  cargo run --release\n  cargo test",
         folder.display(),
         folder.display()
-    );
-    Ok(())
+    ))
 }
 
 /// Returns the package's name, which is the folder's.
