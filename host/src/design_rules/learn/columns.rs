@@ -58,7 +58,7 @@ impl BitColumns {
 }
 
 /// Packs `len` bits, 64 per word from the lowest bit.
-pub(in crate::design_rules) fn pack(len: usize, mut bit: impl FnMut(usize) -> bool) -> Vec<u64> {
+pub(super) fn pack(len: usize, mut bit: impl FnMut(usize) -> bool) -> Vec<u64> {
     let word = |first: usize| (first..len.min(first + 64)).rev().fold(0, |word, row| word << 1 | u64::from(bit(row)));
     (0..len).step_by(64).map(word).collect()
 }

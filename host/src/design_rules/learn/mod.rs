@@ -17,7 +17,6 @@ pub mod tree;
 
 pub use accuracy::{Accuracy, SpaceComparison};
 pub use columns::BitColumns;
-pub(super) use columns::pack;
 pub use features::{Feature, FeatureSet, Rule};
 pub use labels::{Class, LabelOptions, Labels};
 pub use model::{LearnOptions, Model};

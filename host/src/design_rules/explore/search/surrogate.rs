@@ -4,7 +4,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore as _;
 
 use super::strategy::{Statistics, Strategy, pick};
-use crate::design_rules::learn::pack;
 use crate::design_rules::schedule::place;
 use crate::design_rules::statistics::normals;
 use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
@@ -277,15 +276,34 @@ impl Places {
             };
             places[at] = place;
         }
-        let mut bits = Vec::new();
+        let mut bits = Bits::default();
         for (index, &a) in places.iter().enumerate() {
-            let orders = |&b: &usize| [a < b && b != usize::MAX, b < a && a != usize::MAX];
-            bits.extend(places[..index].iter().flat_map(orders));
+            for &b in &places[..index] {
+                bits.push(a < b && b != usize::MAX);
+                bits.push(b < a && a != usize::MAX);
+            }
         }
         for (index, a) in streams.iter().enumerate() {
-            bits.extend(streams[..index].iter().map(|b| a == b));
+            streams[..index].iter().for_each(|b| bits.push(a == b));
         }
-        pack(bits.len(), |bit| bits[bit])
+        bits.words
+    }
+}
+
+/// Bits, 64 to a word.
+#[derive(Default)]
+struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    fn push(&mut self, bit: bool) {
+        if self.len.is_multiple_of(64) {
+            self.words.push(0);
+        }
+        self.words[self.len / 64] |= u64::from(bit) << (self.len % 64);
+        self.len += 1;
     }
 }
 
