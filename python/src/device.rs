@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
     types::{PyString, PyTuple},
 };
-use warpsmith::device::{self, DeviceError};
+use warpsmith::device;
 
 use crate::work;
 
@@ -51,27 +51,43 @@ impl Hash for Device {
     }
 }
 
+/// Parses the name of a device.
+enum Name {
+    Best,
+    Cuda(u32),
+    Cpu,
+}
+
+impl Name {
+    fn of(text: &str) -> PyResult<Self> {
+        match text {
+            "cpu" => Ok(Name::Cpu),
+            "cuda" => Ok(Name::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit())) {
+                Some(digits) if let Ok(ordinal) = digits.parse() => Ok(Name::Cuda(ordinal)),
+                _ => Err(PyValueError::new_err(format!(
+                    "{text:?} is not a device: they are called \"cpu\", \"cuda:0\", \"cuda:1\" ..."
+                ))),
+            },
+        }
+    }
+}
+
 impl Device {
-    fn open(py: Python<'_>, open: impl FnOnce() -> Result<device::Device, DeviceError> + Send) -> PyResult<Self> {
-        work::brief(py, || Ok(Device { device: open()? }))
+    fn open(py: Python<'_>, name: Name) -> PyResult<Self> {
+        work::brief(py, || {
+            let device = match name {
+                Name::Cpu => device::Device::cpu(),
+                Name::Cuda(ordinal) => device::Device::cuda(ordinal)?,
+                Name::Best => device::Device::best()?,
+            };
+            Ok(Device { device })
+        })
     }
 
     /// The GPU with this number.
     pub fn gpu(py: Python<'_>, ordinal: u32) -> PyResult<Self> {
-        Device::open(py, || device::Device::cuda(ordinal))
-    }
-
-    fn named(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let ordinal = match name {
-            "cpu" => return Device::open(py, || Ok(device::Device::cpu())),
-            "cuda" => Some(0),
-            _ => name
-                .strip_prefix("cuda:")
-                .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
-                .and_then(|digits| digits.parse().ok()),
-        };
-        let wrong = || format!("{name:?} is not a device: they are called \"cpu\", \"cuda:0\", \"cuda:1\" ...");
-        Device::gpu(py, ordinal.ok_or_else(|| PyValueError::new_err(wrong()))?)
+        Device::open(py, Name::Cuda(ordinal))
     }
 
     /// The device's name in Python.
@@ -81,11 +97,11 @@ impl Device {
 
     /// Converts an argument `device`: a device, a name, or nothing for the best device.
     pub fn of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let Some(argument) = argument else { return Device::open(py, device::Device::best) };
+        let Some(argument) = argument else { return Device::open(py, Name::Best) };
         if let Ok(device) = argument.cast::<Device>() {
             Ok(device.get().clone())
         } else if let Ok(name) = argument.cast::<PyString>() {
-            Device::named(py, &name.to_cow()?)
+            Device::open(py, Name::of(&name.to_cow()?)?)
         } else {
             let found = argument.get_type().qualname()?;
             Err(PyTypeError::new_err(format!("a device is a Device or its name, such as \"cuda:0\" or \"cpu\", not {found}")))
@@ -176,6 +192,6 @@ pub fn devices(py: Python<'_>) -> PyResult<Vec<Device>> {
     let mut devices = work::brief(py, || {
         Ok(device::Device::all_cuda().unwrap_or_default().into_iter().map(|device| Device { device }).collect::<Vec<_>>())
     })?;
-    devices.push(Device { device: device::Device::cpu() });
+    devices.push(Device::open(py, Name::Cpu)?);
     Ok(devices)
 }
