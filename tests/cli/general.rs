@@ -318,7 +318,7 @@ fn limits_are_no_panics() {
         limited("-v 500000", &format!("--backend cpu {arguments}"));
     }
     let poses: String = (0..60_000).map(|i| format!("{},{},0\n", i % 245, i / 245)).collect();
-    fs::write(directory.path().join("poses.csv"), format!("x,y,theta\n{poses}")).unwrap();
+    folder.write("poses.csv", &format!("x,y,theta\n{poses}"));
     for limit in ["-v 650000", "-v 700000", "-v 750000"] {
         for picture in ["a.png", "a.svg"] {
             limited(limit, &format!("--threads 2 --backend cpu overlap plot poses.csv {picture}"));

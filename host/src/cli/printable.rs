@@ -13,6 +13,6 @@ pub fn printable(text: impl Display) -> String {
 }
 
 /// Control characters, and those that reorder a line (Unicode's bidirectional controls).
-fn obeyed(c: char) -> bool {
+pub fn obeyed(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

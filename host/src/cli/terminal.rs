@@ -21,7 +21,11 @@ use tracing_subscriber::{
 };
 use warpsmith::list_rank::StepTime;
 
-use super::{failure::Failure, format, printable::printable};
+use super::{
+    failure::Failure,
+    format,
+    printable::{obeyed, printable},
+};
 
 /// Writes `text`, without control characters, and a line break to stdout.
 pub fn print(text: impl Display) -> Result<(), Failure> {

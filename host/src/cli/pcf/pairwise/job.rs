@@ -7,17 +7,14 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rayon::prelude::*;
 use warpsmith::{
     device::Device,
-    engine::{Control, Parts, Report, Settings, Trace, condensed_len, dense_len},
-    io::{
-        files::Destination,
-        npy::{self, Kind},
-    },
+    engine::{Control, Parts, Settings, Trace, condensed_len, dense_len},
+    io::npy::{self, Kind},
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfReal, PcfSet, io::PcfData},
 };
 
