@@ -104,15 +104,12 @@ fn copies_and_fills() -> Result {
     let mut floats = device.alloc::<f32>(1000)?;
     stream.fill(&mut floats, -1.25)?;
     assert_eq!(stream.download_vec(&floats)?, [-1.25; 1000]);
-    stream.fill_u32(&mut floats, 2.5f32.to_bits())?;
-    assert_eq!(stream.download_vec(&floats)?, [2.5; 1000]);
     let mut wide = device.alloc::<u64>(3)?;
     stream.fill(&mut wide, u64::MAX)?;
     assert_eq!(stream.download_vec(&wide)?, [u64::MAX; 3]);
     stream.fill(&mut wide, 0x0123_4567_0123_4567)?;
     assert_eq!(stream.download_vec(&wide)?, [0x0123_4567_0123_4567; 3]);
     assert_eq!(error(stream.fill(&mut wide, 1)), DeviceError::NotAPattern { size: 8 });
-    assert_eq!(error(stream.fill_u32(&mut wide, 1)), DeviceError::NotAPattern { size: 8 });
     Ok(())
 }
 

@@ -31,6 +31,18 @@
 // Macros name the crate.
 extern crate self as cuda_std;
 
+/// Public functions that are those of a module of `sys`, which the two sides have under the same names.
+macro_rules! forward {
+    ($module:ident: $($(#[$doc:meta])* fn $name:ident($($x:ident: $t:ty),*) $(-> $result:ty)?;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
+        pub fn $name($($x: $t),*) $(-> $result)? {
+            $crate::sys::$module::$name($($x),*)
+        }
+    )*};
+}
+
 pub mod atomic;
 pub mod cluster;
 pub mod constant;

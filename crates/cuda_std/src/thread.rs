@@ -138,80 +138,63 @@ impl Iterator for GridStride {
 
 impl ExactSizeIterator for GridStride {}
 
-/// Waits until every thread of the block that hasn't returned has come to a barrier, and makes what each wrote before it
-/// visible to all.
-///
-/// Threads may return before: from then on nobody waits for them. All others have to come to the same call. One that
-/// waits elsewhere leaves the others waiting for ever on a GPU; on the CPU the executor reports it, unless that thread
-/// waits in a loop of its own. Two calls in two branches are one barrier for whole warps. For lanes of one warp that is
-/// undefined on a GPU (`bar.sync` is an instruction for all lanes), and the executor lets it pass: it tells
-/// `sync_threads`, `sync_threads_count`, `_and` and `_or` apart, and not the places where they stand.
-///
-/// GPU: `bar.sync 0` (`barrier.sync.aligned`). CPU: the executor's barrier.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads() {
-    sys::sync_threads();
-}
+forward! {
+    thread:
+    /// Waits until every thread of the block that hasn't returned has come to a barrier, and makes what each wrote before it
+    /// visible to all.
+    ///
+    /// Threads may return before: from then on nobody waits for them. All others have to come to the same call. One that
+    /// waits elsewhere leaves the others waiting for ever on a GPU; on the CPU the executor reports it, unless that thread
+    /// waits in a loop of its own. Two calls in two branches are one barrier for whole warps. For lanes of one warp that is
+    /// undefined on a GPU (`bar.sync` is an instruction for all lanes), and the executor lets it pass: it tells
+    /// `sync_threads`, `sync_threads_count`, `_and` and `_or` apart, and not the places where they stand.
+    ///
+    /// GPU: `bar.sync 0` (`barrier.sync.aligned`). CPU: the executor's barrier.
+    fn sync_threads();
 
-/// [`sync_threads`], and for how many of the threads that come `predicate` holds.
-///
-/// GPU: `bar.red.popc.u32`. CPU: the executor's barrier.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads_count(predicate: bool) -> u32 {
-    sys::sync_threads_count(predicate)
-}
+    /// [`sync_threads`], and for how many of the threads that come `predicate` holds.
+    ///
+    /// GPU: `bar.red.popc.u32`. CPU: the executor's barrier.
+    fn sync_threads_count(predicate: bool) -> u32;
 
-/// [`sync_threads`], and whether `predicate` holds for every thread that comes.
-///
-/// GPU: `bar.red.and.pred`. CPU: the executor's barrier.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads_and(predicate: bool) -> bool {
-    sys::sync_threads_and(predicate)
-}
+    /// [`sync_threads`], and whether `predicate` holds for every thread that comes.
+    ///
+    /// GPU: `bar.red.and.pred`. CPU: the executor's barrier.
+    fn sync_threads_and(predicate: bool) -> bool;
 
-/// [`sync_threads`], and whether `predicate` holds for some thread that comes.
-///
-/// GPU: `bar.red.or.pred`. CPU: the executor's barrier.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads_or(predicate: bool) -> bool {
-    sys::sync_threads_or(predicate)
-}
+    /// [`sync_threads`], and whether `predicate` holds for some thread that comes.
+    ///
+    /// GPU: `bar.red.or.pred`. CPU: the executor's barrier.
+    fn sync_threads_or(predicate: bool) -> bool;
 
-/// Waits until every thread of the grid has come, and makes what each wrote before visible to all. It is for kernels
-/// that are `#[kernel(cooperative)]`, whose blocks all run at once: on a GPU as many as fit
-/// (`warpsmith_device::Device::occupancy` for each of its multiprocessors), on the CPU as many as the executor has
-/// workers.
-///
-/// GPU: [`sync_threads`], and atomics on the word that the driver keeps for a cooperative launch; in another launch a
-/// trap. CPU: the executor's barrier; in another launch, or where a block returns instead, an error.
-///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// /// Each element of `b` becomes that of `a`'s mirror image after `a` has been doubled.
-/// ///
-/// /// # Safety
-/// /// A thread for each of `n` elements.
-/// #[kernel(cooperative)]
-/// pub unsafe fn mirror(a: *mut u32, b: *mut u32) {
-///     let (i, n) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
-///     // SAFETY: before the barrier each thread has its own element, and after it nobody writes `a`.
-///     unsafe {
-///         *a.add(i) *= 2;
-///         thread::sync_grid();
-///         *b.add(i) = *a.add(n - 1 - i);
-///     }
-/// }
-/// # fn main() {}
-/// ```
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_grid() {
-    sys::sync_grid();
+    /// Waits until every thread of the grid has come, and makes what each wrote before visible to all. It is for kernels
+    /// that are `#[kernel(cooperative)]`, whose blocks all run at once: on a GPU as many as fit
+    /// (`warpsmith_device::Device::occupancy` for each of its multiprocessors), on the CPU as many as the executor has
+    /// workers.
+    ///
+    /// GPU: [`sync_threads`], and atomics on the word that the driver keeps for a cooperative launch; in another launch a
+    /// trap. CPU: the executor's barrier; in another launch, or where a block returns instead, an error.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// Each element of `b` becomes that of `a`'s mirror image after `a` has been doubled.
+    /// ///
+    /// /// # Safety
+    /// /// A thread for each of `n` elements.
+    /// #[kernel(cooperative)]
+    /// pub unsafe fn mirror(a: *mut u32, b: *mut u32) {
+    ///     let (i, n) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
+    ///     // SAFETY: before the barrier each thread has its own element, and after it nobody writes `a`.
+    ///     unsafe {
+    ///         *a.add(i) *= 2;
+    ///         thread::sync_grid();
+    ///         *b.add(i) = *a.add(n - 1 - i);
+    ///     }
+    /// }
+    /// # fn main() {}
+    /// ```
+    fn sync_grid();
 }
 
 /// Waits at the block's barrier number `barrier` (1 to 15) until `threads` threads have come to it,
@@ -246,53 +229,38 @@ pub fn barrier_arrive(barrier: u32, threads: u32) {
     }
 }
 
-/// Orders this thread's memory accesses as seen by its block: those before the fence come before those after it.
-///
-/// GPU: `fence.sc.cta`. CPU: a sequentially consistent fence.
-#[inline(always)]
-pub fn block_fence() {
-    sys::fence_block();
-}
+forward! {
+    thread:
+    /// Orders this thread's memory accesses as seen by its block: those before the fence come before those after it.
+    ///
+    /// GPU: `fence.sc.cta`. CPU: a sequentially consistent fence.
+    fn block_fence();
 
-/// Orders this thread's memory accesses as seen by the whole device: those before the fence come before those after it.
-/// [`atomic::device::fence_acq_rel`](crate::atomic::device::fence_acq_rel) is cheaper, and enough to publish data with
-/// a flag.
-///
-/// GPU: `fence.sc.gpu`. CPU: a sequentially consistent fence.
-#[inline(always)]
-pub fn device_fence() {
-    sys::fence_device();
-}
+    /// Orders this thread's memory accesses as seen by the whole device: those before the fence come before those after it.
+    /// [`atomic::device::fence_acq_rel`](crate::atomic::device::fence_acq_rel) is cheaper, and enough to publish data with
+    /// a flag.
+    ///
+    /// GPU: `fence.sc.gpu`. CPU: a sequentially consistent fence.
+    fn device_fence();
 
-/// Orders this thread's memory accesses as seen by the device, the host and other devices.
-///
-/// GPU: `fence.sc.sys`. CPU: a sequentially consistent fence.
-#[inline(always)]
-pub fn system_fence() {
-    sys::fence_system();
-}
+    /// Orders this thread's memory accesses as seen by the device, the host and other devices.
+    ///
+    /// GPU: `fence.sc.sys`. CPU: a sequentially consistent fence.
+    fn system_fence();
 
-/// Lets the thread sleep for about `ns` nanoseconds, at most one millisecond; somewhere between none and twice as long.
-/// For loops that wait for another block.
-///
-/// GPU: `nanosleep.u32`. CPU: lets the block's other threads run.
-#[inline(always)]
-pub fn nanosleep(ns: u32) {
-    sys::nanosleep(ns);
-}
+    /// Lets the thread sleep for about `ns` nanoseconds, at most one millisecond; somewhere between none and twice as long.
+    /// For loops that wait for another block.
+    ///
+    /// GPU: `nanosleep.u32`. CPU: lets the block's other threads run.
+    fn nanosleep(ns: u32);
 
-/// A counter of clock cycles, for differences within one block.
-///
-/// GPU: the multiprocessor's `%clock64`. CPU: nanoseconds since the process first asked.
-#[inline(always)]
-pub fn clock64() -> u64 {
-    sys::clock64()
-}
+    /// A counter of clock cycles, for differences within one block.
+    ///
+    /// GPU: the multiprocessor's `%clock64`. CPU: nanoseconds since the process first asked.
+    fn clock64() -> u64;
 
-/// A clock in nanoseconds that all blocks share. A GPU may advance it in steps of a microsecond or so.
-///
-/// GPU: `%globaltimer`. CPU: nanoseconds since the process first asked.
-#[inline(always)]
-pub fn globaltimer_ns() -> u64 {
-    sys::globaltimer()
+    /// A clock in nanoseconds that all blocks share. A GPU may advance it in steps of a microsecond or so.
+    ///
+    /// GPU: `%globaltimer`. CPU: nanoseconds since the process first asked.
+    fn globaltimer_ns() -> u64;
 }

@@ -22,12 +22,12 @@ pub const WARP_SIZE: u32 = 32;
 /// The mask of all 32 lanes.
 pub const FULL_MASK: u32 = u32::MAX;
 
-/// The thread's lane in its warp, `0..32`.
-///
-/// GPU: `%laneid`. CPU: the executor's.
-#[inline(always)]
-pub fn lane_id() -> u32 {
-    sys::lane_id()
+forward! {
+    warp:
+    /// The thread's lane in its warp, `0..32`.
+    ///
+    /// GPU: `%laneid`. CPU: the executor's.
+    fn lane_id() -> u32;
 }
 
 /// The warp's number in its block: [`linear_thread`] ` / 32`.
@@ -38,55 +38,36 @@ pub fn warp_id() -> u32 {
     linear_thread() / WARP_SIZE
 }
 
-/// The lanes below this one. GPU: `%lanemask_lt`.
-#[inline(always)]
-pub fn lane_mask_lt() -> u32 {
-    sys::lane_mask_lt()
-}
+forward! {
+    warp:
+    /// The lanes below this one. GPU: `%lanemask_lt`.
+    fn lane_mask_lt() -> u32;
 
-/// This lane and those below. GPU: `%lanemask_le`.
-#[inline(always)]
-pub fn lane_mask_le() -> u32 {
-    sys::lane_mask_le()
-}
+    /// This lane and those below. GPU: `%lanemask_le`.
+    fn lane_mask_le() -> u32;
 
-/// The lanes above this one. GPU: `%lanemask_gt`.
-#[inline(always)]
-pub fn lane_mask_gt() -> u32 {
-    sys::lane_mask_gt()
-}
+    /// The lanes above this one. GPU: `%lanemask_gt`.
+    fn lane_mask_gt() -> u32;
 
-/// This lane and those above. GPU: `%lanemask_ge`.
-#[inline(always)]
-pub fn lane_mask_ge() -> u32 {
-    sys::lane_mask_ge()
-}
+    /// This lane and those above. GPU: `%lanemask_ge`.
+    fn lane_mask_ge() -> u32;
 
-/// This lane alone. GPU: `%lanemask_eq`.
-#[inline(always)]
-pub fn lane_mask_eq() -> u32 {
-    sys::lane_mask_eq()
-}
+    /// This lane alone. GPU: `%lanemask_eq`.
+    fn lane_mask_eq() -> u32;
 
-/// Some lanes that run this instruction together with the caller, the caller among them.
-///
-/// The hardware chooses the other lanes: code has to be right for any answer that holds the
-/// caller's own bit. Use it to aggregate (one atomic for all lanes that happen to be together),
-/// never to learn which lanes took a branch; [`ballot`] tells that.
-///
-/// GPU: `activemask.b32`. CPU: the caller's bit alone, the least that the rule allows.
-#[inline(always)]
-pub fn active_mask() -> u32 {
-    sys::active_mask()
-}
+    /// Some lanes that run this instruction together with the caller, the caller among them.
+    ///
+    /// The hardware chooses the other lanes: code has to be right for any answer that holds the
+    /// caller's own bit. Use it to aggregate (one atomic for all lanes that happen to be together),
+    /// never to learn which lanes took a branch; [`ballot`] tells that.
+    ///
+    /// GPU: `activemask.b32`. CPU: the caller's bit alone, the least that the rule allows.
+    fn active_mask() -> u32;
 
-/// Waits for the lanes of `mask`, and makes what each wrote before visible to them.
-///
-/// GPU: `bar.warp.sync`. CPU: the lanes meet in the executor.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_warp(mask: u32) {
-    sys::sync_warp(mask);
+    /// Waits for the lanes of `mask`, and makes what each wrote before visible to them.
+    ///
+    /// GPU: `bar.warp.sync`. CPU: the lanes meet in the executor.
+    fn sync_warp(mask: u32);
 }
 
 mod sealed {
@@ -214,25 +195,16 @@ pub fn elect(mask: u32) -> bool {
     elected != 0
 }
 
-/// Returns true if `predicate` holds for every lane of `mask`. GPU: `vote.sync.all.pred`.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn all(mask: u32, predicate: bool) -> bool {
-    sys::all(mask, predicate)
-}
+forward! {
+    warp:
+    /// Returns true if `predicate` holds for every lane of `mask`. GPU: `vote.sync.all.pred`.
+    fn all(mask: u32, predicate: bool) -> bool;
 
-/// Returns true if `predicate` holds for some lane of `mask`. GPU: `vote.sync.any.pred`.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn any(mask: u32, predicate: bool) -> bool {
-    sys::any(mask, predicate)
-}
+    /// Returns true if `predicate` holds for some lane of `mask`. GPU: `vote.sync.any.pred`.
+    fn any(mask: u32, predicate: bool) -> bool;
 
-/// Returns the lanes of `mask` whose `predicate` holds. GPU: `vote.sync.ballot.b32`.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn ballot(mask: u32, predicate: bool) -> u32 {
-    sys::ballot(mask, predicate)
+    /// Returns the lanes of `mask` whose `predicate` holds. GPU: `vote.sync.ballot.b32`.
+    fn ballot(mask: u32, predicate: bool) -> u32;
 }
 
 /// The lanes of `mask` that hold the same bits as this one (so a NaN matches itself, and `-0.0` doesn't match `0.0`).
@@ -256,72 +228,11 @@ pub fn match_all<T: Shuffle>(mask: u32, value: T) -> (u32, bool) {
     (same, same != 0)
 }
 
-/// A value that the hardware reduces over a warp: `u32` and `i32`.
-pub trait Reduce: Shuffle {
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn redux_add(mask: u32, value: Self) -> Self;
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn redux_min(mask: u32, value: Self) -> Self;
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn redux_max(mask: u32, value: Self) -> Self;
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn redux_and(mask: u32, value: Self) -> Self;
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn redux_or(mask: u32, value: Self) -> Self;
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    fn redux_xor(mask: u32, value: Self) -> Self;
-}
-
 /// Returns true if one operation reduces over a warp: on `sm_80` and later, and on the CPU.
 #[inline(always)]
 fn has_redux() -> bool {
     !is_gpu() || arch() >= 800
 }
-
-macro_rules! reduce {
-    ($t:ty, $min:ident, $max:ident) => {
-        impl Reduce for $t {
-            #[inline(always)]
-            #[cfg_attr(not(cuda_device), track_caller)]
-            fn redux_add(mask: u32, value: Self) -> Self {
-                if has_redux() { sys::redux_add(mask, value as u32) as $t } else { fold(mask, value, <$t>::wrapping_add) }
-            }
-            #[inline(always)]
-            #[cfg_attr(not(cuda_device), track_caller)]
-            fn redux_min(mask: u32, value: Self) -> Self {
-                if has_redux() { sys::$min(mask, value) } else { fold(mask, value, Ord::min) }
-            }
-            #[inline(always)]
-            #[cfg_attr(not(cuda_device), track_caller)]
-            fn redux_max(mask: u32, value: Self) -> Self {
-                if has_redux() { sys::$max(mask, value) } else { fold(mask, value, Ord::max) }
-            }
-            #[inline(always)]
-            #[cfg_attr(not(cuda_device), track_caller)]
-            fn redux_and(mask: u32, value: Self) -> Self {
-                if has_redux() { sys::redux_and(mask, value as u32) as $t } else { fold(mask, value, |a, b| a & b) }
-            }
-            #[inline(always)]
-            #[cfg_attr(not(cuda_device), track_caller)]
-            fn redux_or(mask: u32, value: Self) -> Self {
-                if has_redux() { sys::redux_or(mask, value as u32) as $t } else { fold(mask, value, |a, b| a | b) }
-            }
-            #[inline(always)]
-            #[cfg_attr(not(cuda_device), track_caller)]
-            fn redux_xor(mask: u32, value: Self) -> Self {
-                if has_redux() { sys::redux_xor(mask, value as u32) as $t } else { fold(mask, value, |a, b| a ^ b) }
-            }
-        }
-    };
-}
-reduce!(u32, redux_min_u32, redux_max_u32);
-reduce!(i32, redux_min_i32, redux_max_i32);
 
 /// Folds the values of the mask's lanes with an associative and commutative `op`: five exchanges over a full warp,
 /// otherwise one shuffle a lane.
@@ -345,22 +256,43 @@ fn fold<T: Shuffle>(mask: u32, mut value: T, op: impl Fn(T, T) -> T) -> T {
 }
 
 macro_rules! reductions {
-    ($($name:ident $redux:ident $what:literal $ptx:literal;)*) => {$(
-        #[doc = concat!($what, " of the values of the mask's lanes, for each of them.\n\nGPU: `", $ptx, "` from `sm_80` on, before that shuffles: five over a full warp, one per lane otherwise. CPU: the lanes meet in the executor.")]
-        #[inline(always)]
-        #[cfg_attr(not(cuda_device), track_caller)]
-        pub fn $name<T: Reduce>(mask: u32, value: T) -> T {
-            T::$redux(mask, value)
+    ($($name:ident $what:literal $ptx:literal: $of_u32:ident $of_i32:ident, $fold:expr;)*) => {
+        /// A value that the hardware reduces over a warp: `u32` and `i32`.
+        pub trait Reduce: Shuffle {
+            $(
+                #[doc(hidden)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                fn $name(mask: u32, value: Self) -> Self;
+            )*
         }
-    )*};
+        reductions!(@of u32: $($name $of_u32 $fold;)*);
+        reductions!(@of i32: $($name $of_i32 $fold;)*);
+        $(
+            #[doc = concat!($what, " of the values of the mask's lanes, for each of them.\n\nGPU: `", $ptx, "` from `sm_80` on, before that shuffles: five over a full warp, one per lane otherwise. CPU: the lanes meet in the executor.")]
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub fn $name<T: Reduce>(mask: u32, value: T) -> T {
+                T::$name(mask, value)
+            }
+        )*
+    };
+    (@of $t:ty: $($name:ident $redux:ident $fold:expr;)*) => {
+        impl Reduce for $t {$(
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            fn $name(mask: u32, value: Self) -> Self {
+                if has_redux() { sys::$redux(mask, value as _) as Self } else { fold(mask, value, $fold) }
+            }
+        )*}
+    };
 }
 reductions! {
-    reduce_add redux_add "The sum (it wraps)" "redux.sync.add";
-    reduce_min redux_min "The least" "redux.sync.min";
-    reduce_max redux_max "The greatest" "redux.sync.max";
-    reduce_and redux_and "The bitwise and" "redux.sync.and";
-    reduce_or redux_or "The bitwise or" "redux.sync.or";
-    reduce_xor redux_xor "The bitwise exclusive or" "redux.sync.xor";
+    reduce_add "The sum (it wraps)" "redux.sync.add": redux_add redux_add, |a, b| a.wrapping_add(b);
+    reduce_min "The least" "redux.sync.min": redux_min_u32 redux_min_i32, |a, b| a.min(b);
+    reduce_max "The greatest" "redux.sync.max": redux_max_u32 redux_max_i32, |a, b| a.max(b);
+    reduce_and "The bitwise and" "redux.sync.and": redux_and redux_and, |a, b| a & b;
+    reduce_or "The bitwise or" "redux.sync.or": redux_or redux_or, |a, b| a | b;
+    reduce_xor "The bitwise exclusive or" "redux.sync.xor": redux_xor redux_xor, |a, b| a ^ b;
 }
 
 #[cfg(test)]

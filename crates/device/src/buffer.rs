@@ -299,11 +299,6 @@ macro_rules! common {
             pub(super) fn access(&self, writes: bool) -> Option<Access> {
                 Some(Access { page: self.page?, bytes: self.bytes(), writes })
             }
-
-            /// Tells checked runs that the elements, of the CPU, have values now.
-            pub(super) fn note_written(&self) {
-                simt::memory::written(self.bytes());
-            }
         }
 
         impl<T: Pod> fmt::Debug for $view<'_, T> {
@@ -328,6 +323,11 @@ impl<'a, T: Pod> View<'a, T> {
     /// Returns the memory that a kernel argument made of it points to.
     pub(super) fn memory(&self) -> launch::Memory {
         launch::Memory { location: self.device.location(), bytes: self.bytes(), page: self.page }
+    }
+
+    /// Tells checked runs that the elements, of the CPU, have values now.
+    pub(super) fn note_written(&self) {
+        simt::memory::written(self.bytes());
     }
 
     /// The same elements, as of a [`Buffer`].
@@ -423,34 +423,21 @@ fn within(len: usize, range: impl RangeBounds<usize>) -> Result<(usize, usize), 
     if start <= end && end <= len { Ok((start, end - start)) } else { Err(DeviceError::OutOfRange { start, end, len }) }
 }
 
-impl<'a, T: Pod> From<&'a Buffer<T>> for View<'a, T> {
-    fn from(buffer: &'a Buffer<T>) -> Self {
-        buffer.as_view()
-    }
+macro_rules! views {
+    ($($source:ty => $view:ident by $method:ident;)*) => {$(
+        impl<'a, T: Pod> From<$source> for $view<'a, T> {
+            fn from(source: $source) -> Self {
+                source.$method()
+            }
+        }
+    )*};
 }
-
-impl<'a, T: Pod> From<&View<'a, T>> for View<'a, T> {
-    fn from(view: &View<'a, T>) -> Self {
-        *view
-    }
-}
-
-impl<'a, T: Pod> From<&'a ViewMut<'_, T>> for View<'a, T> {
-    fn from(view: &'a ViewMut<'_, T>) -> Self {
-        view.as_view()
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
-    fn from(buffer: &'a mut Buffer<T>) -> Self {
-        buffer.as_view_mut()
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut ViewMut<'_, T>> for ViewMut<'a, T> {
-    fn from(view: &'a mut ViewMut<'_, T>) -> Self {
-        view.reborrow()
-    }
+views! {
+    &'a Buffer<T> => View by as_view;
+    &View<'a, T> => View by as_view;
+    &'a ViewMut<'_, T> => View by as_view;
+    &'a mut Buffer<T> => ViewMut by as_view_mut;
+    &'a mut ViewMut<'_, T> => ViewMut by reborrow;
 }
 
 #[cfg(test)]

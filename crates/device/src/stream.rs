@@ -300,36 +300,16 @@ impl Stream {
         self.check_home(source.device())?;
         self.check_home(target.device())?;
         same_length("the target of a copy", target.len(), source.len())?;
-        let bytes = source.byte_len();
-        if bytes == 0 {
-            return Ok(());
-        }
-        match &self.queue {
-            Queue::Cuda(lane) => {
-                let accesses = source.access(false).into_iter().chain(target.access(true));
-                // SAFETY: both are as long, and of this device.
-                enqueue(lane, accesses, &|stream| unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) })
-            }
-            Queue::Cpu(turn) => {
-                let _turn = take_turn(turn);
-                // SAFETY: both are as long; the target is borrowed mutably, so they don't overlap.
-                unsafe { std::ptr::copy_nonoverlapping(source.first(), target.first(), source.len()) };
-                target.note_written();
-                Ok(())
-            }
-            Queue::Recording(work) => {
-                let (from, to, n) = (Address(source.first()), Address(target.first()), source.len());
-                lock(work).push(Work::new(move |_| {
-                    // SAFETY: both are there, as long, and don't overlap: the views that they were were, and
-                    // `Graph::launch`'s contract is that this still holds.
-                    unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
-                    let first = to.get().addr();
-                    memory::written(first..first + n * size_of::<T>());
-                    Ok(())
-                }));
-                Ok(())
-            }
-        }
+        let (bytes, accesses) = (source.byte_len(), source.access(false).into_iter().chain(target.access(true)));
+        let (from, to) = (Address(source.first().cast::<u8>()), Address(target.first().cast::<u8>()));
+        // SAFETY: both are as long, and of this device.
+        let on_gpu = |stream: &CudaStream| unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) };
+        self.work(bytes, accesses, &on_gpu, move || {
+            // SAFETY: both are as long, and don't overlap, as the target is borrowed mutably. Where it is recorded,
+            // `Graph::launch`'s contract is that this still holds.
+            unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), bytes) };
+            note_written(to.get(), bytes);
+        })
     }
 
     /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`]
@@ -355,7 +335,7 @@ impl Stream {
                 let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to as usize), from as usize);
                 // SAFETY: as many bytes are at both addresses and don't overlap, by the contract of this function.
                 unsafe { std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(from), to, bytes) };
-                memory::written(to.addr()..to.addr() + bytes);
+                note_written(to, bytes);
                 Ok(())
             }
             Queue::Recording(_) => unreachable!("it isn't captured"),
@@ -382,48 +362,23 @@ impl Stream {
         self.check_home(target.device())?;
         let (pattern, width) = pattern(bytemuck::bytes_of(&value)).ok_or(DeviceError::NotAPattern { size: size_of::<T>() })?;
         let bytes = target.byte_len();
-        if bytes == 0 {
-            return Ok(());
-        }
-        match &self.queue {
-            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), &|stream| {
-                // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the
-                // pattern's width.
-                unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) }
-            }),
-            Queue::Cpu(turn) => {
-                let _turn = take_turn(turn);
-                // SAFETY: as many elements are there, initialised, and borrowed mutably.
-                unsafe { std::slice::from_raw_parts_mut(target.first(), target.len()) }.fill(value);
-                target.note_written();
-                Ok(())
+        // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the pattern's
+        // width.
+        let on_gpu = |stream: &CudaStream| unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) };
+        let to = Address(target.first().cast::<u8>());
+        self.work(bytes, target.access(true).into_iter(), &on_gpu, move || {
+            let (first, n) = (to.get(), bytes / width);
+            // SAFETY: as many initialised bytes are there, borrowed mutably (where it is recorded, by the contract of
+            // `Graph::launch`). They start at a multiple of the element's size, and so of the pattern's width.
+            unsafe {
+                match width {
+                    1 => std::slice::from_raw_parts_mut(first, n).fill(pattern as u8),
+                    2 => std::slice::from_raw_parts_mut(first.cast::<u16>(), n).fill(pattern as u16),
+                    _ => std::slice::from_raw_parts_mut(first.cast::<u32>(), n).fill(pattern),
+                }
             }
-            Queue::Recording(work) => {
-                // A repetition of a pattern can be kept as bytes, whatever the type.
-                let (to, bytes) = (Address(target.first().cast::<u8>()), bytemuck::bytes_of(&value).to_vec());
-                let n = target.len();
-                lock(work).push(Work::new(move |_| {
-                    for index in 0..n {
-                        // SAFETY: there are as many elements of this size, by the contract of `Graph::launch`.
-                        unsafe { to.get().add(index * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-                    }
-                    let first = to.get().addr();
-                    memory::written(first..first + n * bytes.len());
-                    Ok(())
-                }));
-                Ok(())
-            }
-        }
-    }
-
-    /// Sets all elements of `target`, of 4 bytes each, to the bits of `value`. Doesn't wait.
-    ///
-    /// # Errors
-    /// [`DeviceError::NotAPattern`] where the elements are of another size; [`DeviceError::WrongDevice`], and what
-    /// earlier work on the device came to.
-    pub fn fill_u32<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, value: u32) -> Result<(), DeviceError> {
-        let value = bytemuck::try_cast::<u32, T>(value).map_err(|_| DeviceError::NotAPattern { size: size_of::<T>() })?;
-        self.fill(target, value)
+            note_written(first, bytes);
+        })
     }
 
     /// Copies the first elements of `source`, as many as `target` has, and lets the host go on meanwhile.
@@ -663,23 +618,17 @@ impl Stream {
     unsafe fn copy_from_host<T: Pod>(&self, target: &ViewMut<'_, T>, source: *const T) -> Result<(), DeviceError> {
         self.at_once("an upload")?;
         let bytes = target.byte_len();
-        match &self.queue {
-            _ if bytes == 0 => Ok(()),
-            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), &|stream| {
-                // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the
-                // target is of this device.
-                unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) }
-            }),
-            Queue::Cpu(turn) => {
-                let _turn = take_turn(turn);
-                // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so
-                // that they don't overlap.
-                unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
-                target.note_written();
-                Ok(())
-            }
-            Queue::Recording(_) => Ok(()),
-        }
+        // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the target is
+        // of this device.
+        let on_gpu = |stream: &CudaStream| unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) };
+        let (from, to) = (Address(source.cast_mut()), Address(target.first()));
+        let n = target.len();
+        self.work(bytes, target.access(true).into_iter(), &on_gpu, move || {
+            // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so that
+            // they don't overlap.
+            unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
+            note_written(to.get().cast(), bytes);
+        })
     }
 
     /// Copies all elements of `source`. Doesn't wait on CUDA.
@@ -690,22 +639,40 @@ impl Stream {
     unsafe fn copy_to_host<T: Pod>(&self, source: &View<'_, T>, target: *mut T) -> Result<(), DeviceError> {
         self.at_once("a download")?;
         let bytes = source.byte_len();
+        // SAFETY: there is room at the target until the copy is done, by the contract of this function; the source is of
+        // this device.
+        let on_gpu = |stream: &CudaStream| unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) };
+        let (from, to) = (Address(source.first()), Address(target));
+        let n = source.len();
+        self.work(bytes, source.access(false).into_iter(), &on_gpu, move || {
+            // SAFETY: there is room for all elements, by the contract of this function; a buffer's memory has no other
+            // owner, so that the two don't overlap.
+            unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
+        })
+    }
+
+    /// Does work on so many bytes, if any: enqueued on a GPU behind the earlier uses of what it accesses, and on the CPU
+    /// at once, or whenever the graph is launched that the stream records.
+    fn work(
+        &self,
+        bytes: usize,
+        accesses: impl Iterator<Item = Access> + Clone,
+        on_gpu: &dyn Fn(&CudaStream) -> Result<(), DeviceError>,
+        on_cpu: impl Fn() + Send + Sync + 'static,
+    ) -> Result<(), DeviceError> {
         match &self.queue {
-            _ if bytes == 0 => Ok(()),
-            Queue::Cuda(lane) => enqueue(lane, source.access(false).into_iter(), &|stream| {
-                // SAFETY: there is room at the target until the copy is done, by the contract of this function; the
-                // source is of this device.
-                unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) }
-            }),
+            _ if bytes == 0 => return Ok(()),
+            Queue::Cuda(lane) => return enqueue(lane, accesses, on_gpu),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: there is room for all elements, by the contract of this function; a buffer's memory has no
-                // other owner, so that the two don't overlap.
-                unsafe { std::ptr::copy_nonoverlapping(source.first(), target, source.len()) };
-                Ok(())
+                on_cpu();
             }
-            Queue::Recording(_) => Ok(()),
+            Queue::Recording(work) => lock(work).push(Work::new(move |_| {
+                on_cpu();
+                Ok(())
+            })),
         }
+        Ok(())
     }
 
     /// Sees to it that memory of `device` can be used on this stream.
@@ -737,6 +704,11 @@ fn enqueue(
         lane.queue.wait(&event)
     };
     lane.enqueue(lane.queue.cuda().ledger(), accesses, wait, work)
+}
+
+/// Tells checked runs that these bytes, of the CPU, have values now.
+fn note_written(first: *mut u8, bytes: usize) {
+    memory::written(first.addr()..first.addr() + bytes);
 }
 
 /// The memory of a kernel's arguments, where a checked run watches it.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{launch, shared, works};
+use common::{launch, run, shared, works};
 use simt::{Dim3, Executor, Schedule, SimtError, current};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -98,20 +98,18 @@ fn threads_that_have_returned_are_not_waited_for() {
 #[test]
 fn a_block_in_no_cluster_is_one_of_its_own() {
     let executor = Executor::new(2);
-    executor
-        .run(&launch(3, 64), &|| {
-            assert_eq!((current::cluster_rank(), current::cluster_dim()), (0, Dim3::new(1, 1, 1)));
-            let values = shared::<u32>(&VALUES, 64);
-            let me = current::linear_thread() as usize;
-            // SAFETY: there are 64 elements, each written by its thread, and read by another behind a barrier.
-            unsafe {
-                current::cluster_map(values.add(me).cast(), 0).cast::<u32>().write_volatile(me as u32);
-                current::cluster_arrive();
-                current::cluster_wait();
-                assert_eq!(values.add(63 - me).read_volatile(), 63 - me as u32);
-            }
-        })
-        .unwrap();
+    run(&executor, 3, 64, || {
+        assert_eq!((current::cluster_rank(), current::cluster_dim()), (0, Dim3::new(1, 1, 1)));
+        let values = shared::<u32>(&VALUES, 64);
+        let me = current::linear_thread() as usize;
+        // SAFETY: there are 64 elements, each written by its thread, and read by another behind a barrier.
+        unsafe {
+            current::cluster_map(values.add(me).cast(), 0).cast::<u32>().write_volatile(me as u32);
+            current::cluster_arrive();
+            current::cluster_wait();
+            assert_eq!(values.add(63 - me).read_volatile(), 63 - me as u32);
+        }
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{error, executors, launch, works};
+use common::{error, executors, launch, run_everywhere, works};
 use simt::{Dim3, Executor, Schedule, SimtError, current};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -212,15 +212,11 @@ fn a_body_that_catches_panics_cannot_go_on() {
 
 #[test]
 fn a_body_may_catch_its_own_panics() {
-    for executor in executors() {
-        executor
-            .run(&launch(2, 64), &|| {
-                let caught = std::panic::catch_unwind(|| panic!("mine"));
-                assert!(caught.is_err());
-                current::sync_threads();
-            })
-            .unwrap();
-    }
+    run_everywhere(2, 64, || {
+        let caught = std::panic::catch_unwind(|| panic!("mine"));
+        assert!(caught.is_err());
+        current::sync_threads();
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{executors, launch, shared};
+use common::{executors, launch, run, run_everywhere, shared};
 use simt::{Dim3, Executor, Launch, Schedule, SimtError, Stop, current};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,19 +20,17 @@ fn every_thread_runs_once_and_knows_its_indices() {
     for executor in executors() {
         for (grid, block) in shapes {
             let runs: Vec<AtomicU32> = (0..grid.count() * block.count()).map(|_| AtomicU32::new(0)).collect();
-            executor
-                .run(&launch(grid, block), &|| {
-                    assert_eq!((current::grid_dim(), current::block_dim()), (grid, block));
-                    let (b, t) = (current::block_idx(), current::thread_idx());
-                    let linear_block = (b.z * grid.y + b.y) * grid.x + b.x;
-                    let linear_thread = (t.z * block.y + t.y) * block.x + t.x;
-                    assert_eq!(current::linear_thread(), linear_thread);
-                    assert_eq!(current::lane_id(), linear_thread % 32);
-                    assert!(current::is_active());
-                    let linear = u64::from(linear_block) * block.count() + u64::from(linear_thread);
-                    runs[linear as usize].fetch_add(1, Ordering::Relaxed);
-                })
-                .unwrap();
+            run(&executor, grid, block, || {
+                assert_eq!((current::grid_dim(), current::block_dim()), (grid, block));
+                let (b, t) = (current::block_idx(), current::thread_idx());
+                let linear_block = (b.z * grid.y + b.y) * grid.x + b.x;
+                let linear_thread = (t.z * block.y + t.y) * block.x + t.x;
+                assert_eq!(current::linear_thread(), linear_thread);
+                assert_eq!(current::lane_id(), linear_thread % 32);
+                assert!(current::is_active());
+                let linear = u64::from(linear_block) * block.count() + u64::from(linear_thread);
+                runs[linear as usize].fetch_add(1, Ordering::Relaxed);
+            });
             assert!(runs.into_iter().all(|n| n.into_inner() == 1));
         }
     }
@@ -41,18 +39,14 @@ fn every_thread_runs_once_and_knows_its_indices() {
 #[test]
 fn indices_survive_waits() {
     let block = Dim3::new(4, 5, 6);
-    for executor in executors() {
-        executor
-            .run(&launch((3, 2), block), &|| {
-                let before = (current::block_idx(), current::thread_idx(), current::linear_thread());
-                current::sync_threads();
-                current::preemption_point();
-                current::yield_now();
-                let after = (current::block_idx(), current::thread_idx(), current::linear_thread());
-                assert_eq!(before, after);
-            })
-            .unwrap();
-    }
+    run_everywhere((3, 2), block, || {
+        let before = (current::block_idx(), current::thread_idx(), current::linear_thread());
+        current::sync_threads();
+        current::preemption_point();
+        current::yield_now();
+        let after = (current::block_idx(), current::thread_idx(), current::linear_thread());
+        assert_eq!(before, after);
+    });
 }
 
 #[test]
@@ -80,13 +74,11 @@ fn launches_out_of_bounds_are_refused_in_sentences() {
 fn a_kernel_cannot_launch_another() {
     let executor = Executor::new(2);
     let inner = executor.clone();
-    executor
-        .run(&launch(2, 40), &|| {
-            let error = inner.run(&launch(1, 1), &|| ()).unwrap_err();
-            assert!(matches!(error, SimtError::NestedLaunch { .. }), "{error}");
-            current::sync_threads();
-        })
-        .unwrap();
+    run(&executor, 2, 40, || {
+        let error = inner.run(&launch(1, 1), &|| ()).unwrap_err();
+        assert!(matches!(error, SimtError::NestedLaunch { .. }), "{error}");
+        current::sync_threads();
+    });
 }
 
 #[test]
@@ -97,12 +89,10 @@ fn many_host_threads_launch_at_once() {
             scope.spawn(|| {
                 for grid in 1..40 {
                     let count = AtomicU64::new(0);
-                    executor
-                        .run(&launch(grid, 200), &|| {
-                            current::sync_threads();
-                            count.fetch_add(1, Ordering::Relaxed);
-                        })
-                        .unwrap();
+                    run(&executor, grid, 200, || {
+                        current::sync_threads();
+                        count.fetch_add(1, Ordering::Relaxed);
+                    });
                     assert_eq!(count.into_inner(), u64::from(grid) * 200);
                 }
             });

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{executors, launch, shared};
+use common::{executors, launch, run, run_everywhere, shared};
 use simt::{Executor, Schedule, current};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -43,16 +43,14 @@ fn a_block_reduces_in_shared_memory() {
     for executor in executors() {
         for n in [1, 2, 64, 1024] {
             let wrong = AtomicU32::new(0);
-            executor
-                .run(&launch(20, n), &|| {
-                    let b = u64::from(current::block_idx().x);
-                    let sum = reduce(|t| b + t as u64, true);
-                    let n = u64::from(n);
-                    if sum != n * b + n * (n - 1) / 2 {
-                        wrong.fetch_add(1, Ordering::Relaxed);
-                    }
-                })
-                .unwrap();
+            run(&executor, 20, n, || {
+                let b = u64::from(current::block_idx().x);
+                let sum = reduce(|t| b + t as u64, true);
+                let n = u64::from(n);
+                if sum != n * b + n * (n - 1) / 2 {
+                    wrong.fetch_add(1, Ordering::Relaxed);
+                }
+            });
             assert_eq!(wrong.into_inner(), 0, "n = {n}, {executor:?}");
         }
     }
@@ -61,14 +59,12 @@ fn a_block_reduces_in_shared_memory() {
 /// The answer of one block of 256 threads whose sum is 256.
 fn answer(executor: &Executor, first_barrier: bool) -> u64 {
     let answer = AtomicU64::new(0);
-    executor
-        .run(&launch(1, 256), &|| {
-            let sum = reduce(|_| 1, first_barrier);
-            if current::thread_idx().x == 255 {
-                answer.store(sum, Ordering::Relaxed);
-            }
-        })
-        .unwrap();
+    run(&executor, 1, 256, || {
+        let sum = reduce(|_| 1, first_barrier);
+        if current::thread_idx().x == 255 {
+            answer.store(sum, Ordering::Relaxed);
+        }
+    });
     answer.into_inner()
 }
 
@@ -93,13 +89,11 @@ fn a_random_order_interrupts_between_load_and_store() {
     // Each thread adds one, not atomically: in order nothing is lost.
     let count = |executor: &Executor| {
         let counter = AtomicU32::new(0);
-        executor
-            .run(&launch(1, 64), &|| {
-                let old = counter.load(Ordering::Relaxed);
-                current::preemption_point();
-                counter.store(old + 1, Ordering::Relaxed);
-            })
-            .unwrap();
+        run(&executor, 1, 64, || {
+            let old = counter.load(Ordering::Relaxed);
+            current::preemption_point();
+            counter.store(old + 1, Ordering::Relaxed);
+        });
         counter.into_inner()
     };
     assert_eq!(count(&Executor::new(1)), 64);
@@ -129,41 +123,35 @@ fn barriers_in_nested_loops() {
     for executor in executors() {
         for n in [1, 2, 33, 256] {
             let arrivals = AtomicU32::new(0);
-            executor
-                .run(&launch(1, n), &|| {
-                    let mut expected = 0;
-                    for i in 0..5 {
-                        for _ in 0..i {
-                            arrivals.fetch_add(1, Ordering::Relaxed);
-                            current::sync_threads();
-                            expected += n;
-                            assert_eq!(arrivals.load(Ordering::Relaxed), expected);
-                            current::sync_threads();
-                        }
-                        if i % 2 == 0 {
-                            current::sync_threads();
-                        }
+            run(&executor, 1, n, || {
+                let mut expected = 0;
+                for i in 0..5 {
+                    for _ in 0..i {
+                        arrivals.fetch_add(1, Ordering::Relaxed);
+                        current::sync_threads();
+                        expected += n;
+                        assert_eq!(arrivals.load(Ordering::Relaxed), expected);
+                        current::sync_threads();
                     }
-                })
-                .unwrap();
+                    if i % 2 == 0 {
+                        current::sync_threads();
+                    }
+                }
+            });
         }
     }
 }
 
 #[test]
 fn barriers_that_vote() {
-    for executor in executors() {
-        executor
-            .run(&launch(3, 100), &|| {
-                let t = current::thread_idx().x;
-                for k in 0..=100 {
-                    assert_eq!(current::sync_threads_count(t < k), k);
-                    assert_eq!(current::sync_threads_and(t < k), k == 100);
-                    assert_eq!(current::sync_threads_or(t < k), k > 0);
-                }
-            })
-            .unwrap();
-    }
+    run_everywhere(3, 100, || {
+        let t = current::thread_idx().x;
+        for k in 0..=100 {
+            assert_eq!(current::sync_threads_count(t < k), k);
+            assert_eq!(current::sync_threads_and(t < k), k == 100);
+            assert_eq!(current::sync_threads_or(t < k), k > 0);
+        }
+    });
 }
 
 /// The lanes of this thread's warp that exist.
@@ -177,133 +165,115 @@ fn warps_sum_by_shuffles() {
     for executor in executors() {
         // With 70 and 33 threads the last warp is partial.
         for n in [32, 64, 70, 33, 1024] {
-            executor
-                .run(&launch(4, n), &|| {
-                    let (lane, mask) = (current::lane_id(), full_mask());
-                    let lanes = mask.count_ones();
-                    let mut sum = u64::from(current::linear_thread());
-                    let mut offset = 16;
-                    while offset > 0 {
-                        let all = current::exchange(mask, "shfl_down", sum);
-                        if lane + offset < lanes {
-                            sum += all[(lane + offset) as usize];
-                        }
-                        offset /= 2;
+            run(&executor, 4, n, || {
+                let (lane, mask) = (current::lane_id(), full_mask());
+                let lanes = mask.count_ones();
+                let mut sum = u64::from(current::linear_thread());
+                let mut offset = 16;
+                while offset > 0 {
+                    let all = current::exchange(mask, "shfl_down", sum);
+                    if lane + offset < lanes {
+                        sum += all[(lane + offset) as usize];
                     }
-                    if lane == 0 {
-                        let (first, lanes) = (u64::from(current::linear_thread()), u64::from(lanes));
-                        assert_eq!(sum, lanes * first + lanes * (lanes - 1) / 2);
-                    }
-                })
-                .unwrap();
+                    offset /= 2;
+                }
+                if lane == 0 {
+                    let (first, lanes) = (u64::from(current::linear_thread()), u64::from(lanes));
+                    assert_eq!(sum, lanes * first + lanes * (lanes - 1) / 2);
+                }
+            });
         }
     }
 }
 
 #[test]
 fn disjoint_masks_meet_independently() {
-    for executor in executors() {
-        executor
-            .run(&launch(2, 64), &|| {
-                let (lane, t) = (current::lane_id(), u64::from(current::linear_thread()));
-                let mask = if lane % 3 == 0 { 0x4924_9249 } else { !0x4924_9249 };
-                for round in 0..(3 + 2 * (lane % 3).min(1)) {
-                    let value = t + 100 * u64::from(round);
-                    let all = current::exchange(mask, "shfl", value);
-                    for other in 0..32u32 {
-                        let there = mask >> other & 1 == 1;
-                        let expected = value + u64::from(other) - u64::from(lane);
-                        assert_eq!(all[other as usize], if there { expected } else { 0 });
-                    }
-                }
-                // Back together, and by other parts than before: no result may be lost to a faster lane.
-                let pair = 0b11 << (lane & !1);
-                let all = current::exchange(pair, "shfl", t);
-                assert_eq!(all[(lane ^ 1) as usize], t ^ 1);
-                let all = current::exchange(u32::MAX, "ballot", t);
-                assert_eq!(all[31 - lane as usize], t / 32 * 64 + 31 - t);
-                assert_eq!(current::exchange(1 << lane, "shfl", 7)[lane as usize], 7);
-            })
-            .unwrap();
-    }
+    run_everywhere(2, 64, || {
+        let (lane, t) = (current::lane_id(), u64::from(current::linear_thread()));
+        let mask = if lane % 3 == 0 { 0x4924_9249 } else { !0x4924_9249 };
+        for round in 0..(3 + 2 * (lane % 3).min(1)) {
+            let value = t + 100 * u64::from(round);
+            let all = current::exchange(mask, "shfl", value);
+            for other in 0..32u32 {
+                let there = mask >> other & 1 == 1;
+                let expected = value + u64::from(other) - u64::from(lane);
+                assert_eq!(all[other as usize], if there { expected } else { 0 });
+            }
+        }
+        // Back together, and by other parts than before: no result may be lost to a faster lane.
+        let pair = 0b11 << (lane & !1);
+        let all = current::exchange(pair, "shfl", t);
+        assert_eq!(all[(lane ^ 1) as usize], t ^ 1);
+        let all = current::exchange(u32::MAX, "ballot", t);
+        assert_eq!(all[31 - lane as usize], t / 32 * 64 + 31 - t);
+        assert_eq!(current::exchange(1 << lane, "shfl", 7)[lane as usize], 7);
+    });
 }
 
 #[test]
 fn half_a_warp_may_meet_while_the_other_waits_for_all() {
     for executor in executors() {
         for low in [true, false] {
-            executor
-                .run(&launch(2, 64), &|| {
-                    let lane = current::lane_id();
-                    if (lane < 16) == low {
-                        let mask = if low { 0xFFFF } else { 0xFFFF_0000 };
-                        for _ in 0..3 {
-                            let all = current::exchange(mask, "shfl", lane.into());
-                            assert_eq!(all[lane as usize ^ 1], u64::from(lane ^ 1));
-                        }
+            run(&executor, 2, 64, || {
+                let lane = current::lane_id();
+                if (lane < 16) == low {
+                    let mask = if low { 0xFFFF } else { 0xFFFF_0000 };
+                    for _ in 0..3 {
+                        let all = current::exchange(mask, "shfl", lane.into());
+                        assert_eq!(all[lane as usize ^ 1], u64::from(lane ^ 1));
                     }
-                    let all = current::exchange(u32::MAX, "shfl", 1);
-                    assert_eq!(all.iter().sum::<u64>(), 32);
-                })
-                .unwrap();
+                }
+                let all = current::exchange(u32::MAX, "shfl", 1);
+                assert_eq!(all.iter().sum::<u64>(), 32);
+            });
         }
     }
 }
 
 #[test]
 fn exchanges_and_barriers_mix() {
-    for executor in executors() {
-        executor
-            .run(&launch(3, 96), &|| {
-                for round in 0..10 {
-                    // Warps do different numbers of exchanges between two barriers.
-                    for _ in 0..current::linear_thread() / 32 * round {
-                        let all = current::exchange(u32::MAX, "shfl", round.into());
-                        assert_eq!(all, [u64::from(round); 32]);
-                    }
-                    assert_eq!(current::sync_threads_count(true), 96);
-                }
-            })
-            .unwrap();
-    }
+    run_everywhere(3, 96, || {
+        for round in 0..10 {
+            // Warps do different numbers of exchanges between two barriers.
+            for _ in 0..current::linear_thread() / 32 * round {
+                let all = current::exchange(u32::MAX, "shfl", round.into());
+                assert_eq!(all, [u64::from(round); 32]);
+            }
+            assert_eq!(current::sync_threads_count(true), 96);
+        }
+    });
 }
 
 #[test]
 fn warps_that_leave_early_do_no_harm_without_a_barrier() {
-    for executor in executors() {
-        executor
-            .run(&launch(3, 128), &|| {
-                if current::linear_thread() / 32 % 2 == 1 {
-                    current::exchange(u32::MAX, "shfl", 0);
-                }
-            })
-            .unwrap();
-    }
+    run_everywhere(3, 128, || {
+        if current::linear_thread() / 32 % 2 == 1 {
+            current::exchange(u32::MAX, "shfl", 0);
+        }
+    });
 }
 
 /// Each block spins for its predecessor's sum and adds its own number.
 fn look_back(executor: &Executor, blocks: u32, threads: u32, spin: fn()) {
     let sums: Vec<AtomicU64> = (0..blocks).map(|_| AtomicU64::new(u64::MAX)).collect();
-    executor
-        .run(&launch(blocks, threads), &|| {
-            let b = current::block_idx().x as usize;
-            if current::thread_idx().x == 0 {
-                let mut before = 0;
-                if b > 0 {
-                    loop {
-                        before = sums[b - 1].load(Ordering::Acquire);
-                        if before != u64::MAX {
-                            break;
-                        }
-                        spin();
+    run(&executor, blocks, threads, || {
+        let b = current::block_idx().x as usize;
+        if current::thread_idx().x == 0 {
+            let mut before = 0;
+            if b > 0 {
+                loop {
+                    before = sums[b - 1].load(Ordering::Acquire);
+                    if before != u64::MAX {
+                        break;
                     }
+                    spin();
                 }
-                sums[b].store(before + b as u64, Ordering::Release);
             }
-            current::sync_threads();
-            assert_ne!(sums[b].load(Ordering::Relaxed), u64::MAX);
-        })
-        .unwrap();
+            sums[b].store(before + b as u64, Ordering::Release);
+        }
+        current::sync_threads();
+        assert_ne!(sums[b].load(Ordering::Relaxed), u64::MAX);
+    });
     let last = u64::from(blocks - 1);
     assert_eq!(sums[last as usize].load(Ordering::Relaxed), last * (last + 1) / 2);
 }
@@ -322,17 +292,15 @@ fn threads_of_a_block_spin_for_each_other() {
     for executor in executors() {
         for upwards in [true, false] {
             let turn = AtomicU32::new(0);
-            executor
-                .run(&launch(1, 200), &|| {
-                    let t = current::thread_idx().x;
-                    let mine = if upwards { t } else { 199 - t };
-                    while turn.load(Ordering::Relaxed) != mine {
-                        current::yield_now();
-                    }
-                    turn.fetch_add(1, Ordering::Relaxed);
-                    current::sync_threads();
-                })
-                .unwrap();
+            run(&executor, 1, 200, || {
+                let t = current::thread_idx().x;
+                let mine = if upwards { t } else { 199 - t };
+                while turn.load(Ordering::Relaxed) != mine {
+                    current::yield_now();
+                }
+                turn.fetch_add(1, Ordering::Relaxed);
+                current::sync_threads();
+            });
             assert_eq!(turn.into_inner(), 200);
         }
     }
@@ -342,16 +310,14 @@ fn threads_of_a_block_spin_for_each_other() {
 fn a_loop_over_atomics_alone_lets_others_run() {
     for executor in executors() {
         let flag = AtomicBool::new(false);
-        executor
-            .run(&launch(1, 40), &|| {
-                if current::thread_idx().x == 39 {
-                    flag.store(true, Ordering::Relaxed);
-                }
-                while !flag.load(Ordering::Relaxed) {
-                    current::preemption_point();
-                }
-            })
-            .unwrap();
+        run(&executor, 1, 40, || {
+            if current::thread_idx().x == 39 {
+                flag.store(true, Ordering::Relaxed);
+            }
+            while !flag.load(Ordering::Relaxed) {
+                current::preemption_point();
+            }
+        });
     }
 }
 
@@ -359,19 +325,17 @@ fn a_loop_over_atomics_alone_lets_others_run() {
 fn a_warp_that_polls_in_exchanges_lets_others_start() {
     for executor in executors() {
         let flag = AtomicBool::new(false);
-        executor
-            .run(&launch(1, 64), &|| {
-                if current::linear_thread() == 63 {
-                    flag.store(true, Ordering::Relaxed);
+        run(&executor, 1, 64, || {
+            if current::linear_thread() == 63 {
+                flag.store(true, Ordering::Relaxed);
+            }
+            while current::linear_thread() < 32 {
+                let all = current::exchange(u32::MAX, "any", flag.load(Ordering::Relaxed).into());
+                if all.contains(&1) {
+                    break;
                 }
-                while current::linear_thread() < 32 {
-                    let all = current::exchange(u32::MAX, "any", flag.load(Ordering::Relaxed).into());
-                    if all.contains(&1) {
-                        break;
-                    }
-                }
-            })
-            .unwrap();
+            }
+        });
     }
 }
 
@@ -380,29 +344,25 @@ static HANDED: u8 = 0;
 /// Two warps hand numbers to two others through one word each, by barriers of 64 of the block's threads.
 #[test]
 fn parts_of_a_block_meet_at_barriers_of_their_own() {
-    for executor in executors() {
-        executor
-            .run(&launch(2, 128), &|| {
-                let (t, words) = (current::linear_thread() as usize, shared::<usize>(&HANDED, 64));
-                let (full, empty) = if t % 64 < 32 { (1, 2) } else { (14, 15) };
-                for round in 0..5 {
-                    // SAFETY: the word is the pair's, and one is let in after the other has come to a barrier.
-                    unsafe {
-                        if t < 64 {
-                            words.add(t).write_volatile(10 * t + round);
-                            current::named_barrier(full, 64, false);
-                            current::named_barrier(empty, 64, true);
-                        } else {
-                            current::named_barrier(full, 64, true);
-                            assert_eq!(words.add(t - 64).read_volatile(), 10 * (t - 64) + round);
-                            current::named_barrier(empty, 64, false);
-                        }
-                    }
+    run_everywhere(2, 128, || {
+        let (t, words) = (current::linear_thread() as usize, shared::<usize>(&HANDED, 64));
+        let (full, empty) = if t % 64 < 32 { (1, 2) } else { (14, 15) };
+        for round in 0..5 {
+            // SAFETY: the word is the pair's, and one is let in after the other has come to a barrier.
+            unsafe {
+                if t < 64 {
+                    words.add(t).write_volatile(10 * t + round);
+                    current::named_barrier(full, 64, false);
+                    current::named_barrier(empty, 64, true);
+                } else {
+                    current::named_barrier(full, 64, true);
+                    assert_eq!(words.add(t - 64).read_volatile(), 10 * (t - 64) + round);
+                    current::named_barrier(empty, 64, false);
                 }
-                current::sync_threads();
-            })
-            .unwrap();
-    }
+            }
+        }
+        current::sync_threads();
+    });
 }
 
 #[test]
@@ -431,30 +391,28 @@ fn threads_that_have_returned_are_not_waited_for() {
     const THREADS: u32 = 100;
     for executor in executors() {
         let rounds = AtomicU32::new(0);
-        executor
-            .run(&launch(3, THREADS), &|| {
-                let me = current::linear_thread();
-                for round in 0..=me {
-                    current::preemption_point();
-                    match round % 4 {
-                        0 => current::sync_threads(),
-                        1 => assert_eq!(
-                            current::sync_threads_count(me % 2 == 1),
-                            (round..THREADS).filter(|t| t % 2 == 1).count() as u32
-                        ),
-                        2 => {
-                            assert!(current::sync_threads_and(me >= round));
-                            assert!(round == THREADS - 1 || !current::sync_threads_and(me > round));
-                        }
-                        _ => {
-                            assert!(current::sync_threads_or(me == round));
-                            assert!(!current::sync_threads_or(me < round));
-                        }
+        run(&executor, 3, THREADS, || {
+            let me = current::linear_thread();
+            for round in 0..=me {
+                current::preemption_point();
+                match round % 4 {
+                    0 => current::sync_threads(),
+                    1 => assert_eq!(
+                        current::sync_threads_count(me % 2 == 1),
+                        (round..THREADS).filter(|t| t % 2 == 1).count() as u32
+                    ),
+                    2 => {
+                        assert!(current::sync_threads_and(me >= round));
+                        assert!(round == THREADS - 1 || !current::sync_threads_and(me > round));
                     }
-                    rounds.fetch_add(1, Ordering::Relaxed);
+                    _ => {
+                        assert!(current::sync_threads_or(me == round));
+                        assert!(!current::sync_threads_or(me < round));
+                    }
                 }
-            })
-            .unwrap();
+                rounds.fetch_add(1, Ordering::Relaxed);
+            }
+        });
         assert_eq!(rounds.into_inner(), 3 * THREADS * (THREADS + 1) / 2);
     }
 }
@@ -465,18 +423,16 @@ fn a_thread_that_skips_a_barrier_and_returns() {
     for executor in executors() {
         for skipping in [0, 31, 32, 99] {
             let (after, passed) = (AtomicBool::new(false), AtomicU32::new(0));
-            executor
-                .run(&launch(1, 100), &|| {
-                    if current::linear_thread() == skipping {
-                        (0..5).for_each(|_| current::yield_now());
-                        after.store(true, Ordering::Relaxed);
-                        return;
-                    }
-                    current::sync_threads();
-                    assert!(after.load(Ordering::Relaxed));
-                    passed.fetch_add(current::sync_threads_count(true), Ordering::Relaxed);
-                })
-                .unwrap();
+            run(&executor, 1, 100, || {
+                if current::linear_thread() == skipping {
+                    (0..5).for_each(|_| current::yield_now());
+                    after.store(true, Ordering::Relaxed);
+                    return;
+                }
+                current::sync_threads();
+                assert!(after.load(Ordering::Relaxed));
+                passed.fetch_add(current::sync_threads_count(true), Ordering::Relaxed);
+            });
             assert_eq!(passed.into_inner(), 99 * 99);
         }
     }
@@ -487,19 +443,17 @@ fn a_thread_that_skips_a_barrier_and_returns() {
 fn half_a_block_returns_while_the_rest_meets_in_a_loop() {
     for executor in executors() {
         let sum = AtomicU64::new(0);
-        executor
-            .run(&launch(4, 64), &|| {
-                let me = current::linear_thread();
-                let mut value = 0;
-                for i in 0..10 {
-                    if me.is_multiple_of(3) && i == 7 {
-                        return;
-                    }
-                    value += u64::from(current::sync_threads_count(true));
+        run(&executor, 4, 64, || {
+            let me = current::linear_thread();
+            let mut value = 0;
+            for i in 0..10 {
+                if me.is_multiple_of(3) && i == 7 {
+                    return;
                 }
-                sum.fetch_add(value, Ordering::Relaxed);
-            })
-            .unwrap();
+                value += u64::from(current::sync_threads_count(true));
+            }
+            sum.fetch_add(value, Ordering::Relaxed);
+        });
         // 22 of the 64 threads return after seven rounds.
         assert_eq!(sum.into_inner(), 4 * 42 * (7 * 64 + 3 * 42));
     }

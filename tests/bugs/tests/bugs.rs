@@ -218,31 +218,6 @@ fn flag(number: u32, checked: &'static [&'static str]) {
     });
 }
 
-#[test]
-fn relaxed_store() {
-    flag(1, NO_ORDER);
-}
-
-#[test]
-fn relaxed_load() {
-    flag(2, NO_ORDER);
-}
-
-#[test]
-fn release_to_a_block() {
-    flag(3, NARROW);
-}
-
-#[test]
-fn acquire_from_a_block() {
-    flag(4, NARROW);
-}
-
-#[test]
-fn plain_store_of_a_flag() {
-    flag(5, NO_ORDER);
-}
-
 /// The test of a fence's bug with this number.
 fn last_block(number: u32) {
     bug(NEVER.checked(NO_ORDER), |device, right| {
@@ -255,14 +230,22 @@ fn last_block(number: u32) {
     });
 }
 
-#[test]
-fn missing_fence() {
-    last_block(1);
+macro_rules! numbered {
+    ($($name:ident: $test:ident($($argument:expr),*);)*) => {$(
+        #[test]
+        fn $name() {
+            $test($($argument),*);
+        }
+    )*};
 }
-
-#[test]
-fn fence_of_a_block() {
-    last_block(2);
+numbered! {
+    relaxed_store: flag(1, NO_ORDER);
+    relaxed_load: flag(2, NO_ORDER);
+    release_to_a_block: flag(3, NARROW);
+    acquire_from_a_block: flag(4, NARROW);
+    plain_store_of_a_flag: flag(5, NO_ORDER);
+    missing_fence: last_block(1);
+    fence_of_a_block: last_block(2);
 }
 
 #[test]

@@ -272,10 +272,7 @@ fn line_tables() {
     let target = with.lines().find(|line| line.starts_with(".target")).unwrap();
     assert_eq!(target.trim(), ".target sm_75", "`, debug` would turn ptxas's optimiser off");
 
-    let krate = Krate::bare(
-        "without_lines",
-        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = 1 } }",
-    );
+    let krate = Krate::bare("without_lines", "KERNEL kernel(out: *mut u32) { unsafe { *out = 1 } }");
     assert_lacks(&ptx(krate.builder().debug(DebugInfo::None)), &[".file", ".loc", ".section"]);
     assert_has(&ptx(krate.builder()), &[".loc"]);
 }
@@ -339,8 +336,7 @@ fn llvm_ir() {
 /// The crate's own release profile says how its host build is optimised, which isn't the device's business.
 #[test]
 fn profiles_have_no_say() {
-    let source = "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")]
-        pub unsafe fn kernel(out: *mut u32, a: u32) { unsafe { *out = a * 3 } }";
+    let source = "KERNEL kernel(out: *mut u32, a: u32) { unsafe { *out = a * 3 } }";
     let krate = Krate::bare("profiles", source);
     let plain = ptx(krate.builder());
     let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
@@ -360,10 +356,7 @@ fn profiles_have_no_say() {
 /// A library may have another name than its package, and be of several crate types.
 #[test]
 fn libraries_with_names_of_their_own() {
-    let krate = Krate::bare(
-        "package-name",
-        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = 1 } }",
-    );
+    let krate = Krate::bare("package-name", "KERNEL kernel(out: *mut u32) { unsafe { *out = 1 } }");
     let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
     krate.write("Cargo.toml", &format!("{}\n\n[lib]\nname = \"library_name\"\ncrate-type = [\"rlib\"]\n", manifest.trim_end()));
     let output = build(krate.builder()).unwrap_or_else(|error| panic!("{error}"));
@@ -373,10 +366,7 @@ fn libraries_with_names_of_their_own() {
 /// Settings of the host's build, by the outer cargo or by hand, don't reach the device's.
 #[test]
 fn the_environment_has_no_say() {
-    let krate = Krate::bare(
-        "environment",
-        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = 1 } }",
-    );
+    let krate = Krate::bare("environment", "KERNEL kernel(out: *mut u32) { unsafe { *out = 1 } }");
     if child() {
         print!("{}", ptx(krate.builder()));
         return;
@@ -422,9 +412,9 @@ fn documentation_needs_no_ptx() {
 fn arguments_for_cargo() {
     let krate = Krate::bare(
         "with_features",
-        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn always(out: *mut u32) { unsafe { *out = 1 } }
+        "KERNEL always(out: *mut u32) { unsafe { *out = 1 } }
          #[cfg(feature = \"more\")]
-         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn sometimes(out: *mut u32) { unsafe { *out = 2 } }",
+         KERNEL sometimes(out: *mut u32) { unsafe { *out = 2 } }",
     );
     let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
     if !manifest.contains("[features]") {

@@ -14,11 +14,9 @@ macro_rules! assert_says {
     }};
 }
 
-/// A crate with a kernel named `kernel` that is not made by the macro; `KERNEL` stands for the
-/// attributes of further ones.
+/// A crate with a kernel named `kernel` that is not made by the macro.
 fn bare(name: &str, signature_and_body: &str) -> Krate {
-    let source = format!("KERNEL unsafe fn kernel{signature_and_body}");
-    Krate::bare(name, &source.replace("KERNEL", "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub"))
+    Krate::bare(name, &format!("KERNEL kernel{signature_and_body}"))
 }
 
 /// A shell script in the place of rustc.
@@ -113,8 +111,8 @@ fn duplicate_names() {
     let krate = bare(
         "duplicate_names",
         "(out: *mut u32) {}
-         pub mod a { pub mod b_c { KERNEL unsafe fn d(out: *mut u32) {} } }
-         pub mod a_b { pub mod c { KERNEL unsafe fn d(out: *mut u32) {} } }",
+         pub mod a { pub mod b_c { KERNEL d(out: *mut u32) {} } }
+         pub mod a_b { pub mod c { KERNEL d(out: *mut u32) {} } }",
     );
     assert_says!(krate.error(), DuplicateKernel, "two kernels would both be named `a_b_c_d` in PTX");
 }
@@ -203,7 +201,7 @@ fn a_kernel_called_by_device_code() {
         "(out: *mut u32) { unsafe { *out = 1 } }
          pub mod other {
              #[inline(never)] pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } }
-             KERNEL unsafe fn second(out: *mut u32) { caller(out) }
+             KERNEL second(out: *mut u32) { caller(out) }
          }",
     );
     assert_says!(
@@ -287,7 +285,7 @@ fn thread_locals() {
         "#![feature(thread_local)]
          #[thread_local] static mut COUNT: u32 = 0;
          #[inline(never)] fn count() -> u32 { unsafe { COUNT += 1; COUNT } }
-         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = count() } }",
+         KERNEL kernel(out: *mut u32) { unsafe { *out = count() } }",
     );
     assert_says!(
         krate.error(),
@@ -304,8 +302,8 @@ fn what_llvm_gives_up_on() {
         "given_up_on",
         "#![feature(f128)]
          #[inline(never)] fn wide(x: f64) -> f64 { let x = x as f128; (x * x + x) as f64 }
-         pub mod one { #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn fine(out: *mut f64) { unsafe { *out = 1.0 } } }
-         pub mod two { #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn bad(out: *mut f64) { unsafe { *out = super::wide(*out) } } }",
+         pub mod one { KERNEL fine(out: *mut f64) { unsafe { *out = 1.0 } } }
+         pub mod two { KERNEL bad(out: *mut f64) { unsafe { *out = super::wide(*out) } } }",
     );
     for _ in 0..2 {
         assert_says!(
@@ -320,9 +318,9 @@ fn what_llvm_gives_up_on() {
         "pub struct Node(&'static Node);
          static ONE: Node = Node(&TWO);
          static TWO: Node = Node(&ONE);
-         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn fine(out: *mut u32) { unsafe { *out = 1 } }
-         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut *const Node) { unsafe { *out = &raw const *ONE.0 } }
-         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn two(out: *mut *const Node, n: *const Node) {
+         KERNEL fine(out: *mut u32) { unsafe { *out = 1 } }
+         KERNEL kernel(out: *mut *const Node) { unsafe { *out = &raw const *ONE.0 } }
+         KERNEL two(out: *mut *const Node, n: *const Node) {
              unsafe { *out = if n == &raw const ONE { &raw const TWO } else { n } }
          }",
     );

@@ -5,17 +5,10 @@ use crate::{
     krate::{Krate, ptx},
 };
 
-/// Attributes of a kernel without the macro.
-const KERNEL: &str = "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn";
-
-fn krate(name: &str, source: &str) -> Krate {
-    Krate::bare(name, &source.replace("KERNEL", KERNEL))
-}
-
 /// `x - trunc(x / y) * y` gives -1.5e-8 for 1 % 0.1.
 #[test]
 fn remainders_are_exact() {
-    let krate = krate(
+    let krate = Krate::bare(
         "remainders",
         "#![feature(f16, repr_simd)]
         #[repr(simd)] #[derive(Clone, Copy)] pub struct Four([f32; 4]);
@@ -37,7 +30,7 @@ fn remainders_are_exact() {
 
 #[test]
 fn wide_conversions() {
-    let krate = krate(
+    let krate = Krate::bare(
         "wide",
         "#![feature(f16)]
         KERNEL from_wide(x: *const u128, double: *mut f64, single: *mut f32, half: *mut f16) { unsafe {
@@ -62,7 +55,7 @@ fn wide_conversions() {
 /// PTX has their results: each is called once, so it is inlined.
 #[test]
 fn values_of_the_functions() {
-    let krate = krate(
+    let krate = Krate::bare(
         "known",
         "static SINGLES: [f32; 2] = [1.0, 0.1];
         static DOUBLES: [f64; 2] = [9007199254740993e3, -7.0];
@@ -146,7 +139,7 @@ fn atomics_keep_their_order_and_scope() {
             );
         }
     }
-    let text = ptx(krate("atomics", &source).builder());
+    let text = ptx(Krate::bare("atomics", &source).builder());
 
     let body = |name: String| kernel(&text, &name).to_owned();
     for order in orders {

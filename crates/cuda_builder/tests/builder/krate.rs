@@ -30,8 +30,9 @@ impl Krate {
         Krate::with_manifest(name, &manifest, &format!("use cuda_std::prelude::*;\n{source}"))
     }
 
-    /// A crate without dependencies, which compiles at once.
+    /// A crate without dependencies, which compiles at once. `KERNEL` stands for what is before a kernel's name.
     pub fn bare(name: &str, source: &str) -> Krate {
+        let source = source.replace("KERNEL", "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn");
         let panic = "#[panic_handler]\nfn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }\n";
         Krate::with_manifest(
             name,

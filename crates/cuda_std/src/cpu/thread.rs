@@ -27,29 +27,29 @@ dimensions! {
 pub use current::{sync_grid, sync_threads, sync_threads_and, sync_threads_count, sync_threads_or};
 
 #[inline(always)]
-pub fn fence_block() {
+pub fn block_fence() {
     let _under_way = current::atomic(Scope::Block);
     fence(Ordering::SeqCst);
 }
 
 #[inline(always)]
-pub fn fence_device() {
+pub fn device_fence() {
     let _under_way = current::atomic(Scope::Device);
     fence(Ordering::SeqCst);
 }
 
-pub use self::fence_device as fence_system;
+pub use self::device_fence as system_fence;
 
 pub fn nanosleep(_ns: u32) {
     current::yield_now();
 }
 
-pub fn globaltimer() -> u64 {
+pub fn globaltimer_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-pub use self::globaltimer as clock64;
+pub use self::globaltimer_ns as clock64;
 
 #[inline(always)]
 pub fn arch() -> u32 {

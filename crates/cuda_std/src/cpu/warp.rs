@@ -5,32 +5,23 @@ use simt::current::{self, exchange, fault};
 
 pub use current::lane_id;
 
-#[inline(always)]
-pub fn lane_mask_eq() -> u32 {
-    1 << lane_id()
+macro_rules! masks {
+    ($($name:ident(|$own:ident| $mask:expr);)*) => {$(
+        #[inline(always)]
+        pub fn $name() -> u32 {
+            let $own = 1u32 << lane_id();
+            $mask
+        }
+    )*};
 }
-
-#[inline(always)]
-pub fn lane_mask_lt() -> u32 {
-    lane_mask_eq() - 1
+masks! {
+    lane_mask_eq(|own| own);
+    lane_mask_lt(|own| own - 1);
+    lane_mask_le(|own| own | (own - 1));
+    lane_mask_gt(|own| !(own | (own - 1)));
+    lane_mask_ge(|own| !(own - 1));
+    active_mask(|own| own);
 }
-
-#[inline(always)]
-pub fn lane_mask_le() -> u32 {
-    lane_mask_lt() | lane_mask_eq()
-}
-
-#[inline(always)]
-pub fn lane_mask_gt() -> u32 {
-    !lane_mask_le()
-}
-
-#[inline(always)]
-pub fn lane_mask_ge() -> u32 {
-    !lane_mask_lt()
-}
-
-pub use self::lane_mask_eq as active_mask;
 
 #[inline]
 #[track_caller]

@@ -4,61 +4,34 @@ use crate::atomic::device;
 use crate::ptx_asm;
 use crate::thread::{grid_dim, linear_thread};
 
-// SAFETY: the signatures are those of the IR. The functions read registers, wait or order memory, which is safe
-// anywhere.
-unsafe extern "C" {
-    #[link_name = "__cuda_std_thread_idx_x"]
-    pub safe fn thread_idx_x() -> u32;
-    #[link_name = "__cuda_std_thread_idx_y"]
-    pub safe fn thread_idx_y() -> u32;
-    #[link_name = "__cuda_std_thread_idx_z"]
-    pub safe fn thread_idx_z() -> u32;
-    #[link_name = "__cuda_std_block_idx_x"]
-    pub safe fn block_idx_x() -> u32;
-    #[link_name = "__cuda_std_block_idx_y"]
-    pub safe fn block_idx_y() -> u32;
-    #[link_name = "__cuda_std_block_idx_z"]
-    pub safe fn block_idx_z() -> u32;
-    #[link_name = "__cuda_std_block_dim_x"]
-    pub safe fn block_dim_x() -> u32;
-    #[link_name = "__cuda_std_block_dim_y"]
-    pub safe fn block_dim_y() -> u32;
-    #[link_name = "__cuda_std_block_dim_z"]
-    pub safe fn block_dim_z() -> u32;
-    #[link_name = "__cuda_std_grid_dim_x"]
-    pub safe fn grid_dim_x() -> u32;
-    #[link_name = "__cuda_std_grid_dim_y"]
-    pub safe fn grid_dim_y() -> u32;
-    #[link_name = "__cuda_std_grid_dim_z"]
-    pub safe fn grid_dim_z() -> u32;
-    #[link_name = "__cuda_std_sync_threads"]
-    pub safe fn sync_threads();
-    #[link_name = "__cuda_std_sync_threads_count"]
-    safe fn count(predicate: u32) -> u32;
-    #[link_name = "__cuda_std_sync_threads_and"]
-    safe fn and(predicate: u32) -> u32;
-    #[link_name = "__cuda_std_sync_threads_or"]
-    safe fn or(predicate: u32) -> u32;
-    #[link_name = "__cuda_std_fence_block"]
-    pub safe fn fence_block();
-    #[link_name = "__cuda_std_fence_device"]
-    pub safe fn fence_device();
-    #[link_name = "__cuda_std_fence_system"]
-    pub safe fn fence_system();
-    #[link_name = "__cuda_std_nanosleep"]
-    pub safe fn nanosleep(ns: u32);
-    #[link_name = "__cuda_std_clock64"]
-    pub safe fn clock64() -> u64;
-    #[link_name = "__cuda_std_globaltimer"]
-    pub safe fn globaltimer() -> u64;
-    #[link_name = "__cuda_std_dynamic_shared_size"]
-    safe fn dynamic_size() -> u32;
-    #[link_name = "__cuda_std_arch"]
-    pub safe fn arch() -> u32;
-    #[link_name = "__cuda_std_shared_address"]
-    pub safe fn shared_address(p: *const u8) -> u32;
-    #[link_name = "__cuda_std_trap"]
-    pub safe fn trap() -> !;
+// The functions read registers, wait, order memory or end the grid, which is safe anywhere.
+ir! {
+    "__cuda_std_thread_idx_x" fn thread_idx_x() -> u32;
+    "__cuda_std_thread_idx_y" fn thread_idx_y() -> u32;
+    "__cuda_std_thread_idx_z" fn thread_idx_z() -> u32;
+    "__cuda_std_block_idx_x" fn block_idx_x() -> u32;
+    "__cuda_std_block_idx_y" fn block_idx_y() -> u32;
+    "__cuda_std_block_idx_z" fn block_idx_z() -> u32;
+    "__cuda_std_block_dim_x" fn block_dim_x() -> u32;
+    "__cuda_std_block_dim_y" fn block_dim_y() -> u32;
+    "__cuda_std_block_dim_z" fn block_dim_z() -> u32;
+    "__cuda_std_grid_dim_x" fn grid_dim_x() -> u32;
+    "__cuda_std_grid_dim_y" fn grid_dim_y() -> u32;
+    "__cuda_std_grid_dim_z" fn grid_dim_z() -> u32;
+    "__cuda_std_sync_threads" fn sync_threads();
+    "__cuda_std_sync_threads_count" fn count(predicate: u32) -> u32;
+    "__cuda_std_sync_threads_and" fn and(predicate: u32) -> u32;
+    "__cuda_std_sync_threads_or" fn or(predicate: u32) -> u32;
+    "__cuda_std_fence_block" fn block_fence();
+    "__cuda_std_fence_device" fn device_fence();
+    "__cuda_std_fence_system" fn system_fence();
+    "__cuda_std_nanosleep" fn nanosleep(ns: u32);
+    "__cuda_std_clock64" fn clock64() -> u64;
+    "__cuda_std_globaltimer" fn globaltimer_ns() -> u64;
+    "__cuda_std_dynamic_shared_size" fn dynamic_size() -> u32;
+    "__cuda_std_arch" fn arch() -> u32;
+    "__cuda_std_shared_address" fn shared_address(p: *const u8) -> u32;
+    "__cuda_std_trap" fn trap() -> !;
 }
 
 #[inline(always)]

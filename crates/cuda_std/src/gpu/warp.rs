@@ -1,62 +1,34 @@
 //! `src/ir/warp.ll`.
 
-// SAFETY: the signatures are those of the IR. The functions read registers or exchange values of registers, which
-// touches no memory.
-unsafe extern "C" {
-    #[link_name = "__cuda_std_lane_id"]
-    pub safe fn lane_id() -> u32;
-    #[link_name = "__cuda_std_lane_mask_lt"]
-    pub safe fn lane_mask_lt() -> u32;
-    #[link_name = "__cuda_std_lane_mask_le"]
-    pub safe fn lane_mask_le() -> u32;
-    #[link_name = "__cuda_std_lane_mask_eq"]
-    pub safe fn lane_mask_eq() -> u32;
-    #[link_name = "__cuda_std_lane_mask_ge"]
-    pub safe fn lane_mask_ge() -> u32;
-    #[link_name = "__cuda_std_lane_mask_gt"]
-    pub safe fn lane_mask_gt() -> u32;
-    #[link_name = "__cuda_std_active_mask"]
-    pub safe fn active_mask() -> u32;
-    #[link_name = "__cuda_std_sync_warp"]
-    pub safe fn sync_warp(mask: u32);
-    #[link_name = "__cuda_std_shuffle_idx"]
-    safe fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
-    #[link_name = "__cuda_std_shuffle_up"]
-    safe fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
-    #[link_name = "__cuda_std_shuffle_down"]
-    safe fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
-    #[link_name = "__cuda_std_shuffle_xor"]
-    safe fn shfl_xor(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
-    #[link_name = "__cuda_std_vote_all"]
-    safe fn vote_all(mask: u32, predicate: u32) -> u32;
-    #[link_name = "__cuda_std_vote_any"]
-    safe fn vote_any(mask: u32, predicate: u32) -> u32;
-    #[link_name = "__cuda_std_vote_ballot"]
-    safe fn vote_ballot(mask: u32, predicate: u32) -> u32;
-    #[link_name = "__cuda_std_match_any_u32"]
-    pub safe fn match_any_u32(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_match_any_u64"]
-    pub safe fn match_any_u64(mask: u32, value: u64) -> u32;
-    #[link_name = "__cuda_std_match_all_u32"]
-    pub safe fn match_all_u32(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_match_all_u64"]
-    pub safe fn match_all_u64(mask: u32, value: u64) -> u32;
-    #[link_name = "__cuda_std_redux_add"]
-    pub safe fn redux_add(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_redux_min_u32"]
-    pub safe fn redux_min_u32(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_redux_max_u32"]
-    pub safe fn redux_max_u32(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_redux_min_i32"]
-    pub safe fn redux_min_i32(mask: u32, value: i32) -> i32;
-    #[link_name = "__cuda_std_redux_max_i32"]
-    pub safe fn redux_max_i32(mask: u32, value: i32) -> i32;
-    #[link_name = "__cuda_std_redux_and"]
-    pub safe fn redux_and(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_redux_or"]
-    pub safe fn redux_or(mask: u32, value: u32) -> u32;
-    #[link_name = "__cuda_std_redux_xor"]
-    pub safe fn redux_xor(mask: u32, value: u32) -> u32;
+// The functions read registers or exchange values of registers, which touches no memory.
+ir! {
+    "__cuda_std_lane_id" fn lane_id() -> u32;
+    "__cuda_std_lane_mask_lt" fn lane_mask_lt() -> u32;
+    "__cuda_std_lane_mask_le" fn lane_mask_le() -> u32;
+    "__cuda_std_lane_mask_eq" fn lane_mask_eq() -> u32;
+    "__cuda_std_lane_mask_ge" fn lane_mask_ge() -> u32;
+    "__cuda_std_lane_mask_gt" fn lane_mask_gt() -> u32;
+    "__cuda_std_active_mask" fn active_mask() -> u32;
+    "__cuda_std_sync_warp" fn sync_warp(mask: u32);
+    "__cuda_std_shuffle_idx" fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    "__cuda_std_shuffle_up" fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    "__cuda_std_shuffle_down" fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    "__cuda_std_shuffle_xor" fn shfl_xor(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
+    "__cuda_std_vote_all" fn vote_all(mask: u32, predicate: u32) -> u32;
+    "__cuda_std_vote_any" fn vote_any(mask: u32, predicate: u32) -> u32;
+    "__cuda_std_vote_ballot" fn vote_ballot(mask: u32, predicate: u32) -> u32;
+    "__cuda_std_match_any_u32" fn match_any_u32(mask: u32, value: u32) -> u32;
+    "__cuda_std_match_any_u64" fn match_any_u64(mask: u32, value: u64) -> u32;
+    "__cuda_std_match_all_u32" fn match_all_u32(mask: u32, value: u32) -> u32;
+    "__cuda_std_match_all_u64" fn match_all_u64(mask: u32, value: u64) -> u32;
+    "__cuda_std_redux_add" fn redux_add(mask: u32, value: u32) -> u32;
+    "__cuda_std_redux_min_u32" fn redux_min_u32(mask: u32, value: u32) -> u32;
+    "__cuda_std_redux_max_u32" fn redux_max_u32(mask: u32, value: u32) -> u32;
+    "__cuda_std_redux_min_i32" fn redux_min_i32(mask: u32, value: i32) -> i32;
+    "__cuda_std_redux_max_i32" fn redux_max_i32(mask: u32, value: i32) -> i32;
+    "__cuda_std_redux_and" fn redux_and(mask: u32, value: u32) -> u32;
+    "__cuda_std_redux_or" fn redux_or(mask: u32, value: u32) -> u32;
+    "__cuda_std_redux_xor" fn redux_xor(mask: u32, value: u32) -> u32;
 }
 
 #[inline(always)]

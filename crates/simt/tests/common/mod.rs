@@ -17,6 +17,19 @@ pub fn launch(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Launch<'static> 
     Launch { kernel: "test", grid: grid.into(), block: block.into(), dynamic_shared: 0 }
 }
 
+/// Runs `body`, which must succeed.
+#[track_caller]
+pub fn run(executor: &Executor, grid: impl Into<Dim3>, block: impl Into<Dim3>, body: impl Fn() + Sync) {
+    executor.run(&launch(grid, block), &body).unwrap();
+}
+
+/// Runs `body`, which must succeed, on each of the [`executors`].
+#[track_caller]
+pub fn run_everywhere(grid: impl Into<Dim3>, block: impl Into<Dim3>, body: impl Fn() + Sync) {
+    let launch = launch(grid, block);
+    executors().iter().for_each(|executor| executor.run(&launch, &body).unwrap());
+}
+
 /// Runs `body` and returns its error, the same on every executor where `same`.
 pub fn error(grid: impl Into<Dim3>, block: impl Into<Dim3>, body: &(dyn Fn() + Sync)) -> SimtError {
     let launch = launch(grid, block);
