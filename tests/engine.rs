@@ -509,7 +509,10 @@ fn blocks_under_way() -> Result<(), EngineError> {
                     // On one device, all blocks before it are in place, unless they were under way as it was computed.
                     let placed = if computed { fails.saturating_sub(2) } else { fails };
                     assert!(if devices == 1 { found == placed } else { found < rows }, "{cell}: {found}");
-                    assert!(values.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()) && values.len() == rows, "{cell}");
+                    assert!(
+                        values.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()) && values.len() == rows,
+                        "{cell}"
+                    );
                 }
             }
         }
