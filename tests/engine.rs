@@ -475,7 +475,7 @@ fn blocks_under_way() -> Result<(), EngineError> {
         let engine = Engine::new(vec![Device::cpu(); devices])?.with_settings(settings);
         let op = Numbers { before: |block| assert!(computed != Some(block.rows.start), "as it happens") };
         let mut begun = PartialMatrix::begin(Destination::prepare(&path)?, &[rows, 1], None, Parts::RESUME)?;
-        begun.side(|| "numbers", 1)?;
+        begun.side(|| "numbers", side)?;
         let mut file = begun.open(&engine.schedule(&op, (rows, 1), Coverage::Full)?)?;
         let found = file.blocks_found();
         let (out, queue) = file.parts();
