@@ -440,3 +440,82 @@ fn a_panic_stops_the_other_workers() -> Result<(), EngineError> {
     assert_eq!(numbers(&engine, |_| ())?.blocks, 2100);
     Ok(())
 }
+
+/// An output in which one block can't be put in place.
+struct Failing<'a>(HostMatrix<'a, f64>, Option<usize>);
+
+impl Writer<f64> for Failing<'_> {
+    fn order(&self) -> Order {
+        self.0.order()
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.0.coverage()
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+
+    fn scatter(&self, block: &Block, entries: &[f64]) -> Result<(), EngineError> {
+        let fails = self.1 == Some(block.rows.start);
+        self.0.scatter(block, if fails { &[] } else { entries })
+    }
+}
+
+/// Numbers of blocks around those that are under way on a device (three), with and without one that fails: as it is
+/// computed, while the two before it are under way, or as it is put in place, while two more are. Its matrix goes on
+/// with the same bits as those of a single block.
+#[test]
+fn blocks_under_way() -> Result<(), EngineError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.npy");
+    let run = |devices, rows, side, computed: Option<usize>, placed: Option<usize>| -> Result<(usize, Vec<f64>), EngineError> {
+        let settings = Settings { block_side: Some(side), ..Settings::default() };
+        let engine = Engine::new(vec![Device::cpu(); devices])?.with_settings(settings);
+        let op = Numbers { before: |block| assert!(computed != Some(block.rows.start), "as it happens") };
+        let mut begun = PartialMatrix::begin(Destination::prepare(&path)?, &[rows, 1], None, Parts::RESUME)?;
+        begun.side(|| "numbers", side)?;
+        let mut file = begun.open(&engine.schedule(&op, (rows, 1), Coverage::Full)?)?;
+        let found = file.blocks_found();
+        let (out, queue) = file.parts();
+        let writer = Failing(HostMatrix::full(rows, 1, out)?, placed);
+        let report = engine.run(&op, &writer, Control { queue, ..Control::default() })?;
+        drop(writer);
+        assert_eq!(report.blocks, rows.div_ceil(side));
+        let values = file.as_slice().to_vec();
+        file.finish()?;
+        std::fs::remove_file(&path).unwrap();
+        Ok((found, values))
+    };
+    for devices in 1..=3 {
+        for rows in 0..=7 {
+            let (found, expected) = run(1, rows, 7, None, None)?;
+            assert!(found == 0 && expected == (0..rows).map(|row| 1000.0 * row as f64).collect::<Vec<_>>());
+            assert!(run(devices, rows, 1, None, None)? == (0, expected.clone()), "{rows} blocks on {devices}");
+            for fails in 0..rows {
+                let cell = format!("block {fails} of {rows} on {devices}");
+                for computed in [false, true] {
+                    let [compute, place] = [computed, !computed].map(|this| this.then_some(fails));
+                    match catch_unwind(AssertUnwindSafe(|| run(devices, rows, 1, compute, place))) {
+                        Err(panic) => assert!(computed && panic.is::<&str>() | panic.is::<String>(), "{cell}"),
+                        Ok(result) => {
+                            let error = result.expect_err(&cell);
+                            assert!(!computed && matches!(error, EngineError::BlockLength { found: 0, .. }), "{cell}: {error}");
+                        }
+                    }
+                    assert!(!path.exists(), "{cell}");
+                    let (found, values) = run(devices, rows, 1, None, None)?;
+                    // On one device, all blocks before it are in place, unless they were under way as it was computed.
+                    let placed = if computed { fails.saturating_sub(2) } else { fails };
+                    assert!(if devices == 1 { found == placed } else { found < rows }, "{cell}: {found}");
+                    assert!(
+                        values.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()) && values.len() == rows,
+                        "{cell}"
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}

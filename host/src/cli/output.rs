@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::io::npy::Element;
 use warpsmith::io::{
-    files::{Destination, FileError},
+    files::{Destination, FileError, Folder},
     npy, npz,
 };
 
@@ -113,22 +113,6 @@ enum ArrayFiles {
     Folder(Folder, Vec<Destination>),
 }
 
-/// A folder. If this command made it and wrote nothing to it, dropping removes it.
-#[derive(Debug)]
-struct Folder {
-    path: PathBuf,
-    made: bool,
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if self.made {
-            // Fails unless the folder is empty.
-            let _ = std::fs::remove_dir(&self.path);
-        }
-    }
-}
-
 impl Arrays {
     /// Checks that the arrays can be written: to the archive `path` if it ends in `.npz`, otherwise
     /// to the folder `path`, which is made if it doesn't exist.
@@ -136,10 +120,7 @@ impl Arrays {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
             return Ok(Arrays { names, files: ArrayFiles::Archive(files.write(path)?) });
         }
-        let folder = Folder { path: path.to_owned(), made: !path.is_dir() };
-        if folder.made {
-            std::fs::create_dir(path).map_err(|error| FileError::unwritten(path, error))?;
-        }
+        let folder = Folder::prepare(path)?;
         let destinations =
             names.iter().map(|name| files.write(&path.join(name).with_extension("npy"))).collect::<Result<_, _>>()?;
         Ok(Arrays { names, files: ArrayFiles::Folder(folder, destinations) })
@@ -149,7 +130,7 @@ impl Arrays {
     pub fn name(&self) -> &Path {
         match &self.files {
             ArrayFiles::Archive(destination) => destination.name(),
-            ArrayFiles::Folder(folder, _) => &folder.path,
+            ArrayFiles::Folder(folder, _) => folder.path(),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::common::reason;
 /// Limit for a chain of symbolic links, above that of any system.
 const LINKS: usize = 40;
 
-/// The temporary files that this process has at present.
+/// The temporary files that this process has at present, and the folders that it made for outputs.
 static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The error of a file that can't be read or written, or has the wrong content.
@@ -375,12 +375,52 @@ pub(crate) fn keep(path: &Path) {
     temporaries().remove(path);
 }
 
-/// Removes all temporary files. Afterwards, creating or persisting one blocks forever, so the
+/// A folder for outputs. If this process made it and it is empty, dropping removes it.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    made: bool,
+}
+
+impl Folder {
+    /// Makes the folder if it doesn't exist.
+    ///
+    /// # Errors
+    /// The folder can't be made.
+    pub fn prepare(path: &Path) -> Result<Self, FileError> {
+        let made = !path.is_dir();
+        if made {
+            let mut list = temporaries();
+            fs::create_dir(path).map_err(|error| FileError::unwritten(path, error))?;
+            list.insert(path.to_owned());
+        }
+        Ok(Folder { path: path.to_owned(), made })
+    }
+
+    /// The folder's path, as the caller named it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.made {
+            temporaries().remove(&self.path);
+            // Fails unless the folder is empty.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Removes all temporary files, and the folders that this process made and that are empty. Afterwards, creating or persisting one blocks forever, so the
 /// process must end.
 pub fn remove_temporaries() {
     let list = temporaries();
-    for path in list.iter() {
-        let _ = fs::remove_file(path);
+    // Files go first: a folder is removed if it is empty.
+    let folders: Vec<_> = list.iter().filter(|path| fs::remove_file(path).is_err()).collect();
+    for path in folders {
+        let _ = fs::remove_dir(path);
     }
     mem::forget(list);
 }

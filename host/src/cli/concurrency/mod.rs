@@ -3,10 +3,7 @@
 mod plots;
 mod show;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -14,7 +11,7 @@ use warpsmith::{
     common::Cancel,
     concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study},
     device::{Backend, Device},
-    io::files::FileError,
+    io::files::Folder,
 };
 
 use super::{Global, count, draw::Target, failure::Failure, format, output::Files, progress::Progress, size, terminal};
@@ -111,7 +108,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if device.backend() == Backend::Cpu {
         size::check_memory(format::counted(streams, "list", "lists"), LIST_BYTES * (streams * options.poses) as f64)?;
     }
-    let files = arguments.output.as_deref().map(prepare).transpose()?.unwrap_or_default();
+    let (_folder, files) = arguments.output.as_deref().map(prepare).transpose()?.unzip();
+    let files = files.unwrap_or_default();
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(1, STEP, "measuring");
     let study = Study::run(&device, &options, &Cancel::new(), |step| {
@@ -137,17 +135,15 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Makes the directory, and checks that all plots can be written.
-fn prepare(directory: &Path) -> Result<Vec<(plots::Plot, Target)>, Failure> {
-    if !directory.is_dir() {
-        fs::create_dir(directory).map_err(|error| FileError::unwritten(directory, error))?;
-    }
+fn prepare(directory: &Path) -> Result<(Folder, Vec<(plots::Plot, Target)>), Failure> {
+    let folder = Folder::prepare(directory)?;
     let (mut written, mut files) = (Files::reading([""; 0]), Vec::new());
     for plot in plots::Plot::ALL {
         for extension in ["svg", "png"] {
             files.push((plot, Target::prepare(&mut written, &directory.join(plot.name()).with_extension(extension))?));
         }
     }
-    Ok(files)
+    Ok((folder, files))
 }
 
 impl Arguments {
