@@ -466,7 +466,8 @@ fn what_cannot_be_simulated_is_said() {
     assert!(error(&sizes).contains("messages of [8] bytes, and it receives messages of [4]"), "{}", error(&sizes));
     assert!(error(&Given::new(&dag, 0)).contains("0 ranks"));
     let mut machine = ideal();
-    let changes: [(fn(&mut Machine), &str); 4] = [
+    type Change = fn(&mut Machine);
+    let changes: [(Change, &str); 4] = [
         (|machine| machine.gpu.to_host_bandwidth = 0.0, "gpu.to_host_bandwidth = 0, which is not from 1e-9 to 1e18"),
         (|machine| machine.host.wait = -1.0, "host.wait = -1, which is not from 0 to 1e9"),
         (|machine| machine.noise = 11.0, "noise = 11, which is more than 10"),

@@ -59,7 +59,7 @@ fn a_block_reduces_in_shared_memory() {
 /// The answer of one block of 256 threads whose sum is 256.
 fn answer(executor: &Executor, first_barrier: bool) -> u64 {
     let answer = AtomicU64::new(0);
-    run(&executor, 1, 256, || {
+    run(executor, 1, 256, || {
         let sum = reduce(|_| 1, first_barrier);
         if current::thread_idx().x == 255 {
             answer.store(sum, Ordering::Relaxed);
@@ -89,7 +89,7 @@ fn a_random_order_interrupts_between_load_and_store() {
     // Each thread adds one, not atomically: in order nothing is lost.
     let count = |executor: &Executor| {
         let counter = AtomicU32::new(0);
-        run(&executor, 1, 64, || {
+        run(executor, 1, 64, || {
             let old = counter.load(Ordering::Relaxed);
             current::preemption_point();
             counter.store(old + 1, Ordering::Relaxed);
@@ -256,7 +256,7 @@ fn warps_that_leave_early_do_no_harm_without_a_barrier() {
 /// Each block spins for its predecessor's sum and adds its own number.
 fn look_back(executor: &Executor, blocks: u32, threads: u32, spin: fn()) {
     let sums: Vec<AtomicU64> = (0..blocks).map(|_| AtomicU64::new(u64::MAX)).collect();
-    run(&executor, blocks, threads, || {
+    run(executor, blocks, threads, || {
         let b = current::block_idx().x as usize;
         if current::thread_idx().x == 0 {
             let mut before = 0;

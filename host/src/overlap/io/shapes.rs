@@ -31,7 +31,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    let parse: fn(&str, &str) -> Result<(Shape, Vec<String>), Problem> = match extension.as_deref() {
+    let parse: fn(&str, &str) -> Result<svg::Drawn, Problem> = match extension.as_deref() {
         Some("json" | "geojson") => |text, name| Ok((parse_json(text, name)?, Vec::new())),
         Some("svg") => svg::parse,
         Some("wkt") => |text, name| Ok((parse_wkt(text, name)?, Vec::new())),

@@ -37,9 +37,11 @@ const MOST_ATTRIBUTES: usize = 1000;
 /// Largest number of bytes after the expansion of entities.
 const MOST_EXPANDED: usize = 256 << 20;
 
-/// Reads the only closed outline of a drawing. Also returns what the shape lacks of the drawing, in
-/// sentences without the file's name.
-pub fn parse(text: &str, name: &str) -> Result<(Shape, Vec<String>), Problem> {
+/// A shape, and what it lacks of its drawing, in sentences without the file's name.
+pub type Drawn = (Shape, Vec<String>);
+
+/// Reads the only closed outline of a drawing.
+pub fn parse(text: &str, name: &str) -> Result<Drawn, Problem> {
     check_markup(text)?;
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
     let document = match Document::parse_with_options(text, options) {
