@@ -58,7 +58,7 @@ impl Executor {
         Self { workers: workers.clamp(1, MAX_WORKERS), schedule: Schedule::InOrder, stop: None }
     }
 
-    /// The same with launches that end early, with [`SimtError::Stopped`]. What they were to write is unspecified.
+    /// The same with launches that end early, with [`SimtError::Stopped`]. Their output is then unspecified.
     pub fn stopped_by(self, stop: Stop) -> Self {
         Self { stop: Some(stop), ..self }
     }

@@ -28,7 +28,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Returns the flag itself, for what takes one.
+    /// Returns the shared flag.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }

@@ -17,8 +17,8 @@ use crate::{
 /// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
 ///
 /// The name of a shape from a file is the file's name without the extension, unless the file has
-/// another. Sends a warning (`tracing`) for what a drawing has beyond the shape: curves, which
-/// become lines, elements that are not read, and units.
+/// another. A warning (`tracing`) names each part of a drawing that the shape lacks or approximates:
+/// curves, elements that are not read, units.
 ///
 /// # Errors
 /// If the text is not of this kind, the file can't be read or has other content, or the [`Shape`]

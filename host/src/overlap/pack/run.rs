@@ -146,7 +146,7 @@ impl Run<'_> {
         let (first, last) = (until(STARTING), until(1.0 - SETTLING));
         let mut search = match unless_stopped(Search::<Squeezed>::new(&last.applied_to(device), task, seed, &first))? {
             Some(search) => search,
-            // What there is to settle, without a step.
+            // The starts are settled without a step.
             None => Search::new(device, task, seed, &first)?,
         };
         search.run(start, &last, island, |search| {
