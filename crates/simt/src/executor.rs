@@ -8,10 +8,10 @@ use crate::memory::Memory;
 #[cfg(unix)]
 use crate::signals;
 use crate::stack::Reservation;
+use crate::stop::Stop;
 use crate::{Dim3, MAX_WORKERS, current, panics, pool};
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,25 +23,6 @@ pub struct Executor {
     workers: usize,
     schedule: Schedule,
     stop: Option<Stop>,
-}
-
-/// Ends launches early: the threads that run are left where they next wait, and the others don't start.
-#[derive(Clone, Debug, Default)]
-pub struct Stop {
-    /// Ends launches when it is set.
-    pub flag: Arc<AtomicBool>,
-    /// Ends launches at this time.
-    pub deadline: Option<Instant>,
-    /// Time that each launch has in any case. One that takes no longer runs to its end.
-    pub patience: Duration,
-}
-
-impl Stop {
-    /// Returns true if a launch that began at this time is to end.
-    pub(crate) fn reached(&self, began: Instant) -> bool {
-        let asked = || self.flag.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        asked() && began.elapsed() >= self.patience
-    }
 }
 
 /// A grid of fewer threads starts on the calling thread, for waking another takes as long as to run some hundred

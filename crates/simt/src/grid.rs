@@ -1,8 +1,8 @@
 //! A launch: its checks, and what its workers share.
 
 use crate::error::SimtError;
-use crate::executor::Stop;
 use crate::memory::Memory;
+use crate::stop::Stop;
 use crate::{Dim3, MAX_BLOCK_THREADS, MAX_SHARED};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

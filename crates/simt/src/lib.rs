@@ -56,12 +56,14 @@ mod shared;
 #[cfg(unix)]
 mod signals;
 mod stack;
+mod stop;
 
 pub use cluster::MAX_CLUSTER;
 pub use dim::Dim3;
 pub use error::{BadAccess, Place, Race, SimtError};
-pub use executor::{Executor, Stop};
+pub use executor::Executor;
 pub use grid::{Launch, Schedule};
+pub use stop::Stop;
 
 /// For whom an atomic operation is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
