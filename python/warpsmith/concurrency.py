@@ -84,7 +84,8 @@ def study(
         made = _warpsmith.study(
             _list(streams), _list(batch), _list(fixed), poses, iterations, runs, seed, device, tell
         )
-    return json.loads(made)
+    figures: dict[str, Any] = json.loads(made)
+    return figures
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
