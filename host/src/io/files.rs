@@ -413,8 +413,8 @@ impl Drop for Folder {
     }
 }
 
-/// Removes all temporary files, and the folders that this process made and that are empty. Afterwards, creating or persisting one blocks forever, so the
-/// process must end.
+/// Removes all temporary files, and folders of this process that are then empty. Afterwards, creating or persisting one
+/// blocks forever, so the process must end.
 pub fn remove_temporaries() {
     let list = temporaries();
     // Files go first: a folder is removed if it is empty.

@@ -6,10 +6,9 @@ use std::ptr::NonNull;
 
 /// Memory of a device, freed when dropped.
 ///
-/// Freeing waits for all work on the device first, so that no kernel is left with a dangling pointer. `cuMemFree` does
-/// so for memory of `cuMemAlloc`, with every driver up to 580: CUDA's documentation says that
-/// it may, and excludes only memory of `cuMemAllocAsync`. `cuCtxSynchronize` before it would be a promise, but
-/// breaks captures under way on other threads.
+/// Freeing waits for all work on the device first, so that no kernel is left with a dangling pointer. Drivers up to 580
+/// do so in `cuMemFree` of memory from `cuMemAlloc`; CUDA's documentation only says that they may. `cuCtxSynchronize`
+/// before it would be certain, but breaks captures under way on other threads.
 #[derive(Debug)]
 pub(in super::super) struct DeviceMemory {
     cuda: &'static Cuda,

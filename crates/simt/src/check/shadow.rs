@@ -180,7 +180,8 @@ mod tests {
         Access::new([0; 3], 0, (0, 0), thread, kind)
     }
 
-    /// The threads whose reads, of `readers` threads without an order, a write that comes after all but one is found to race with.
+    /// Returns the readers that are found to race with a write that comes after all the others, out of `readers` threads
+    /// without an order.
     fn found(readers: u32) -> Vec<u32> {
         let race = |&unknown: &u32| {
             let mut shadow = Shadow::default();

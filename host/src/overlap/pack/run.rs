@@ -171,7 +171,7 @@ impl Run<'_> {
         // At least some, unless they take too long.
         let steps = steps.clamp(LEAST_SETTLING_STEPS.min(4 * steps + 20), SETTLING_STEPS);
         let limit = until(1.0);
-        // What is saved is a result, so that settling need not have one.
+        // A saved packing is a result, so settling may end without one.
         let settling = match (&saver, cancelled) {
             (None, _) => device.clone(),
             (Some(_), true) => Limit { deadline: Some(Instant::now() + AFTER_SIGNAL), ..Limit::default() }.applied_to(device),
@@ -185,7 +185,7 @@ impl Run<'_> {
         let from = if matches!(budget, Budget::Steps(_)) { &vec![None; groups.len()] } else { &saved };
         let mut packings = settle(&settling, task, stop, &limit, from, &finalists, steps)?;
         if !cancelled {
-            // All but rows were checked when they were made: any other result is a bug.
+            // An overlap would be a bug.
             let check = |(group, packing): (&Group, &Packing)| match task.problem.overlapping(&group.kinds, &packing.poses)? {
                 None => Ok(()),
                 Some(Meeting { first, second, depth, .. }) => Err(PackError::Invalid { first, second, depth }),
@@ -194,7 +194,9 @@ impl Run<'_> {
         }
         if stop.cancel.is_cancelled() {
             for (packing, saved) in packings.iter_mut().zip(saved) {
-                *packing = saved.filter(|saved| saved.side < packing.side).unwrap_or_else(|| packing.clone());
+                if let Some(saved) = saved.filter(|saved| saved.side < packing.side) {
+                    *packing = saved;
+                }
             }
         }
         Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps))
