@@ -2,24 +2,19 @@
 
 use std::{
     fs,
-    os::unix::{
-        fs::{PermissionsExt as _, symlink},
-        process::ExitStatusExt as _,
-    },
-    process::{Command, Output, Stdio},
-    thread,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
     time::{Duration, Instant},
 };
 
 use assert_cmd::cargo::cargo_bin;
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::folder::{Folder, text};
 
 const L: &str = "{\"type\": \"Polygon\", \"coordinates\": [[[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2], [0, 0]]]}";
 
 /// One file of each kind that commands read, and some of other names.
-fn folder() -> Folder {
+pub fn folder() -> Folder {
     let folder = Folder::of("").with_matrix();
     folder.write("p.csv", "x,y,theta\n0,0,0\n0.5,0.5,0\n");
     folder.write("l.json", L);
@@ -150,71 +145,6 @@ fn no_place_for_a_file() {
     }
 }
 
-/// Runs every writer under a limit of 0 bytes per file.
-#[test]
-fn a_full_disk_is_one_sentence_that_names_the_file() {
-    let folder = folder();
-    folder.write("t.txt", "0 1\n1 2\n1 3\n");
-    folder.write("q.txt", "0 2\n2 3\n");
-    let before = contents(&folder);
-    for command in [
-        "tree root t.txt --output x.npz",
-        "tree root t.txt --output x.parent",
-        "tree lca t.txt q.txt --output x.npy",
-        "graph components t.txt --output x.labels",
-        "graph bridges t.txt --output x.bridges",
-        "graph bcc t.txt --output x.labels",
-        "rules emit runs.csv --output x.cpp",
-        "list-rank --n 1000 --output x.npy",
-        "list-rank --n 1000 --order x.npy",
-        "pcf random --count 1000 --points 30 --output x.npz",
-        "pcf random --count 3 --points 3 --output x.npz",
-        "pcf random --count 3 --points 3 --output x.npy",
-        "pcf random --count 1000 --points 30 --output x.csv",
-        "pcf betti bars.csv --output x.csv",
-        "pcf convert a.npz --output x.csv",
-        "pcf mean a.npz --output x.npz",
-        "pcf pdist a.npz --output x.npy",
-        "pcf plot k.npy x.png",
-        "pcf plot k.npy x.svg",
-        "overlap total p.csv --output x.csv",
-        "overlap total p.csv --output x.npy",
-        "overlap pairs p.csv --output x.csv",
-        "overlap pairs p.csv --output x.json",
-        "overlap pairs p.csv --output x.npy",
-        "overlap gradient p.csv --output x.npy",
-        "overlap gradient p.csv --output x.csv",
-        "overlap plot p.csv x.svg",
-        "overlap pack --count 1 --steps 9 --starts 1 --output x.csv",
-        "overlap pack --count 1 --steps 9 --starts 1 --output x.npy",
-        "rules explore spmv --platform sim --matrix m.mtx --iterations 3 --output x.csv",
-        "rules report runs.csv --html x.html",
-    ] {
-        let name = command.split(' ').find(|word| word.starts_with("x.")).unwrap();
-        let output = Command::new("sh")
-            .args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", cargo_bin!("warpsmith").to_str().unwrap()])
-            .args(command.split(' '))
-            .current_dir(&folder.directory)
-            .output()
-            .unwrap();
-        // Each measured schedule is written at once to a file beside the output.
-        let name = match command.split(' ').next() {
-            _ if command.contains("explore") => format!("{name}.partial"),
-            // A folder, called as the first of its arrays.
-            Some("tree" | "graph") if !name.contains(".np") => format!("{name}/{}.npy", &name[2..]),
-            _ => name.to_owned(),
-        };
-        let expected = format!("error: {name} can't be written: file too large\n");
-        // A search goes on if its first packing can't be saved.
-        let unsaved = match command.contains("pack") {
-            true => format!("warning: {} can't be written\n", name.replace('.', ".partial.")),
-            false => String::new(),
-        };
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), format!("{unsaved}{expected}")), "{command}");
-        assert!(contents(&folder) == before, "{command}");
-    }
-}
-
 /// A folder keeps all of its arrays if the disk has room for some of the new ones only.
 #[test]
 #[cfg(unix)]
@@ -239,37 +169,4 @@ fn a_folder_s_arrays_are_replaced_together() {
     let error = "error: arrays/labels.npy can't be written: file too large\n";
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), error.to_owned()));
     assert!(read() == before && std::fs::read_dir(folder.path("arrays")).unwrap().count() == 2);
-}
-
-/// The commands that end at once: all but those that have something to write then.
-#[test]
-fn a_signal_ends_every_command_with_nothing_left() {
-    let folder = Folder::of("");
-    folder.good("pcf random --count 20_000 --points 100 --output a.npz");
-    let commands = [
-        "pcf random --count 5e5 --points 30 --output x.csv",
-        "pcf convert a.npz --output x.csv",
-        "list-rank --n 1e6 --repeat 10000 --output x.npy",
-        "concurrency --runs 1000 --output plots",
-    ];
-    for (number, command) in commands.into_iter().cycle().take(12).enumerate() {
-        let (signal, code) = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)][number % 3];
-        let mut child = Command::new(cargo_bin!("warpsmith"));
-        crate::signals::heed_interrupts(&mut child).args(["--backend", "cpu"]).args(command.split(' '));
-        let child = child.current_dir(&folder.directory).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        crate::signals::wait_until_handled(&child);
-        // Now and then in the middle of writing, now and then before anything is done.
-        let start = Instant::now();
-        let at_once = number % 4 < 2 && number >= 8;
-        while number % 4 < 2 && !at_once && folder.files().len() == 1 {
-            assert!(start.elapsed() < Duration::from_secs(100), "{command}");
-            thread::sleep(Duration::from_millis(1));
-        }
-        thread::sleep(Duration::from_millis(if at_once { 0 } else { 50 }));
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-        assert_eq!((status.code(), status.signal()), (Some(code), None), "{command}");
-        assert_eq!((text(&stdout), text(&stderr)), (String::new(), "error: cancelled\n".to_owned()), "{command}");
-        assert_eq!(folder.files(), ["a.npz"], "{command}");
-    }
 }

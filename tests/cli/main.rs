@@ -2,14 +2,22 @@
 
 #![cfg(feature = "cli")]
 
+#[cfg(target_os = "linux")]
+#[path = "../common/fake_driver.rs"]
+mod fake_driver;
 #[path = "../common/folder.rs"]
 mod folder;
 #[cfg(target_os = "linux")]
 #[path = "../common/signals.rs"]
 mod signals;
+#[cfg(target_os = "linux")]
+#[path = "../common/skip.rs"]
+mod skip;
 #[path = "../common/walk.rs"]
 mod walk;
 
+#[cfg(target_os = "linux")]
+mod faults;
 #[cfg(target_os = "linux")]
 mod files;
 mod general;

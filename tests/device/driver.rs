@@ -4,13 +4,11 @@
 //! A process opens the driver once, so each case is a child process: this program again, told to run one test, with the
 //! library on `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
 
-use super::{modules, skip::skip};
+use super::{fake_driver, modules};
 use gpu_kernels::samples;
 use std::ffi::{c_int, c_uint, c_void};
-use std::path::Path;
 use std::process::Command;
 use std::ptr;
-use std::sync::OnceLock;
 use warpsmith::device::{Backend, Device, DeviceError};
 use warpsmith::launch;
 
@@ -23,31 +21,9 @@ fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// The folder with the library, or `None` where there is no C compiler.
-fn library() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
-    let build = || {
-        let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/device/fake_driver.c");
-        let mut command = Command::new("cc");
-        command.args(["-shared", "-fPIC", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-o"]);
-        match command.arg(folder.path().join("libcuda.so.1")).arg(source).output() {
-            Ok(output) => {
-                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-                Some(folder)
-            }
-            Err(error) => {
-                skip("cc", format_args!("there is no C compiler: {error}"));
-                None
-            }
-        }
-    };
-    FOLDER.get_or_init(build).as_ref().map(tempfile::TempDir::path)
-}
-
 /// Runs the test `name` of this file over the fake driver.
 fn run_child(name: &str, fail: Option<&str>) {
-    let Some(folder) = library() else { return };
+    let Some(folder) = fake_driver::library() else { return };
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", &format!("driver::{name}"), "--nocapture"])

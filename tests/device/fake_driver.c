@@ -3,7 +3,8 @@
 // belongs to another context than the current one is refused, as by a real driver; a module has the entries and constants of
 // its PTX.
 //
-// FAKE_CUDA_FAIL=function:code lets that function (or with * each) return this code instead.
+// FAKE_CUDA_FAIL=function:code lets that function (or with * each) return this code instead; function#n:code only from its
+// nth call on.
 
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -26,9 +27,11 @@ static uint64_t used[GPUS];
 static int failure(const char *name) {
     const char *fail = getenv("FAKE_CUDA_FAIL");
     if (!fail) return 0;
-    size_t length = strcspn(fail, ":");
+    static int calls;
+    size_t length = strcspn(fail, "#:");
     int meant = (length == 1 && fail[0] == '*') || (length == strlen(name) && !strncmp(fail, name, length));
-    return meant ? atoi(fail + length + 1) : 0;
+    if (meant && fail[length] == '#' && __sync_add_and_fetch(&calls, 1) < atoi(fail + length + 1)) return 0;
+    return meant ? atoi(strchr(fail, ':') + 1) : 0;
 }
 
 #define ENTRY \

@@ -1,5 +1,7 @@
 //! The device layer, and the collectives over it.
 
+#[path = "../common/fake_driver.rs"]
+mod fake_driver;
 #[path = "../common/skip.rs"]
 mod skip;
 

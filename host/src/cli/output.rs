@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::io::npy::Element;
 use warpsmith::io::{
-    files::{Destination, FileError, Folder},
+    files::{Destination, FileError, Folder, Temporary},
     npy, npz,
 };
 
@@ -88,6 +88,11 @@ pub fn write_array<T: Element>(destination: &Destination, values: &[T], shape: &
     Ok(())
 }
 
+/// Writes an array of one dimension to a temporary file.
+pub fn written<'a, T: Element>(destination: &'a Destination, values: &[T]) -> Result<(&'a Destination, Temporary), FileError> {
+    Ok((destination, destination.written(|file| npy::write(file, values, &[values.len()]))?))
+}
+
 /// Runs the same code for each type of column.
 macro_rules! each_column {
     ($column:expr, $values:ident => $act:expr) => {
@@ -147,12 +152,9 @@ impl Arrays {
             })?,
             ArrayFiles::Folder(_, destinations) => {
                 // All or none is replaced.
-                let written = destinations.iter().zip(arrays).map(|(destination, array)| {
-                    let file =
-                        each_column!(array, values => destination.written(|file| npy::write(file, values, &[values.len()])))?;
-                    Ok((destination, file))
-                });
-                Destination::persist_all(written.collect::<Result<_, FileError>>()?)?;
+                let files = destinations.iter().zip(arrays);
+                let files = files.map(|(destination, array)| each_column!(array, values => written(destination, values)));
+                Destination::persist_all(&files.collect::<Result<Vec<_>, _>>()?)?;
             }
         }
         tracing::info!(arrays = arrays.len(), "wrote {}", self.name().display());

@@ -285,8 +285,11 @@ impl Destination {
 
     /// Renames a temporary file that is on the disk to the destination.
     fn rename(&self, file: Temporary) -> Result<(), FileError> {
-        // While the list is locked, the file has one of its two names.
-        let mut list = temporaries();
+        self.rename_in(&mut temporaries(), &file)
+    }
+
+    /// Renames a temporary file. While the list is locked, the file has one of its two names.
+    fn rename_in(&self, list: &mut BTreeSet<PathBuf>, file: &Temporary) -> Result<(), FileError> {
         fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
         list.remove(&file.path);
         // Not all file systems can. The file is complete anyhow, under one of its names.
@@ -318,14 +321,15 @@ impl Destination {
         Ok(file)
     }
 
-    /// Renames files of one folder that are [written](Self::written). Another process that does the
-    /// same waits, so that the folder has the files of one of them.
+    /// Renames files that are [written](Self::written). The first one's folder is locked meanwhile, so that it has the
+    /// files of one of two processes that do so. A signal that ends this process waits, too.
     ///
     /// # Errors
     /// Locking the folder, or renaming fails.
-    pub fn persist_all(files: Vec<(&Self, Temporary)>) -> Result<(), FileError> {
-        let _lock = files.first().map(|(first, _)| first.lock_folder()).transpose()?;
-        files.into_iter().try_for_each(|(destination, file)| destination.rename(file))
+    pub fn persist_all(files: &[(&Self, Temporary)]) -> Result<(), FileError> {
+        let _lock = if files.len() > 1 { Some(files[0].0.lock_folder()?) } else { None };
+        let mut list = temporaries();
+        files.iter().try_for_each(|(destination, file)| destination.rename_in(&mut list, file))
     }
 
     /// Converts the system's error to one about this file.

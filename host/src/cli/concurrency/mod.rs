@@ -11,7 +11,7 @@ use warpsmith::{
     common::Cancel,
     concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study},
     device::{Backend, Device},
-    io::files::Folder,
+    io::files::{Destination, Folder},
 };
 
 use super::{Global, count, draw::Target, failure::Failure, format, output::Files, progress::Progress, size, terminal};
@@ -118,9 +118,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     })?;
     drop(work);
 
-    for (plot, target) in &files {
-        target.write(&plot.chart(&study))?;
-    }
+    // All or none is replaced.
+    let drawn = files.iter().map(|(plot, target)| target.written(&plot.chart(&study)));
+    Destination::persist_all(&drawn.collect::<Result<Vec<_>, _>>()?)?;
     let names = files.iter().map(|(_, target)| target.name().display().to_string()).collect();
     if arguments.json {
         return terminal::print_json(&StudyReport { system: "concurrency", study: &study, files: names });

@@ -11,7 +11,7 @@ use plotters::{
     prelude::{DrawingArea, DrawingBackend, IntoDrawingArea as _, IntoFont as _, Text},
     style::{BLACK, FontStyle, RGBColor, TextStyle, register_font},
 };
-use warpsmith::io::files::Destination;
+use warpsmith::io::files::{Destination, Temporary};
 
 use super::{failure::Failure, output::Files, size};
 
@@ -108,9 +108,15 @@ impl Target {
 
     /// Draws the picture and writes it.
     pub fn write(&self, drawing: &impl Drawing) -> Result<(), Failure> {
+        let (destination, file) = self.written(drawing)?;
+        Ok(destination.persist(file)?)
+    }
+
+    /// Draws the picture and writes it to a temporary file.
+    pub fn written(&self, drawing: &impl Drawing) -> Result<(&Destination, Temporary), Failure> {
         let undrawn = |error| Failure::error(format_args!("{} can't be drawn: {error}", self.name().display()));
         let bytes = drawing.draw(self.format).map_err(undrawn)?;
-        Ok(self.destination.write(|file| file.write_all(&bytes))?)
+        Ok((&self.destination, self.destination.written(|file| file.write_all(&bytes))?))
     }
 
     /// The file's name.

@@ -20,7 +20,7 @@ use crate::cli::{
     failure::Failure,
     format,
     npy::{self, Array, Kind},
-    output::write_array,
+    output::written,
     progress::Progress,
     repeat, size, terminal,
 };
@@ -265,9 +265,12 @@ impl Job<'_> {
         if made.wrong.is_none() {
             let _work = self.progress.spinner(self.next.len(), "writing");
             let [to_result, to_order, to_lists] = self.outputs;
-            to_result.as_ref().map_or(Ok(()), |output| write_array(output, result, &[result.len()]))?;
-            to_order.as_ref().map_or(Ok(()), |output| write_array(output, order, &[order.len()]))?;
-            to_lists.as_ref().map_or(Ok(()), |output| write_array(output, numbers, &[numbers.len()]))?;
+            let of_result = to_result.iter().map(|output| written(output, result));
+            let of_order = to_order.iter().map(|output| written(output, order));
+            let of_lists = to_lists.iter().map(|output| written(output, numbers));
+            // All or none is replaced.
+            let files = of_result.chain(of_order).chain(of_lists).collect::<Result<Vec<_>, _>>()?;
+            Destination::persist_all(&files)?;
         }
         Ok(made)
     }
