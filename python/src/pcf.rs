@@ -1,13 +1,13 @@
 //! Sets of functions, and matrices over all pairs of them.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{ffi::CString, path::PathBuf, sync::Arc};
 
 use numpy::{
     Element, IntoPyArray as _, PyArray1, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2,
     PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _, ndarray::ArrayView,
 };
 use pyo3::{
-    exceptions::{PyIndexError, PyTypeError, PyValueError},
+    exceptions::{PyIndexError, PyRuntimeWarning, PyTypeError, PyValueError},
     prelude::*,
 };
 use rayon::prelude::*;
@@ -443,6 +443,23 @@ fn check_shape(found: &[usize], shape: &[usize]) -> PyResult<()> {
     Err(PyValueError::new_err(text.replace(['['], "(").replace([']'], ")")))
 }
 
+/// Counts the entries that are infinite though no two functions differ for ever.
+fn too_large<T: Real>(pairwise: &Pairwise<'_, T>, entries: &[T]) -> usize {
+    if pairwise.is_finite() || pairwise.endless_pair().is_some() {
+        return 0;
+    }
+    entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
+}
+
+/// Warns of such entries.
+fn warn_too_large<T: Real>(py: Python<'_>, infinite: usize, all: usize) -> PyResult<()> {
+    if infinite == 0 {
+        return Ok(());
+    }
+    let text = format!("{infinite} of {all} results are infinite: their numbers are too large for {}", T::NAME);
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 3)
+}
+
 impl Job {
     fn run<'py, T: Real>(
         &self,
@@ -459,11 +476,13 @@ impl Job {
         let (job, pairwise) = (self, &pairwise);
         match target {
             Target::New => {
-                let new = self.work(py, pairwise, |engine, control| {
+                let (new, infinite) = self.work(py, pairwise, |engine, control| {
                     let mut new = kept::with_room(|| Results::new(len * size_of::<T>()))?;
                     pairwise.compute_into(engine, job.layout, new.slice::<T>(len), control)?;
-                    Ok(new)
+                    let infinite = too_large(pairwise, new.slice::<T>(len));
+                    Ok((new, infinite))
                 })?;
+                warn_too_large::<T>(py, infinite, len)?;
                 new.into_array::<T>(py, len)?.call_method1("reshape", (shape,))
             }
             Target::NewOnDevice => {
@@ -499,8 +518,12 @@ impl Job {
                 // `as_slice_mut` also accepts Fortran order.
                 let slice = if borrowed.is_c_contiguous() { borrowed.as_slice_mut().ok() } else { None };
                 let slice = slice.ok_or_else(|| PyValueError::new_err("out is not contiguous in C order"))?;
-                self.work(py, pairwise, |engine, control| pairwise.compute_into(engine, job.layout, slice, control).map(drop))?;
+                let infinite = self.work(py, pairwise, |engine, control| {
+                    pairwise.compute_into(engine, job.layout, slice, control)?;
+                    Ok(too_large(pairwise, slice))
+                })?;
                 drop(borrowed);
+                warn_too_large::<T>(py, infinite, len)?;
                 Ok(out)
             }
         }

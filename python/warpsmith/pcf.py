@@ -836,7 +836,8 @@ def pdist(
     X : PcfSet or array_like
         n functions, or what `PcfSet` makes them of.
     p : float
-        A finite number of at least 1; 1 and 2 are fastest.
+        A finite number of at least 1; 1 and 2 are fastest. Large powers of small differences may come to 0, and those
+        of large ones to infinity.
     dtype : dtype_like, optional
         The precision, float32 or float64; by default that of the functions.
     layout : {"condensed", "packed", "dense"}
@@ -866,6 +867,11 @@ def pdist(
         Where `out` is of another type.
     MemoryError
         Where the memory of the device or the host doesn't suffice.
+
+    Warns
+    -----
+    RuntimeWarning
+        Where a result on the host is infinite because numbers are too large for the precision.
 
     Examples
     --------

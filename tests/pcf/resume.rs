@@ -184,9 +184,7 @@ mod ended {
     fn full(folder: &Folder, arguments: &str, most: usize, error: &str) {
         let output = command(folder, arguments, Some(most)).output().unwrap();
         assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments}");
-        let stderr = text(&output.stderr);
-        let sentence = format!("{error} can't be written: file too large\n");
-        assert!(stderr.starts_with("error: ") && stderr.ends_with(&sentence) && stderr.lines().count() == 1, "{stderr}");
+        assert_eq!(text(&output.stderr), format!("error: {error} can't be written: file too large\n"), "{arguments}");
     }
 
     /// Creates a folder with sets, given their names, numbers of functions and numbers of breakpoints.
@@ -287,7 +285,10 @@ mod ended {
             end(child, signal, code);
             assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy.partial"], "{matrix}");
             let left = fs::read(&partial).unwrap();
-            folder.bad(&format!("{other} --output d.npy --resume --backend cpu"), "d.npy.partial: has a part of another matrix");
+            folder.bad(
+                &format!("{other} --output d.npy --resume --backend cpu"),
+                "error: d.npy.partial: has a part of another matrix",
+            );
             folder.write("a.npz", "");
             folder.bad(&arguments, "a.npz");
             fs::write(folder.path("a.npz"), &whole[..whole.len() / 2]).unwrap();

@@ -218,7 +218,9 @@ impl Destination {
     /// The path of the incomplete file that survives an interruption: the destination's with
     /// `.partial` appended.
     pub fn partial_path(&self) -> PathBuf {
-        let mut path = self.path.clone().into_os_string();
+        // Messages have the user's name for it, unless it lies beside the target of a link.
+        let path = if self.name.is_symlink() { &self.path } else { &self.name };
+        let mut path = path.clone().into_os_string();
         path.push(".partial");
         path.into()
     }
