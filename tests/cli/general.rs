@@ -443,6 +443,25 @@ fn the_number_of_threads() {
     assert!(code == Some(0) || code == Some(2) && err.starts_with("error: ") && err.lines().count() == 1, "{err}");
 }
 
+/// Whichever allocation is the first that fails: a signal would dump the memory.
+#[test]
+#[cfg(target_os = "linux")]
+fn too_little_memory_for_anything_is_an_error() {
+    let folder = Folder::of("");
+    folder.good("graph random --vertices 3e5 --output g.npy");
+    let mut errors = 0;
+    for megabytes in (100..=450).step_by(5) {
+        let script =
+            format!("ulimit -v {megabytes}000; exec \"$0\" graph components g.npy --backend cpu --threads 2 --output o.npz");
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", &script]).arg(cargo_bin!("warpsmith")).current_dir(&folder.directory).output().unwrap();
+        let (code, stderr) = (output.status.code(), text(&output.stderr));
+        assert!(code == Some(0) || code == Some(2) && stderr.starts_with("error: "), "{megabytes} MB: {code:?}: {stderr}");
+        errors += usize::from(code == Some(2));
+    }
+    assert!(errors > 0 && !folder.files().iter().any(|name| name.starts_with('.')), "{:?}", folder.files());
+}
+
 /// A terminal obeys control characters: those of files and their names are shown as escapes.
 #[test]
 fn control_characters_are_escaped() {

@@ -12,6 +12,8 @@ use warpsmith::{
     io::files::remove_temporaries,
 };
 
+pub use system::exit;
+
 /// The flag that the first signal sets.
 static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::new);
 
@@ -98,7 +100,7 @@ fn signalled(signal: u8) {
     kill_programs();
     remove_temporaries();
     let _ = writeln!(stderr(), "error: cancelled");
-    system::exit(state.code)
+    exit(state.code)
 }
 
 fn state() -> MutexGuard<'static, State> {

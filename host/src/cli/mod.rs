@@ -15,6 +15,7 @@ mod format;
 mod graph;
 mod interrupt;
 mod list_rank;
+mod memory;
 mod new;
 mod npy;
 mod opening;

@@ -422,12 +422,18 @@ impl Drop for Folder {
 /// Removes all temporary files, and folders of this process that are then empty. Afterwards, creating or persisting one
 /// blocks forever, so the process must end.
 pub fn remove_temporaries() {
-    let list = temporaries();
-    // Files go first: a folder is removed if it is empty.
-    let folders: Vec<_> = list.iter().filter(|path| fs::remove_file(path).is_err()).collect();
-    for path in folders {
-        let _ = fs::remove_dir(path);
-    }
+    remove_all(temporaries());
+}
+
+/// As [`remove_temporaries`], for a thread that may be creating or persisting one: then they stay. Takes no memory.
+pub fn try_remove_temporaries() {
+    TEMPORARY.try_lock().into_iter().for_each(remove_all);
+}
+
+fn remove_all(list: MutexGuard<'static, BTreeSet<PathBuf>>) {
+    list.iter().for_each(|path| drop(fs::remove_file(path)));
+    // Folders that are empty now.
+    list.iter().for_each(|path| drop(fs::remove_dir(path)));
     mem::forget(list);
 }
 
