@@ -178,6 +178,11 @@ mod tests {
                 bad[other] = next[element];
                 let error =
                     ranker.rank(&stream, n as u64, &device.upload(&bad[own.clone()])?, None, &mut device.alloc(own.len())?);
+                for k in 1..n {
+                    let error = ranker.rank(&stream, n as u64, &good, Some(order[k] as u64), &mut device.alloc(own.len())?);
+                    let wrong = ListError::WrongHead { head: order[k], predecessor: order[k - 1] };
+                    assert_eq!(error.unwrap_err(), wrong.into(), "{n}");
+                }
                 let (first, second) = (element.min(other), element.max(other));
                 let two = ListError::TwoPredecessors { element: next[element] as usize, first, second };
                 assert_eq!(error.unwrap_err(), two.into());
