@@ -392,17 +392,12 @@ fn thresholds() -> Result {
     // Lists of pairs with room for 4 a pose and 1,024 more.
     for n in [49, 50, 51] {
         let poses: Vec<Pose> = (0..n).map(|k| [1e-3 * k as f64, 0.0, 0.0]).collect();
-        let pair = |first: usize, second: usize| OverlapPair {
-            packing: 0,
-            first,
-            second,
-            shift: [0; 2],
-            area: 1.0 - 1e-3 * (second - first) as f64,
-        };
+        let area = |first: usize, second: usize| 1.0 - 1e-3 * (second - first) as f64;
+        let pair = |first, second| OverlapPair { packing: 0, first, second, shift: [0; 2], area: area(first, second) };
         let pairs: Vec<_> = (0..n).flat_map(|first| (first + 1..n).map(move |second| pair(first, second))).collect();
         assert_pairs(&of(OverlapKernel::Direct).pairs(&one_of(poses)?)?, &pairs, 1e-12);
     }
-    for packings in [65_536] {
+    for packings in [65_535, 65_536] {
         let (mut poses, area) = row(5);
         let mut offsets = vec![0, 5];
         for packing in 1..packings {

@@ -287,6 +287,7 @@ pub(crate) fn unreadable(error: io::Error) -> Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::lines::Lines;
 
     #[test]
     fn no_more_than_there_is() {
@@ -317,10 +318,10 @@ mod tests {
         }
         std::fs::write(&path, vec![b' '; LONGEST_TEXT]).unwrap();
         assert_eq!(text(&path).unwrap().len(), LONGEST_TEXT);
-        let mut lines = super::super::lines::Lines::open(&path).unwrap();
+        let mut lines = Lines::open(&path).unwrap();
         assert!(lines.next().unwrap() && lines.line().len() == LONGEST_LINE && !lines.next().unwrap());
         std::fs::write(&path, [&[b'\n'][..], &vec![b' '; LONGEST_LINE], b"\n"].concat()).unwrap();
-        let mut lines = super::super::lines::Lines::open(&path).unwrap();
+        let mut lines = Lines::open(&path).unwrap();
         assert!(lines.next().unwrap());
         assert_eq!(lines.next().unwrap_err().to_string(), "line 2: it is longer than 16 MiB");
         assert_eq!(text(folder.path()).unwrap_err().to_string(), "is a directory, not a file");
