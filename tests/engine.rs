@@ -308,7 +308,7 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
         let (rows, cols) = (2900, 3000);
         let begun = PartialMatrix::<f64>::begin(Destination::prepare(&path)?, &[rows, cols], None, Parts::default())?;
         let engine = Engine::new([Device::cpu()])?;
-        let op = Numbers { before: |_| {} };
+        let op = Numbers::new(|_| {});
         engine.prepare(&op, (rows, cols), Coverage::Full)?;
         let mut matrix = begun.open(&engine.schedule(&op, (rows, cols), Coverage::Full)?)?;
         engine.run(&op, &HostMatrix::full(rows, cols, matrix.parts().0)?, Control::default())?;
@@ -322,6 +322,14 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
 /// Entries that are their row's number times a thousand and their column's; a block's computation starts with `before`.
 struct Numbers<F: Fn(&Block) + Sync> {
     before: F,
+    /// Two streams compute in turns.
+    resident: bool,
+}
+
+impl<F: Fn(&Block) + Sync> Numbers<F> {
+    fn new(before: F) -> Self {
+        Numbers { before, resident: false }
+    }
 }
 
 impl<F: Fn(&Block) + Sync> BlockOp for Numbers<F> {
@@ -334,6 +342,10 @@ impl<F: Fn(&Block) + Sync> BlockOp for Numbers<F> {
 
     fn storage(&self, _: &Device, _: &BlockScheduler, _: usize, _: Option<()>) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    fn is_resident(&self, (): &()) -> bool {
+        self.resident
     }
 
     fn run(&self, (): &mut (), stream: &Stream, block: &Block, target: Target<'_, f64>) -> Result<(), EngineError> {
@@ -350,7 +362,7 @@ impl<F: Fn(&Block) + Sync> BlockOp for Numbers<F> {
 
 fn numbers(engine: &Engine, before: impl Fn(&Block) + Sync) -> Result<Report, EngineError> {
     let mut out = vec![f64::NAN; 70 * 30];
-    let report = engine.run(&Numbers { before }, &HostMatrix::full(70, 30, &mut out)?, Control::default())?;
+    let report = engine.run(&Numbers::new(before), &HostMatrix::full(70, 30, &mut out)?, Control::default())?;
     assert!(out.iter().enumerate().all(|(place, &value)| value == (place / 30 * 1000 + place % 30) as f64));
     Ok(report)
 }
@@ -409,11 +421,45 @@ fn settings_at_their_ends() -> Result<(), EngineError> {
     // Kernels number the threads of a block of this side by 32 bits.
     for (asked, side) in [((1 << 17) - 1, (1 << 17) - 1), (1 << 17, 1 << 17), ((1 << 17) + 1, 1 << 17), (usize::MAX, 1 << 17)] {
         let settings = Settings { memory_budget: Some(usize::MAX), block_side: Some(asked) };
-        let schedule = engine(settings)?.schedule(&Numbers { before: |_: &Block| () }, (1 << 18, 1 << 18), Coverage::Full)?;
+        let schedule = engine(settings)?.schedule(&Numbers::new(|_: &Block| ()), (1 << 18, 1 << 18), Coverage::Full)?;
         assert_eq!(schedule.side(), side);
     }
-    let error = numbers(&engine(Settings { memory_budget: Some(8), ..Settings::default() })?, |_| ()).unwrap_err();
-    assert!(matches!(error, EngineError::BudgetTooSmall { budget: 8, .. }), "{error}");
+    // Half is for three blocks of an entry, which take more than the inputs of a row and a column.
+    let with = |memory_budget| numbers(&engine(Settings { memory_budget: Some(memory_budget), ..Settings::default() })?, |_| ());
+    assert_eq!(with(48)?.side, 1);
+    for budget in [0, 8, 47] {
+        assert_eq!(with(budget).unwrap_err(), EngineError::BudgetTooSmall { needed: 48, budget });
+    }
+    Ok(())
+}
+
+/// Blocks that the engine chooses, where memory is plenty: no longer than is worthwhile as long as there are 16 for each
+/// device, and no larger than 64 MiB. Some devices make smaller ones worthwhile.
+#[test]
+fn sides_of_blocks() -> Result<(), EngineError> {
+    let side = |devices, coverage, rows, cols| {
+        let engine = Engine::new(vec![Device::cpu(); devices])?;
+        let engine = engine.with_settings(Settings { memory_budget: Some(1 << 60), ..Settings::default() });
+        Ok::<_, EngineError>(engine.schedule(&Numbers::new(|_: &Block| ()), (rows, cols), coverage)?.side())
+    };
+    for (devices, coverage, rows, cols, expected) in [
+        (1, Coverage::Full, 2047, 2047, 2047),
+        (1, Coverage::Full, 2049, 2049, 2048),
+        (1, Coverage::Full, 4 * 2048, 4 * 2048, 2048),
+        (1, Coverage::Full, 4 * 2048 + 1, 4 * 2048 + 1, 2049),
+        (1, Coverage::Full, 4 * 2048 + 1, 4 * 2048 - 1, 2048),
+        // The square root of 2^26 / 8 is 2896.3.
+        (1, Coverage::Full, 4 * 2895, 4 * 2895, 2895),
+        (1, Coverage::Full, 4 * 2896, 4 * 2896, 2896),
+        (1, Coverage::Full, 4 * 2896 + 1, 4 * 2896 + 1, 2896),
+        // A triangle is half as large: the square root of 32 times 2048 is 11,585.2.
+        (1, Coverage::LowerTriangle, 11_585, 11_585, 2048),
+        (1, Coverage::LowerTriangle, 11_586, 11_586, 2049),
+        (4, Coverage::Full, 8 * 1024, 8 * 1024, 1024),
+        (4, Coverage::Full, 8 * 1024 + 1, 8 * 1024 + 1, 1025),
+    ] {
+        assert_eq!(side(devices, coverage, rows, cols)?, expected, "{rows} x {cols}, {coverage:?}, on {devices}");
+    }
     Ok(())
 }
 
@@ -465,7 +511,7 @@ impl Writer<f64> for Failing<'_> {
 
 /// Numbers of blocks around those that are under way on a device (three), with and without one that fails: as it is
 /// computed, while the two before it are under way, or as it is put in place, while two more are. Its matrix goes on
-/// with the same bits as those of a single block.
+/// with the same bits as those of a single block. One stream computes, or two do.
 #[test]
 fn blocks_under_way() -> Result<(), EngineError> {
     let folder = tempfile::tempdir().unwrap();
@@ -473,15 +519,19 @@ fn blocks_under_way() -> Result<(), EngineError> {
     let run = |devices, rows, side, computed: Option<usize>, placed: Option<usize>| -> Result<(usize, Vec<f64>), EngineError> {
         let settings = Settings { block_side: Some(side), ..Settings::default() };
         let engine = Engine::new(vec![Device::cpu(); devices])?.with_settings(settings);
-        let op = Numbers { before: |block| assert!(computed != Some(block.rows.start), "as it happens") };
+        let before = |block: &Block| assert!(computed != Some(block.rows.start), "as it happens");
+        let (trace, resident) = (Trace::new(), rows % 2 == 0);
+        let op = Numbers { before, resident };
         let mut begun = PartialMatrix::begin(Destination::prepare(&path)?, &[rows, 1], None, Parts::RESUME)?;
         begun.side(|| "numbers", side)?;
         let mut file = begun.open(&engine.schedule(&op, (rows, 1), Coverage::Full)?)?;
         let found = file.blocks_found();
         let (out, queue) = file.parts();
         let writer = Failing(HostMatrix::full(rows, 1, out)?, placed);
-        let report = engine.run(&op, &writer, Control { queue, ..Control::default() })?;
+        let report = engine.run(&op, &writer, Control { queue, trace: Some(&trace), ..Control::default() })?;
         drop(writer);
+        let on_second = trace.spans().iter().filter(|span| span.lane == "compute 1").count();
+        assert_eq!(on_second, report.blocks_by_gpu.iter().map(|blocks| if resident { blocks / 2 } else { 0 }).sum::<usize>());
         assert_eq!(report.blocks, rows.div_ceil(side));
         let values = file.as_slice().to_vec();
         file.finish()?;

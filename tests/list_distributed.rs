@@ -271,7 +271,11 @@ fn what_the_ranks_were_given() {
         layout(5_000_000_000, 2).unwrap_err().to_string(),
         "a list of 5000000000 elements is too long for 2 ranks: at most 2^31 - 2 for each, and 2^47 in all"
     );
-    assert!(layout(4_000_000_000, 2).is_ok() && layout((1 << 47) + 1, 8192).is_err());
+    for ranks in [1, 2, 8192] {
+        let longest = ranks as u64 * ((1 << 31) - 2);
+        assert!(layout(longest, ranks).is_ok());
+        assert_eq!(layout(longest + 1, ranks).unwrap_err(), DistributedError::TooLong { n: longest + 1, ranks });
+    }
     for ranks in [0, 8193] {
         assert_eq!(layout(4, ranks).unwrap_err(), DistributedError::Count { ranks });
         assert_eq!(layout(u64::MAX, ranks).unwrap_err(), DistributedError::Count { ranks });

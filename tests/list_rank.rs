@@ -79,6 +79,26 @@ fn a_million_elements() {
     }
 }
 
+/// As many sublists as one block of threads ranks, and as many as have one level more, or two.
+#[test]
+fn sublists_that_need_another_level() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    for sublists in [4095, 4096, 4097, 6 * 4096, 6 * 4096 + 1] {
+        // Pairs have a splitter each.
+        let next = generate::random(2 * sublists, 7);
+        let expected = expected(&next);
+        let on_device = device.upload(&next).unwrap();
+        for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
+            let options = Options { strategy, sublists: Some(sublists), ..Options::default() };
+            let mut ranks = device.upload(&vec![-7; next.len()]).unwrap();
+            let report = ListRanker::new(&device, options).rank(&stream, &on_device, None, &mut ranks).unwrap();
+            assert_eq!(report.sublists, sublists as usize + 1, "{strategy:?}");
+            assert!(stream.download_vec(&ranks).unwrap() == expected, "{sublists}, {strategy:?}");
+        }
+    }
+}
+
 /// The size that the performance figures are for; on the CPU it would take minutes.
 #[test]
 fn a_hundred_million_elements_on_a_gpu() {

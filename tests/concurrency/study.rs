@@ -148,7 +148,20 @@ fn options_are_checked() {
         assert!(matches!(error, ConcurrencyError::Option { .. }) && error.to_string() == sentence, "{error}");
     };
     check(Options { streams: vec![1, 0], ..good.clone() }, "streams has the entry 0; a number of streams is from 1 to 1,024");
-    check(Options { streams: vec![2000], ..good.clone() }, "streams has the entry 2000; a number of streams is from 1 to 1,024");
+    check(Options { streams: vec![1025], ..good.clone() }, "streams has the entry 1025; a number of streams is from 1 to 1,024");
+    // At the limits of all others, so that one that is wrong is named.
+    let most =
+        Options { streams: vec![1024], batch: vec![1 << 14], poses: 1 << 14, iterations: 10_000, runs: 1000, ..good.clone() };
+    check(
+        Options { batch: vec![(1 << 14) + 1], ..most.clone() },
+        "batch has the entry 16385; it is taken from the poses, of which there are fewer",
+    );
+    check(
+        Options { poses: (1 << 14) + 1, ..most.clone() },
+        "streams has the entry 1024; that many streams have no room for lists of so many poses: together they may have 2^24",
+    );
+    check(Options { poses: (1 << 20) + 1, ..most.clone() }, "poses has the entry 1048577; there are from 1 to 1,048,576");
+    check(Options { iterations: 10_001, ..most }, "iterations has the entry 10001; there are from 1 to 10,000");
     check(Options { batch: vec![], ..good.clone() }, "batch has no entries; a batch has from 1 to 1,048,576 poses");
     check(Options { poses: 0, ..good.clone() }, "poses has the entry 0; there are from 1 to 1,048,576");
     check(Options { iterations: 0, ..good.clone() }, "iterations has the entry 0; there are from 1 to 10,000");

@@ -297,6 +297,8 @@ fn bad_halos() {
         ];
         assert!(texts.iter().all(|text| text.contains(&format!(": {named} is not"))), "{texts:?}");
     }
+    let most = [1, 1, MAX_EXTENT as usize];
+    assert!(HeatStep::new(most, Staging::Auto).is_ok() && HaloModel::new(2, most).is_ok());
 }
 
 // Simulation.

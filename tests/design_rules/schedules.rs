@@ -266,8 +266,10 @@ fn bad_programs() {
     assert_eq!(reason(start().edge("b", "start")), "the edge b -> start leads into the start");
     let cyclic = reason(start().edge("a", "b").edge("b", "c").edge("c", "b"));
     assert_eq!(cyclic, "its operations depend on each other in a cycle: c -> b -> c");
-    let many = (0..64).fold(Dag::builder("many"), |builder, index| builder.cpu(format!("op{index}")));
-    assert_eq!(reason(many), "it has 64 operations, and with `end` there may be 64");
+    let many = |operations| (0..operations).fold(Dag::builder("many"), |builder, index| builder.cpu(format!("op{index}")));
+    assert_eq!(reason(many(64)), "it has 64 operations, and with `end` there may be 64");
+    let line = (1..63).fold(many(63), |builder, index| builder.edge(format!("op{}", index - 1), format!("op{index}")));
+    assert_eq!(count(&line.build().unwrap(), 8).unwrap(), 1);
     let dag = start().build().unwrap();
     assert!(matches!(count(&dag, 0), Err(RulesError::Streams { found: 0 })));
     assert!(matches!(Schedules::new(&dag, 9), Err(RulesError::Streams { found: 9 })));

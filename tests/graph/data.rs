@@ -93,6 +93,7 @@ fn shortest_path_problems() {
     let text = "c a comment\ncanother\np sp 3 2\nc\na 1 3 17\n\na\t3 1 -5\n";
     assert_eq!(read("a.gr", text), graph(3, [[0, 2], [2, 0]], true));
     assert_eq!(read("a.gr", "p sp 5 0"), graph(5, [], true));
+    assert_eq!(read("a.gr", "p sp 1048576 0\n"), graph(1 << 20, [], true));
     for (text, reason) in [
         ("", "ends before the problem, `p sp VERTICES ARCS`"),
         ("a 1 2 3\n", "line 1: there is an arc before the problem, `p sp VERTICES ARCS`"),
@@ -111,7 +112,8 @@ fn shortest_path_problems() {
         ("p sp 3 2\na 1 2 1\n", "ends after 1 of 2 arcs"),
         ("p sp 3 1\na 1 2 1\na 1 2 1\n", "line 3: there is more after the 1 arcs that were announced"),
         ("p sp 2147483647 1\n", "line 1: 2147483647 vertices are too many: at most 2^31 - 2 can be numbered"),
-        ("p sp 2000000 0\n", "declares 2000000 vertices, but in a file of this size there may be 1048576 at most"),
+        ("p sp 2147483646 0\n", "declares 2147483646 vertices, but in a file of this size there may be 1048576 at most"),
+        ("p sp 1048577 0\n", "declares 1048577 vertices, but in a file of this size there may be 1048576 at most"),
     ] {
         says(read("a.gr", text), &format!("a.gr: {reason}"));
     }

@@ -17,7 +17,10 @@
 //! and 648 lists of pairs. A run takes one in seven, so that any two values meet; with `WARPSMITH_ALL_CELLS` set it takes
 //! all, in a minute. `thresholds` has the numbers at which the way changes, on both sides.
 
-use std::{env, f64::consts::PI};
+use std::{
+    env,
+    f64::consts::{PI, SQRT_2},
+};
 
 use gpu_kernels::overlap::{clip::Point, grid, layout::Frame};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng as _};
@@ -25,7 +28,8 @@ use warpsmith::{
     device::Stream,
     launch,
     overlap::{
-        Boundary, Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Scene, Search, Shape, Wanted,
+        Boundary, Evaluation, Lattice, Overlap, OverlapError, OverlapKernel, OverlapPair, OverlapReal, Packings, Scene, Search,
+        Shape, Wanted,
     },
 };
 
@@ -376,9 +380,22 @@ fn thresholds() -> Result {
             }
         }
     }
-    for n in [4095, 4096] {
-        let (poses, area) = row(n);
-        check(of(OverlapKernel::Direct).search(Search::Grid), &one_of(poses)?, &[area])?;
+    // As many poses as a grid is for, as a tree has marks for, 16 for each, and as blocks that measure a grid's extent have
+    // threads; all but the last two are apart.
+    let (tree, grid) = ([16_383, 16_400], [4095, 4096, 32_768, 32_770]);
+    for (search, n) in tree.map(|n| (Search::Tree, n)).into_iter().chain(grid.map(|n| (Search::Grid, n))) {
+        let apart = (2..n).map(|k| [f64::from(2 * (k % 181)), f64::from(2 * (k / 181)), 0.0]);
+        let poses = apart.chain([[400.0, 400.0, 0.0], [400.5, 400.25, 0.0]]).collect();
+        let found = of(OverlapKernel::Direct).search(search).evaluate(&one_of(poses)?, Wanted::TOTALS)?;
+        assert_near(&found.totals, &[0.375], 1e-9, "poses apart");
+    }
+    // Lists of pairs with room for 4 a pose and 1,024 more.
+    for n in [49, 50, 51] {
+        let poses: Vec<Pose> = (0..n).map(|k| [1e-3 * k as f64, 0.0, 0.0]).collect();
+        let area = |first: usize, second: usize| 1.0 - 1e-3 * (second - first) as f64;
+        let pair = |first, second| OverlapPair { packing: 0, first, second, shift: [0; 2], area: area(first, second) };
+        let pairs: Vec<_> = (0..n).flat_map(|first| (first + 1..n).map(move |second| pair(first, second))).collect();
+        assert_pairs(&of(OverlapKernel::Direct).pairs(&one_of(poses)?)?, &pairs, 1e-12);
     }
     for packings in [65_535, 65_536] {
         let (mut poses, area) = row(5);
@@ -392,6 +409,29 @@ fn thresholds() -> Result {
         let mut made = of(OverlapKernel::Direct).grid_from(5).search(Search::Grid);
         let found = made.evaluate(&Packings::ragged(poses, offsets)?, Wanted::TOTALS)?;
         assert_near(&found.totals, &areas, 1e-9, "packings");
+    }
+    Ok(())
+}
+
+/// A lattice so fine that a copy meets images 1,999 cells away, and a finer one: squares from corner to corner.
+#[test]
+fn fine_lattices() -> Result {
+    let square = [Shape::polygon("square", &[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])?];
+    let lattice = |images: f64| Ok::<_, Box<dyn std::error::Error>>(Lattice::new([SQRT_2 / images, 0.0], [0.0, 10.0])?);
+    let error = overlap::<f64>(&square, OverlapKernel::Direct).lattice(lattice(1999.5)?).unwrap_err();
+    assert!(matches!(error, OverlapError::FineLattice { images: 2000, most: 1999 }), "{error}");
+    let packings = Packings::one(vec![[3.0, 0.0, PI / 4.0]])?;
+    let pair = |k: i32| {
+        let area = (SQRT_2 * (1.0 - f64::from(k) / 1998.5)).powi(2) / 2.0;
+        OverlapPair { packing: 0, first: 0, second: 0, shift: [k, 0], area }
+    };
+    let pairs: Vec<_> = (1..1999).map(pair).collect();
+    let total: f64 = pairs.iter().map(|pair| pair.area).sum();
+    for (kernel, search) in KERNELS.into_iter().flat_map(|kernel| [(kernel, Search::Grid), (kernel, Search::Tree)]) {
+        let mut overlap = overlap::<f64>(&square, kernel).lattice(lattice(1998.5)?)?.grid_from(1).search(search);
+        assert_pairs(&overlap.pairs(&packings)?, &pairs, 1e-12);
+        let found = overlap.evaluate(&packings, Wanted::TOTALS)?.totals[0];
+        assert!((found - total).abs() < 1e-9, "{kernel:?}, {search:?}: {found} and {total}");
     }
     Ok(())
 }

@@ -719,9 +719,11 @@ fn texts_out_of_proportion() {
     let entities =
         format!("<!DOCTYPE svg [<!ENTITY ns_svg \"http://www.w3.org/2000/svg\">]><svg xmlns=\"&ns_svg;\">{rectangle}</svg>");
     for (name, text, found) in [
-        ("a.svg", nested(250), Ok(2.0)),
+        ("a.svg", nested(254), Ok(2.0)),
+        ("a.svg", nested(255), Err("has more than 256 elements within each other")),
         ("a.svg", nested(200_000), Err("has more than 256 elements within each other")),
-        ("a.svg", attributes(900), Ok(2.0)),
+        ("a.svg", attributes(998), Ok(2.0)),
+        ("a.svg", attributes(999), Err("has an element with more than 1000 attributes")),
         ("a.svg", attributes(200_000), Err("has an element with more than 1000 attributes")),
         ("a.svg", svg(&"<g/>".repeat(1_100_000)), Err("is not SVG: ")),
         ("a.svg", entities, Ok(2.0)),
@@ -733,6 +735,7 @@ fn texts_out_of_proportion() {
         ),
         ("a.wkt", format!("POLYGON {}", "(".repeat(1 << 20)), Err("has more than 3 parentheses")),
         ("a.json", "[".repeat(1 << 20), Err("is not JSON: recursion limit exceeded")),
+        ("a.json", format!("{{\"outline\": [{}[0, 1]]}}", "[0, 0],".repeat(99_999)), Err("shape a: ")),
         ("a.json", format!("{{\"outline\": [{}[0, 1]]}}", "[0, 0],".repeat(100_000)), Err("has more than 100000 vertices")),
         ("a.wkt", " ".repeat((16 << 20) + 1), Err("is longer than 16 MiB, which is too long for such a file")),
     ] {

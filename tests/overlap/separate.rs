@@ -64,7 +64,9 @@ fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Containe
     let pairs = (0..copies.len()).flat_map(|first| (0..first).map(move |second| (first, second)));
     let own = |copy: usize| shapes[kinds[copy] as usize].area();
     let areas = pairs.map(|(first, second)| {
-        let area = brute(&copies[first], &copies[second]);
+        let [[x, y], [u, v]] = [first, second].map(|copy| copies[copy][0]);
+        // No shape has a diameter of 2.
+        let area = if (x - u).hypot(y - v) > 4.0 { 0.0 } else { brute(&copies[first], &copies[second]) };
         if area > kernel::NO_AREA * own(first).min(own(second)) { area } else { 0.0 }
     });
     let depth = |[a, b, offset, growth]: &[f64; 4], [x, y]: &[f64; 2]| -(a * x + b * y + offset + growth * scale);
@@ -78,8 +80,10 @@ fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Containe
 /// Without a round, the sum is that of the roots of areas, found by other means; copies are moved inside.
 fn sums_of<T: OverlapReal + kernel::separate::Instance>(tolerance: f64) -> Result {
     let (stream, shapes, mut random) = (Device::best()?.stream()?, shapes(), ChaCha8Rng::seed_from_u64(3));
-    for container in [square(3.0), strip(2.5)] {
-        let packings: Vec<_> = [1, 9, 70, 2].iter().map(|&count| heap(&mut random, count, container, 0)).collect();
+    // As many copies as there are places, and the most that there may be.
+    for (container, counts) in [(square(3.0), &[1, 9, 63, 64, 65, 2][..]), (strip(2.5), &[70, 2]), (square(40.0), &[1023, 1024])]
+    {
+        let packings: Vec<_> = counts.iter().map(|&count| heap(&mut random, count, container, 0)).collect();
         let Apart { poses, scales, least } = separate::<T>(&stream, &shapes, &packings, container, (0, 0.9), (&[0], 7, 1))?;
         let mut poses = &poses[..];
         for ((packing, scale), least) in packings.iter().zip(scales).zip(least) {

@@ -320,6 +320,40 @@ fn what_is_wrong() -> Result {
     Ok(())
 }
 
+/// The least memory that a matrix can be computed in, and that all functions stay in, which two streams then take turns
+/// with.
+#[test]
+fn memory_that_just_suffices() -> Result {
+    for (lengths, kernel) in
+        [(&[4; 40][..], PcfKernel::Tiled), (&[30, 4097, 5, 4500, 4200, 4100], PcfKernel::Tiled), (&[7; 9], KERNELS[1])]
+    {
+        let set = of_lengths::<f64>(lengths);
+        let matrix = Pairwise::pdist(&set, 1.0)?.with_kernel(kernel);
+        let within = |memory_budget| {
+            let trace = Trace::new();
+            let engine = engine_of(1, Settings { memory_budget: Some(memory_budget), block_side: Some(3) });
+            let found = matrix.compute(&engine, Layout::Condensed, Control { trace: Some(&trace), ..Control::default() })?;
+            Ok::<_, PairwiseError>((found, trace.spans().iter().any(|span| span.lane == "compute 1")))
+        };
+        let expected = matrix.compute(&engine(), Layout::Condensed, Control::default())?;
+        let Err(PairwiseError::Engine(EngineError::BudgetTooSmall { needed, .. })) = within(0) else { panic!("no memory") };
+        assert_eq!(within(needed - 1).unwrap_err(), EngineError::BudgetTooSmall { needed, budget: needed - 1 }.into());
+        assert_eq!(within(needed)?, (expected.clone(), false));
+        let (mut too_little, mut enough) = (needed, 16 * needed);
+        while enough - too_little > 1 {
+            let middle = too_little.midpoint(enough);
+            let (found, stays) = within(middle)?;
+            assert_eq!(found, expected);
+            *if stays { &mut enough } else { &mut too_little } = middle;
+        }
+        // Half of it holds the functions, and next to nothing else but cut merges' sums.
+        let (data, pieces) = (set.points().len() * 16, lengths.iter().max().unwrap().div_ceil(1024));
+        let sums = if pieces > 1 { 2 * pieces * 512 * 8 } else { 0 };
+        assert!((2 * (data + sums)..2 * (data + sums) + 40 * set.len() + 600).contains(&enough), "{enough}");
+    }
+    Ok(())
+}
+
 #[test]
 fn what_a_device_has_no_place_for() -> Result {
     let set: PcfSet<f64> = random::uniform(10, 10, 3)?;

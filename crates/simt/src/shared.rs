@@ -285,7 +285,11 @@ mod tests {
         shared.reset(MAX_SHARED, false, false);
         assert!(shared.for_static(key(1), 1, 1).unwrap_err().contains("are in use"));
         shared.reset(0, false, false);
-        assert!(shared.for_static(key(1), 1, 3).unwrap_err().contains("power of two"));
+        for align in [3, 8192] {
+            assert!(shared.for_static(key(1), 1, align).unwrap_err().contains("power of two"));
+        }
+        assert_eq!(shared.for_static(key(3), 1, 4096).unwrap().addr() % 4096, 0);
+        shared.reset(0, false, false);
         shared.for_static(key(1), MAX_SHARED, 1).unwrap();
         assert!(shared.for_static(key(1), 8, 1).unwrap_err().contains("already"));
         assert!(shared.for_static(key(2), usize::MAX, 1).unwrap_err().contains("in use"));

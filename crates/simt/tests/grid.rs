@@ -68,6 +68,19 @@ fn launches_out_of_bounds_are_refused_in_sentences() {
     assert!(refused((1 << 31).into(), one, 0).contains("in x"));
     assert!(refused((1, 65536).into(), one, 0).contains("in y or z"));
     assert!(refused(one, one, 227 * 1024 + 1).contains("232449"));
+    // As many as there may be: the first thread starts.
+    for (grid, block, dynamic_shared) in [
+        (one, (32, 32).into(), 0),
+        (one, (1, 1, 64).into(), 0),
+        (((1 << 31) - 1).into(), one, 0),
+        ((1, 65535, 65535).into(), one, 0),
+        (one, one, 227 * 1024),
+    ] {
+        let launch = Launch { kernel: "k", grid, block, dynamic_shared };
+        let error = Executor::new(1).run(&launch, &|| panic!("it runs")).unwrap_err();
+        assert!(error.to_string().contains("it runs"), "{error}");
+    }
+    assert_eq!([0, 1, 4096, 4097].map(|workers| Executor::new(workers).workers()), [1, 1, 4096, 4096]);
 }
 
 #[test]

@@ -382,6 +382,12 @@ mod tests {
     fn zeros_in_memory() {
         assert_eq!(zeroed_vec::<f32>(3), Ok(vec![0.0; 3]));
         assert_eq!(zeroed_vec::<f64>(0), Ok(vec![]));
+        // From 2^28 bytes on, free memory has its say.
+        for len in [(1 << 28) - 1, 1 << 28] {
+            assert_eq!(zeroed_vec::<u8>(len).unwrap().len(), len);
+        }
+        let much = 2 * memory().total;
+        assert_eq!(zeroed_vec::<u8>(much), Err(EngineError::OutOfMemory { requested: much }));
         assert_eq!(zeroed_vec::<f64>(1 << 60), Err(EngineError::OutOfMemory { requested: 1 << 63 }));
         let error = zeroed_vec::<f64>(usize::MAX).unwrap_err();
         assert_eq!(error, EngineError::OutOfMemory { requested: usize::MAX });

@@ -29,7 +29,7 @@ const MOST_NESTED: usize = 6;
 const MOST_DIMENSIONS: usize = 64;
 
 /// Bytes per read if the file's size is known, and if the content may be smaller than it claims.
-const CHUNK: usize = 256 << 20;
+const CHUNK: usize = if cfg!(test) { SMALL_CHUNK } else { 256 << 20 };
 const SMALL_CHUNK: usize = 8 << 20;
 
 /// A type that arrays can have as elements.
@@ -563,16 +563,47 @@ mod tests {
         }
     }
 
+    /// Elements that fill a read just, and just not, and several reads.
+    #[test]
+    fn elements_in_chunks() {
+        let most = SMALL_CHUNK / size_of::<i64>();
+        for n in [most - 1, most, most + 1, 2 * most + 1] {
+            let values: Vec<i64> = (0..n as i64).collect();
+            let mut bytes = Vec::new();
+            write(&mut bytes, &values, &[n]).unwrap();
+            for size in [Size::Unknown, Size::Is(bytes.len() as u64), Size::Packed(8 * n as u64)] {
+                assert!(Reader::new(&bytes[..], size).unwrap().read::<i64>(|_| {}).unwrap() == values, "{n}, {size:?}");
+                let error = Reader::new(&bytes[..bytes.len() - 1], Size::Unknown).unwrap().read::<i64>(|_| {}).unwrap_err();
+                assert!(error.to_string().starts_with("is truncated"), "{error}");
+            }
+            let error = Reader::new(&bytes[..], Size::Packed(8 * n as u64 - 1)).unwrap().read::<i64>(|_| {}).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("unpacks to {} bytes", 8 * n)), "{error}");
+        }
+    }
+
     #[test]
     fn headers_out_of_proportion() {
         for (shape, error) in [
             (format!("({})", "1, ".repeat(65)), "has 65 dimensions, and an array has 64 at most"),
             // The parser of headers takes twice the time for each bracket.
             ("(0, ".repeat(300), "has a header that can't be read: more than 6 brackets are within each other"),
+            ("(".repeat(6), "has a header that can't be read: more than 6 brackets are within each other"),
+            ("(".repeat(5), "has a header that can't be read: it ends too early"),
+            (
+                "(1048577, 0)".to_owned(),
+                "has the shape (1048577, 0): of an array without elements, the rest may make up 1048576 at most",
+            ),
+            (format!("(7, ){}", " ".repeat(4038)), "has a header of 4097 bytes: that is not a plain array"),
         ] {
-            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+            let shape = if shape.starts_with("((") { shape } else { format!("{shape}, }}\n") };
+            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}");
             let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
             assert_eq!(Reader::new(&bytes[..], Size::Unknown).err(), Some(error.into()));
+        }
+        for (shape, expected) in [("(1048576, 0)".to_owned(), &[1 << 20, 0][..]), (format!("(7, ){}", " ".repeat(4037)), &[7])] {
+            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+            let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
+            assert_eq!(Reader::new(&bytes[..], Size::Unknown).unwrap().shape(), expected);
         }
     }
 

@@ -287,6 +287,7 @@ pub(crate) fn unreadable(error: io::Error) -> Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::lines::Lines;
 
     #[test]
     fn no_more_than_there_is() {
@@ -315,6 +316,14 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(text(&path).map_err(|reason| reason.to_string()), found.map(str::to_owned).map_err(str::to_owned));
         }
+        std::fs::write(&path, vec![b' '; LONGEST_TEXT]).unwrap();
+        assert_eq!(text(&path).unwrap().len(), LONGEST_TEXT);
+        let mut lines = Lines::open(&path).unwrap();
+        assert!(lines.next().unwrap() && lines.line().len() == LONGEST_LINE && !lines.next().unwrap());
+        std::fs::write(&path, [&[b'\n'][..], &vec![b' '; LONGEST_LINE], b"\n"].concat()).unwrap();
+        let mut lines = Lines::open(&path).unwrap();
+        assert!(lines.next().unwrap());
+        assert_eq!(lines.next().unwrap_err().to_string(), "line 2: it is longer than 16 MiB");
         assert_eq!(text(folder.path()).unwrap_err().to_string(), "is a directory, not a file");
         #[cfg(target_os = "linux")]
         assert!(text(Path::new("/dev/zero")).unwrap_err().to_string().starts_with("is longer than 16 MiB"));

@@ -426,6 +426,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_longest_list() {
+        for (n, fits) in [(0, true), ((1 << 31) - 2, true), ((1 << 31) - 1, false), (usize::MAX, false)] {
+            assert_eq!(check_length(n), if fits { Ok(()) } else { Err(ListError::TooLong { n }) });
+        }
+    }
+
     /// An i32 numbers the nodes, however many lists there are.
     #[test]
     fn splitters_leave_room_for_heads() {

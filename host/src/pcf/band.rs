@@ -212,3 +212,33 @@ impl<T: PcfReal> Bands<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gpu_kernels::pcf::set::Scalar;
+
+    use super::*;
+    use crate::pcf::Pcf;
+
+    /// Functions that end before, at and behind the end of an upload, and more uploads than one.
+    #[test]
+    fn segments_of_several_uploads() -> Result<(), DeviceError> {
+        let lengths = [PIECE - 1, 1, 1, TASK, TASK + 1, PIECE + 5, 2];
+        let function = |points: usize| Pcf::new((0..points).map(|k| (k as f32, (k % 1000) as f32))).unwrap();
+        let set: PcfSet<f32> = lengths.into_iter().map(function).collect();
+        let device = Device::cpu();
+        let stream = device.stream()?;
+        let mut bands = Bands::new(&device);
+        for functions in [0..lengths.len(), 1..lengths.len(), 0..1, 0..2, 0..3] {
+            bands.load(&stream, &set, functions.clone(), 3)?;
+            let segments = stream.download_vec(&bands.segments)?;
+            assert_eq!(segments.len(), functions.clone().map(|function| lengths[function]).sum::<usize>());
+            let expected = functions.clone().flat_map(|function| {
+                let end = move |k: usize| if k + 1 == lengths[function] { f32::INFINITY } else { (k + 1) as f32 };
+                (0..lengths[function]).map(move |k| ((k % 1000) as f32, end(k)))
+            });
+            assert!(segments.into_iter().map(f32::parts).eq(expected), "{functions:?}");
+        }
+        Ok(())
+    }
+}

@@ -82,3 +82,26 @@ impl<T: PcfReal> Cuts<T> {
         offsets.windows(2).filter(|pair| pair[1] - pair[0] > self.longest as usize).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pcf::Pcf;
+
+    /// One long function among so many others: of few, the merges with it are cut, as all together don't keep a GPU busy.
+    #[test]
+    fn few_long_merges_are_cut() {
+        let set = |points: usize, others: usize| -> PcfSet<f32> {
+            let function = |points: usize| Pcf::new((0..points).map(|k| (k as f32, 1.0))).unwrap();
+            std::iter::once(points).chain(std::iter::repeat_n(1, others)).map(function).collect()
+        };
+        // (4097 + k) (1 + k) steps, twice, are as many as 2^20 times 4097 from here on.
+        let enough = (0..).find(|k| (4097 + k) * (1 + k) >= (1 << 19) * 4097u64).unwrap() as usize;
+        for (points, others, pieces) in [(4096, 1, None), (4097, 1, Some(5)), (4097, enough - 1, Some(5)), (4097, enough, None)] {
+            let set = set(points, others);
+            let cuts = Cuts::of([&set, &set]);
+            assert_eq!(cuts.as_ref().map(Cuts::pieces), pieces, "{points}, {others}");
+            assert!(cuts.is_none_or(|cuts| cuts.long(&set, &(0..set.len())) == 1));
+        }
+    }
+}

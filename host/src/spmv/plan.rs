@@ -196,6 +196,12 @@ mod tests {
         assert_eq!(choose(&of(25_000, 10)), SpmvKernel::Tiles { threads: 128 });
         assert_eq!(choose(&of(10_000, 10)), SpmvKernel::Tiles { threads: 64 });
         assert_eq!(choose(&of(1_000, 200)), SpmvKernel::Rows { lanes: 32 });
+        assert_eq!(choose(&of(1_000, 65)), SpmvKernel::Rows { lanes: 32 });
+        assert_eq!(choose(&of(1_000, 64)), SpmvKernel::Tiles { threads: 64 });
+        // As many tiles of 256 threads as four for each multiprocessor, and of 128.
+        for (nonzeros, threads) in [(400 * 1024, 256), (400 * 1024 - 1, 128), (400 * 512, 128), (400 * 512 - 1, 64)] {
+            assert_eq!(choose(&of(nonzeros, 1)), SpmvKernel::Tiles { threads });
+        }
         assert_eq!(choose(&of(0, 0)), SpmvKernel::Tiles { threads: 64 });
         // One row of 10^5 beside 1,000 of 100.
         let mut lengths = vec![100; 1_000];

@@ -36,3 +36,18 @@ pub(super) fn check_roots(n: usize, roots: Roots<usize>) -> Result<(), TreeError
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_forest() {
+        let n = (1 << 30) - 1;
+        for roots in [Roots::At(n as i32 - 1), Roots::Labels(n), Roots::Each] {
+            assert_eq!(check_roots(n, roots), Ok(()));
+            assert_eq!(check_roots(n + 1, roots), Err(TreeError::TooLarge { n: n + 1 }));
+        }
+        assert_eq!(check_roots(n, Roots::At(n as i32)), Err(TreeError::RootOutOfRange { root: n as i32, n }));
+    }
+}

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Number of elements that send something at a time.
-const CHUNK: usize = 1 << 24;
+const CHUNK: usize = if cfg!(test) { 16 } else { 1 << 24 };
 const NONE: u64 = u64::MAX;
 
 /// Returns the first flaw of a list: the first successor out of range; otherwise the first element
@@ -137,5 +137,60 @@ pub fn verify(
     match group.share(mine)?.into_iter().min() {
         Some(element) if element != NONE => Err(DistributedError::WrongRank { element }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        device::Device,
+        list_rank::{
+            distributed::{DistributedRanker, Options, layout},
+            generate,
+        },
+        ranks::threads,
+    };
+
+    /// Blocks of less than a chunk, of a chunk, of more and of several; a flaw in each element.
+    #[test]
+    fn flaws_in_any_chunk() {
+        for n in [31, 32, 33, 34, 70] {
+            let next: Vec<i64> = generate::random(n as u32, 5).into_iter().map(i64::from).collect();
+            let before = |element: usize| next.iter().position(|&next| next == element as i64);
+            let head = (0..n).find(|&element| before(element).is_none()).unwrap();
+            let mut order = vec![head];
+            order.extend((1..n).scan(head, |last, _| (*last = next[*last] as usize, Some(*last)).1));
+            let rank_of = |element: usize| order.iter().position(|&other| other == element).unwrap() as i64;
+            let all = threads::run(&[Device::cpu(), Device::cpu()], |device, ranks| {
+                let layout = layout(n as u64, 2)?;
+                let first = layout.first(ranks.rank()) as usize;
+                let (stream, own) = (device.stream()?, first..first + layout.len(ranks.rank()));
+                let mut ranker = DistributedRanker::new(device, ranks, Options::default());
+                let good = device.upload(&next[own.clone()])?;
+                for wrong in 0..=n {
+                    let ranks: Vec<_> = own.clone().map(|element| rank_of(element) + i64::from(element == wrong)).collect();
+                    let found = ranker.verify(&stream, n as u64, &good, &device.upload(&ranks)?);
+                    // Nobody comes before the head, but its successor shows.
+                    let shown = (wrong != head).then_some(wrong).into_iter().chain(next.get(wrong).map(|&next| next as usize));
+                    let expected = |element| Err(DistributedError::WrongRank { element: element as u64 });
+                    assert_eq!(found, shown.filter(|&element| element < n).min().map_or(Ok(()), expected), "{n}, {wrong}");
+                }
+                for k in 1..n {
+                    let error = ranker.rank(&stream, n as u64, &good, Some(order[k] as u64), &mut device.alloc(own.len())?);
+                    let wrong = ListError::WrongHead { head: order[k], predecessor: order[k - 1] };
+                    assert_eq!(error.unwrap_err(), wrong.into(), "{n}");
+                }
+                let (element, other) = (order[n / 3], order[n - 1]);
+                let mut bad = next.clone();
+                bad[other] = next[element];
+                let (bad, mut ranks) = (device.upload(&bad[own.clone()])?, device.alloc(own.len())?);
+                let (first, second) = (element.min(other), element.max(other));
+                let two = ListError::TwoPredecessors { element: next[element] as usize, first, second };
+                assert_eq!(ranker.rank(&stream, n as u64, &bad, None, &mut ranks).unwrap_err(), two.into());
+                Ok::<_, DistributedError>(())
+            });
+            all.unwrap();
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Elements that are read or written at a time.
-const PIECE: usize = 8 << 20;
+const PIECE: usize = if cfg!(test) { 7 } else { 8 << 20 };
 
 /// A file of successors: int64 or int32, 1-D.
 #[derive(Debug)]
@@ -137,4 +137,37 @@ pub fn write(
     file.sync_data().map_err(fail)?;
     ranks.barrier()?;
     Ok(made.map_or(Ok(()), |file| file.finish().map_err(unmade))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{device::Device, list_rank::distributed::layout, ranks::threads};
+
+    /// Blocks of less than a piece, of a piece, of more and of several, of both types.
+    #[test]
+    fn blocks_in_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let [wide, narrow] = ["wide.npy", "narrow.npy"].map(|name| folder.path().join(name));
+        for n in [6, 7, 8, 14, 15, 28, 29, 40] {
+            let values: Vec<i64> = (0..n).map(|k| k * k - 3).collect();
+            ndarray_npy::write_npy(&narrow, &ndarray::Array1::from_iter(values.iter().map(|&value| value as i32))).unwrap();
+            threads::run(&[Device::cpu(), Device::cpu()], |device, ranks| {
+                let (layout, stream) = (layout(n as u64, 2)?, device.stream()?);
+                let (first, len) = (layout.first(ranks.rank()), layout.len(ranks.rank()));
+                let own = &values[first as usize..first as usize + len];
+                write(&Destination::prepare(&wide)?, &stream, layout, &device.upload(own)?, &*ranks)?;
+                ranks.barrier()?;
+                for path in [&wide, &narrow] {
+                    let mut read = device.upload(&vec![-7; len])?;
+                    ListFile::open(path)?.read(&stream, first, &mut read)?;
+                    assert_eq!(stream.download_vec(&read)?, own, "{n}");
+                }
+                // The next file comes when all have read this one.
+                Ok::<_, DistributedError>(ranks.barrier()?)
+            })
+            .unwrap();
+            assert_eq!(ndarray_npy::read_npy::<_, ndarray::Array1<i64>>(&wide).unwrap().to_vec(), values);
+        }
+    }
 }

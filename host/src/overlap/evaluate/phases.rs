@@ -384,3 +384,14 @@ fn with_wanted(mode: Mode, wanted: Wanted) -> Mode {
     let mode = if wanted.per_pose { mode.with(Mode::PER_POSE) } else { mode };
     if wanted.gradient { mode.with(Mode::GRADIENT) } else { mode }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::OverlapKernel::{self, Direct, Queue};
+
+    #[test]
+    fn pieces_that_warps_can_number() {
+        let kernel = |pieces: [usize; 2]| OverlapKernel::of_pieces(Queue, &pieces);
+        assert_eq!([[3, 131_000], [131_000, 131_001], [131_001, 3]].map(kernel), [Queue, Direct, Direct]);
+    }
+}

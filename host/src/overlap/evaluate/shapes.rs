@@ -124,3 +124,32 @@ impl<T: OverlapReal> Shapes<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gpu_kernels::overlap::layout::parallel;
+
+    use super::*;
+
+    /// Copies have a bit for each angle at which sides are parallel; of many directions, all have one.
+    #[test]
+    fn angles_of_parallel_sides() {
+        for (points, all) in [(20, false), (301, true)] {
+            let vertex = |k: usize| {
+                let (sine, cosine) = (PI * k as f64 / points as f64).sin_cos();
+                let radius = if k.is_multiple_of(2) { 1.0 } else { 0.7 };
+                [radius * cosine, radius * sine]
+            };
+            let star = Shape::polygon("star", &(0..2 * points).map(vertex).collect::<Vec<_>>()).unwrap();
+            let bits = parallels::<f64>(std::slice::from_ref(&star));
+            assert_eq!(bits.iter().all(|&word| word == u32::MAX), all);
+            let corners = || star.outlines()[0].iter();
+            let sides = corners().zip(corners().cycle().skip(1));
+            let angles: Vec<f64> = sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]) / PI).collect();
+            for (first, second) in angles.iter().flat_map(|first| angles.iter().map(move |second| (first, second))) {
+                // SAFETY: there is a bit for each range of angles.
+                assert!(unsafe { parallel(bits.as_ptr(), 0.0, first - second) }, "{points}: {first} {second}");
+            }
+        }
+    }
+}

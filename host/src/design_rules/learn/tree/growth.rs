@@ -121,7 +121,7 @@ impl<'a> Growth<'a> {
                 columns.rows()
             )));
         }
-        let Some(count) = classes.iter().max().map(|class| class.index() + 1) else {
+        let Some(count) = classes.iter().max().map(|class| class.index().saturating_add(1)) else {
             return Err(RulesError::Learning("there are no samples".to_owned()));
         };
         if count > MAX_CLASSES {
