@@ -29,7 +29,7 @@ pub enum DistributedError {
         ranks: usize,
     },
     /// More elements than the ranks can number.
-    #[error("a list of {n} elements is too long for {ranks} ranks: at most 2^31 - 2 for each, and 2^47 in all")]
+    #[error("a list of {n} elements is too long for {ranks} ranks: at most 2^31 - 2 for each")]
     TooLong {
         /// The number of elements.
         n: u64,

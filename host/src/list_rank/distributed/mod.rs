@@ -76,7 +76,7 @@ pub fn layout(n: u64, ranks: usize) -> Result<Blocks, DistributedError> {
         return Err(DistributedError::Count { ranks });
     }
     let block = n.div_ceil(ranks as u64).max(1);
-    if block >= i32::MAX as u64 || n > 1 << 47 {
+    if block >= i32::MAX as u64 {
         return Err(DistributedError::TooLong { n, ranks });
     }
     Ok(Blocks::new(n, block))
