@@ -10,7 +10,7 @@ use tempfile::{TempDir, tempdir};
 use warpsmith::common::chain;
 use warpsmith::overlap::{
     OverlapError, Packings, Shape, ShapeProblem, convex_intersection,
-    io::{self, CURVE_TOLERANCE, Format, PoseLayout, read_poses, read_shape, save_poses},
+    io::{self, CURVE_TOLERANCE, Format, PoseLayout, read_poses, read_shape, read_shapes, save_poses},
     random,
 };
 
@@ -605,18 +605,23 @@ fn drawings() {
     ] {
         let shape = read(text).unwrap();
         let perimeter = 4.0 * extent;
-        assert!((shape.area() - exact).abs() < CURVE_TOLERANCE * extent * perimeter, "{text}: {} {exact}", shape.area());
+        let more = shape.area() - exact;
+        assert!(more >= 0.0 && more < CURVE_TOLERANCE * extent * perimeter, "{text}: {} {exact}", shape.area());
         assert!((10..400).contains(&shape.outlines()[0].len()), "{}", shape.outlines()[0].len());
     }
     for (text, sentence) in [
         ("<path d='M0 0 L1 0 L1 1'/>", "the path on line 3 is not closed, and there is no other"),
         ("<polyline id='it' points='0,0 1,0 1,1'/>", "the polyline `it` on line 3 is not closed"),
         ("<text>5</text>", "has no path, polygon, rectangle, circle or ellipse"),
-        ("<path d='M0 0h9v9h-9z M1 1h1v1h-1z'/>", "the path on line 3 has 2 parts, but a shape must be one closed path"),
+        (
+            "<path d='M0 0h9v9h-9z M20 9h1v1h-1z'/>",
+            "has several shapes, the path on line 3 and the path on line 3, and must have one",
+        ),
+        ("<path d='M0 0h9v9h-9z M1 1h9v1h-9z'/>", "shape a: hole 0 meets the outline"),
         ("\n<path d='M0 0 R5'/>", "the path on line 4 can't be read: "),
         ("<polygon points='0,0 x'/>", "the polygon on line 3 can't be read: "),
         ("<circle r='50%'/>", "the circle on line 3: `r` is `50%`, but it must be a number"),
-        ("<rect width='2' height='2' rx='1'/>", "the rect on line 3 has round corners, which are not read; make it a path"),
+        ("<rect width='2' height='2' rx='-1'/>", "the rect on line 3: `rx` is -1, but it must not be negative"),
         ("<g transform='turn(3)'><circle r='1'/></g>", "the g on line 3: `transform` can't be read: "),
         ("<path d='M0 0 L1 1 L1 0 L0 1 Z'/>", "shape a: edges 0 and 2 cross or touch"),
         ("<path", "is not SVG: "),
@@ -657,7 +662,15 @@ fn files_that_hold_no_shape() {
         ("a.json", "{\"pieces\": []}", "shape a: there are no pieces"),
         ("a.json", "{\"name\": \"n\", \"outline\": [[0, 0]]}", "shape n: there is 1 vertex"),
         ("a.json", "{\"type\": \"Point\", \"coordinates\": [0, 0]}", "is a GeoJSON Point, but a shape must be a Polygon"),
-        ("a.json", "{\"type\": \"Polygon\", \"coordinates\": [[], []]}", "is a polygon with a hole, which a shape can't have"),
+        ("a.json", "{\"type\": \"Polygon\", \"coordinates\": [[], []]}", "shape a: there are no vertices"),
+        ("a.json", "{\"type\": \"Polygon\", \"coordinates\": []}", "is a polygon without vertices"),
+        ("a.json", "{\"type\": \"FeatureCollection\", \"features\": []}", "has no polygon"),
+        ("a.json", "{\"type\": \"FeatureCollection\"}", "is a GeoJSON FeatureCollection without an array `features`"),
+        (
+            "a.json",
+            "{\"outline\": [[0, 0], [9, 0], [0, 9]], \"holes\": [[1, 2]]}",
+            "`holes[0][0]` is not an array of two numbers",
+        ),
         ("a.json", "{\"type\": \"Polygon\"}", "is a GeoJSON Polygon without an array `coordinates`"),
         ("a.wkt", "POLYGON ((0 0, 1 0", "is not WKT: "),
         (
@@ -666,13 +679,18 @@ fn files_that_hold_no_shape() {
             "has several shapes, the rect on line 1 and the circle `c` on line 3",
         ),
         ("a.wkt", "POLYGON EMPTY", "is a polygon without vertices"),
+        ("a.wkt", "POLYGON ((0 0, 9 0, 0 9), (1 1, 2 1, 1 2), (1 1, 2 1, 2 2))", "shape a: hole 0 meets hole 1"),
+        ("a.wkt", "POLYGON ((0 0, 9 0, 0 9), (1 1, 4 1, 1 4), (1.5 1.5, 2 1.5, 1.5 2))", "shape a: hole 1 meets hole 0"),
+        ("a.wkt", "POLYGON ((0 0, 9 0, 0 9), (9 9, 8 9, 9 8))", "shape a: hole 0 is not inside of the outline"),
+        ("a.wkt", "POLYGON ((0 0, 9 0, 0 9), (0 1, 2 1, 1 2))", "shape a: hole 0 meets the outline"),
+        ("a.wkt", "POLYGON ((0 0, 9 0, 0 9), (1 1, 2 1, 3 1))", "shape a: hole 0: the area is 0"),
+        ("a.wkt", "POLYGON Z ((0 0 1, 9 0 1, 0 9 1))", "is a POLYGON with more than x and y"),
         (
             "a.wkt",
-            "POLYGON ((0 0, 9 0, 0 9), (1 1, 2 1, 1 2), (3 3, 4 3, 3 4))",
-            "is a polygon with 2 holes, which a shape can't have",
+            "MULTIPOLYGON (((0 0, 9 0, 0 9)), ((10 0, 19 0, 10 9)))",
+            "has several shapes, polygon 1 and polygon 2, and must",
         ),
-        ("a.wkt", "POLYGON Z ((0 0 1, 9 0 1, 0 9 1))", "is a POLYGON with more than x and y"),
-        ("a.wkt", "MULTIPOLYGON (((0 0, 9 0, 0 9)))", "is a MULTIPOLYGON, but a shape must be a POLYGON"),
+        ("a.wkt", "GEOMETRYCOLLECTION (POLYGON ((0 0, 9 0, 0 9)))", "is a GEOMETRYCOLLECTION, but a shape must be a POLYGON"),
         ("a.wkt", "LINESTRING (0 0, 9 0)", "is a LINESTRING, but"),
         ("a.wkt", "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))", "shape a: edges 0 and 2 cross or touch"),
         ("a.wkt", "POLYGON ((0 0, 1 0, 0 1)) and more", "goes on after the geometry: `and more`"),
@@ -766,13 +784,16 @@ fn curves_are_as_close_as_promised() {
             let [x, y] = [from[0] + at * (to[0] - from[0]), from[1] + at * (to[1] - from[1])];
             let (x, y) = (x * f64::cos(turn) + y * f64::sin(turn), y * f64::cos(turn) - x * f64::sin(turn));
             let level = (x / rx).hypot(y / ry);
-            (level, (level - 1.0).abs() / ((x / (rx * rx)).hypot(y / (ry * ry)) / level))
+            (level, (level - 1.0) / ((x / (rx * rx)).hypot(y / (ry * ry)) / level))
         };
-        let mut worst = 0.0f64;
+        let (mut worst, mut within) = (0.0f64, 0.0f64);
         for (&from, &to) in ring.iter().zip(ring.iter().cycle().skip(1)).filter(|(from, to)| at(**from, **to, 0.5).0 > least) {
-            worst = (0..=16).fold(worst, |worst, step| worst.max(at(from, to, f64::from(step) / 16.0).1));
+            let off = (0..=16).map(|step| at(from, to, f64::from(step) / 16.0).1);
+            (worst, within) = off.fold((worst, within), |(worst, within), off| (worst.max(off), within.min(off)));
         }
         assert!(worst > 0.0 && worst <= CURVE_TOLERANCE * extent, "{inner}: {:e} of {extent}", worst / extent);
+        // Arcs are cubic curves first, within 1e-6 of their radius.
+        assert!(within > -1e-6 * extent, "{inner}: {:e} of {extent} within", within / extent);
     };
     for radius in [1e-3, 1.0, 123.0, 4e5] {
         let circle = |inner: &str| check(inner, [radius, radius, 0.0], 0.0);
@@ -813,6 +834,120 @@ fn curves_are_as_close_as_promised() {
     };
     let worst = (0..=5000).map(|step| off(point(f64::from(step) / 5000.0))).fold(0.0, f64::max);
     assert!(worst <= CURVE_TOLERANCE * extent(&ring), "{worst}");
+}
+
+/// The material is within the lines also where it is outside of a curve: a bay, and a hole.
+#[test]
+fn bays_and_holes_do_not_grow() {
+    let folder = Folder::new();
+    for (inner, exact) in [
+        ("<path d='M0 0A2 2 0 0 0 4 0L4 5 0 5Z'/>", 20.0 - 2.0 * PI),
+        ("<path fill-rule='evenodd' d='M-3 -3h6v6h-6Z M2 0A2 2 0 0 0 -2 0A2 2 0 0 0 2 0Z'/>", 36.0 - 4.0 * PI),
+        ("<path d='M-3 -3h6v6h-6Z M2 0A2 2 0 0 1 -2 0A2 2 0 0 1 2 0Z'/>", 36.0 - 4.0 * PI),
+    ] {
+        let shape = read_shape(&folder.write("a.svg", &format!("<svg>{inner}</svg>"))).unwrap();
+        let more = shape.area() - exact;
+        // Arcs are cubic curves a little outside of them.
+        assert!(more > -1e-5 && more < CURVE_TOLERANCE * 6.0 * 4.0 * PI, "{inner}: {more:e}");
+        let ring = shape.outlines().last().unwrap();
+        let inwards = ring.iter().filter(|[x, y]| (x - if shape.outlines().len() == 1 { 2.0 } else { 0.0 }).hypot(*y) < 2.1);
+        assert!(
+            inwards.clone().count() > 20
+                && inwards
+                    .map(|[x, y]| (x - if shape.outlines().len() == 1 { 2.0 } else { 0.0 }).hypot(*y))
+                    .all(|r| r < 2.0 + 1e-5)
+        );
+    }
+    // Four discs don't fit where they don't.
+    let disc = read_shape(&folder.write("a.svg", "<svg><circle cx='7' cy='9' r='15'/></svg>")).unwrap();
+    let x = |of: fn(f64, f64) -> f64, from: f64| disc.outlines()[0].iter().fold(from, |x, point| of(x, point[0]));
+    assert!(x(f64::max, f64::MIN) - x(f64::min, f64::MAX) >= 30.0 - 1e-12);
+}
+
+#[test]
+fn several_shapes_of_a_file() {
+    let folder = Folder::new();
+    let drawing = "<svg><g id='layer'><rect id='plate' width='9' height='9'/><circle r='1'/></g>\n\
+        <path id='ring' d='M0 0h9v9h-9Z M1 1h7v7h-7Z M2 2h5v5h-5Z M3 3h1v1h-1Z M5 5h1v1h-1Z'/></svg>";
+    let collection = "{\"type\": \"FeatureCollection\", \"features\": [\
+        {\"type\": \"Feature\", \"properties\": {\"name\": \"a\"}, \"geometry\": {\"type\": \"Polygon\", \"coordinates\": [[[0,0],[3,0],[0,3]]]}},\
+        {\"type\": \"Feature\", \"id\": \"b\", \"properties\": null, \"geometry\": {\"type\": \"MultiPolygon\", \"coordinates\": [\
+            [[[0,0],[9,0],[9,9],[0,9]],[[1,1],[2,1],[2,2],[1,2]]], [[[10,0],[11,0],[11,1]]]]}}]}";
+    type Expected<'a> = &'a [(&'a str, f64, usize)];
+    let expected: [(&str, &str, Expected<'_>); 5] = [
+        ("f.svg", drawing, &[("plate", 81.0, 0), ("f 2", PI, 0), ("ring", 32.0, 1), ("ring", 23.0, 2)]),
+        ("f.json", collection, &[("a", 4.5, 0), ("b 1", 80.0, 1), ("b 2", 0.5, 0)]),
+        ("f.wkt", "MULTIPOLYGON (((0 0, 9 0, 0 9), (1 1, 2 1, 1 2)), ((9 9, 9 8, 8 9)))", &[("f 1", 40.0, 1), ("f 2", 0.5, 0)]),
+        ("g.json", "{\"outline\": [[0,0],[9,0],[0,9]], \"holes\": [[[1,1],[2,1],[1,2]]]}", &[("g", 40.0, 1)]),
+        ("g.wkt", "POLYGON ((0 0, 9 0, 0 9))", &[("g", 40.5, 0)]),
+    ];
+    for (name, text, expected) in expected {
+        let shapes = read_shapes(&folder.write(name, text)).unwrap();
+        assert_eq!(shapes.len(), expected.len(), "{name}");
+        for (shape, &(called, area, holes)) in shapes.iter().zip(expected) {
+            assert_eq!((shape.name(), shape.outlines().len() - 1), (called, holes), "{name}");
+            assert!((shape.area() - area).abs() < 0.01, "{name}: {} {area}", shape.area());
+            let pieces: f64 = shape.pieces().iter().map(|piece| shoelace(piece)).sum();
+            assert!((shape.area() - pieces).abs() < 1e-12, "{name}: {pieces}");
+        }
+    }
+}
+
+/// A drawing's lengths are in mm if it tells its size.
+#[test]
+fn units_of_drawings() {
+    let folder = Folder::new();
+    let side = |attributes: &str| {
+        let text = format!("<svg {attributes}><rect x='1' y='1' width='1' height='1'/></svg>");
+        read_shape(&folder.write("a.svg", &text)).unwrap().area().sqrt()
+    };
+    for (attributes, expected) in [
+        ("", 1.0),
+        ("viewBox='0 0 9 9'", 1.0),
+        ("width='100%' height='100%' viewBox='0 0 9 9'", 1.0),
+        ("width='9mm' height='9mm' viewBox='0 0 9 9'", 1.0),
+        ("width='9in' viewBox='0 0 9 9'", 25.4),
+        ("height=' 9cm ' viewBox='0,0, 18 18'", 5.0),
+        ("width='72pt' height='6pc' viewBox='0 0 254 254'", 0.1),
+        ("width='96' height='96px'", 25.4 / 96.0),
+        ("width='400Q' height='1in'", 25.4 / 96.0),
+        // The whole view box is seen.
+        ("width='20mm' height='10mm' viewBox='0 0 10 10'", 1.0),
+    ] {
+        assert!((side(attributes) - expected).abs() < 1e-12, "{attributes}: {} {expected}", side(attributes));
+    }
+}
+
+/// A polygon with holes has the points of its outline that aren't in a hole.
+#[test]
+fn pieces_leave_holes_out() {
+    let turn = |ring: Vec<Point>, by: f64| turned(&ring, [0.0, 0.0, by]);
+    let square =
+        |x: f64, y: f64, half: f64| vec![[x - half, y - half], [x + half, y - half], [x + half, y + half], [x - half, y + half]];
+    let outline =
+        turn(vec![[-9.0, -9.0], [0.0, -5.0], [9.0, -9.0], [5.0, 0.0], [9.0, 9.0], [0.0, 5.0], [-9.0, 9.0], [-5.0, 0.0]], 0.3);
+    let holes: Vec<Vec<Point>> = [(0.0, 0.0, 1.5), (-3.0, -2.0, 1.0), (3.0, 3.0, 0.75), (3.0, -3.0, 0.5)]
+        .iter()
+        .enumerate()
+        .map(|(k, &(x, y, half))| turn(square(x, y, half), 0.3 + 0.0 * k as f64))
+        .collect();
+    let shape = Shape::with_holes("s", &outline, &holes).unwrap();
+    let inside = |ring: &[Point], [x, y]: Point| {
+        let edges = ring.iter().zip(ring.iter().cycle().skip(1));
+        edges.filter(|(a, b)| (a[1] > y) != (b[1] > y) && x < a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])).count() % 2 == 1
+    };
+    let mut counts = [0; 2];
+    for step in 0..40_000 {
+        // Off the grid on which the vertices lie.
+        let point = [(f64::from(step % 200) - 99.7) * 0.11, (f64::from(step / 200) - 99.7) * 0.11];
+        let expected = inside(&outline, point) && !holes.iter().any(|hole| inside(hole, point));
+        let found = shape.pieces().iter().filter(|piece| inside(piece, point)).count();
+        assert_eq!(found, usize::from(expected), "{point:?}");
+        counts[usize::from(expected)] += 1;
+    }
+    assert!(counts.iter().all(|&count| count > 5000), "{counts:?}");
+    let area = shoelace(&outline) - holes.iter().map(|hole| shoelace(hole)).sum::<f64>();
+    assert!((shape.area() - area).abs() < 1e-12 * area && shape.pieces().len() <= 4 * 12 + 1);
 }
 
 #[test]

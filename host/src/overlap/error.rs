@@ -224,7 +224,7 @@ impl fmt::Display for Field {
 }
 
 /// A reason why a shape is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeProblem {
     /// The list of pieces is empty.
@@ -273,6 +273,28 @@ pub enum ShapeProblem {
         first: usize,
         /// The other edge, of a higher index.
         second: usize,
+    },
+    /// A hole is invalid by itself.
+    #[error("hole {hole}: {problem}")]
+    Hole {
+        /// Index of the hole.
+        hole: usize,
+        /// What is wrong with its outline.
+        problem: Box<ShapeProblem>,
+    },
+    /// A hole crosses, touches or contains another ring.
+    #[error("hole {hole} meets {}", other.map_or_else(|| "the outline".to_owned(), |other| format!("hole {other}")))]
+    HoleMeets {
+        /// Index of the hole.
+        hole: usize,
+        /// Index of the other hole; `None` for the outline.
+        other: Option<usize>,
+    },
+    /// A hole isn't inside of the outline.
+    #[error("hole {hole} is not inside of the outline")]
+    HoleOutside {
+        /// Index of the hole.
+        hole: usize,
     },
     /// The area is next to 0.
     #[error("the area is {area:e}, next to nothing for a width or height of {extent}")]

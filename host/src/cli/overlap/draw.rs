@@ -134,10 +134,37 @@ impl Drawing for Picture<'_> {
         let points = |ring: &[[f64; 2]]| ring.iter().map(|&[x, y]| (x, y)).collect::<Vec<_>>();
         let closed = |ring: &[[f64; 2]]| ring.iter().chain(ring.first()).map(|&[x, y]| (x, y)).collect::<Vec<_>>();
         let rings = || self.polygons.iter().flat_map(|polygons| polygons.rings.iter().map(move |ring| (polygons.shape, ring)));
-        chart.draw_series(rings().map(|(shape, ring)| Polygon::new(points(ring), SHAPES[shape % SHAPES.len()].filled())))?;
+        for Polygons { shape, rings } in &self.polygons {
+            let fill = SHAPES[shape % SHAPES.len()].filled();
+            chart.draw_series(joined(rings).iter().map(|ring| Polygon::new(points(ring), fill)))?;
+        }
         chart.draw_series(self.common.iter().map(|ring| Polygon::new(points(ring), COMMON.filled())))?;
         chart.draw_series(rings().map(|(_, ring)| PathElement::new(closed(ring), EDGES.stroke_width(finer))))?;
         chart.draw_series([PathElement::new(closed(&self.container), CONTAINER.stroke_width(2 * finer))])?;
         Ok(Vec::new())
+    }
+}
+
+/// Joins an outline and its holes, which run the other way round, to one ring: each hole by a way there and back.
+fn joined(rings: &[Vec<[f64; 2]>]) -> Vec<Vec<[f64; 2]>> {
+    let twice_area = |ring: &Vec<[f64; 2]>| -> f64 {
+        let next = ring.iter().cycle().skip(1);
+        ring.iter()
+            .zip(next)
+            .map(|(a, b)| (a[0] - ring[0][0]) * (b[1] - ring[0][1]) - (b[0] - ring[0][0]) * (a[1] - ring[0][1]))
+            .sum()
+    };
+    match rings {
+        [outline, holes @ ..] if holes.iter().any(|hole| twice_area(hole) < 0.0) => {
+            vec![
+                [outline]
+                    .into_iter()
+                    .chain(holes)
+                    .flat_map(|ring| ring.iter().chain(&ring[..1]).chain(&outline[..1]))
+                    .copied()
+                    .collect(),
+            ]
+        }
+        rings => rings.to_vec(),
     }
 }

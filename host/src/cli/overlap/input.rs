@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use warpsmith::overlap::{
     OverlapError, OverlapReal, Packings, Shape,
-    io::{PoseFile, PoseLayout, read_poses, read_shape},
+    io::{PoseFile, PoseLayout, read_poses, read_shapes},
 };
 
 use crate::cli::{failure::Failure, utf8};
@@ -39,7 +39,7 @@ impl Input {
     pub fn load<T: OverlapReal>(&self, against: Option<&Path>) -> Result<Loaded, Failure> {
         let shapes: Vec<Shape> = match &self.shapes[..] {
             [] => vec![Shape::tree()],
-            shapes => shapes.iter().map(|text| read_shape(text)).collect::<Result<_, _>>()?,
+            shapes => shapes.iter().map(|text| read_shapes(text)).collect::<Result<Vec<_>, _>>()?.concat(),
         };
         let read = |path: &Path| {
             let file = read_poses(path, self.ensembles)?;

@@ -28,8 +28,10 @@ use super::{Global, failure::Failure};
         (with a column packing in front for several packings, with a column shape at the end for several shapes), or a submission \
         to Kaggle's Santa 2025: .csv with the header id,x,y,deg. Packings are numbered from 0, those of a submission by how many \
         trees they have.\n\n\
-        A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...]}, with {\"pieces\": [...]} of convex polygons or a \
-        GeoJSON Polygon; .svg, whose only closed path is read with y upwards and curves as lines; .wkt, or WKT itself.",
+        A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...], \"holes\": [...]}, with {\"pieces\": [...]} of convex \
+        polygons or GeoJSON; .svg; .wkt, or WKT itself. A file of several shapes stands for all of them: the closed paths of a \
+        drawing, or the polygons of a MULTIPOLYGON or FeatureCollection. Drawings are read with y upwards, in mm if they tell their \
+        size; a path within another one of the same element is a hole, and curves become lines outside of the material.",
     after_help = "Examples:\n  \
         warpsmith overlap total submission.csv                      the score, and violations of the contest's rules\n  \
         warpsmith overlap total poses.npy --boundary 4              areas of overlap and outside a square of side 4\n  \

@@ -14,7 +14,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
-        io::{Format, PoseFile, PoseLayout, read_poses, read_shape, save_poses_at},
+        io::{Format, PoseFile, PoseLayout, read_poses, read_shape, read_shapes, save_poses_at},
         pack::{Copies, MOST_POSES, PackError, Packing, Progress, Settings, Turns, read_container},
     },
 };
@@ -71,7 +71,7 @@ pub struct PackArgs {
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its
-    /// number of copies [default: tree]
+    /// number of copies, which is that of every shape of a file with several [default: tree]
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
     /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or
@@ -274,8 +274,11 @@ impl PackArgs {
         let destination = files.write(output)?;
         let plot = self.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
         let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
-        let read = |(text, count): &(&str, usize)| Ok::<_, OverlapError>((read_shape(text)?, *count));
-        let copies = kinds.iter().map(read).collect::<Result<_, _>>()?;
+        let mut copies = Vec::new();
+        for (text, count) in &kinds {
+            let shapes = if format == Format::Csv { read_shapes(text)? } else { vec![read_shape(text)?] };
+            copies.extend(shapes.into_iter().map(|shape| (shape, *count)));
+        }
         let container = read_container(&self.container).map_err(|error| Failure::error(format_args!("--{error}")))?;
         Ok(Job { copies, container, format, destination, partial, plot })
     }

@@ -3,9 +3,9 @@
 //! | shape | is |
 //! | --- | --- |
 //! | `tree` | the built-in [tree](super::Shape::tree) |
-//! | `.json` | `{"outline": [[x, y], ...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, or a GeoJSON Polygon |
-//! | `.svg` | the only closed path, polygon, rectangle, circle or ellipse of a drawing; y is turned upwards, and curves become lines that are off by [`CURVE_TOLERANCE`] at most |
-//! | `.wkt`, or the text itself | `POLYGON ((x y, ...))` |
+//! | `.json` | `{"outline": [[x, y], ...], "holes": [...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, or GeoJSON with Polygons |
+//! | `.svg` | the closed paths, polygons, rectangles, circles and ellipses of a drawing, in mm if it tells its size; y is turned upwards, and curves become lines outside of them, at most [`CURVE_TOLERANCE`] away |
+//! | `.wkt`, or the text itself | `POLYGON ((x y, ...), (a hole), ...)` or `MULTIPOLYGON` |
 //!
 //! | poses | are |
 //! | --- | --- |
@@ -15,11 +15,12 @@
 //!
 //! Files are written beside their place first, and renamed once they are complete.
 
+mod contours;
 mod poses;
 mod problem;
 mod shapes;
 mod svg;
 
 pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
-pub use shapes::read_shape;
+pub use shapes::{read_shape, read_shapes};
 pub use svg::CURVE_TOLERANCE;

@@ -23,10 +23,13 @@ pub(super) fn problem<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Text(reason.into()))
 }
 
-/// Makes the shape of a polygon, unless it has too many vertices.
-pub(super) fn polygon(name: &str, outline: &[Point]) -> Result<Shape, Problem> {
-    check_vertices(outline.len())?;
-    Ok(Shape::polygon(name, outline)?)
+/// Makes the shape of a polygon, of its outline and its holes, unless it has too many vertices.
+pub(super) fn polygon(name: &str, rings: Vec<Vec<Point>>) -> Result<Shape, Problem> {
+    check_vertices(rings.iter().map(Vec::len).sum())?;
+    match &rings[..] {
+        [] => problem("is a polygon without vertices"),
+        [outline, holes @ ..] => Ok(Shape::with_holes(name, outline, holes)?),
+    }
 }
 
 pub(super) fn check_vertices(count: usize) -> Result<(), Problem> {

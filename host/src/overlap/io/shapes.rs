@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use wkt::Wkt;
+use wkt::{Wkt, types::LineString};
 
 use super::{
     problem::{Problem, check_vertices, polygon, problem},
@@ -14,29 +14,45 @@ use crate::{
     overlap::{OverlapError, Point, Shape},
 };
 
-/// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
+/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg` or `.wkt` file, or a polygon in WKT itself.
 ///
 /// The name of a shape from a file is the file's name without the extension, unless the file has
 /// another. A warning (`tracing`) names each part of a drawing that the shape lacks or approximates:
-/// curves, elements that are not read, units.
+/// curves, elements that are not read.
 ///
 /// # Errors
-/// If the text is not of this kind, the file can't be read or has other content, or the [`Shape`]
-/// is invalid. Polygons with holes, drawings with paths of several parts, and open paths are
-/// errors.
+/// If the text is not of this kind, the file can't be read or has other content or several shapes, or the [`Shape`]
+/// is invalid.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
+    read(text, true).map(|mut shapes| shapes.swap_remove(0))
+}
+
+/// Reads all shapes of a file, or one as [`read_shape`] does: the closed paths of a drawing, whose names are their ids,
+/// and the polygons of a MULTIPOLYGON or of a GeoJSON FeatureCollection.
+///
+/// Lengths of a drawing that tells its size are in millimetres. A path within another one of the same element is a hole.
+/// Curves become lines outside of the material.
+///
+/// # Errors
+/// As [`read_shape`].
+pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
+    read(text, false)
+}
+
+fn read(text: &str, only_one: bool) -> Result<Vec<Shape>, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
-        return Ok(Shape::tree());
+        return Ok(vec![Shape::tree()]);
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    let parse: fn(&str, &str) -> Result<svg::Drawn, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => |text, name| Ok((parse_json(text, name)?, Vec::new())),
-        Some("svg") => svg::parse,
-        Some("wkt") => |text, name| Ok((parse_wkt(text, name)?, Vec::new())),
+    let parse: fn(&str, &str) -> Result<Found, Problem> = match extension.as_deref() {
+        Some("json" | "geojson") => |text, name| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new() }),
+        Some("svg") => parse_svg,
+        Some("wkt") => |text, name| Ok(Found { parts: parse_wkt(text, name)?, notes: Vec::new() }),
         _ if is_wkt(text) => {
-            return parse_wkt(text, "polygon").map_err(|problem| match problem {
+            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(parts, only_one));
+            return parts.map_err(|problem| match problem {
                 Problem::Text(reason) => none(reason),
                 Problem::Shape(error) => error,
             });
@@ -50,14 +66,48 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let fail = |reason: Reason| OverlapError::file(path, reason);
     let content = crate::io::text(path).map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let (shape, notes) = parse(&content, &name).map_err(|problem| match problem {
+    let found = parse(&content, &name).and_then(|Found { parts, notes }| Ok((chosen(parts, only_one)?, notes)));
+    let (shapes, notes) = found.map_err(|problem| match problem {
         Problem::Text(reason) => fail(reason.into()),
         Problem::Shape(error) => fail(error.to_string().into()),
     })?;
     for note in notes {
         tracing::warn!("{}: {note}", path.display());
     }
-    Ok(shape)
+    Ok(shapes)
+}
+
+/// The shapes of a text, each with what it is called in messages, and sentences on what they lack of it.
+struct Found {
+    parts: Vec<(String, Shape)>,
+    notes: Vec<String>,
+}
+
+/// Returns the shapes, of which there may be only one.
+fn chosen(parts: Vec<(String, Shape)>, only_one: bool) -> Result<Vec<Shape>, Problem> {
+    match &parts[..] {
+        [] => problem("has no polygon"),
+        [(first, _), (second, _), ..] if only_one => {
+            problem(format!("has several shapes, {first} and {second}, and must have one here"))
+        }
+        _ => Ok(parts.into_iter().map(|(_, shape)| shape).collect()),
+    }
+}
+
+/// Reads the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
+fn parse_svg(text: &str, name: &str) -> Result<Found, Problem> {
+    let (parts, notes) = svg::parse(text)?;
+    let alone = parts.len() == 1;
+    let mut shapes = Vec::new();
+    for (index, svg::Part { id, element, contour }) in parts.into_iter().enumerate() {
+        let name = match id {
+            _ if alone => name.to_owned(),
+            Some(id) => id,
+            None => format!("{name} {}", index + 1),
+        };
+        shapes.push((element, Shape::with_holes(name, &contour.outline, &contour.holes)?));
+    }
+    Ok(Found { parts: shapes, notes })
 }
 
 /// Returns whether a text starts like WKT.
@@ -68,29 +118,45 @@ fn is_wkt(text: &str) -> bool {
     NAMES.contains(&&*word.to_ascii_uppercase())
 }
 
-fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
+fn parse_wkt(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
     check_parentheses(text)?;
     let geometry: Wkt<f64> = match text.parse() {
         Ok(geometry) => geometry,
         Err(error) => return problem(format!("is not WKT: {}", brief(error))),
     };
     let other = match geometry {
-        Wkt::Polygon(found) => {
-            let [ring] = found.rings() else { return problem(rings(found.rings().len())) };
-            if ring.coords().iter().any(|point| point.z.is_some() || point.m.is_some()) {
-                return problem("is a POLYGON with more than x and y");
-            }
-            let outline: Vec<Point> = ring.coords().iter().map(|point| [point.x, point.y]).collect();
-            return polygon(name, &outline);
-        }
+        Wkt::Polygon(found) => return Ok(vec![(String::new(), polygon_wkt(found.rings(), name)?)]),
+        Wkt::MultiPolygon(found) => return several(found.polygons(), name, |polygon, name| polygon_wkt(polygon.rings(), name)),
         Wkt::Point(_) => "POINT",
         Wkt::LineString(_) => "LINESTRING",
         Wkt::MultiPoint(_) => "MULTIPOINT",
         Wkt::MultiLineString(_) => "MULTILINESTRING",
-        Wkt::MultiPolygon(_) => "MULTIPOLYGON",
         Wkt::GeometryCollection(_) => "GEOMETRYCOLLECTION",
     };
     problem(format!("is a {other}, but a shape must be a POLYGON"))
+}
+
+/// Makes shapes of polygons: one has the file's name, several have numbers from 1.
+fn several<P>(
+    polygons: &[P],
+    name: &str,
+    shape: impl Fn(&P, &str) -> Result<Shape, Problem>,
+) -> Result<Vec<(String, Shape)>, Problem> {
+    let numbered = |(index, polygon): (usize, &P)| {
+        let own = if polygons.len() == 1 { name.to_owned() } else { format!("{name} {}", index + 1) };
+        Ok((format!("polygon {}", index + 1), shape(polygon, &own)?))
+    };
+    polygons.iter().enumerate().map(numbered).collect()
+}
+
+fn polygon_wkt(rings: &[LineString<f64>], name: &str) -> Result<Shape, Problem> {
+    let ring = |ring: &LineString<f64>| {
+        if ring.coords().iter().any(|point| point.z.is_some() || point.m.is_some()) {
+            return problem("is a POLYGON with more than x and y");
+        }
+        Ok(ring.coords().iter().map(|point| [point.x, point.y]).collect())
+    };
+    polygon(name, rings.iter().map(ring).collect::<Result<_, _>>()?)
 }
 
 /// Checks that the parentheses of WKT aren't nested too deeply for its reader, which is recursive,
@@ -117,47 +183,62 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the error of a polygon with `n` rings instead of one.
-fn rings(n: usize) -> String {
-    match n {
-        0 => "is a polygon without vertices".to_owned(),
-        2 => "is a polygon with a hole, which a shape can't have".to_owned(),
-        n => format!("is a polygon with {} holes, which a shape can't have", n - 1),
-    }
-}
-
-fn parse_json(text: &str, name: &str) -> Result<Shape, Problem> {
+fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return problem(format!("is not JSON: {}", brief(error))),
     };
     let name = value.get("name").and_then(Value::as_str).unwrap_or(name);
+    if value.get("type").and_then(Value::as_str) == Some("FeatureCollection") {
+        let features = value.get("features").and_then(Value::as_array);
+        let Some(features) = features else { return problem("is a GeoJSON FeatureCollection without an array `features`") };
+        let mut found = Vec::new();
+        for (index, feature) in features.iter().enumerate() {
+            let own = feature.pointer("/properties/name").or_else(|| feature.get("id")).and_then(Value::as_str);
+            let own = own.map_or_else(|| format!("{name} {}", index + 1), str::to_owned);
+            found.extend(geometry(feature.get("geometry").unwrap_or(&Value::Null), &own)?);
+        }
+        return Ok(found);
+    }
     // A feature is a geometry with properties.
-    let geometry = match value.get("type").and_then(Value::as_str) {
-        Some("Feature") => value.get("geometry").unwrap_or(&Value::Null),
-        _ => &value,
-    };
-    if let Some(kind) = geometry.get("type").and_then(Value::as_str) {
-        if kind != "Polygon" {
-            return problem(format!("is a GeoJSON {}, but a shape must be a Polygon", brief(kind)));
-        }
-        let coordinates = geometry.get("coordinates").and_then(Value::as_array);
-        let Some(coordinates) = coordinates else { return problem("is a GeoJSON Polygon without an array `coordinates`") };
-        let [ring] = &coordinates[..] else { return problem(rings(coordinates.len())) };
-        return polygon(name, &points(ring, "coordinates[0]")?);
+    match value.get("type").and_then(Value::as_str) {
+        Some("Feature") => return geometry(value.get("geometry").unwrap_or(&Value::Null), name),
+        Some(_) => return geometry(&value, name),
+        None => {}
     }
-    match (value.get("outline"), value.get("pieces")) {
-        (Some(outline), None) => polygon(name, &points(outline, "outline")?),
+    let shape = match (value.get("outline"), value.get("pieces")) {
+        (Some(outline), None) => {
+            let holes = value.get("holes").map_or(Ok(Vec::new()), |holes| rings(holes, "holes"))?;
+            polygon(name, [points(outline, "outline")?].into_iter().chain(holes).collect())?
+        }
         (None, Some(pieces)) => {
-            let Some(pieces) = pieces.as_array() else { return problem("`pieces` is not an array") };
-            let pieces = pieces.iter().enumerate().map(|(index, piece)| points(piece, &format!("pieces[{index}]")));
-            let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
+            let pieces = rings(pieces, "pieces")?;
             check_vertices(pieces.iter().map(Vec::len).sum())?;
-            Ok(Shape::from_pieces(name, &pieces)?)
+            Shape::from_pieces(name, &pieces)?
         }
-        (Some(_), Some(_)) => problem("has both `outline` and `pieces`; a shape is one or the other"),
-        (None, None) => problem("must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
+        (Some(_), Some(_)) => return problem("has both `outline` and `pieces`; a shape is one or the other"),
+        (None, None) => return problem("must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
+    };
+    Ok(vec![(name.to_owned(), shape)])
+}
+
+/// Reads the polygons of a GeoJSON geometry.
+fn geometry(value: &Value, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or("geometry without a type");
+    let coordinates = value.get("coordinates").and_then(Value::as_array);
+    let shape = |value: &Value, name: &str| polygon(name, rings(value, "coordinates")?);
+    match (kind, coordinates) {
+        ("Polygon", Some(_)) => Ok(vec![(format!("the polygon {}", quoted(name)), shape(&value["coordinates"], name)?)]),
+        ("MultiPolygon", Some(polygons)) => several(polygons, name, shape),
+        ("Polygon" | "MultiPolygon", None) => problem(format!("is a GeoJSON {kind} without an array `coordinates`")),
+        _ => problem(format!("is a GeoJSON {}, but a shape must be a Polygon", brief(kind))),
     }
+}
+
+/// An array of arrays of points.
+fn rings(value: &Value, what: &str) -> Result<Vec<Vec<Point>>, Problem> {
+    let Some(rings) = value.as_array() else { return problem(format!("`{what}` is not an array")) };
+    rings.iter().enumerate().map(|(index, ring)| points(ring, &format!("{what}[{index}]"))).collect()
 }
 
 /// An array of points.

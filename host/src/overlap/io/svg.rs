@@ -4,19 +4,18 @@ use kurbo::{Affine, Arc, BezPath, Circle, PathEl, Point as Place, Rect, Shape as
 use roxmltree::{Document, Node};
 use svgtypes::{PathParser, PathSegment};
 
-use super::problem::{Problem, check_vertices, polygon, problem};
+use super::{
+    contours::{Contour, Contours, contours},
+    problem::{Problem, problem},
+};
 use crate::{
-    io::{MOST_VERTICES, brief, quoted},
-    overlap::{
-        Point, Shape,
-        convex::bounds,
-        error::{LARGEST, SMALLEST},
-    },
+    io::{brief, quoted},
+    overlap::error::{LARGEST, SMALLEST},
 };
 
-/// Largest distance of a curve from the lines that approximate it, relative to the larger of the
-/// drawing's width and height.
-pub const CURVE_TOLERANCE: f64 = 1e-4;
+/// Largest distance of a curve from the lines that take its place, relative to the larger of the
+/// path's width and height.
+pub const CURVE_TOLERANCE: f64 = 1.0 / 2000.0;
 /// Largest distance of an arc from the curves that approximate it, relative to its radius.
 const ARC_TOLERANCE: f64 = 1e-6;
 
@@ -24,8 +23,11 @@ const ARC_TOLERANCE: f64 = 1e-6;
 const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
 /// Elements of a drawing that are drawn, and not read.
 const NOT_READ: &[&str] = &["use", "text", "image", "line", "foreignObject"];
-/// Absolute units of length, and their number per inch.
-const UNITS: &[(&str, f64)] = &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6)];
+/// Units of length, and their number per inch.
+const UNITS: &[(&str, f64)] =
+    &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6), ("px", UNITS_OF_SCREEN)];
+/// Number of px per inch, the unit of lengths without one.
+const UNITS_OF_SCREEN: f64 = 96.0;
 
 /// Largest depth of nested elements.
 const MOST_NESTED: usize = 256;
@@ -37,33 +39,43 @@ const MOST_ATTRIBUTES: usize = 1000;
 /// Largest number of bytes after the expansion of entities.
 const MOST_EXPANDED: usize = 256 << 20;
 
-/// A shape, and what it lacks of its drawing, in sentences without the file's name.
-pub type Drawn = (Shape, Vec<String>);
+/// A part of a drawing: its id, if it has one, its outline and its holes.
+pub struct Part {
+    pub id: Option<String>,
+    /// The element for messages.
+    pub element: String,
+    pub contour: Contour,
+}
 
-/// Reads the only closed outline of a drawing.
-pub fn parse(text: &str, name: &str) -> Result<Drawn, Problem> {
+/// The parts of a drawing, and what they lack of it, in sentences without the file's name.
+pub type Drawn = (Vec<Part>, Vec<String>);
+
+/// Reads the closed paths of a drawing, in millimetres if it tells its size.
+pub fn parse(text: &str) -> Result<Drawn, Problem> {
     check_markup(text)?;
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
     let document = match Document::parse_with_options(text, options) {
         Ok(document) => document,
         Err(error) => return problem(format!("is not SVG: {}", brief(error))),
     };
-    if document.root_element().tag_name().name() != "svg" {
-        return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
+    let root = document.root_element();
+    if root.tag_name().name() != "svg" {
+        return problem(format!("is not SVG: its element is {}", quoted(root.tag_name().name())));
     }
-    let (mut open, mut closed) = (None, None::<(Node, Vec<Point>)>);
-    let mut notes: Vec<String> = scale(document.root_element()).into_iter().collect();
+    let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), None);
+    let scale = millimetres(root, &mut notes);
+    let flip = Affine::scale_non_uniform(scale, -scale);
     // The enclosing elements, with the transform from their coordinates to the drawing's, y
     // upwards; `None` if they aren't drawn.
     let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
-    for node in document.root_element().descendants().filter(Node::is_element) {
+    for node in root.descendants().filter(Node::is_element) {
         while around.last().is_some_and(|(outer, _)| Some(*outer) != node.parent_element()) {
             around.pop();
         }
         if around.len() == MOST_NESTED {
             return problem(format!("has more than {MOST_NESTED} elements within each other"));
         }
-        let outer = around.last().map_or(Some(Affine::FLIP_Y), |(_, transform)| *transform);
+        let outer = around.last().map_or(Some(flip), |(_, transform)| *transform);
         let drawn = outer.filter(|_| !NOT_DRAWN.contains(&node.tag_name().name()));
         let transform = drawn.map(|outer| Ok::<_, Problem>(outer * transform(node)?)).transpose()?;
         around.push((node, transform));
@@ -74,51 +86,62 @@ pub fn parse(text: &str, name: &str) -> Result<Drawn, Problem> {
             }
             continue;
         };
-        let curved = path.elements().iter().any(|element| matches!(element, PathEl::QuadTo(..) | PathEl::CurveTo(..)));
-        let parts = flatten(&(transform * path), node)?;
-        match &parts[..] {
-            [] => {}
-            [(outline, true)] => {
-                if let Some((first, _)) = closed {
-                    let both = format!("{} and {}", called(first), called(node));
-                    return problem(format!("has several shapes, {both}: put each into a file of its own"));
-                }
-                if curved {
-                    let [low, high] = bounds(outline);
-                    let off = CURVE_TOLERANCE * (high[0] - low[0]).max(high[1] - low[1]);
-                    notes.push(format!(
-                        "{} has curves: they become lines with their ends on the curve, up to {off:.1e} off it",
-                        called(node)
-                    ));
-                }
-                closed = Some((node, outline.clone()));
-            }
-            [(_, false)] => open = open.or_else(|| Some(called(node))),
-            parts => return problem(format!("{} has {} parts, but a shape must be one closed path", called(node), parts.len())),
+        let path = transform * path;
+        let Some(extent) = extent(&path, node)? else { continue };
+        let tolerance = CURVE_TOLERANCE * extent;
+        let Contours { closed, has_open } = contours(&path, tolerance)?;
+        if has_open {
+            open = open.or_else(|| Some(called(node)));
         }
-    }
-    match (closed, open) {
-        (Some((_, outline)), open) => {
-            notes.extend(open.map(|open| format!("{open} is left out: it is not closed")));
-            Ok((polygon(name, &outline)?, notes))
+        if !closed.is_empty() && path.elements().iter().any(|element| matches!(element, PathEl::QuadTo(..) | PathEl::CurveTo(..)))
+        {
+            notes.push(format!("{} has curves: they become lines outside of it, up to {tolerance:.1e} away", called(node)));
         }
-        (None, Some(open)) => problem(format!("{open} is not closed, and there is no other")),
-        (None, None) => problem("has no path, polygon, rectangle, circle or ellipse"),
+        let id = node.attribute("id").map(str::to_owned);
+        parts.extend(closed.into_iter().map(|contour| Part { id: id.clone(), element: called(node), contour }));
     }
+    match open {
+        Some(open) if parts.is_empty() => return problem(format!("{open} is not closed, and there is no other")),
+        Some(open) => notes.push(format!("{open} is left out: it is not closed")),
+        None if parts.is_empty() => return problem("has no path, polygon, rectangle, circle or ellipse"),
+        None => {}
+    }
+    Ok((parts, notes))
 }
 
-/// Returns a note if the drawing's lengths have a unit, and its coordinates, which are read as they are written, another.
-fn scale(root: Node<'_, '_>) -> Option<String> {
-    let width = root.attribute("width")?.trim();
-    let (number, unit, per_inch) = UNITS
-        .iter()
-        .find_map(|&(unit, per_inch)| Some((width.strip_suffix(unit)?.trim().parse::<f64>().ok()?, unit, per_inch)))?;
-    let across =
-        root.attribute("viewBox").and_then(|text| text.split([' ', ',']).filter(|part| !part.is_empty()).nth(2)?.parse().ok());
-    // Without a view box, coordinates are in px, of which 96 are an inch.
-    let one = across.map_or(per_inch / 96.0, |across: f64| number / across);
-    ((one - 1.0).abs() > 1e-3)
-        .then(|| format!("coordinates are read as they are written: 1 is {} {unit} in the drawing", (one * 1e6).round() / 1e6))
+/// Returns the millimetres per unit of the drawing's coordinates if it tells its width, else 1.
+fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> f64 {
+    let length = |name: &str| {
+        let text = root.attribute(name)?.trim();
+        let (number, per_inch) = UNITS
+            .iter()
+            .find_map(|(unit, per_inch)| Some((text.strip_suffix(unit)?, *per_inch)))
+            .unwrap_or((text, UNITS_OF_SCREEN));
+        number
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|number| *number > 0.0 && number.is_finite())
+            .map(|number| 25.4 * number / per_inch)
+    };
+    let view = root.attribute("viewBox").map(|text| {
+        let numbers = text.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
+        numbers.map(|part| part.parse().unwrap_or(f64::NAN)).collect::<Vec<f64>>()
+    });
+    // Without a view box, coordinates are in px.
+    let scale = |name: &str, place: usize| match &view {
+        Some(view) => Some(length(name)? / view.get(place).filter(|size| **size > 0.0)?),
+        None => length(name).map(|_| 25.4 / UNITS_OF_SCREEN),
+    };
+    let (across, down) = (scale("width", 2), scale("height", 3));
+    match (across, down) {
+        // As by default the drawing isn't distorted, the smaller one counts.
+        (Some(across), Some(down)) if (across / down - 1.0).abs() > 1e-3 => {
+            notes.push("width and height are not those of its view box: the smaller scale is taken".to_owned());
+            across.min(down)
+        }
+        (across, down) => across.or(down).unwrap_or(1.0),
+    }
 }
 
 /// Checks that the parser needs no more time and memory than the size of the text justifies.
@@ -187,11 +210,18 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
             if points.is_empty() { BezPath::new() } else { path(&format!("M {points}{end}"))? }
         }
         "rect" => {
-            if number("rx")? != 0.0 || number("ry")? != 0.0 {
-                return problem(format!("{} has round corners, which are not read; make it a path", called(node)));
+            let (x, y, width, height) = (number("x")?, number("y")?, length("width")?, length("height")?);
+            // Where one radius is missing, it is the other one.
+            let radius = |name: &str, other: &str| length(if node.has_attribute(name) { name } else { other });
+            let (rx, ry) = (radius("rx", "ry")?.min(0.5 * width), radius("ry", "rx")?.min(0.5 * height));
+            if rx == 0.0 || ry == 0.0 {
+                Rect::new(x, y, x + width, y + height).to_path(0.1)
+            } else {
+                let (w, h) = (width - 2.0 * rx, height - 2.0 * ry);
+                let corner = |dx: f64, dy: f64| format!("a{rx} {ry} 0 0 1 {dx} {dy}");
+                let corners = [corner(rx, ry), corner(-rx, ry), corner(-rx, -ry), corner(rx, -ry)];
+                path(&format!("M{} {y}h{w}{}v{h}{}h{}{}v{}{}z", x + rx, corners[0], corners[1], -w, corners[2], -h, corners[3]))?
             }
-            let (x, y) = (number("x")?, number("y")?);
-            Rect::new(x, y, x + length("width")?, y + length("height")?).to_path(0.1)
         }
         "circle" => ellipse(length("r")?, length("r")?)?,
         "ellipse" => ellipse(length("rx")?, length("ry")?)?,
@@ -328,48 +358,23 @@ fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
     }
 }
 
-/// The vertices of a path's parts, and whether each is closed. Parts of one point are left out.
-fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>, Problem> {
-    let controls = path.control_box();
+/// Returns the larger of a path's width and height, or `None` if it is empty or a point.
+fn extent(path: &BezPath, node: Node<'_, '_>) -> Result<Option<f64>, Problem> {
     if path.elements().is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
+    let controls = path.control_box();
     // Within these limits, the number of lines depends on the form only, not on the size.
     let reach = [controls.x0, controls.y0, controls.x1, controls.y1];
     if !path.is_finite() || reach.into_iter().any(|number| number.abs() >= LARGEST) {
         return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
     }
     let extent = path.bounding_box();
-    let extent = extent.width().max(extent.height());
-    if extent == 0.0 {
-        return Ok(Vec::new());
-    }
-    if extent < SMALLEST {
-        return problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called(node)));
-    }
-    let mut parts: Vec<(Vec<Point>, bool)> = Vec::new();
-    let mut vertices = 0usize;
-    // A little less than the tolerance, as arcs already have a small error.
-    kurbo::flatten(path.elements().iter().copied(), 0.9 * CURVE_TOLERANCE * extent, |element| {
-        vertices += 1;
-        if vertices > MOST_VERTICES {
-            return;
+    match extent.width().max(extent.height()) {
+        0.0 => Ok(None),
+        extent if extent < SMALLEST => {
+            problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called(node)))
         }
-        match (element, parts.last_mut()) {
-            (PathEl::MoveTo(point), _) => parts.push((vec![[point.x, point.y]], false)),
-            (PathEl::LineTo(point), Some((points, _))) => points.push([point.x, point.y]),
-            (PathEl::ClosePath, Some((_, closed))) => *closed = true,
-            _ => {}
-        }
-    });
-    check_vertices(vertices)?;
-    for (points, closed) in &mut parts {
-        *closed |= points.len() > 1 && points.first() == points.last();
+        extent => Ok(Some(extent)),
     }
-    let is_point = |points: &[Point]| {
-        let [low, high] = bounds(points);
-        low == high
-    };
-    parts.retain(|(points, _)| !is_point(points));
-    Ok(parts)
 }

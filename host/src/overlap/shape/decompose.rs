@@ -41,17 +41,20 @@ struct Mesh {
     previous: Vec<usize>,
 }
 
-/// Cuts a simple polygon into convex pieces. Its vertices are counter-clockwise, and no two of its edges meet but at
-/// the vertex between them.
+/// Cuts a simple polygon, with holes or without, into convex pieces. The vertices of its outline, the first ring, are
+/// counter-clockwise, those of holes clockwise, and no two edges meet but at the vertex between them.
 ///
 /// Pieces are counter-clockwise, and each of their vertices is at least `flat` away from the line
 /// between its neighbours. Thinner parts are left out; `flat` is about the rounding of a
 /// coordinate.
-pub fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
-    if is_convex(ring) {
-        return vec![ring.to_vec()];
+pub fn convex_pieces(rings: &[Vec<Point>], flat: f64) -> Vec<Vec<Point>> {
+    if let [ring] = rings
+        && is_convex(ring)
+    {
+        return vec![ring.clone()];
     }
-    let (mut mesh, mut diagonals) = triangulate(ring);
+    let (mut mesh, mut diagonals) = triangulate(rings);
+    let ring = &rings.concat()[..];
     let length = |&[edge, twin]: &[usize; 2]| distance(ring[mesh.origin[edge]], ring[mesh.origin[twin]]);
     diagonals.sort_by(|a, b| length(b).total_cmp(&length(a)).then(a.cmp(b)));
     for [edge, twin] in diagonals {
@@ -83,14 +86,18 @@ fn is_convex(ring: &[Point]) -> bool {
     (0..n).all(|index| turn(ring[(index + n - 1) % n], ring[index], ring[(index + 1) % n]) > 0.0)
 }
 
-/// The triangles within a simple polygon, and the pairs of half-edges between them.
-fn triangulate(ring: &[Point]) -> (Mesh, Vec<[usize; 2]>) {
-    let n = ring.len();
+/// The triangles within a polygon, and the pairs of half-edges between them. Vertices are numbered ring after ring.
+fn triangulate(rings: &[Vec<Point>]) -> (Mesh, Vec<[usize; 2]>) {
     // The triangulation takes no numbers below 1.8e-43.
     let tame = |number: f64| if number.abs() < 1e-40 { 0.0 } else { number };
-    let vertices = ring.iter().enumerate();
+    let vertices = rings.iter().flatten().enumerate();
     let vertices = vertices.map(|(index, &[x, y])| Vertex { position: Point2::new(tame(x), tame(y)), index }).collect();
-    let edges = (0..n).map(|index| [index, (index + 1) % n]).collect();
+    let mut after: Vec<usize> = Vec::new();
+    for ring in rings {
+        let start = after.len();
+        after.extend((0..ring.len()).map(|index| start + (index + 1) % ring.len()));
+    }
+    let edges = after.iter().enumerate().map(|(index, &after)| [index, after]).collect();
     let triangles = ConstrainedDelaunayTriangulation::<Vertex>::try_bulk_load_cdt(vertices, edges, |_| {});
     let triangles = triangles.expect("coordinates are finite, and neither too large nor too small");
 
@@ -102,7 +109,7 @@ fn triangulate(ring: &[Point]) -> (Mesh, Vec<[usize; 2]>) {
     let mut within = vec![false; triangles.num_all_faces()];
     let mut found = Vec::new();
     for edge in triangles.directed_edges().filter(|edge| edge.is_constraint_edge()) {
-        if (edge.from().data().index + 1) % n == edge.to().data().index {
+        if after[edge.from().data().index] == edge.to().data().index {
             found.extend(edge.face().as_inner());
         }
     }

@@ -13,7 +13,8 @@ use rstar::{
 pub(super) use circle::enclosing_circle;
 use convex::Point;
 use decompose::{convex_pieces, quads};
-use ring::{ROUNDING, simple_ring};
+pub(super) use ring::is_inside;
+use ring::{ROUNDING, check_holes, simple_ring};
 
 use super::error::{OverlapError, ShapeProblem};
 
@@ -60,11 +61,28 @@ impl Shape {
     /// more, the shape is smaller than 1e-6, two edges meet elsewhere than at the vertex between
     /// them, or there is next to no area.
     pub fn polygon(name: impl Into<String>, outline: &[[f64; 2]]) -> Result<Shape, OverlapError> {
+        Self::with_holes(name, outline, &[])
+    }
+
+    /// A simple polygon with holes, by the vertices of each in either direction. Other shapes fit into holes.
+    ///
+    /// # Errors
+    /// If one of them isn't a valid [`polygon`](Shape::polygon), or a hole isn't inside of the outline, or meets it or
+    /// another hole.
+    pub fn with_holes(name: impl Into<String>, outline: &[[f64; 2]], holes: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
         let name = name.into();
         let wrong = |problem| OverlapError::Shape { name: name.clone(), piece: None, problem };
-        let ring = simple_ring(outline).map_err(wrong)?;
-        let pieces = convex_pieces(&ring.points, ring.flat);
-        Ok(Shape::assemble(name, vec![ring.points], pieces))
+        let outer = simple_ring(outline).map_err(wrong)?;
+        let hole = |(hole, ring): (usize, &Vec<Point>)| {
+            simple_ring(ring).map_err(|problem| wrong(ShapeProblem::Hole { hole, problem: Box::new(problem) }))
+        };
+        let holes = holes.iter().enumerate().map(hole).collect::<Result<Vec<_>, _>>()?;
+        check_holes(&outer, &holes).map_err(wrong)?;
+        let flat = outer.flat;
+        let clockwise = holes.into_iter().map(|ring| ring.points.into_iter().rev().collect());
+        let rings: Vec<Vec<Point>> = [outer.points].into_iter().chain(clockwise).collect();
+        let pieces = convex_pieces(&rings, flat);
+        Ok(Shape::assemble(name, rings, pieces))
     }
 
     /// A shape by its convex pieces: vertices of each in either direction. Pieces may touch, as those of a polygon do,
@@ -113,8 +131,8 @@ impl Shape {
         &self.name
     }
 
-    /// The polygon from which the shape was made, or its pieces if it was made from these; for
-    /// drawings. The first vertex isn't repeated.
+    /// The polygon from which the shape was made, with its holes, whose vertices are clockwise; or its pieces if it was
+    /// made from these. For drawings. The first vertex isn't repeated.
     pub fn outlines(&self) -> &[Vec<[f64; 2]>] {
         &self.outlines
     }

@@ -173,18 +173,65 @@ fn meeting(ring: &[Point]) -> Option<(usize, usize)> {
         if (second + 1) % n == first {
             return turns_back(c, a, b);
         }
-        let (c_side, d_side) = (turn(a, b, c), turn(a, b, d));
-        let (a_side, b_side) = (turn(c, d, a), turn(c, d, b));
-        let cross = opposite(c_side, d_side) && opposite(a_side, b_side);
-        let touches =
-            |side: f64, from: Point, to: Point, point: Point| side == 0.0 && AABB::from_corners(from, to).contains_point(&point);
-        cross || touches(c_side, a, b, c) || touches(d_side, a, b, d) || touches(a_side, c, d, a) || touches(b_side, c, d, b)
+        edges_meet([a, b], [c, d])
     };
     (0..n).find_map(|first| {
         let [from, to] = edge(first);
         let near = tree.locate_in_envelope_intersecting(&AABB::from_corners(from, to)).map(|other| other.data);
         near.filter(|&second| second > first && meet(first, second)).min().map(|second| (first, second))
     })
+}
+
+/// Returns whether two edges have a point in common.
+fn edges_meet([a, b]: [Point; 2], [c, d]: [Point; 2]) -> bool {
+    let (c_side, d_side) = (turn(a, b, c), turn(a, b, d));
+    let (a_side, b_side) = (turn(c, d, a), turn(c, d, b));
+    let cross = opposite(c_side, d_side) && opposite(a_side, b_side);
+    let touches =
+        |side: f64, from: Point, to: Point, point: Point| side == 0.0 && AABB::from_corners(from, to).contains_point(&point);
+    cross || touches(c_side, a, b, c) || touches(d_side, a, b, d) || touches(a_side, c, d, a) || touches(b_side, c, d, b)
+}
+
+/// Checks that holes are inside of the outline, and apart from it and from each other.
+pub fn check_holes(outline: &Ring, holes: &[Ring]) -> Result<(), ShapeProblem> {
+    let rings: Vec<&[Point]> = [outline].into_iter().chain(holes).map(|ring| &ring.points[..]).collect();
+    let edges = |ring: usize| {
+        let points = rings[ring];
+        (0..points.len()).map(move |index| [points[index], points[(index + 1) % points.len()]])
+    };
+    let of_ring =
+        |ring: usize| edges(ring).map(move |[from, to]| GeomWithData::new(Rectangle::from_corners(from, to), (ring, [from, to])));
+    let tree = RTree::bulk_load((0..rings.len()).flat_map(of_ring).collect());
+    let boxes = rings.iter().enumerate().map(|(ring, points)| {
+        let [low, high] = convex::bounds(*points);
+        GeomWithData::new(Rectangle::from_corners(low, high), ring)
+    });
+    let boxes = RTree::bulk_load(boxes.collect());
+    for ring in 1..rings.len() {
+        let meeting = edges(ring).find_map(|edge| {
+            let near = tree.locate_in_envelope_intersecting(&AABB::from_corners(edge[0], edge[1])).map(|other| other.data);
+            near.filter(|&(other, its)| other != ring && edges_meet(edge, its)).map(|(other, _)| other).min()
+        });
+        let start = rings[ring][0];
+        let around = boxes.locate_all_at_point(&start).map(|other| other.data);
+        let around: Vec<_> = around.filter(|&other| other != ring && is_inside(rings[other], start)).collect();
+        let hole = ring - 1;
+        match meeting.or_else(|| around.iter().copied().filter(|&other| other > 0).min()) {
+            Some(other) => return Err(ShapeProblem::HoleMeets { hole, other: other.checked_sub(1) }),
+            None if around.is_empty() => return Err(ShapeProblem::HoleOutside { hole }),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a point is inside of a simple polygon. (On its edges either may be returned.)
+pub fn is_inside(ring: &[Point], point: Point) -> bool {
+    let crossed = (0..ring.len()).filter(|&index| {
+        let (from, to) = (ring[index], ring[(index + 1) % ring.len()]);
+        (from[1] > point[1]) != (to[1] > point[1]) && (turn(from, to, point) > 0.0) == (to[1] > from[1])
+    });
+    crossed.count() % 2 == 1
 }
 
 /// Returns whether the edge from b to c runs back over the edge from a to b.

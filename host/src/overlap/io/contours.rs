@@ -1,0 +1,168 @@
+//! Turns closed paths with curves into polygons that contain what they enclose.
+
+use kurbo::{BezPath, CubicBez, Line, ParamCurve as _, PathEl, PathSeg, Point as Place, QuadBez, Vec2};
+
+use super::problem::{Problem, check_vertices};
+use crate::{
+    io::MOST_VERTICES,
+    overlap::{Point, convex::area, shape::is_inside},
+};
+
+/// Largest number of halvings of a curve.
+const MOST_HALVINGS: u32 = 24;
+
+/// Height of a curve over its chord below which it counts as straight, relative to the tolerance.
+const STRAIGHT: f64 = 1e-6;
+
+/// An outline with its holes.
+#[derive(Debug, PartialEq)]
+pub struct Contour {
+    pub outline: Vec<Point>,
+    pub holes: Vec<Vec<Point>>,
+}
+
+/// The parts of a path.
+#[derive(Debug, Default)]
+pub struct Contours {
+    pub closed: Vec<Contour>,
+    /// True if a part of more than a point isn't closed.
+    pub has_open: bool,
+}
+
+/// A part of a path that isn't interrupted.
+struct Subpath {
+    start: Place,
+    segments: Vec<PathSeg>,
+    is_closed: bool,
+}
+
+/// Returns the contours of a path. A part within another one is a hole in it, and a part within a hole is an outline
+/// again. Curves become lines outside of the material, at most `tolerance` away from them.
+pub fn contours(path: &BezPath, tolerance: f64) -> Result<Contours, Problem> {
+    let subpaths = subpaths(path);
+    let has_open = subpaths.iter().any(|subpath| !subpath.is_closed);
+    let closed: Vec<Subpath> = subpaths.into_iter().filter(|subpath| subpath.is_closed).collect();
+    // On the curves, which tells how the parts lie.
+    let mut rings = Vec::new();
+    let mut vertices = 0;
+    for subpath in &closed {
+        let ring = polygon(subpath, None, tolerance);
+        vertices += ring.len();
+        check_vertices(vertices)?;
+        rings.push(ring);
+    }
+    let around = |inner: usize| {
+        let start = rings[inner][0];
+        (0..rings.len()).filter(move |&outer| outer != inner).filter(|&outer| is_inside(&rings[outer], start)).collect::<Vec<_>>()
+    };
+    let around: Vec<Vec<usize>> = (0..rings.len()).map(around).collect();
+    let is_hole = |ring: usize| around[ring].len() % 2 == 1;
+    let outside = |ring: usize| {
+        let material_left = (area(&rings[ring]) > 0.0) != is_hole(ring);
+        polygon(&closed[ring], Some(material_left), tolerance)
+    };
+    let contour = |outline: usize| {
+        // The innermost outline around a hole is one level above it.
+        let holes = (0..rings.len()).filter(|&hole| is_hole(hole) && around[hole].contains(&outline));
+        let holes = holes.filter(|&hole| around[hole].len() == around[outline].len() + 1);
+        Contour { outline: outside(outline), holes: holes.map(outside).collect() }
+    };
+    let closed: Vec<Contour> = (0..rings.len()).filter(|&ring| !is_hole(ring)).map(contour).collect();
+    check_vertices(closed.iter().flat_map(|contour| contour.holes.iter().chain([&contour.outline])).map(Vec::len).sum())?;
+    Ok(Contours { closed, has_open })
+}
+
+/// The parts of a path that are more than a point.
+fn subpaths(path: &BezPath) -> Vec<Subpath> {
+    let mut parts: Vec<Subpath> = Vec::new();
+    for &element in path.elements() {
+        if let PathEl::MoveTo(start) = element {
+            parts.push(Subpath { start, segments: Vec::new(), is_closed: false });
+        }
+        let Some(part) = parts.last_mut() else { continue };
+        let pen = part.end();
+        part.segments.extend(match element {
+            PathEl::MoveTo(_) => None,
+            PathEl::LineTo(to) => Some(PathSeg::Line(Line::new(pen, to))),
+            PathEl::QuadTo(a, to) => Some(PathSeg::Quad(QuadBez::new(pen, a, to))),
+            PathEl::CurveTo(a, b, to) => Some(PathSeg::Cubic(CubicBez::new(pen, a, b, to))),
+            PathEl::ClosePath => {
+                part.is_closed = true;
+                None
+            }
+        });
+    }
+    for part in &mut parts {
+        part.is_closed |= part.end() == part.start;
+    }
+    let is_point =
+        |part: &Subpath| part.segments.iter().all(|segment| matches!(segment, PathSeg::Line(_)) && segment.end() == part.start);
+    parts.retain(|part| !is_point(part));
+    parts
+}
+
+impl Subpath {
+    /// The end of the last segment.
+    fn end(&self) -> Place {
+        self.segments.last().map_or(self.start, PathSeg::end)
+    }
+}
+
+/// The polygon of a closed part: around the material if it is known on which side that is, else with all vertices on
+/// the curve.
+fn polygon(subpath: &Subpath, material_left: Option<bool>, tolerance: f64) -> Vec<Point> {
+    let mut ring: Vec<Point> = vec![[subpath.start.x, subpath.start.y]];
+    for segment in &subpath.segments {
+        // More are an error in any case.
+        if ring.len() > MOST_VERTICES {
+            break;
+        }
+        match segment {
+            PathSeg::Line(line) => ring.push([line.p1.x, line.p1.y]),
+            PathSeg::Quad(quad) => add_curve(quad.raise(), material_left, tolerance, &mut ring),
+            PathSeg::Cubic(cubic) => add_curve(*cubic, material_left, tolerance, &mut ring),
+        }
+    }
+    ring
+}
+
+/// Adds the lines in place of a curve, but for its start. Between inflections a curve turns one way.
+fn add_curve(curve: CubicBez, material_left: Option<bool>, tolerance: f64, ring: &mut Vec<Point>) {
+    let mut from = 0.0;
+    for to in curve.inflections().into_iter().chain([1.0]) {
+        if to > from {
+            add_arch(curve.subsegment(from..to), material_left, tolerance, MOST_HALVINGS, ring);
+            from = to;
+        }
+    }
+}
+
+/// Adds the lines in place of a curve that turns one way: its chord where that is outside of the material, else the
+/// tangents at its ends.
+fn add_arch(arch: CubicBez, material_left: Option<bool>, tolerance: f64, halvings: u32, ring: &mut Vec<Point>) {
+    let CubicBez { p0, p1, p2, p3 } = arch;
+    let chord = p3 - p0;
+    let off = |point: Place| chord.cross(point - p0).abs() / chord.hypot();
+    let first = [p1, p2, p3].into_iter().map(|point| point - p0).find(|tangent| *tangent != Vec2::ZERO);
+    let last = [p2, p1, p0].into_iter().map(|point| p3 - point).find(|tangent| *tangent != Vec2::ZERO);
+    let (Some(first), Some(last)) = (first, last) else { return };
+    let (turn, farthest) = (first.cross(last), off(p1).max(off(p2)));
+    // The curve is within the triangle of its chord and tangents, which is flat then.
+    let is_flat = chord != Vec2::ZERO && first.dot(last) > 0.0 && 0.75 * farthest <= tolerance;
+    let is_outside = material_left.is_none_or(|left| (turn > 0.0) != left);
+    let apex = p0 + first * (chord.cross(last) / turn);
+    let is_between = (0.0..=chord.hypot2()).contains(&chord.dot(apex - p0));
+    // Distances from the curve grow along the tangents up to their intersection.
+    let is_near = is_between && apex.distance(arch.eval(0.5)) <= tolerance;
+    let is_straight = farthest <= STRAIGHT * tolerance;
+    if is_flat && (is_outside || is_near || is_straight) || halvings == 0 {
+        if !is_outside && is_near && !is_straight {
+            ring.push([apex.x, apex.y]);
+        }
+        ring.push([p3.x, p3.y]);
+        return;
+    }
+    let (before, after) = arch.subdivide();
+    add_arch(before, material_left, tolerance, halvings - 1, ring);
+    add_arch(after, material_left, tolerance, halvings - 1, ring);
+}
