@@ -460,18 +460,23 @@ fn nothing_to_evaluate() {
 fn drawings_say_what_is_left_out() {
     let folder = Folder::new();
     let square = "<path d='M0 0h1v1h-1z'/>";
-    let scale = |unit: &str| format!("coordinates are read as they are written: 1 is {unit} in the drawing");
+    let scale = |unit: &str| format!("lengths are in mm: 1 in the drawing is {unit}");
     let not_read = |element: &str| format!("the {element} is left out: such elements are not read");
     for (root, inner, warnings) in [
         ("", square, vec![]),
-        ("width='30px' height='3' viewBox='0 0 3 3'", square, vec![]),
+        ("width='3mm' height='.3cm' viewBox='0 0 3 3'", square, vec![]),
+        (
+            "width='30mm' height='6mm' viewBox='0 0 3 3'",
+            square,
+            vec!["width and height are not those of its view box: the smaller scale is taken".to_owned(), scale("2")],
+        ),
         ("width='100mm' viewBox='0 0 100 50'", square, vec![]),
-        ("width='1in'", square, vec![scale("0.010417 in")]),
-        ("width='50 mm' viewBox='0,0, 100 100'", square, vec![scale("0.5 mm")]),
+        ("width='1in'", square, vec![scale("0.264583")]),
+        ("width='50 mm' viewBox='0,0, 100 100'", square, vec![scale("0.5")]),
         (
             "",
             "<circle id='&#x9b;2J' r='2'/>",
-            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines with their ends on the curve, up to 4.0e-4 off it".to_owned()],
+            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines outside of it, up to 2.0e-3 away".to_owned()],
         ),
         (
             "",

@@ -64,6 +64,9 @@ pub fn parse(text: &str) -> Result<Drawn, Problem> {
     }
     let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), None);
     let scale = millimetres(root, &mut notes);
+    if (scale - 1.0).abs() > 1e-9 {
+        notes.push(format!("lengths are in mm: 1 in the drawing is {}", (scale * 1e6).round() / 1e6));
+    }
     let flip = Affine::scale_non_uniform(scale, -scale);
     // The enclosing elements, with the transform from their coordinates to the drawing's, y
     // upwards; `None` if they aren't drawn.
