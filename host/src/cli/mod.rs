@@ -16,6 +16,7 @@ mod graph;
 mod interrupt;
 mod list_rank;
 mod memory;
+mod nest;
 mod new;
 mod npy;
 mod opening;
@@ -63,6 +64,7 @@ use warpsmith::{
         warpsmith pcf --help                            piecewise constant functions\n  \
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
+        warpsmith nest parts.svg --sheet 600x400mm --output cut.svg    parts on sheets, to cut\n  \
         warpsmith concurrency --output study            what limits a kernel: tables and plots\n  \
         warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n  \
         warpsmith new my-kernels                        a project with kernels of your own\n\n\
@@ -123,6 +125,8 @@ enum Command {
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
     Overlap(overlap::OverlapArgs),
+    #[command(about = "Nest parts on sheets, from drawings to a drawing to cut from")]
+    Nest(nest::Arguments),
     #[command(about = "Experiments with streams, graphs, threads, reductions and memory on this machine")]
     Concurrency(concurrency::Arguments),
     #[command(about = "Schedules of CUDA+MPI programs: search them, and learn what makes them fast")]
@@ -155,6 +159,7 @@ pub fn main() -> ExitCode {
         Command::Graph(arguments) => graph::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
         Command::Overlap(arguments) => overlap::run(&global, &arguments),
+        Command::Nest(arguments) => nest::run(&global, &arguments),
         Command::Concurrency(arguments) => concurrency::run(&global, &arguments),
         Command::Rules(arguments) => rules::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),

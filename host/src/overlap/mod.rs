@@ -20,6 +20,7 @@ mod error;
 mod evaluate;
 pub mod io;
 mod lattice;
+pub mod nest;
 pub mod pack;
 mod packings;
 pub mod random;

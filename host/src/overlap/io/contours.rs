@@ -19,6 +19,8 @@ const STRAIGHT: f64 = 1e-6;
 pub struct Contour {
     pub outline: Vec<Point>,
     pub holes: Vec<Vec<Point>>,
+    /// The paths of both, with their curves.
+    pub path: BezPath,
 }
 
 /// The parts of a path.
@@ -64,8 +66,9 @@ pub fn contours(path: &BezPath, tolerance: f64) -> Result<Contours, Problem> {
     let contour = |outline: usize| {
         // The innermost outline around a hole is one level above it.
         let holes = (0..rings.len()).filter(|&hole| is_hole(hole) && around[hole].contains(&outline));
-        let holes = holes.filter(|&hole| around[hole].len() == around[outline].len() + 1);
-        Contour { outline: outside(outline), holes: holes.map(outside).collect() }
+        let holes: Vec<_> = holes.filter(|&hole| around[hole].len() == around[outline].len() + 1).collect();
+        let path = [outline].iter().chain(&holes).flat_map(|&ring| closed[ring].elements()).collect();
+        Contour { outline: outside(outline), holes: holes.into_iter().map(outside).collect(), path }
     };
     let closed: Vec<Contour> = (0..rings.len()).filter(|&ring| !is_hole(ring)).map(contour).collect();
     check_vertices(closed.iter().flat_map(|contour| contour.holes.iter().chain([&contour.outline])).map(Vec::len).sum())?;
@@ -102,6 +105,12 @@ fn subpaths(path: &BezPath) -> Vec<Subpath> {
 }
 
 impl Subpath {
+    /// The closed path.
+    fn elements(&self) -> impl Iterator<Item = PathEl> {
+        let segments = self.segments.iter().map(PathSeg::as_path_el);
+        [PathEl::MoveTo(self.start)].into_iter().chain(segments).chain([PathEl::ClosePath])
+    }
+
     /// The end of the last segment.
     fn end(&self) -> Place {
         self.segments.last().map_or(self.start, PathSeg::end)

@@ -16,11 +16,13 @@
 //! Files are written beside their place first, and renamed once they are complete.
 
 mod contours;
+mod part;
 mod poses;
 mod problem;
 mod shapes;
 mod svg;
 
+pub use part::Part;
 pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
-pub use shapes::{read_shape, read_shapes};
+pub use shapes::{read_parts, read_shape, read_shapes};
 pub use svg::CURVE_TOLERANCE;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use wkt::{Wkt, types::LineString};
 
 use super::{
+    part::Part,
     problem::{Problem, check_vertices, polygon, problem},
     svg,
 };
@@ -24,7 +25,7 @@ use crate::{
 /// If the text is not of this kind, the file can't be read or has other content or several shapes, or the [`Shape`]
 /// is invalid.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
-    read(text, true).map(|mut shapes| shapes.swap_remove(0))
+    read(text, true).map(|mut parts| parts.swap_remove(0).shape)
 }
 
 /// Reads all shapes of a file, or one as [`read_shape`] does: the closed paths of a drawing, whose names are their ids,
@@ -36,22 +37,30 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 /// # Errors
 /// As [`read_shape`].
 pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
+    Ok(read(text, false)?.into_iter().map(|part| part.shape).collect())
+}
+
+/// As [`read_shapes`], with the paths as they were drawn.
+///
+/// # Errors
+/// As [`read_shape`].
+pub fn read_parts(text: &str) -> Result<Vec<Part>, OverlapError> {
     read(text, false)
 }
 
-fn read(text: &str, only_one: bool) -> Result<Vec<Shape>, OverlapError> {
+fn read(text: &str, only_one: bool) -> Result<Vec<Part>, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
-        return Ok(vec![Shape::tree()]);
+        return Ok(vec![Shape::tree().into()]);
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let parse: fn(&str, &str) -> Result<Found, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => |text, name| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new() }),
+        Some("json" | "geojson") => |text, name| Ok(Found { parts: plain(parse_json(text, name)?), notes: Vec::new() }),
         Some("svg") => parse_svg,
-        Some("wkt") => |text, name| Ok(Found { parts: parse_wkt(text, name)?, notes: Vec::new() }),
+        Some("wkt") => |text, name| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
         _ if is_wkt(text) => {
-            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(parts, only_one));
+            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), only_one));
             return parts.map_err(|problem| match problem {
                 Problem::Text(reason) => none(reason),
                 Problem::Shape(error) => error,
@@ -77,20 +86,25 @@ fn read(text: &str, only_one: bool) -> Result<Vec<Shape>, OverlapError> {
     Ok(shapes)
 }
 
-/// The shapes of a text, each with what it is called in messages, and sentences on what they lack of it.
+/// The parts of a text, each with what it is called in messages, and sentences on what they lack of it.
 struct Found {
-    parts: Vec<(String, Shape)>,
+    parts: Vec<(String, Part)>,
     notes: Vec<String>,
 }
 
-/// Returns the shapes, of which there may be only one.
-fn chosen(parts: Vec<(String, Shape)>, only_one: bool) -> Result<Vec<Shape>, Problem> {
+/// Parts that are drawn as their shapes.
+fn plain(shapes: Vec<(String, Shape)>) -> Vec<(String, Part)> {
+    shapes.into_iter().map(|(called, shape)| (called, shape.into())).collect()
+}
+
+/// Returns the parts, of which there may be only one.
+fn chosen(parts: Vec<(String, Part)>, only_one: bool) -> Result<Vec<Part>, Problem> {
     match &parts[..] {
         [] => problem("has no polygon"),
         [(first, _), (second, _), ..] if only_one => {
             problem(format!("has several shapes, {first} and {second}, and must have one here"))
         }
-        _ => Ok(parts.into_iter().map(|(_, shape)| shape).collect()),
+        _ => Ok(parts.into_iter().map(|(_, part)| part).collect()),
     }
 }
 
@@ -105,7 +119,8 @@ fn parse_svg(text: &str, name: &str) -> Result<Found, Problem> {
             Some(id) => id,
             None => format!("{name} {}", index + 1),
         };
-        shapes.push((element, Shape::with_holes(name, &contour.outline, &contour.holes)?));
+        let shape = Shape::with_holes(name, &contour.outline, &contour.holes)?;
+        shapes.push((element, Part::drawn(shape, contour.path)));
     }
     Ok(Found { parts: shapes, notes })
 }

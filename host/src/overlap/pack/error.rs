@@ -36,6 +36,24 @@ pub enum PackError {
         /// The number of copies.
         count: usize,
     },
+    /// A sheet has no room.
+    #[error("a sheet of {width} x {height} with margins of {margin}: there must be room, and lengths must be below 1e6")]
+    Sheet {
+        /// Its width.
+        width: f64,
+        /// Its height.
+        height: f64,
+        /// The margin on each side.
+        margin: f64,
+    },
+    /// A length is negative or too large.
+    #[error("{what} is {length}, but it must be from 0 to below 1e6")]
+    Length {
+        /// Which one.
+        what: &'static str,
+        /// The length.
+        length: f64,
+    },
     /// The text is not a container.
     #[error("container {text}: {reason}")]
     Container {

@@ -1,5 +1,7 @@
 //! Convex polygons on the host.
 
+use std::f64::consts::{FRAC_PI_6, TAU};
+
 /// x and y, in length units.
 pub type Point = [f64; 2];
 
@@ -58,6 +60,29 @@ pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
         [ring[index][0] + factor * (a + c), ring[index][1] + factor * (b + d)]
     };
     (0..n).map(corner).collect()
+}
+
+/// Returns a polygon around all that is within a distance of the polygon. Around corners it has tangents to the circle,
+/// 30 degrees apart at most.
+pub fn rounded(ring: &[Point], distance: f64) -> Vec<Point> {
+    let n = ring.len();
+    let direction = |index: usize| {
+        let (from, to) = (ring[index % n], ring[(index + 1) % n]);
+        // That of the edge's outer side.
+        (from[0] - to[0]).atan2(to[1] - from[1])
+    };
+    let corner = |index: usize| {
+        let (before, after) = (direction(index + n - 1), direction(index));
+        let turn = (after - before).rem_euclid(TAU);
+        let steps = (turn / FRAC_PI_6).ceil().max(1.0);
+        let half = 0.5 * turn / steps;
+        (0..steps as usize).map(move |step| {
+            let (sine, cosine) = (before + half * (2 * step + 1) as f64).sin_cos();
+            let reach = distance / half.cos();
+            [ring[index][0] + reach * cosine, ring[index][1] + reach * sine]
+        })
+    };
+    (0..n).flat_map(corner).collect()
 }
 
 /// Returns the corners of the convex hull of points, counter-clockwise (A. M. Andrew, *Another

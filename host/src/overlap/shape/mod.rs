@@ -126,6 +126,16 @@ impl Shape {
         Shape::assemble(self.name.clone(), pieces.clone(), pieces)
     }
 
+    /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners. Its
+    /// pieces overlap.
+    pub fn with_distance(&self, distance: f64) -> Shape {
+        if distance == 0.0 {
+            return self.clone();
+        }
+        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::rounded(piece, distance)).collect();
+        Shape { area: self.area, ..Shape::assemble(self.name.clone(), pieces.clone(), pieces) }
+    }
+
     /// Name in messages and tables.
     pub fn name(&self) -> &str {
         &self.name

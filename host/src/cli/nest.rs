@@ -1,0 +1,384 @@
+//! `warpsmith nest`
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::{
+    common::chain,
+    io::files::Destination,
+    overlap::{
+        Shape,
+        io::{Part, read_parts},
+        nest::{Filled, Nested, Nesting, Sheet},
+        pack::{MOST_POSES, PackError, Turns},
+    },
+};
+
+use super::{Global, duration, failure::Failure, format, interrupt::Interrupt, output::Files, progress, terminal, utf8};
+
+/// Millimetres per unit of a sheet's size.
+const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
+/// Space between two sheets of a drawing, as a share of the widest one.
+const BETWEEN: f64 = 0.05;
+/// Progress is shown in thousandths.
+const THOUSAND: usize = 1000;
+
+/// Options of `nest`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Nest parts on sheets: on as few as are found in the time.\n\n\
+        PARTS are drawings and shapes, each with its number of copies, which is that of every part of a file with several: .svg, of \
+        which each closed path is a part, .json, .geojson or .wkt (warpsmith overlap --help has more). Lengths are those of the \
+        files, and millimetres of drawings that tell their size.\n\n\
+        No two parts are nearer than --spacing, and none is nearer to an edge than --margin. Parts lie at one end of a sheet, so that \
+        the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
+        The output is a drawing to cut from, .svg in mm: a layer for each sheet with its outline and a path for each part; or a table \
+        of places, .csv or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
+        or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
+    after_help = "Examples:\n  \
+        warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
+        warpsmith nest plate.svg:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.svg\n  \
+        warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
+        warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
+)]
+pub struct Arguments {
+    /// Files of parts, or WKT, each with its number of copies [default: 1]
+    #[arg(value_name = "PART[:N]", required = true, value_parser = utf8())]
+    parts: Vec<String>,
+    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; with :N, so many of them [default: as many as needed]; given again, other
+    /// sheets that are used after the first ones
+    #[arg(long = "sheet", value_name = "WxH[:N]", required = true, value_parser = parse_sheet)]
+    sheets: Vec<Sheet>,
+    /// Least distance of two parts
+    #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
+    spacing: f64,
+    /// Least distance of a part from the sheet's edge
+    #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
+    margin: f64,
+    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none`
+    #[arg(long, value_enum, default_value_t = Turns::Any)]
+    turns: Turns,
+    /// Search for about this long: 30s, 5m, 1.5h
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true, default_value = "30s")]
+    time: Duration,
+    /// Seed of all random numbers
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Write the drawing (.svg), or the places (.csv, .json)
+    #[arg(long, value_name = "CUT.SVG")]
+    output: PathBuf,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads a size of sheets.
+fn parse_sheet(text: &str) -> Result<Sheet, String> {
+    let wrong = || "not a sheet: write 600x400, 600x400mm or 24x12in:3".to_owned();
+    let (size, count) = match text.rsplit_once(':') {
+        Some((size, count)) => (size, Some(count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?)),
+        None => (text, None),
+    };
+    let size = size.trim();
+    let (numbers, unit) =
+        UNITS.iter().find_map(|(unit, millimetres)| Some((size.strip_suffix(unit)?, *millimetres))).unwrap_or((size, 1.0));
+    let (width, height) = numbers.split_once(['x', '×']).ok_or_else(wrong)?;
+    let length = |number: &str| {
+        let number = number.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+        number.map(|number| number * unit).ok_or_else(wrong)
+    };
+    Ok(Sheet { width: length(width)?, height: length(height)?, count })
+}
+
+/// A format of outputs.
+#[derive(Clone, Copy)]
+enum Format {
+    Svg,
+    Csv,
+    Json,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("svg") => Ok(Format::Svg),
+            Some("csv") => Ok(Format::Csv),
+            Some("json") => Ok(Format::Json),
+            _ => Err(Failure::error(format_args!(
+                "{}: the name must end in .svg, .csv or .json, which tells the format",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// A part at its place.
+#[derive(Serialize)]
+struct Place<'a> {
+    part: &'a str,
+    /// From 1 among all copies of the part.
+    copy: usize,
+    /// From 1.
+    sheet: usize,
+    x: f64,
+    y: f64,
+    /// Radians.
+    theta: f64,
+}
+
+/// A sheet.
+#[derive(Serialize)]
+struct SheetReport {
+    width: f64,
+    height: f64,
+    parts: usize,
+    density: f64,
+    used: f64,
+}
+
+/// Copies without a place.
+#[derive(Serialize)]
+struct LeftReport<'a> {
+    part: &'a str,
+    count: usize,
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    system: &'static str,
+    command: &'static str,
+    device: &'a str,
+    sheets: Vec<SheetReport>,
+    left: Vec<LeftReport<'a>>,
+    seconds: f64,
+    cancelled: bool,
+    places: Vec<Place<'a>>,
+    output: String,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let format = Format::of(&arguments.output)?;
+    let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;
+    let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
+    let mut parts: Vec<(Part, usize)> = Vec::new();
+    for (text, count) in kinds {
+        parts.extend(read_parts(text)?.into_iter().map(|part| (part, count)));
+    }
+    let all: usize = parts.iter().map(|(_, count)| count).sum();
+    if all > MOST_POSES {
+        return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
+    }
+    let device = global.open()?;
+    let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
+    let shown = progress::Progress::new(arguments.json || global.verbose > 0);
+    let work =
+        shown.costly_bar(THOUSAND, usize::MAX, format!("nesting {} on {}", format::counted(all, "part", "parts"), device.name()));
+    let nesting = Nesting {
+        spacing: arguments.spacing,
+        margin: arguments.margin,
+        turns: arguments.turns,
+        seed: arguments.seed,
+        ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
+    };
+    let failure = |error: PackError| Failure::error(chain(&error));
+    let nested = nesting
+        .run(&device, interrupt.cancel(), |share| work.reach((share * THOUSAND as f64) as usize, THOUSAND))
+        .map_err(failure)?;
+    drop(work);
+    let cancelled = interrupt.cancel().is_cancelled();
+    let report = Report {
+        system: "overlap",
+        command: "nest",
+        device: device.name(),
+        sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
+        left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
+        seconds: nested.seconds,
+        cancelled,
+        places: places(&nested, &parts),
+        output: arguments.output.display().to_string(),
+    };
+    if !(cancelled && nested.sheets.is_empty()) {
+        write(&report, &nested, &parts, &arguments.sheets, &destination, format)?;
+        if arguments.json { terminal::print_json(&report) } else { report.print() }?;
+    }
+    match &report.left[..] {
+        _ if cancelled => Err(Failure::Cancelled),
+        [] => Ok(()),
+        left => {
+            let each = left.iter().map(|left| format!("{} of {} ({})", left.count, left.part, left.reason));
+            Err(Failure::error(format_args!("without a place: {}", each.collect::<Vec<_>>().join(", "))))
+        }
+    }
+}
+
+/// A part as given, and its number of copies.
+fn counted(text: &str) -> Result<(&str, usize), Failure> {
+    let Some((part, count)) = text.rsplit_once(':') else { return Ok((text, 1)) };
+    match count.trim().parse() {
+        Ok(count) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
+        Ok(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
+        Err(_) => Ok((text, 1)),
+    }
+}
+
+fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ {
+    parts.iter().map(|(part, count)| (part.shape.clone(), *count))
+}
+
+fn sheet_report(filled: &Filled, sheets: &[Sheet]) -> SheetReport {
+    let Sheet { width, height, .. } = sheets[filled.sheet];
+    SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
+}
+
+fn left_report<'a>(left: &warpsmith::overlap::nest::Left, parts: &'a [(Part, usize)]) -> LeftReport<'a> {
+    let reason = if left.too_large { "larger than every sheet" } else { "no room was found" };
+    LeftReport { part: parts[left.part].0.shape.name(), count: left.count, reason }
+}
+
+fn places<'a>(nested: &Nested, parts: &'a [(Part, usize)]) -> Vec<Place<'a>> {
+    let mut copies = vec![0; parts.len()];
+    let sheets = nested.sheets.iter().enumerate();
+    let placed = sheets.flat_map(|(sheet, filled)| filled.parts.iter().map(move |part| (sheet, part)));
+    let place = |(sheet, &(part, [x, y, theta])): (usize, &(usize, [f64; 3]))| {
+        copies[part] += 1;
+        Place { part: parts[part].0.shape.name(), copy: copies[part], sheet: sheet + 1, x, y, theta }
+    };
+    placed.map(place).collect()
+}
+
+/// Writes the output.
+fn write(
+    report: &Report<'_>,
+    nested: &Nested,
+    parts: &[(Part, usize)],
+    sheets: &[Sheet],
+    destination: &Destination,
+    format: Format,
+) -> Result<(), Failure> {
+    let drawing = matches!(format, Format::Svg).then(|| drawing(report, nested, parts, sheets));
+    destination.write(|file| match format {
+        Format::Svg => file.write_all(drawing.unwrap_or_default().as_bytes()),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *file, &report.places)?;
+            writeln!(file)
+        }
+        Format::Csv => {
+            let mut table = csv::Writer::from_writer(file);
+            for place in &report.places {
+                table.serialize(place)?;
+            }
+            table.flush()
+        }
+    })?;
+    Ok(())
+}
+
+/// Returns the drawing of all sheets, side by side, in mm.
+fn drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> String {
+    let sizes: Vec<&Sheet> = nested.sheets.iter().map(|filled| &sheets[filled.sheet]).collect();
+    let widest = sizes.iter().map(|sheet| sheet.width).fold(0.0, f64::max);
+    let gap = BETWEEN * widest;
+    let width = sizes.iter().map(|sheet| sheet.width).sum::<f64>() + gap * sizes.len().saturating_sub(1) as f64;
+    let height = sizes.iter().map(|sheet| sheet.height).fold(0.0, f64::max);
+    let line = widest / 2000.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\" \
+         width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\" fill=\"none\" stroke=\"#000\" stroke-width=\"{line}\">\n"
+    );
+    let mut ids: HashMap<String, usize> = HashMap::new();
+    let mut places = report.places.iter();
+    let mut left = 0.0;
+    for (index, (filled, sheet)) in nested.sheets.iter().zip(sizes).enumerate() {
+        let number = index + 1;
+        let _ = writeln!(
+            out,
+            "<g id=\"sheet-{number}\" inkscape:groupmode=\"layer\" inkscape:label=\"sheet {number}\" transform=\"translate({left} 0)\">\n\
+             <rect id=\"sheet-{number}-outline\" width=\"{}\" height=\"{}\" stroke=\"#888\"/>",
+            sheet.width, sheet.height
+        );
+        for ((part, pose), place) in filled.parts.iter().zip(&mut places) {
+            let id = unique(&mut ids, format!("{}-{}", identifier(place.part), place.copy));
+            let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", parts[*part].0.svg_path(*pose, sheet.height));
+        }
+        out.push_str("</g>\n");
+        left += sheet.width + gap;
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Returns a name as an XML identifier: other characters become underscores.
+fn identifier(name: &str) -> String {
+    let start = name.starts_with(|first: char| !first.is_alphabetic()).then_some('_');
+    start
+        .into_iter()
+        .chain(name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }))
+        .collect()
+}
+
+/// Returns an identifier that none had before.
+fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
+    let times = ids.entry(id.clone()).or_insert(0);
+    *times += 1;
+    if *times == 1 { id } else { format!("{id}.{times}") }
+}
+
+impl Report<'_> {
+    fn print(&self) -> Result<(), Failure> {
+        let header = ["sheet", "size", "parts", "density", "used"];
+        let mut table = terminal::table(header, 0..header.len());
+        for (index, sheet) in self.sheets.iter().enumerate() {
+            table.add_row([
+                (index + 1).to_string(),
+                format!("{} x {}", format::trimmed(sheet.width, 3), format::trimmed(sheet.height, 3)),
+                format::grouped(sheet.parts),
+                format!("{:.2} %", 100.0 * sheet.density),
+                format::trimmed(sheet.used, 3),
+            ]);
+        }
+        terminal::print(table)?;
+        terminal::print(format_args!(
+            "{} on {} in {} on {}.",
+            format::counted(self.places.len(), "part", "parts"),
+            format::counted(self.sheets.len(), "sheet", "sheets"),
+            format::time(1e3 * self.seconds),
+            self.device
+        ))?;
+        terminal::print(format_args!("Written: {}", self.output))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_sheets() {
+        let sheet = |width, height, count| Ok(Sheet { width, height, count });
+        assert_eq!(parse_sheet("600x400"), sheet(600.0, 400.0, None));
+        assert_eq!(parse_sheet(" 60.5 x 40 cm:3"), sheet(605.0, 400.0, Some(3)));
+        assert_eq!(parse_sheet("2x1m"), sheet(2000.0, 1000.0, None));
+        assert_eq!(parse_sheet("2x1mm"), sheet(2.0, 1.0, None));
+        assert_eq!(parse_sheet("10x5in:1"), sheet(254.0, 127.0, Some(1)));
+        for text in ["", "600", "600x", "x4", "0x4", "-1x4", "infx3", "6x4ft", "6x4:0", "6x4:", "6x4:x"] {
+            assert!(parse_sheet(text).unwrap_err().starts_with("not a sheet"), "{text}");
+        }
+    }
+
+    #[test]
+    fn identifiers() {
+        let mut ids = HashMap::new();
+        assert_eq!(["a b\"<", "3", "", "é-1."].map(identifier), ["a_b__", "_3", "", "é-1."]);
+        assert_eq!(["a", "b", "a", "a"].map(|id| unique(&mut ids, id.to_owned())), ["a", "b", "a.2", "a.3"]);
+    }
+}

@@ -1,0 +1,357 @@
+//! Nests parts on sheets: as few sheets as are found in the time.
+//!
+//! A sheet is filled with the largest parts that may fit by their areas, and the room between them with smaller ones. A
+//! search packs these into a strip of the sheet's width, and ends as soon as the strip is no longer than the sheet. Then
+//! the sheet gets more parts, or fewer if they didn't fit, until the amount between is small. What is left goes on to
+//! the next sheet. Parts lie together at one end, so that the rest of the sheet is in one piece.
+//!
+//! ```
+//! use std::time::Duration;
+//! use warpsmith::{common::Cancel, device::Device, overlap::{Shape, nest::{Nesting, Sheet}}};
+//!
+//! let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
+//! let nesting = Nesting::new([(square, 3)], [Sheet { width: 2.5, height: 1.2, count: None }], Duration::from_secs(5));
+//! let nested = nesting.run(&Device::best()?, &Cancel::new(), |_| {})?;
+//! assert!(nested.sheets.len() == 2 && nested.left.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    Boundary, Shape,
+    convex::{bounds, hull},
+    pack::{Budget, Copies, PackError, Packer, Packing, Saving, Settings, Turns},
+};
+use crate::{common::Cancel, device::Device};
+
+/// Share of a sheet's area that the first search tries to fill.
+const FIRST: f64 = 0.85;
+/// Change of that share after a search.
+const STEP: f64 = 1.07;
+/// Ratio of the least area that didn't fit to the most that did, below which a sheet is full.
+const FULL: f64 = 1.02;
+/// Expected share of the sheets that parts cover.
+const EXPECTED: f64 = 0.75;
+/// Number of searches that a sheet's time is divided among.
+const SEARCHES: f64 = 4.0;
+/// Number of searches for a place for a part alone.
+const TRIALS: usize = 3;
+/// Least duration of a search.
+const LEAST: Duration = Duration::from_millis(300);
+/// Rounding of a strip's length, relative to it.
+const ROUNDING: f64 = 1e-9;
+/// Pause between two looks at a flag.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Sheets of one size, in length units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sheet {
+    /// Extent in x.
+    pub width: f64,
+    /// Extent in y.
+    pub height: f64,
+    /// Number of sheets; as many as needed without it.
+    pub count: Option<usize>,
+}
+
+/// Parts to nest, and how.
+#[derive(Clone, Debug)]
+pub struct Nesting {
+    /// The parts, each with its number of copies.
+    pub parts: Vec<(Shape, usize)>,
+    /// The sheets, used in this order.
+    pub sheets: Vec<Sheet>,
+    /// Least distance of two parts; 0 by default.
+    pub spacing: f64,
+    /// Least distance of a part from a sheet's edge; 0 by default.
+    pub margin: f64,
+    /// The angles that parts may have; any by default.
+    pub turns: Turns,
+    /// Seed of all random numbers; 0 by default.
+    pub seed: u64,
+    /// Duration of all searches together.
+    pub time: Duration,
+}
+
+/// A sheet with parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filled {
+    /// Index of the size in [`Nesting::sheets`].
+    pub sheet: usize,
+    /// The parts' indices in [`Nesting::parts`], and their poses; the sheet's lower left corner is the origin.
+    pub parts: Vec<(usize, [f64; 3])>,
+    /// Share of the sheet's area that parts cover.
+    pub density: f64,
+    /// Extent in y that is used, margins included.
+    pub used: f64,
+}
+
+/// Copies of a part that no sheet has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Left {
+    /// Index in [`Nesting::parts`].
+    pub part: usize,
+    /// Number of copies.
+    pub count: usize,
+    /// True if the part is larger than every sheet at all allowed angles that were tried.
+    pub too_large: bool,
+}
+
+/// The result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nested {
+    /// Sheets, in the order in which they were filled.
+    pub sheets: Vec<Filled>,
+    /// Copies without a place.
+    pub left: Vec<Left>,
+    /// Duration in seconds.
+    pub seconds: f64,
+}
+
+impl Nesting {
+    /// Parts and sheets, the rest by default.
+    pub fn new(parts: impl IntoIterator<Item = (Shape, usize)>, sheets: impl IntoIterator<Item = Sheet>, time: Duration) -> Self {
+        let (parts, sheets) = (parts.into_iter().collect(), sheets.into_iter().collect());
+        Nesting { parts, sheets, spacing: 0.0, margin: 0.0, turns: Turns::Any, seed: 0, time }
+    }
+
+    /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets. After `cancel`, the
+    /// sheets until then are the result.
+    ///
+    /// # Errors
+    /// [`PackError::NoCopies`], [`PackError::Sheet`], and those of [`Packer::run`].
+    pub fn run(&self, device: &Device, cancel: &Cancel, mut progress: impl FnMut(f64)) -> Result<Nested, PackError> {
+        let start = Instant::now();
+        self.check()?;
+        let work = Work::new(self, device, cancel, start + self.time);
+        let mut left: Vec<usize> = self.parts.iter().map(|(_, count)| *count).collect();
+        let mut too_large = vec![true; self.parts.len()];
+        let mut filled: Vec<Filled> = Vec::new();
+        for (index, sheet) in self.sheets.iter().enumerate() {
+            let fits: Vec<bool> = work.grown.iter().map(|shape| work.fits(shape, sheet)).collect();
+            too_large.iter_mut().zip(&fits).for_each(|(too_large, fits)| *too_large &= !fits);
+            for _ in 0..sheet.count.unwrap_or(usize::MAX) {
+                let wanted: Vec<usize> = left.iter().zip(&fits).map(|(&count, &fits)| if fits { count } else { 0 }).collect();
+                let Some(parts) = work.fill(&wanted, sheet)? else { break };
+                parts.iter().for_each(|(part, _)| left[*part] -= 1);
+                filled.push(self.filled(index, parts));
+                let area = |counts: &[usize]| {
+                    self.parts.iter().zip(counts).map(|((shape, _), &count)| shape.area() * count as f64).sum::<f64>()
+                };
+                let all = area(&self.parts.iter().map(|(_, count)| *count).collect::<Vec<_>>());
+                progress(1.0 - area(&left) / all);
+            }
+        }
+        let without = left.iter().zip(too_large).enumerate().filter(|(_, (count, _))| **count > 0);
+        Ok(Nested {
+            sheets: filled,
+            left: without.map(|(part, (&count, too_large))| Left { part, count, too_large }).collect(),
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn check(&self) -> Result<(), PackError> {
+        if self.parts.iter().all(|(_, count)| *count == 0) {
+            return Err(PackError::NoCopies);
+        }
+        let lengths = [("spacing", self.spacing), ("margin", self.margin)].into_iter();
+        let wrong = lengths.filter(|(_, length)| !(0.0..1e6).contains(length)).next();
+        if let Some((what, length)) = wrong {
+            return Err(PackError::Length { what, length });
+        }
+        let small = |sheet: &&Sheet| {
+            let room = sheet.width.min(sheet.height) - 2.0 * self.margin;
+            !(room > 0.0 && sheet.width.max(sheet.height) < 1e6)
+        };
+        match self.sheets.iter().find(small) {
+            Some(sheet) => Err(PackError::Sheet { width: sheet.width, height: sheet.height, margin: self.margin }),
+            None => Ok(()),
+        }
+    }
+
+    /// Describes a sheet.
+    fn filled(&self, sheet: usize, parts: Vec<(usize, [f64; 3])>) -> Filled {
+        let Sheet { width, height, .. } = self.sheets[sheet];
+        let area: f64 = parts.iter().map(|(part, _)| self.parts[*part].0.area()).sum();
+        let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
+        let top = vertices.map(|[_, y]| y).fold(0.0, f64::max);
+        Filled { sheet, density: area / (width * height), used: (top + self.margin).min(height), parts }
+    }
+}
+
+/// A nesting under way.
+struct Work<'a> {
+    nesting: &'a Nesting,
+    /// The parts with half of the spacing around them.
+    grown: Vec<Shape>,
+    device: &'a Device,
+    cancel: &'a Cancel,
+    deadline: Instant,
+}
+
+impl<'a> Work<'a> {
+    fn new(nesting: &'a Nesting, device: &'a Device, cancel: &'a Cancel, deadline: Instant) -> Self {
+        let grown = nesting.parts.iter().map(|(shape, _)| shape.with_distance(0.5 * nesting.spacing)).collect();
+        Work { nesting, grown, device, cancel, deadline }
+    }
+
+    /// Distance from a sheet's edge to where grown parts may be.
+    fn inset(&self) -> f64 {
+        self.nesting.margin - 0.5 * self.nesting.spacing
+    }
+
+    /// Width and height for grown parts.
+    fn room(&self, sheet: &Sheet) -> [f64; 2] {
+        [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
+    }
+
+    /// Returns true if a shape fits at an allowed angle: of any, at those at which an edge of its hull is upright or
+    /// level, and at each degree.
+    fn fits(&self, shape: &Shape, sheet: &Sheet) -> bool {
+        let ring = hull(shape.outlines().iter().flatten().copied().collect());
+        let angles = match self.nesting.turns.angles() {
+            Some(angles) => angles.to_vec(),
+            None => {
+                let edges = ring.iter().zip(ring.iter().cycle().skip(1));
+                let level = edges.map(|(from, to)| -(to[1] - from[1]).atan2(to[0] - from[0]));
+                let upright = level.clone().map(|angle| angle + std::f64::consts::FRAC_PI_2);
+                level.chain(upright).chain((0..180).map(|degrees| f64::from(degrees).to_radians())).collect()
+            }
+        };
+        let room = self.room(sheet);
+        angles.into_iter().any(|theta| {
+            let (sine, cosine) = theta.sin_cos();
+            let turned: Vec<_> = ring.iter().map(|[x, y]| [cosine * x - sine * y, sine * x + cosine * y]).collect();
+            let [low, high] = bounds(&turned);
+            (0..2).all(|axis| high[axis] - low[axis] <= room[axis] * (1.0 + ROUNDING))
+        })
+    }
+
+    /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
+    fn fill(&self, wanted: &[usize], sheet: &Sheet) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
+        let area = |counts: &[usize]| {
+            self.nesting.parts.iter().zip(counts).map(|((shape, _), &count)| shape.area() * count as f64).sum::<f64>()
+        };
+        let [width, height] = self.room(sheet);
+        let (all, sheet_area) = (area(wanted), width * height);
+        let sheets = (all / (EXPECTED * sheet_area)).ceil().max(1.0);
+        let end = Instant::now() + self.deadline.saturating_duration_since(Instant::now()).div_f64(sheets);
+        let (mut best, mut most, mut least) = (None, 0.0, f64::INFINITY);
+        let mut target = FIRST * sheet_area;
+        let (mut seed, mut alone) = (self.nesting.seed, 0);
+        while all > 0.0 && !self.cancel.is_cancelled() {
+            let counts = self.chosen(wanted, target);
+            let filled = area(&counts);
+            if filled >= least || filled <= most {
+                break;
+            }
+            let now = Instant::now();
+            if best.is_some() && now >= end || now >= self.deadline {
+                break;
+            }
+            let time = end.saturating_duration_since(now).div_f64(if best.is_some() { 2.0 } else { SEARCHES }).max(LEAST);
+            seed = seed.wrapping_add(1);
+            match self.search(&counts, sheet, [width, height], time, seed)? {
+                Some(parts) => {
+                    (best, most) = (Some(parts), filled);
+                    if filled >= all {
+                        break;
+                    }
+                    target = if least.is_finite() { 0.5 * (most + least) } else { STEP * most };
+                }
+                None => {
+                    // Another search may find a place for one part.
+                    alone += usize::from(counts.iter().sum::<usize>() == 1);
+                    if alone == 0 || alone == TRIALS {
+                        least = filled;
+                    }
+                    target = if most > 0.0 { 0.5 * (most + least) } else { filled / STEP };
+                }
+            }
+            if least < FULL * most {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns numbers of the wanted copies, largest parts first, whose area is at most the target, but for a single one.
+    fn chosen(&self, wanted: &[usize], target: f64) -> Vec<usize> {
+        let area = |part: usize| self.nesting.parts[part].0.area();
+        let mut order: Vec<usize> = (0..wanted.len()).collect();
+        order.sort_by(|&a, &b| area(b).total_cmp(&area(a)));
+        let (mut counts, mut room) = (vec![0; wanted.len()], target);
+        for &part in &order {
+            counts[part] = wanted[part].min((room / area(part)) as usize);
+            room -= counts[part] as f64 * area(part);
+        }
+        if counts.iter().all(|&count| count == 0)
+            && let Some(&part) = order.iter().rev().find(|&&part| wanted[part] > 0)
+        {
+            counts[part] = 1;
+        }
+        counts
+    }
+
+    /// Searches for places of these copies on the sheet until they are found or the time is over.
+    fn search(
+        &self,
+        counts: &[usize],
+        sheet: &Sheet,
+        [width, height]: [f64; 2],
+        time: Duration,
+        seed: u64,
+    ) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
+        let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
+        let copies = Copies::new(parts.iter().map(|&part| counts[part]));
+        let kinds = copies.shapes();
+        let settings = Settings {
+            shapes: parts.iter().map(|&part| self.grown[part].clone()).collect(),
+            packings: vec![copies],
+            container: Boundary::strip(width * (1.0 + ROUNDING))?,
+            turns: self.nesting.turns,
+            seed,
+            starts: None,
+            budget: Budget::Time(time),
+        };
+        let found = Cancel::new();
+        let packer = Packer::new(self.device, settings)?.cancelled_by(&found);
+        let fits = |side: f64| side <= height * (1.0 + ROUNDING);
+        let saving = Saving { pause: Duration::from_millis(100), share: 0.25 };
+        let packing = thread::scope(|scope| {
+            let (over, watch) = (Cancel::new(), found.clone());
+            let seen = over.clone();
+            scope.spawn(move || {
+                while !seen.is_cancelled() && !watch.is_cancelled() {
+                    if self.cancel.is_cancelled() {
+                        watch.cancel();
+                    }
+                    thread::sleep(PAUSE);
+                }
+            });
+            let mut saved = None;
+            let save = |packings: &[Packing]| {
+                if fits(packings[0].side) {
+                    saved = Some(packings[0].clone());
+                    found.cancel();
+                }
+            };
+            let packed = packer.run_saving(|_| {}, saving, save);
+            over.cancel();
+            packed.map(|mut packed| saved.unwrap_or_else(|| packed.packings.swap_remove(0)))
+        });
+        let packing = packing?;
+        if !fits(packing.side) {
+            return Ok(None);
+        }
+        // The strip is centred at the origin.
+        let (x, y) = (0.5 * sheet.width, 0.5 * packing.side + self.inset());
+        let placed =
+            packing.poses.iter().zip(kinds).map(|(pose, kind)| (parts[kind as usize], [pose[0] + x, pose[1] + y, pose[2]]));
+        Ok(Some(placed.collect()))
+    }
+}
