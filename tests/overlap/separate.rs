@@ -57,16 +57,12 @@ fn heap(random: &mut ChaCha8Rng, count: usize, container: Container<'_>, angles:
         .collect()
 }
 
-/// Areas of overlap of a packing's pairs of copies, if they count, and each copy's depth outside.
+/// Areas of overlap of a packing's pairs of copies, and each copy's depth outside.
 fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Container<'_>, scale: f64) -> (Vec<f64>, Vec<f64>) {
     let outline = |copy: usize| place(&shapes[kinds[copy] as usize].outlines()[0], poses[copy]);
     let copies: Vec<_> = (0..kinds.len()).map(outline).collect();
     let pairs = (0..copies.len()).flat_map(|first| (0..first).map(move |second| (first, second)));
-    let own = |copy: usize| shapes[kinds[copy] as usize].area();
-    let areas = pairs.map(|(first, second)| {
-        let area = brute(&copies[first], &copies[second]);
-        if area > kernel::NO_AREA * own(first).min(own(second)) { area } else { 0.0 }
-    });
+    let areas = pairs.map(|(first, second)| brute(&copies[first], &copies[second]));
     let depth = |[a, b, offset, growth]: &[f64; 4], [x, y]: &[f64; 2]| -(a * x + b * y + offset + growth * scale);
     let depths = copies.iter().map(|copy| {
         let all = container.half_planes.iter().flat_map(|plane| copy.iter().map(move |vertex| depth(plane, vertex)));

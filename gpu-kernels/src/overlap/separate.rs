@@ -32,8 +32,8 @@ pub const MOST_PARTS: u32 = 4;
 const GROUP: u32 = 16;
 /// Number of times that a group looks around its best place. The reach is `NEAR` times the shape's
 /// radius at first, and shrinks by the factor `NEARER` each time.
-const REFINEMENTS: u32 = 6;
-const NEARER: f64 = 0.65;
+const REFINEMENTS: u32 = 8;
+const NEARER: f64 = 0.6;
 const NEAR: f64 = 0.25;
 /// Largest cost, relative to the present place's, at which a random place is refined.
 const WORTH: f64 = 3.0;
@@ -45,9 +45,6 @@ const GROWTH: f64 = 1.2;
 const MOST_GROWTH: f64 = 0.8;
 const DECAY: f64 = 0.95;
 const MOST_WEIGHT: f64 = 1e9;
-/// Areas up to this, relative to the smaller shape's area, count as 0: a later squeeze removes
-/// them.
-pub const NO_AREA: f64 = 2e-4;
 /// Depths up to this, relative to the radius, plus the rounding of positions, count as 0.
 const NO_DEPTH: f64 = 1e-5;
 /// Largest number of times that a copy is moved inside.
@@ -328,12 +325,7 @@ impl<T: Scalar> Own<'_, T> {
                     }
                 }
             }
-            if twice == T::ZERO {
-                return T::ZERO;
-            }
-            let smaller = math::min(shape.area, self.source.shape((self.first + other) as u32).area);
-            let area = T::HALF * twice;
-            if area > T::from_f64(NO_AREA) * smaller { math::sqrt(area) } else { T::ZERO }
+            if twice > T::ZERO { math::sqrt(T::HALF * twice) } else { T::ZERO }
         }
     }
 

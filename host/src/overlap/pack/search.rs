@@ -100,7 +100,14 @@ impl<'a, T: LaneReal> Search<'a, T> {
             }
         }
         Ok(Search {
-            lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups), matches!(task.budget, Budget::Steps(_)))?,
+            lanes: Lanes::new(
+                device,
+                problem,
+                &problem.searched,
+                &current.offsets,
+                kinds_of(groups),
+                matches!(task.budget, Budget::Steps(_)),
+            )?,
             source,
             randoms,
             choices: Random::new(seed, u64::MAX),
@@ -178,11 +185,10 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// Changes all packings and squeezes them, by at most `most` steps. Returns the result, if it is one to choose from.
     fn tried(&mut self, most: usize, first: bool, limit: &Limit) -> Result<Option<State>, PackError> {
-        let whole = match self.separates {
-            // Its result can be chosen from at any time.
-            true => self.tighten(most, limit).map(|()| true)?,
-            false => self.squeeze(most, first, limit)?,
-        };
+        if self.separates {
+            return self.tighten(most, limit).map(Some);
+        }
+        let whole = self.squeeze(most, first, limit)?;
         // Half of the first squeeze is progress. Half of a later one only undoes a part of its changes.
         if whole || self.squeezes == 0 { self.lanes.state().map(Some) } else { Ok(None) }
     }
@@ -215,7 +221,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// Estimates the scale without overlaps. Overlaps grow by the square of their depth.
     /// At rest under pressure, removing them takes twice their area over the pressure.
-    fn score(&self, tried: &State, lane: usize) -> f64 {
+    pub(super) fn score(&self, tried: &State, lane: usize) -> f64 {
         let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
         tried.sides[lane] + 2.0 * tried.energies[lane] / pressure
     }

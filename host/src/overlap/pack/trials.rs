@@ -8,6 +8,7 @@ use super::{
     PackError,
     limit::Limit,
     moves::{change, exchange},
+    problem::Problem,
     real::LaneReal,
     search::{PRESSURE, RATE, Search},
     state::State,
@@ -44,10 +45,27 @@ const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];
 /// Probability that pairs of copies exchange places before, and the maximum number of pairs.
 const DISRUPTED: f64 = 0.5;
 const MOST_EXCHANGED: usize = 3;
+/// Maximum number of rounds of the separation that checks a squeezed packing, and the container's
+/// growth before and shrinkage in it.
+const CHECKS: usize = 12;
+const CHECKED: f64 = 5e-4;
 /// Steps, rates and pressures of the squeeze after a separation.
 const APART_SQUEEZE: usize = 600;
 const APART_RATE: f64 = 0.01;
 const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
+/// Steps that then push copies apart in a container that grows by what their overlaps need, and
+/// their rates.
+const PUSHES: usize = 100;
+const PUSH_RATE: [f64; 2] = [1e-3, 3e-6];
+
+/// Moves copies as their container changes by this factor.
+fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
+    let across = if problem.container.width().is_some() { 1.0 } else { factor };
+    for [x, y, theta] in poses {
+        (*x, *y) = (*x * across, *y * factor);
+        *theta -= TAU * (*theta / TAU).round();
+    }
+}
 
 impl<T: LaneReal> Search<'_, T> {
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps.
@@ -91,9 +109,10 @@ impl<T: LaneReal> Search<'_, T> {
         Ok(taken == schedule.steps)
     }
 
-    /// Shrinks all packings' containers, separates their copies, and squeezes the result, by at
-    /// most this many steps.
-    pub fn tighten(&mut self, most: usize, limit: &Limit) -> Result<(), PackError> {
+    /// Shrinks all packings' containers, and separates their copies. Squeezes the result, and
+    /// separates it once more: a squeeze may leave overlaps that don't go away when the container
+    /// grows. Takes at most this many steps, and returns the better packings.
+    pub fn tighten(&mut self, most: usize, limit: &Limit) -> Result<State, PackError> {
         let Task { problem, groups, .. } = self.task;
         let Search { randoms, fresh, current, .. } = self;
         let kinds: Vec<&[u32]> = kinds_of(groups).collect();
@@ -108,11 +127,7 @@ impl<T: LaneReal> Search<'_, T> {
                         exchange(random, &problem.turns, kinds[lane], &mut poses);
                     }
                 }
-                let across = if problem.container.width().is_some() { 1.0 } else { factor };
-                for [x, y, theta] in &mut poses {
-                    (*x, *y) = (*x * across, *y * factor);
-                    *theta -= TAU * (*theta / TAU).round();
-                }
+                scale(problem, &mut poses, factor);
                 side *= factor;
             }
             (poses, side, factor)
@@ -124,15 +139,49 @@ impl<T: LaneReal> Search<'_, T> {
             factors.push(factor);
         }
         self.lanes.set(state.poses, &state.sides)?;
-        let rounds = ROUNDS.min(most / (2 * ROUND));
-        let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
-        let taken = self.lanes.separate(problem, (&factors, rounds, seed), limit)? * ROUND;
+        let (taken, mut best) = self.apart(&factors, ROUNDS.min(most / (2 * ROUND)), limit)?;
+        let left = most - taken;
+        let t0 = std::time::Instant::now();
+        eprintln!("DBG sep {:.4?} -> {:.4?} {:.3?}", self.current.sides, best.sides, best.energies);
         let schedule = Squeeze {
-            steps: APART_SQUEEZE.min(most - taken),
+            steps: APART_SQUEEZE.min(left),
             ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE))
         };
-        self.steps += taken + self.lanes.squeeze(&schedule, limit)?;
-        Ok(())
+        let squeezed = self.lanes.squeeze(&schedule, limit)?;
+        self.steps += squeezed;
+        let mut state = self.lanes.state()?;
+        eprintln!("DBG sqz {:?} {:.4?} {:.3?}", t0.elapsed(), state.sides, state.energies);
+        for lane in 0..factors.len() {
+            let factor = self.score(&state, lane) / state.sides[lane] * (1.0 + CHECKED);
+            scale(problem, state.poses_mut(lane), factor);
+            state.sides[lane] *= factor;
+        }
+        self.lanes.set(state.poses, &state.sides)?;
+        let schedule = Squeeze { steps: PUSHES.min(left - squeezed), ..Squeeze::new(problem, PUSH_RATE, None) };
+        let pushed = self.lanes.squeeze(&schedule, limit)?;
+        self.steps += pushed;
+        let left = left - squeezed - pushed;
+        let (_, checked) = self.apart(&vec![1.0 - CHECKED; factors.len()], CHECKS.min(left / ROUND), limit)?;
+        eprintln!("DBG chk {:?} {:.4?} {:.3?}", t0.elapsed(), checked.sides, checked.energies);
+        for lane in 0..factors.len() {
+            if self.score(&checked, lane) < self.score(&best, lane) {
+                best.take(&checked, lane);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Separates the lanes' copies in this many rounds. Returns the number of steps that they count as, and
+    /// the packings. Those whose copies are apart have no energy.
+    fn apart(&mut self, factors: &[f64], rounds: usize, limit: &Limit) -> Result<(usize, State), PackError> {
+        let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
+        let (taken, apart) = self.lanes.separate(self.task.problem, (factors, rounds, seed), limit)?;
+        self.steps += taken * ROUND;
+        let mut state = self.lanes.state()?;
+        for (energy, apart) in state.energies.iter_mut().zip(apart) {
+            *energy = if apart { 0.0 } else { *energy + self.task.problem.radius.powi(2) };
+        }
+        Ok((taken * ROUND, state))
     }
 
     /// Moves loose poses of every lane to where there is most room for them. Looks for it in a part
