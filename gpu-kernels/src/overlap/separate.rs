@@ -321,11 +321,15 @@ impl<T: Scalar> Own<'_, T> {
                 for piece in 0..place.count {
                     let piece = &*self.copies.pieces.add((place.first + piece) as usize);
                     if bounds.meet(&piece.bounds) {
-                        twice = twice + intersect(&own.corners, &moved(&piece.corners, at)).twice_area;
+                        let common = intersect(&own.corners, &moved(&piece.corners, at));
+                        // Rounding may make a tiny area 0 or negative.
+                        if !common.is_none() {
+                            twice = twice + math::max(common.twice_area, T::EPSILON * shape.area);
+                        }
                     }
                 }
             }
-            if twice > T::ZERO { math::sqrt(T::HALF * twice) } else { T::ZERO }
+            math::sqrt(T::HALF * twice)
         }
     }
 
