@@ -62,7 +62,7 @@ fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Containe
     let outline = |copy: usize| place(&shapes[kinds[copy] as usize].outlines()[0], poses[copy]);
     let copies: Vec<_> = (0..kinds.len()).map(outline).collect();
     let pairs = (0..copies.len()).flat_map(|first| (0..first).map(move |second| (first, second)));
-    let areas = pairs.map(|(first, second)| brute(&copies[first], &copies[second]));
+    let areas = pairs.map(|(first, second)| brute(&copies[first], &copies[second]).max(0.0));
     let depth = |[a, b, offset, growth]: &[f64; 4], [x, y]: &[f64; 2]| -(a * x + b * y + offset + growth * scale);
     let depths = copies.iter().map(|copy| {
         let all = container.half_planes.iter().flat_map(|plane| copy.iter().map(move |vertex| depth(plane, vertex)));

@@ -17,7 +17,7 @@ type Point = [f64; 2];
 const MARGIN: f64 = 1e-7;
 /// The same while copies of several shapes are searched for places. A copy that fits exactly into a
 /// notch of another overlaps it then by more than counts as none, so that it is not put there.
-const SEARCH_MARGIN: f64 = 2e-5;
+const SEARCH_MARGIN: f64 = 4e-6;
 /// Approximate density of the result, for the pressure in a strip.
 const DENSITY: f64 = 0.75;
 /// Gap between copies in rows, as a share of their distance.

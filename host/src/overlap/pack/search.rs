@@ -61,6 +61,10 @@ pub struct Search<'a, T: LaneReal> {
     pub(super) lane_scores: Vec<f64>,
     /// For lanes whose packing is to be squeezed unchanged, the indices of poses without a place.
     pub(super) fresh: Vec<Option<Vec<usize>>>,
+    /// For each lane whose copies could not be separated, the packing that overlaps least; and the
+    /// number of separations in a row that failed.
+    pub(super) failed: State,
+    pub(super) failures: Vec<usize>,
     /// For each lane, whether its packing is symmetric under half a turn.
     pub(super) symmetric: Vec<bool>,
     /// Set if copies are separated before they are squeezed.
@@ -112,6 +116,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
             randoms,
             choices: Random::new(seed, u64::MAX),
             best: current.clone(),
+            failed: current.clone(),
+            failures: vec![0; scores.len()],
             current,
             lane_scores: scores.clone(),
             scores,

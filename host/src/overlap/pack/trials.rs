@@ -45,10 +45,11 @@ const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];
 /// Probability that pairs of copies exchange places before, and the maximum number of pairs.
 const DISRUPTED: f64 = 0.5;
 const MOST_EXCHANGED: usize = 3;
-/// Maximum number of rounds of the separation that checks a squeezed packing, and the container's
-/// growth before and shrinkage in it.
-const CHECKS: usize = 12;
+/// The container's growth before the separation that checks a squeezed packing, and its shrinkage
+/// in it.
 const CHECKED: f64 = 5e-4;
+/// Number of times that a packing whose copies could not be separated is tried again, changed.
+const MOST_FAILURES: usize = 3;
 /// Steps, rates and pressures of the squeeze after a separation.
 const APART_SQUEEZE: usize = 600;
 const APART_RATE: f64 = 0.01;
@@ -61,9 +62,8 @@ const PUSH_RATE: [f64; 2] = [1e-3, 3e-6];
 /// Moves copies as their container changes by this factor.
 fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
     let across = if problem.container.width().is_some() { 1.0 } else { factor };
-    for [x, y, theta] in poses {
+    for [x, y, _] in poses {
         (*x, *y) = (*x * across, *y * factor);
-        *theta -= TAU * (*theta / TAU).round();
     }
 }
 
@@ -114,21 +114,28 @@ impl<T: LaneReal> Search<'_, T> {
     /// grows. Takes at most this many steps, and returns the better packings.
     pub fn tighten(&mut self, most: usize, limit: &Limit) -> Result<State, PackError> {
         let Task { problem, groups, .. } = self.task;
-        let Search { randoms, fresh, current, .. } = self;
+        let Search { randoms, fresh, current, failed, failures, .. } = self;
         let kinds: Vec<&[u32]> = kinds_of(groups).collect();
         let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
-            let (mut poses, mut side) = (current.poses(lane).to_vec(), current.sides[lane]);
+            let again = failures[lane] > 0 && failed.sides[lane] < current.sides[lane];
+            let from = if again { &*failed } else { &*current };
+            let (mut poses, mut side) = (from.poses(lane).to_vec(), from.sides[lane]);
             let new = fresh.take().is_some();
             let [least, most] = if new { FIRST_TIGHTER } else { TIGHTER };
             let factor = 1.0 - random.between(least, most);
             if !new {
-                if random.unit() < DISRUPTED {
+                if again || random.unit() < DISRUPTED {
                     for _ in 0..=random.below(MOST_EXCHANGED) {
                         exchange(random, &problem.turns, kinds[lane], &mut poses);
                     }
                 }
-                scale(problem, &mut poses, factor);
-                side *= factor;
+                if !again {
+                    scale(problem, &mut poses, factor);
+                    side *= factor;
+                }
+                for [_, _, theta] in &mut poses {
+                    *theta -= TAU * (*theta / TAU).round();
+                }
             }
             (poses, side, factor)
         };
@@ -141,18 +148,14 @@ impl<T: LaneReal> Search<'_, T> {
         self.lanes.set(state.poses, &state.sides)?;
         let (taken, mut best) = self.apart(&factors, ROUNDS.min(most / (2 * ROUND)), limit)?;
         let left = most - taken;
-        let t0 = std::time::Instant::now();
-        eprintln!("DBG sep {:.4?} -> {:.4?} {:.3?}", self.current.sides, best.sides, best.energies);
-        let schedule = Squeeze {
-            steps: APART_SQUEEZE.min(left),
-            ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE))
-        };
+        let schedule =
+            Squeeze { steps: APART_SQUEEZE.min(left), ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE)) };
         let squeezed = self.lanes.squeeze(&schedule, limit)?;
         self.steps += squeezed;
         let mut state = self.lanes.state()?;
-        eprintln!("DBG sqz {:?} {:.4?} {:.3?}", t0.elapsed(), state.sides, state.energies);
         for lane in 0..factors.len() {
-            let factor = self.score(&state, lane) / state.sides[lane] * (1.0 + CHECKED);
+            let side = self.score(&state, lane).min(self.scores[lane] * (1.0 - 2.0 * CHECKED));
+            let factor = side / state.sides[lane] * (1.0 + CHECKED);
             scale(problem, state.poses_mut(lane), factor);
             state.sides[lane] *= factor;
         }
@@ -161,11 +164,15 @@ impl<T: LaneReal> Search<'_, T> {
         let pushed = self.lanes.squeeze(&schedule, limit)?;
         self.steps += pushed;
         let left = left - squeezed - pushed;
-        let (_, checked) = self.apart(&vec![1.0 - CHECKED; factors.len()], CHECKS.min(left / ROUND), limit)?;
-        eprintln!("DBG chk {:?} {:.4?} {:.3?}", t0.elapsed(), checked.sides, checked.energies);
+        let (_, checked) = self.apart(&vec![1.0 - CHECKED; factors.len()], ROUNDS.min(left / ROUND), limit)?;
         for lane in 0..factors.len() {
             if self.score(&checked, lane) < self.score(&best, lane) {
                 best.take(&checked, lane);
+            }
+            let fails = best.energies[lane] > 0.0;
+            self.failures[lane] = if fails && self.failures[lane] < MOST_FAILURES { self.failures[lane] + 1 } else { 0 };
+            if fails {
+                self.failed.take(&best, lane);
             }
         }
         Ok(best)
