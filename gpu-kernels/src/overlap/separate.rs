@@ -391,10 +391,7 @@ impl<T: Scalar> Own<'_, T> {
             // SAFETY: as said (this function's contract).
             unsafe {
                 // Nothing is worth refining if a group has found no place.
-                let found = match step > 0 && best.cost == T::INFINITY {
-                    true => best,
-                    false => self.cost(own, shape, to, part, limit),
-                };
+                let found = if step > 0 && best.cost == T::INFINITY { best } else { self.cost(own, shape, to, part, limit) };
                 (best, chosen) = tries.exchange(found, (best, chosen), limit);
             }
             if chosen.cost == T::ZERO {
