@@ -57,17 +57,15 @@ fn heap(random: &mut ChaCha8Rng, count: usize, container: Container<'_>, angles:
         .collect()
 }
 
-/// Areas of overlap of a packing's pairs of copies, if they count, and each copy's depth outside.
+/// Areas of overlap of a packing's pairs of copies, and each copy's depth outside.
 fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Container<'_>, scale: f64) -> (Vec<f64>, Vec<f64>) {
     let outline = |copy: usize| place(&shapes[kinds[copy] as usize].outlines()[0], poses[copy]);
     let copies: Vec<_> = (0..kinds.len()).map(outline).collect();
     let pairs = (0..copies.len()).flat_map(|first| (0..first).map(move |second| (first, second)));
-    let own = |copy: usize| shapes[kinds[copy] as usize].area();
     let areas = pairs.map(|(first, second)| {
         let [[x, y], [u, v]] = [first, second].map(|copy| copies[copy][0]);
         // No shape has a diameter of 2.
-        let area = if (x - u).hypot(y - v) > 4.0 { 0.0 } else { brute(&copies[first], &copies[second]) };
-        if area > kernel::NO_AREA * own(first).min(own(second)) { area } else { 0.0 }
+        if (x - u).hypot(y - v) > 4.0 { 0.0 } else { brute(&copies[first], &copies[second]).max(0.0) }
     });
     let depth = |[a, b, offset, growth]: &[f64; 4], [x, y]: &[f64; 2]| -(a * x + b * y + offset + growth * scale);
     let depths = copies.iter().map(|copy| {

@@ -32,8 +32,8 @@ pub const MOST_PARTS: u32 = 4;
 const GROUP: u32 = 16;
 /// Number of times that a group looks around its best place. The reach is `NEAR` times the shape's
 /// radius at first, and shrinks by the factor `NEARER` each time.
-const REFINEMENTS: u32 = 6;
-const NEARER: f64 = 0.65;
+const REFINEMENTS: u32 = 8;
+const NEARER: f64 = 0.6;
 const NEAR: f64 = 0.25;
 /// Largest cost, relative to the present place's, at which a random place is refined.
 const WORTH: f64 = 3.0;
@@ -45,9 +45,6 @@ const GROWTH: f64 = 1.2;
 const MOST_GROWTH: f64 = 0.8;
 const DECAY: f64 = 0.95;
 const MOST_WEIGHT: f64 = 1e9;
-/// Areas up to this, relative to the smaller shape's area, count as 0: a later squeeze removes
-/// them.
-pub const NO_AREA: f64 = 2e-4;
 /// Depths up to this, relative to the radius, plus the rounding of positions, count as 0.
 const NO_DEPTH: f64 = 1e-5;
 /// Largest number of times that a copy is moved inside.
@@ -324,16 +321,15 @@ impl<T: Scalar> Own<'_, T> {
                 for piece in 0..place.count {
                     let piece = &*self.copies.pieces.add((place.first + piece) as usize);
                     if bounds.meet(&piece.bounds) {
-                        twice = twice + intersect(&own.corners, &moved(&piece.corners, at)).twice_area;
+                        let common = intersect(&own.corners, &moved(&piece.corners, at));
+                        // Rounding may make a tiny area 0 or negative.
+                        if !common.is_none() {
+                            twice = twice + math::max(common.twice_area, T::EPSILON * shape.area);
+                        }
                     }
                 }
             }
-            if twice == T::ZERO {
-                return T::ZERO;
-            }
-            let smaller = math::min(shape.area, self.source.shape((self.first + other) as u32).area);
-            let area = T::HALF * twice;
-            if area > T::from_f64(NO_AREA) * smaller { math::sqrt(area) } else { T::ZERO }
+            math::sqrt(T::HALF * twice)
         }
     }
 
@@ -394,7 +390,8 @@ impl<T: Scalar> Own<'_, T> {
             };
             // SAFETY: as said (this function's contract).
             unsafe {
-                let found = self.cost(own, shape, to, part, limit);
+                // Nothing is worth refining if a group has found no place.
+                let found = if step > 0 && best.cost == T::INFINITY { best } else { self.cost(own, shape, to, part, limit) };
                 (best, chosen) = tries.exchange(found, (best, chosen), limit);
             }
             if chosen.cost == T::ZERO {

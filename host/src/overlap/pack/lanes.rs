@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     device::{Buffer, Device, Stream},
-    overlap::{Overlap, OverlapError, Packings, Search, Wanted},
+    overlap::{Overlap, OverlapError, Packings, Search, Shape, Wanted},
 };
 
 /// Minimum of a scale, in units of the scale at density 1.
@@ -48,16 +48,17 @@ pub struct Lanes<T: LaneReal> {
 }
 
 impl<T: LaneReal> Lanes<T> {
-    /// Lanes with these offsets, and these shapes of each lane's copies. If `deterministic`, the
+    /// Lanes with these offsets, and these shapes of each lane's copies, as they are squeezed or searched. If `deterministic`, the
     /// same steps give the same bits, but take longer.
     pub fn new<'k>(
         device: &Device,
         problem: &Problem,
+        shapes: &[Shape],
         offsets: &[usize],
         kinds: impl Iterator<Item = &'k [u32]>,
         deterministic: bool,
     ) -> Result<Self, PackError> {
-        let (shapes, container) = (&problem.squeezed, &problem.container);
+        let container = &problem.container;
         let overlap = Overlap::new(device, shapes)?.boundary(container.clone())?.deterministic(deterministic);
         // Lanes are loaded before they have poses, which a tree would be made for.
         let overlap = overlap.search(Search::Grid);
@@ -114,13 +115,13 @@ impl<T: LaneReal> Lanes<T> {
     /// Separates copies in this many rounds, or as many as the limit allows, and returns their
     /// number. Whenever a lane's copies are apart, its scale is multiplied by its factor, and they
     /// are separated again. The lane ends with the last packing whose copies were apart, or
-    /// otherwise with the one that overlaps least.
+    /// otherwise with the one that overlaps least. Returns for each lane whether they are apart, too.
     pub fn separate(
         &mut self,
         problem: &Problem,
         (factors, rounds, seed): (&[f64], usize, u64),
         limit: &Limit,
-    ) -> Result<usize, PackError> {
+    ) -> Result<(usize, Vec<bool>), PackError> {
         let Lanes { overlap, stream, own, separation, .. } = self;
         let scene = &mut own.scene;
         let separation = match separation {
@@ -199,7 +200,7 @@ fn poses_of<T: LaneReal>(numbers: &[T]) -> Vec<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overlap::{Boundary, Shape};
+    use crate::overlap::Boundary;
 
     /// Number of steps: half of them are recorded as a graph, and half launched.
     const STEPS: usize = 100;
@@ -234,7 +235,7 @@ mod tests {
             let schedule = Squeeze { steps: STEPS, ..Squeeze::new(&problem, [0.001, 0.0005], None) };
             let taken = |offsets: &[usize], kinds: &[u32], poses: &[[f64; 3]]| {
                 let ranges = offsets.windows(2).map(|range| &kinds[range[0]..range[1]]);
-                let mut lanes = Lanes::<f64>::new(&device, &problem, offsets, ranges, true)?;
+                let mut lanes = Lanes::<f64>::new(&device, &problem, &problem.squeezed, offsets, ranges, true)?;
                 lanes.set(poses.to_vec(), &vec![1000.0; offsets.len() - 1])?;
                 assert_eq!(lanes.squeeze(&schedule, &limit)?, STEPS);
                 Ok::<_, PackError>((lanes.state()?.poses, lanes))

@@ -9,7 +9,9 @@
 //!
 //! Copies of several shapes start at random. They are separated in smaller and smaller containers:
 //! one copy after the other moves to where it overlaps least, and pairs that keep overlapping count
-//! more and more. Then they are squeezed.
+//! more and more. Then they are squeezed, and separated again. Copies count as apart only if shapes
+//! that are a little larger are apart. Otherwise the search would put copies into notches that fit
+//! exactly, where any margin makes them overlap.
 //!
 //! Copies of one shape start as containers cut out of the densest lattices of the shape and its
 //! half turn ([`Periodic`]), and few copies also at random. Then a few copies of each candidate are

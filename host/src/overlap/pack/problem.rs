@@ -15,6 +15,9 @@ type Point = [f64; 2];
 
 /// Growth of pieces while they are squeezed, in units of the shape's radius.
 const MARGIN: f64 = 1e-7;
+/// The same while copies of several shapes are searched for places. A copy that fits exactly into a
+/// notch of another overlaps it then by more than counts as none, so that it is not put there.
+const SEARCH_MARGIN: f64 = 4e-6;
 /// Approximate density of the result, for the pressure in a strip.
 const DENSITY: f64 = 0.75;
 /// Gap between copies in rows, as a share of their distance.
@@ -28,6 +31,8 @@ pub struct Problem {
     pub shapes: Vec<Shape>,
     /// The shapes as they are squeezed: grown, and with the centres of their circles at the origin.
     pub squeezed: Vec<Shape>,
+    /// The same, grown a little more if there are several.
+    pub searched: Vec<Shape>,
     pub container: Boundary,
     pub turns: Turns,
     /// Radius of the shape; of several, the mean over all copies.
@@ -41,16 +46,20 @@ pub struct Problem {
 impl Problem {
     /// `counts` is the number of copies of each shape in the largest packing.
     pub fn new(shapes: &[Shape], counts: &[usize], container: Boundary, turns: Turns) -> Self {
-        let squeezed = |shape: &Shape| {
-            let [x, y] = shape.center();
-            shape.moved_and_grown([-x, -y], MARGIN * shape.radius())
+        let grown = |margin: f64| -> Vec<Shape> {
+            let grown = |shape: &Shape| {
+                let [x, y] = shape.center();
+                shape.moved_and_grown([-x, -y], margin * shape.radius())
+            };
+            shapes.iter().map(grown).collect()
         };
         let all: usize = counts.iter().sum();
         let radii: f64 = shapes.iter().zip(counts).map(|(shape, count)| *count as f64 * shape.radius()).sum();
         let area: f64 = shapes.iter().zip(counts).map(|(shape, count)| *count as f64 * shape.area()).sum();
         let pressure = container.growth(area / DENSITY);
         Problem {
-            squeezed: shapes.iter().map(squeezed).collect(),
+            squeezed: grown(MARGIN),
+            searched: grown(if shapes.len() > 1 { SEARCH_MARGIN } else { MARGIN }),
             shapes: shapes.to_vec(),
             radius: match shapes {
                 [shape] => shape.radius(),

@@ -61,6 +61,10 @@ pub struct Search<'a, T: LaneReal> {
     pub(super) lane_scores: Vec<f64>,
     /// For lanes whose packing is to be squeezed unchanged, the indices of poses without a place.
     pub(super) fresh: Vec<Option<Vec<usize>>>,
+    /// For each lane whose copies could not be separated, the packing that overlaps least; and the
+    /// number of separations in a row that failed.
+    pub(super) failed: State,
+    pub(super) failures: Vec<usize>,
     /// For each lane, whether its packing is symmetric under half a turn.
     pub(super) symmetric: Vec<bool>,
     /// Set if copies are separated before they are squeezed.
@@ -100,11 +104,20 @@ impl<'a, T: LaneReal> Search<'a, T> {
             }
         }
         Ok(Search {
-            lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups), matches!(task.budget, Budget::Steps(_)))?,
+            lanes: Lanes::new(
+                device,
+                problem,
+                &problem.searched,
+                &current.offsets,
+                kinds_of(groups),
+                matches!(task.budget, Budget::Steps(_)),
+            )?,
             source,
             randoms,
             choices: Random::new(seed, u64::MAX),
             best: current.clone(),
+            failed: current.clone(),
+            failures: vec![0; scores.len()],
             current,
             lane_scores: scores.clone(),
             scores,
@@ -178,11 +191,10 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// Changes all packings and squeezes them, by at most `most` steps. Returns the result, if it is one to choose from.
     fn tried(&mut self, most: usize, first: bool, limit: &Limit) -> Result<Option<State>, PackError> {
-        let whole = match self.separates {
-            // Its result can be chosen from at any time.
-            true => self.tighten(most, limit).map(|()| true)?,
-            false => self.squeeze(most, first, limit)?,
-        };
+        if self.separates {
+            return self.tighten(most, limit).map(Some);
+        }
+        let whole = self.squeeze(most, first, limit)?;
         // Half of the first squeeze is progress. Half of a later one only undoes a part of its changes.
         if whole || self.squeezes == 0 { self.lanes.state().map(Some) } else { Ok(None) }
     }
@@ -215,7 +227,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// Estimates the scale without overlaps. Overlaps grow by the square of their depth.
     /// At rest under pressure, removing them takes twice their area over the pressure.
-    fn score(&self, tried: &State, lane: usize) -> f64 {
+    pub(super) fn score(&self, tried: &State, lane: usize) -> f64 {
         let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
         tried.sides[lane] + 2.0 * tried.energies[lane] / pressure
     }

@@ -69,8 +69,8 @@ impl<T: OverlapReal> Separation<T> {
     }
 
     /// Moves all copies of every packing in this many rounds, or until the limit, and returns the
-    /// number of rounds. When a packing's copies are apart, its scale is multiplied by its factor.
-    /// Leaves the best packings in the scene.
+    /// number of rounds, and for each packing whether its copies are apart in the end. Whenever they
+    /// are, its scale is multiplied by its factor. Leaves the best packings in the scene.
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -78,7 +78,7 @@ impl<T: OverlapReal> Separation<T> {
         scene: &mut Scene<T>,
         (factors, rounds, seed): (&[f64], usize, u64),
         limit: &Limit,
-    ) -> Result<usize, PackError>
+    ) -> Result<(usize, Vec<bool>), PackError>
     where
         T: LaneReal,
     {
@@ -92,11 +92,13 @@ impl<T: OverlapReal> Separation<T> {
             stream.synchronize()?;
             taken += some;
         }
-        if taken > 0 {
-            stream.copy(&self.poses, &mut scene.poses)?;
-            stream.copy(&self.scales, &mut scene.scales)?;
+        if taken == 0 {
+            return Ok((0, vec![false; factors.len()]));
         }
-        Ok(taken)
+        stream.copy(&self.poses, &mut scene.poses)?;
+        stream.copy(&self.scales, &mut scene.scales)?;
+        let apart = stream.download_vec(&self.least)?.into_iter().map(|least| least.to_f64() == 0.0).collect();
+        Ok((taken, apart))
     }
 
     /// Enqueues `rounds` rounds, which separate each packing's copies, and shrink its container by

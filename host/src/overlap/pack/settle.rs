@@ -75,7 +75,7 @@ fn improve(
     let Finalists { state, groups: of_group } = finalists;
     let kinds = |lane: usize| &groups[of_group[lane]].kinds;
     let all_kinds = (0..of_group.len()).map(|lane| &kinds(lane)[..]);
-    let mut lanes = Lanes::<f64>::new(device, problem, &state.offsets, all_kinds, true)?;
+    let mut lanes = Lanes::<f64>::new(device, problem, &problem.squeezed, &state.offsets, all_kinds, true)?;
     lanes.set(state.poses.clone(), &state.sides)?;
     // Takes over valid packings that are smaller.
     let mut take = |settled: &State| -> Result<Vec<f64>, PackError> {

@@ -8,6 +8,7 @@ use super::{
     PackError,
     limit::Limit,
     moves::{change, exchange},
+    problem::Problem,
     real::LaneReal,
     search::{PRESSURE, RATE, Search},
     state::State,
@@ -44,10 +45,27 @@ const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];
 /// Probability that pairs of copies exchange places before, and the maximum number of pairs.
 const DISRUPTED: f64 = 0.5;
 const MOST_EXCHANGED: usize = 3;
+/// The container's growth before the separation that checks a squeezed packing, and its shrinkage
+/// in it.
+const CHECKED: f64 = 5e-4;
+/// Number of times that a packing whose copies could not be separated is tried again, changed.
+const MOST_FAILURES: usize = 3;
 /// Steps, rates and pressures of the squeeze after a separation.
 const APART_SQUEEZE: usize = 600;
 const APART_RATE: f64 = 0.01;
 const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
+/// Steps that then push copies apart in a container that grows by what their overlaps need, and
+/// their rates.
+const PUSHES: usize = 100;
+const PUSH_RATE: [f64; 2] = [1e-3, 3e-6];
+
+/// Moves copies as their container changes by this factor.
+fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
+    let across = if problem.container.width().is_some() { 1.0 } else { factor };
+    for [x, y, _] in poses {
+        (*x, *y) = (*x * across, *y * factor);
+    }
+}
 
 impl<T: LaneReal> Search<'_, T> {
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps.
@@ -91,29 +109,33 @@ impl<T: LaneReal> Search<'_, T> {
         Ok(taken == schedule.steps)
     }
 
-    /// Shrinks all packings' containers, separates their copies, and squeezes the result, by at
-    /// most this many steps.
-    pub fn tighten(&mut self, most: usize, limit: &Limit) -> Result<(), PackError> {
+    /// Shrinks all packings' containers, and separates their copies. Squeezes the result, and
+    /// separates it once more: a squeeze may leave overlaps that don't go away when the container
+    /// grows. Takes at most this many steps, and returns the better packings.
+    pub fn tighten(&mut self, most: usize, limit: &Limit) -> Result<State, PackError> {
         let Task { problem, groups, .. } = self.task;
-        let Search { randoms, fresh, current, .. } = self;
+        let Search { randoms, fresh, current, failed, failures, .. } = self;
         let kinds: Vec<&[u32]> = kinds_of(groups).collect();
         let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
-            let (mut poses, mut side) = (current.poses(lane).to_vec(), current.sides[lane]);
+            let again = failures[lane] > 0 && failed.sides[lane] < current.sides[lane];
+            let from = if again { &*failed } else { &*current };
+            let (mut poses, mut side) = (from.poses(lane).to_vec(), from.sides[lane]);
             let new = fresh.take().is_some();
             let [least, most] = if new { FIRST_TIGHTER } else { TIGHTER };
             let factor = 1.0 - random.between(least, most);
             if !new {
-                if random.unit() < DISRUPTED {
+                if again || random.unit() < DISRUPTED {
                     for _ in 0..=random.below(MOST_EXCHANGED) {
                         exchange(random, &problem.turns, kinds[lane], &mut poses);
                     }
                 }
-                let across = if problem.container.width().is_some() { 1.0 } else { factor };
-                for [x, y, theta] in &mut poses {
-                    (*x, *y) = (*x * across, *y * factor);
+                if !again {
+                    scale(problem, &mut poses, factor);
+                    side *= factor;
+                }
+                for [_, _, theta] in &mut poses {
                     *theta -= TAU * (*theta / TAU).round();
                 }
-                side *= factor;
             }
             (poses, side, factor)
         };
@@ -124,15 +146,49 @@ impl<T: LaneReal> Search<'_, T> {
             factors.push(factor);
         }
         self.lanes.set(state.poses, &state.sides)?;
-        let rounds = ROUNDS.min(most / (2 * ROUND));
+        let (taken, mut best) = self.apart(&factors, ROUNDS.min(most / (2 * ROUND)), limit)?;
+        let left = most - taken;
+        let schedule =
+            Squeeze { steps: APART_SQUEEZE.min(left), ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE)) };
+        let squeezed = self.lanes.squeeze(&schedule, limit)?;
+        self.steps += squeezed;
+        let mut state = self.lanes.state()?;
+        for lane in 0..factors.len() {
+            let side = self.score(&state, lane).min(self.scores[lane] * (1.0 - 2.0 * CHECKED));
+            let factor = side / state.sides[lane] * (1.0 + CHECKED);
+            scale(problem, state.poses_mut(lane), factor);
+            state.sides[lane] *= factor;
+        }
+        self.lanes.set(state.poses, &state.sides)?;
+        let schedule = Squeeze { steps: PUSHES.min(left - squeezed), ..Squeeze::new(problem, PUSH_RATE, None) };
+        let pushed = self.lanes.squeeze(&schedule, limit)?;
+        self.steps += pushed;
+        let left = left - squeezed - pushed;
+        let (_, checked) = self.apart(&vec![1.0 - CHECKED; factors.len()], ROUNDS.min(left / ROUND), limit)?;
+        for lane in 0..factors.len() {
+            if self.score(&checked, lane) < self.score(&best, lane) {
+                best.take(&checked, lane);
+            }
+            let fails = best.energies[lane] > 0.0;
+            self.failures[lane] = if fails && self.failures[lane] < MOST_FAILURES { self.failures[lane] + 1 } else { 0 };
+            if fails {
+                self.failed.take(&best, lane);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Separates the lanes' copies in this many rounds. Returns the number of steps that they count as, and
+    /// the packings. Those whose copies are apart have no energy.
+    fn apart(&mut self, factors: &[f64], rounds: usize, limit: &Limit) -> Result<(usize, State), PackError> {
         let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
-        let taken = self.lanes.separate(problem, (&factors, rounds, seed), limit)? * ROUND;
-        let schedule = Squeeze {
-            steps: APART_SQUEEZE.min(most - taken),
-            ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE))
-        };
-        self.steps += taken + self.lanes.squeeze(&schedule, limit)?;
-        Ok(())
+        let (taken, apart) = self.lanes.separate(self.task.problem, (factors, rounds, seed), limit)?;
+        self.steps += taken * ROUND;
+        let mut state = self.lanes.state()?;
+        for (energy, apart) in state.energies.iter_mut().zip(apart) {
+            *energy = if apart { 0.0 } else { *energy + self.task.problem.radius.powi(2) };
+        }
+        Ok((taken * ROUND, state))
     }
 
     /// Moves loose poses of every lane to where there is most room for them. Looks for it in a part
