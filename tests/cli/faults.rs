@@ -52,6 +52,7 @@ const WRITERS: &[&str] = &[
     "overlap plot p.csv x.svg",
     "overlap plot p.csv x.png",
     "overlap lattice --shape s.svg --copies 1 --output x.csv",
+    "nest s.svg:3 p.json --sheet 5x4 --time 1s --output x.svg",
     "rules explore spmv --platform sim --matrix m.mtx --iterations 20 --output x.csv",
     "rules emit runs.csv --output x.cpp",
     "rules draw spmv --output x.dot",
@@ -75,6 +76,7 @@ fn folder() -> Folder {
     let grid: String = (0..3000).map(|i| format!("{},{},0\n", i % 60, i / 60)).collect();
     folder.write("p.csv", &format!("x,y,theta\n{grid}"));
     folder.write("bars.csv", &format!("birth,death\n{}", "0,1\n0.5,3\n".repeat(2000)));
+    folder.write("p.json", "{\"outline\": [[0, 0], [1, 0], [0, 1]]}");
     folder.write("s.svg", "<svg xmlns='http://www.w3.org/2000/svg'><polygon points='0,0 2,0 2,1 1,1 1,2 0,2'/></svg>");
     folder
 }
@@ -141,7 +143,9 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
         for (limit, older) in [(0, false), (most / 2, true), (most - 1, false)] {
             // Times of the study are other ones in each run, and so are the sizes of its plots. Schedules are written before
             // their timelines are.
-            if limit > most / 2 && command.starts_with("concurrency") || limit > 0 && command.starts_with("rules explore") {
+            if limit > most / 2 && (command.starts_with("concurrency") || command.starts_with("nest"))
+                || limit > 0 && command.starts_with("rules explore")
+            {
                 continue;
             }
             put_older(&folder, &written, older);
@@ -162,12 +166,12 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
     }
 }
 
-/// At four moments of each command, but for the search of schedules, which goes on from there (tests/design_rules/cli.rs).
+/// At four moments of each command, but for searches, which write what they have (tests/design_rules/cli.rs).
 #[test]
 fn a_signal_leaves_the_whole_output_or_none() {
     let folder = folder();
     let mut ended = 0;
-    for command in WRITERS.iter().filter(|command| !command.starts_with("rules explore")) {
+    for command in WRITERS.iter().filter(|command| !command.starts_with("rules explore") && !command.starts_with("nest")) {
         let start = Instant::now();
         let written = outputs(&folder, command);
         let took = start.elapsed();

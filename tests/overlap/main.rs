@@ -20,6 +20,7 @@ mod containers;
 mod contest;
 mod data;
 mod evaluation;
+mod nest;
 mod pack;
 mod periodic;
 mod scenes;

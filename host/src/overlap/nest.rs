@@ -23,23 +23,22 @@ use std::{
 
 use super::{
     Boundary, Shape,
-    convex::{bounds, hull},
+    convex::{area, bounds, hull},
     pack::{Budget, Copies, PackError, Packer, Packing, Saving, Settings, Turns},
 };
 use crate::{common::Cancel, device::Device};
 
 /// Share of a sheet's area that the first search tries to fill.
 const FIRST: f64 = 0.85;
-/// Change of that share after a search.
+/// Change of that share after a search that found places, and after the first ones that didn't.
 const STEP: f64 = 1.07;
+const SMALLER: f64 = 1.2;
 /// Ratio of the least area that didn't fit to the most that did, below which a sheet is full.
 const FULL: f64 = 1.02;
 /// Expected share of the sheets that parts cover.
 const EXPECTED: f64 = 0.75;
 /// Number of searches that a sheet's time is divided among.
 const SEARCHES: f64 = 4.0;
-/// Number of searches for a place for a part alone.
-const TRIALS: usize = 3;
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
 /// Rounding of a strip's length, relative to it.
@@ -128,22 +127,19 @@ impl Nesting {
         let start = Instant::now();
         self.check()?;
         let work = Work::new(self, device, cancel, start + self.time);
-        let mut left: Vec<usize> = self.parts.iter().map(|(_, count)| *count).collect();
+        let all: Vec<usize> = self.parts.iter().map(|(_, count)| *count).collect();
+        let mut left = all.clone();
         let mut too_large = vec![true; self.parts.len()];
         let mut filled: Vec<Filled> = Vec::new();
         for (index, sheet) in self.sheets.iter().enumerate() {
-            let fits: Vec<bool> = work.grown.iter().map(|shape| work.fits(shape, sheet)).collect();
-            too_large.iter_mut().zip(&fits).for_each(|(too_large, fits)| *too_large &= !fits);
+            let alone: Vec<Option<[f64; 3]>> = work.grown.iter().map(|shape| work.alone(shape, sheet)).collect();
+            too_large.iter_mut().zip(&alone).for_each(|(too_large, alone)| *too_large &= alone.is_none());
             for _ in 0..sheet.count.unwrap_or(usize::MAX) {
-                let wanted: Vec<usize> = left.iter().zip(&fits).map(|(&count, &fits)| if fits { count } else { 0 }).collect();
-                let Some(parts) = work.fill(&wanted, sheet)? else { break };
+                let wanted: Vec<usize> = left.iter().zip(&alone).map(|(&count, alone)| alone.map_or(0, |_| count)).collect();
+                let Some(parts) = work.fill(&wanted, sheet, &alone)? else { break };
                 parts.iter().for_each(|(part, _)| left[*part] -= 1);
                 filled.push(self.filled(index, parts));
-                let area = |counts: &[usize]| {
-                    self.parts.iter().zip(counts).map(|((shape, _), &count)| shape.area() * count as f64).sum::<f64>()
-                };
-                let all = area(&self.parts.iter().map(|(_, count)| *count).collect::<Vec<_>>());
-                progress(1.0 - area(&left) / all);
+                progress(1.0 - self.area(&left) / self.area(&all));
             }
         }
         let without = left.iter().zip(too_large).enumerate().filter(|(_, (count, _))| **count > 0);
@@ -152,6 +148,11 @@ impl Nesting {
             left: without.map(|(part, (&count, too_large))| Left { part, count, too_large }).collect(),
             seconds: start.elapsed().as_secs_f64(),
         })
+    }
+
+    /// The area of these numbers of copies.
+    fn area(&self, counts: &[usize]) -> f64 {
+        self.parts.iter().zip(counts).map(|((shape, _), &count)| shape.area() * count as f64).sum()
     }
 
     fn check(&self) -> Result<(), PackError> {
@@ -188,6 +189,8 @@ struct Work<'a> {
     nesting: &'a Nesting,
     /// The parts with half of the spacing around them.
     grown: Vec<Shape>,
+    /// The room that a part takes: the mean of its area and its hull's.
+    sizes: Vec<f64>,
     device: &'a Device,
     cancel: &'a Cancel,
     deadline: Instant,
@@ -195,8 +198,12 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     fn new(nesting: &'a Nesting, device: &'a Device, cancel: &'a Cancel, deadline: Instant) -> Self {
-        let grown = nesting.parts.iter().map(|(shape, _)| shape.with_distance(0.5 * nesting.spacing)).collect();
-        Work { nesting, grown, device, cancel, deadline }
+        let grown: Vec<Shape> = nesting.parts.iter().map(|(shape, _)| shape.with_distance(0.5 * nesting.spacing)).collect();
+        let size = |(own, grown): (&(Shape, usize), &Shape)| {
+            0.5 * (own.0.area() + area(&hull(grown.outlines().iter().flatten().copied().collect())))
+        };
+        let sizes = nesting.parts.iter().zip(&grown).map(size).collect();
+        Work { nesting, grown, sizes, device, cancel, deadline }
     }
 
     /// Distance from a sheet's edge to where grown parts may be.
@@ -209,9 +216,9 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
-    /// Returns true if a shape fits at an allowed angle: of any, at those at which an edge of its hull is upright or
-    /// level, and at each degree.
-    fn fits(&self, shape: &Shape, sheet: &Sheet) -> bool {
+    /// Returns a shape's place alone on a sheet, if it fits at an allowed angle: of any, at those at which an edge of its
+    /// hull is upright or level, and at each degree.
+    fn alone(&self, shape: &Shape, sheet: &Sheet) -> Option<[f64; 3]> {
         let ring = hull(shape.outlines().iter().flatten().copied().collect());
         let angles = match self.nesting.turns.angles() {
             Some(angles) => angles.to_vec(),
@@ -223,71 +230,65 @@ impl<'a> Work<'a> {
             }
         };
         let room = self.room(sheet);
-        angles.into_iter().any(|theta| {
+        angles.into_iter().find_map(|theta| {
             let (sine, cosine) = theta.sin_cos();
             let turned: Vec<_> = ring.iter().map(|[x, y]| [cosine * x - sine * y, sine * x + cosine * y]).collect();
             let [low, high] = bounds(&turned);
-            (0..2).all(|axis| high[axis] - low[axis] <= room[axis] * (1.0 + ROUNDING))
+            let fits = (0..2).all(|axis| high[axis] - low[axis] <= room[axis] * (1.0 + ROUNDING));
+            fits.then(|| [0.5 * (sheet.width - low[0] - high[0]), self.inset() - low[1], theta])
         })
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
-    fn fill(&self, wanted: &[usize], sheet: &Sheet) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
-        let area = |counts: &[usize]| {
-            self.nesting.parts.iter().zip(counts).map(|((shape, _), &count)| shape.area() * count as f64).sum::<f64>()
-        };
-        let [width, height] = self.room(sheet);
-        let (all, sheet_area) = (area(wanted), width * height);
-        let sheets = (all / (EXPECTED * sheet_area)).ceil().max(1.0);
+    fn fill(
+        &self,
+        wanted: &[usize],
+        sheet: &Sheet,
+        alone: &[Option<[f64; 3]>],
+    ) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
+        let size = |counts: &[usize]| self.sizes.iter().zip(counts).map(|(size, &count)| size * count as f64).sum::<f64>();
+        let room = self.room(sheet);
+        let (all, area) = (size(wanted), room[0] * room[1]);
+        let sheets = (all / (EXPECTED * area)).ceil().max(1.0);
         let end = Instant::now() + self.deadline.saturating_duration_since(Instant::now()).div_f64(sheets);
         let (mut best, mut most, mut least) = (None, 0.0, f64::INFINITY);
-        let mut target = FIRST * sheet_area;
-        let (mut seed, mut alone) = (self.nesting.seed, 0);
-        while all > 0.0 && !self.cancel.is_cancelled() {
+        let (mut target, mut trials) = (FIRST * area, 0);
+        while all > 0.0 && !self.cancel.is_cancelled() && !(best.is_some() && least < FULL * most) {
             let counts = self.chosen(wanted, target);
-            let filled = area(&counts);
-            if filled >= least || filled <= most {
-                break;
-            }
+            let filled = size(&counts);
             let now = Instant::now();
-            if best.is_some() && now >= end || now >= self.deadline {
+            if filled >= least || filled <= most || now >= if best.is_some() { end } else { self.deadline } {
                 break;
             }
-            let time = end.saturating_duration_since(now).div_f64(if best.is_some() { 2.0 } else { SEARCHES }).max(LEAST);
-            seed = seed.wrapping_add(1);
-            match self.search(&counts, sheet, [width, height], time, seed)? {
+            let time = end.saturating_duration_since(now).div_f64(SEARCHES).max(LEAST);
+            trials += 1;
+            let single = counts.iter().position(|&count| count == 1).filter(|_| counts.iter().sum::<usize>() == 1);
+            let found = match single {
+                Some(part) => alone[part].map(|pose| vec![(part, pose)]),
+                None => self.search(&counts, sheet, room, (time, trials))?,
+            };
+            match found {
                 Some(parts) => {
                     (best, most) = (Some(parts), filled);
-                    if filled >= all {
-                        break;
-                    }
                     target = if least.is_finite() { 0.5 * (most + least) } else { STEP * most };
                 }
                 None => {
-                    // Another search may find a place for one part.
-                    alone += usize::from(counts.iter().sum::<usize>() == 1);
-                    if alone == 0 || alone == TRIALS {
-                        least = filled;
-                    }
-                    target = if most > 0.0 { 0.5 * (most + least) } else { filled / STEP };
+                    least = filled;
+                    target = if best.is_some() { 0.5 * (most + least) } else { filled / SMALLER };
                 }
-            }
-            if least < FULL * most {
-                break;
             }
         }
         Ok(best)
     }
 
-    /// Returns numbers of the wanted copies, largest parts first, whose area is at most the target, but for a single one.
+    /// Returns numbers of the wanted copies, largest parts first, whose size is at most the target, but for a single one.
     fn chosen(&self, wanted: &[usize], target: f64) -> Vec<usize> {
-        let area = |part: usize| self.nesting.parts[part].0.area();
         let mut order: Vec<usize> = (0..wanted.len()).collect();
-        order.sort_by(|&a, &b| area(b).total_cmp(&area(a)));
+        order.sort_by(|&a, &b| self.sizes[b].total_cmp(&self.sizes[a]));
         let (mut counts, mut room) = (vec![0; wanted.len()], target);
         for &part in &order {
-            counts[part] = wanted[part].min((room / area(part)) as usize);
-            room -= counts[part] as f64 * area(part);
+            counts[part] = wanted[part].min((room / self.sizes[part]) as usize);
+            room -= counts[part] as f64 * self.sizes[part];
         }
         if counts.iter().all(|&count| count == 0)
             && let Some(&part) = order.iter().rev().find(|&&part| wanted[part] > 0)
@@ -303,8 +304,7 @@ impl<'a> Work<'a> {
         counts: &[usize],
         sheet: &Sheet,
         [width, height]: [f64; 2],
-        time: Duration,
-        seed: u64,
+        (time, trial): (Duration, u64),
     ) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
         let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
         let copies = Copies::new(parts.iter().map(|&part| counts[part]));
@@ -314,7 +314,7 @@ impl<'a> Work<'a> {
             packings: vec![copies],
             container: Boundary::strip(width * (1.0 + ROUNDING))?,
             turns: self.nesting.turns,
-            seed,
+            seed: self.nesting.seed.wrapping_add(trial),
             starts: None,
             budget: Budget::Time(time),
         };

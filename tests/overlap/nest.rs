@@ -1,0 +1,241 @@
+//! Parts on sheets: where they are, by `geo`'s distances, and what becomes of those that don't fit.
+
+use std::time::Duration;
+
+use geo::{BoundingRect as _, Coord, Distance as _, Euclidean, LineString, Point as Place, Polygon, Relate as _};
+use serde_json::Value;
+use warpsmith::{
+    common::Cancel,
+    device::Device,
+    overlap::{
+        Shape,
+        io::{read_parts, read_shapes},
+        nest::{Left, Nested, Nesting, Sheet},
+        pack::{PackError, Turns},
+    },
+};
+
+use crate::{folder::Folder, polygon::place};
+
+fn rectangle(name: &str, width: f64, height: f64) -> Shape {
+    Shape::polygon(name, &[[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]]).unwrap()
+}
+
+fn sheet(width: f64, height: f64, count: Option<usize>) -> Sheet {
+    Sheet { width, height, count }
+}
+
+/// Nests for at most some seconds: most searches end when they have found places.
+fn nest(nesting: &Nesting) -> Result<Nested, PackError> {
+    nesting.run(&Device::best().unwrap(), &Cancel::new(), |_| {})
+}
+
+fn parts() -> Vec<(Shape, usize)> {
+    let square =
+        |at: f64, half: f64| vec![[at - half, at - half], [at + half, at - half], [at + half, at + half], [at - half, at + half]];
+    let frame = Shape::with_holes("frame", &square(20.0, 20.0), &[square(20.0, 15.0)]).unwrap();
+    let disc = (0..24).map(|k| f64::from(k) / 24.0 * std::f64::consts::TAU).map(|t| [6.0 * t.cos(), 6.0 * t.sin()]);
+    let hook = [[0.0, 0.0], [20.0, 0.0], [20.0, 5.0], [5.0, 5.0], [5.0, 18.0], [0.0, 18.0]];
+    vec![
+        (frame, 2),
+        (Shape::polygon("disc", &disc.collect::<Vec<_>>()).unwrap(), 5),
+        (Shape::polygon("hook", &hook).unwrap(), 4),
+        (rectangle("bar", 40.0, 3.0), 6),
+    ]
+}
+
+/// Checks places, and that no copy is lost or made.
+#[track_caller]
+fn check(nesting: &Nesting, nested: &Nested) {
+    let ring = |ring: &[[f64; 2]], pose| LineString::from_iter(place(ring, pose).into_iter().map(Coord::from));
+    let polygon = |(part, pose): &(usize, [f64; 3])| {
+        let rings = nesting.parts[*part].0.outlines();
+        Polygon::new(ring(&rings[0], *pose), rings[1..].iter().map(|hole| ring(hole, *pose)).collect())
+    };
+    let mut left: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
+    for filled in &nested.sheets {
+        let Sheet { width, height, .. } = nesting.sheets[filled.sheet];
+        let copies: Vec<Polygon> = filled.parts.iter().map(polygon).collect();
+        let tolerance = 1e-6;
+        for (first, copy) in copies.iter().enumerate() {
+            let box_ = copy.bounding_rect().unwrap();
+            let least = nesting.margin - tolerance;
+            assert!(box_.min().x >= least && box_.min().y >= least, "{box_:?}");
+            assert!(box_.max().x <= width - least && box_.max().y <= (height - least).min(filled.used + tolerance), "{box_:?}");
+            for other in &copies[..first] {
+                let apart = Euclidean.distance(copy, other);
+                assert!(apart >= nesting.spacing - tolerance, "{apart}");
+                if nesting.spacing == 0.0 {
+                    let common: f64 = geo::Area::unsigned_area(&geo::BooleanOps::intersection(copy, other));
+                    assert!(common < 1e-6, "{common}");
+                }
+            }
+        }
+        let area: f64 = copies.iter().map(geo::Area::unsigned_area).sum();
+        assert!((filled.density - area / (width * height)).abs() < 1e-9 && !copies.is_empty());
+        filled.parts.iter().for_each(|(part, _)| left[*part] -= 1);
+    }
+    let expected: Vec<_> = left.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(nested.left.iter().map(|left| (left.part, left.count)).collect::<Vec<_>>(), expected);
+    for (index, sheet) in nesting.sheets.iter().enumerate() {
+        let used = nested.sheets.iter().filter(|filled| filled.sheet == index).count();
+        assert!(sheet.count.is_none_or(|count| used <= count));
+    }
+}
+
+#[test]
+fn parts_are_apart_and_on_their_sheets() {
+    for (spacing, margin, turns, sheets) in [
+        (0.0, 0.0, Turns::Any, vec![sheet(100.0, 60.0, None)]),
+        (1.5, 0.0, Turns::Quarters, vec![sheet(100.0, 60.0, None)]),
+        (0.5, 3.0, Turns::Half, vec![sheet(60.0, 60.0, Some(1)), sheet(90.0, 100.0, None)]),
+    ] {
+        let nesting = Nesting { spacing, margin, turns, ..Nesting::new(parts(), sheets, Duration::from_secs(12)) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        assert!(nested.left.is_empty(), "{:?}", nested.left);
+        for (_, [_, _, theta]) in nested.sheets.iter().flat_map(|filled| &filled.parts) {
+            let step = match turns {
+                Turns::Any => continue,
+                Turns::Quarters => 0.25,
+                _ => 0.5,
+            };
+            let turns = theta / std::f64::consts::TAU / step;
+            assert!((turns - turns.round()).abs() < 1e-9, "{theta}");
+        }
+    }
+}
+
+/// Parts as large as a sheet, a little larger, longer than it is wide, and more than there are sheets for.
+#[test]
+fn parts_that_just_fit_or_do_not() {
+    let nested = |parts: Vec<(Shape, usize)>, sheets: Vec<Sheet>, turns| {
+        let nesting = Nesting { turns, ..Nesting::new(parts, sheets, Duration::from_secs(4)) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        (nested.sheets.len(), nested.left)
+    };
+    let left = |count, too_large| vec![Left { part: 0, count, too_large }];
+    let exact = || vec![(rectangle("r", 60.0, 40.0), 2)];
+    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, None)], Turns::None), (2, vec![]));
+    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::None), (0, left(2, true)));
+    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::Quarters), (2, vec![]));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 39.999, None)], Turns::Any), (0, left(2, true)));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, Some(1))], Turns::Any), (1, left(1, false)));
+    assert_eq!(nested(exact(), vec![sheet(9.0, 9.0, Some(1)), sheet(70.0, 50.0, Some(1))], Turns::Any), (1, left(1, false)));
+    // A diagonal is longer than a side.
+    assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::Any), (1, vec![]));
+}
+
+#[test]
+fn what_can_not_be_nested() {
+    let of = |parts: Vec<(Shape, usize)>, sheet: Sheet| Nesting::new(parts, [sheet], Duration::from_secs(1));
+    let one = || vec![(rectangle("r", 1.0, 1.0), 1)];
+    let fails = |nesting: Nesting, sentence: &str| {
+        let error = nest(&nesting).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    };
+    fails(of(vec![], sheet(9.0, 9.0, None)), "count is 0");
+    fails(of(vec![(rectangle("r", 1.0, 1.0), 0)], sheet(9.0, 9.0, None)), "count is 0");
+    fails(Nesting { spacing: -1.0, ..of(one(), sheet(9.0, 9.0, None)) }, "spacing is -1, but it must be from 0");
+    fails(Nesting { margin: f64::NAN, ..of(one(), sheet(9.0, 9.0, None)) }, "margin is NaN, but");
+    fails(
+        Nesting { margin: 4.5, ..of(one(), sheet(9.0, 20.0, None)) },
+        "a sheet of 9 x 20 with margins of 4.5: there must be room",
+    );
+    for size in [0.0, -1.0, f64::INFINITY, 1e6] {
+        fails(of(one(), sheet(size, 2.0, None)), "there must be room, and lengths must be below 1e6");
+    }
+}
+
+/// All within a distance is in the grown shape, and little more.
+#[test]
+fn shapes_with_a_distance() {
+    for (shape, _) in parts() {
+        let grown = shape.with_distance(2.0);
+        let pieces =
+            grown.pieces().iter().map(|piece| Polygon::new(LineString::from_iter(piece.iter().map(|&p| Coord::from(p))), vec![]));
+        let pieces: Vec<Polygon> = pieces.collect();
+        let rings = shape.outlines();
+        let line = |ring: &[[f64; 2]]| LineString::from_iter(ring.iter().map(|&p| Coord::from(p)));
+        let own = Polygon::new(line(&rings[0]), rings[1..].iter().map(|ring| line(ring)).collect());
+        for step in 0..10_000 {
+            let at = Place::new(f64::from(step % 100) * 0.6 - 10.03, f64::from(step / 100) * 0.6 - 10.07);
+            let (distance, inside) =
+                (Euclidean.distance(&own, &at), pieces.iter().any(|piece| piece.relate(&at).is_intersects()));
+            assert!(if inside { distance <= 2.0 * 1.04 } else { distance > 2.0 - 1e-9 }, "{}: {at:?} {distance}", shape.name());
+        }
+        assert_eq!(grown.area(), shape.area());
+    }
+}
+
+const DRAWING: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='200mm' height='100mm' viewBox='0 0 200 100'>\n\
+    <rect id='plate' width='60' height='40' rx='5'/><circle id='disc' cx='100' cy='30' r='15'/>\n\
+    <path id='ring' d='M120 10h60v60h-60z M130 20h40v40h-40z'/><path id='a hook' d='M0 60h30v10h-20v20h-10z'/></svg>";
+
+/// From a drawing to a drawing to cut from: sizes are true, and each part is there as it was drawn.
+#[test]
+fn a_drawing_to_cut_from() {
+    let folder = Folder::of("");
+    folder.write("parts.svg", DRAWING);
+    let report: Value = {
+        let output = folder.run("nest parts.svg:2 --sheet 160x100mm --spacing 2 --margin 4 --time 15s --output cut.svg --json");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!((report["left"].as_array().unwrap().len(), report["places"].as_array().unwrap().len()), (0, 8), "{report}");
+    let text = std::fs::read_to_string(folder.path("cut.svg")).unwrap();
+    let sheets = report["sheets"].as_array().unwrap().len();
+    let width = 160.0 * sheets as f64 + 8.0 * (sheets - 1) as f64;
+    assert!(text.contains(&format!("width=\"{width}mm\" height=\"100mm\" viewBox=\"0 0 {width} 100\"")), "{text}");
+    let cut = read_shapes(folder.path("cut.svg").to_str().unwrap()).unwrap();
+    let named = |name: &str| cut.iter().find(|shape| shape.name() == name).unwrap_or_else(|| panic!("{name}: {text}"));
+    let original = read_parts(folder.path("parts.svg").to_str().unwrap()).unwrap();
+    for part in &original {
+        for copy in 1..=2 {
+            let name = format!("{}-{copy}", part.shape.name().replace(' ', "_"));
+            let found = named(&name);
+            assert!((found.area() - part.shape.area()).abs() < 1e-3 * part.shape.area(), "{name}");
+            assert_eq!(found.outlines().len(), part.shape.outlines().len());
+        }
+    }
+    for number in 1..=sheets {
+        assert_eq!(named(&format!("sheet-{number}-outline")).area(), 16_000.0);
+        assert!(text.contains(&format!("<g id=\"sheet-{number}\" inkscape:groupmode=\"layer\"")));
+    }
+    // Circles are still curves.
+    assert_eq!(text.lines().filter(|line| line.contains("id=\"disc-") && line.contains('C')).count(), 2);
+
+    folder.write("r.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((0 0, 3 0, 0 3)))");
+    let output = folder.good("nest r.wkt:3 --sheet 10x9 --turns 90 --time 4s --output p.csv");
+    assert!(output.contains("6 parts on ") && output.contains("Written: p.csv"), "{output}");
+    let table = std::fs::read_to_string(folder.path("p.csv")).unwrap();
+    assert!(table.starts_with("part,copy,sheet,x,y,theta\n") && table.lines().count() == 7, "{table}");
+    folder.good("nest r.wkt --sheet 10x9 --time 2s --output p.json");
+    let places: Value = serde_json::from_str(&std::fs::read_to_string(folder.path("p.json")).unwrap()).unwrap();
+    assert_eq!(places[0].as_object().unwrap().keys().collect::<Vec<_>>(), ["part", "copy", "sheet", "x", "y", "theta"]);
+}
+
+#[test]
+fn commands_that_fail() {
+    let folder = Folder::of("");
+    folder.write("r.wkt", "POLYGON ((0 0, 5 0, 5 4, 0 4))");
+    for (command, sentence) in [
+        ("nest r.wkt --sheet 10x9 --output p.txt", "p.txt: the name must end in .svg, .csv or .json"),
+        ("nest r.wkt --sheet 10by9 --output p.svg", "not a sheet: write 600x400"),
+        ("nest no.svg --sheet 10x9 --output p.svg", "no.svg: can't be read: no such file"),
+        ("nest r.wkt:0 --sheet 10x9 --output p.svg", "r.wkt:0: the copies must be from 1 to"),
+        ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "spacing is -1, but it must be from 0"),
+        ("nest r.wkt --sheet 10x9 --margin 5 --output p.svg", "with margins of 5: there must be room"),
+        ("nest r.wkt --sheet 10x9 --output r.wkt", "the name must end in"),
+    ] {
+        folder.bad(command, sentence);
+    }
+    // What has a place is written.
+    let output = folder.run("nest r.wkt:5 --sheet 5x4:2 --turns none --time 2s --output p.csv");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*stderr), (Some(2), "error: without a place: 3 of r (no room was found)\n"));
+    assert_eq!(std::fs::read_to_string(folder.path("p.csv")).unwrap().lines().count(), 3);
+    let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet)\n");
+}
