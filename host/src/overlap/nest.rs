@@ -1,9 +1,10 @@
 //! Nests parts on sheets: as few sheets as are found in the time.
 //!
-//! A sheet is filled with the largest parts that may fit by their areas, and the room between them with smaller ones. A
-//! search packs these into a strip of the sheet's width, and ends as soon as the strip is no longer than the sheet. Then
-//! the sheet gets more parts, or fewer if they didn't fit, until the amount between is small. What is left goes on to
-//! the next sheet. Parts lie together at one end, so that the rest of the sheet is in one piece.
+//! A sheet gets parts in rows first, which takes no search. Then it gets the largest parts that may fit by their sizes,
+//! and smaller ones for the room between them. A search packs these into a strip of the sheet's width, and ends as soon
+//! as the strip is no longer than the sheet. Then the sheet gets more parts, or fewer if they didn't fit, until the amount
+//! between is small. What is left goes on to the next sheet. Parts lie together at one end, so that the rest of the sheet
+//! is in one piece.
 //!
 //! ```
 //! use std::time::Duration;
@@ -30,9 +31,8 @@ use crate::{common::Cancel, device::Device};
 
 /// Share of a sheet's area that the first search tries to fill.
 const FIRST: f64 = 0.85;
-/// Change of that share after a search that found places, and after the first ones that didn't.
+/// Change of that share after a search that found places.
 const STEP: f64 = 1.07;
-const SMALLER: f64 = 1.2;
 /// Ratio of the least area that didn't fit to the most that did, below which a sheet is full.
 const FULL: f64 = 1.02;
 /// Expected share of the sheets that parts cover.
@@ -76,13 +76,16 @@ pub struct Nesting {
     pub time: Duration,
 }
 
+/// Parts by their indices in [`Nesting::parts`], and their poses.
+pub type Places = Vec<(usize, [f64; 3])>;
+
 /// A sheet with parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filled {
     /// Index of the size in [`Nesting::sheets`].
     pub sheet: usize,
-    /// The parts' indices in [`Nesting::parts`], and their poses; the sheet's lower left corner is the origin.
-    pub parts: Vec<(usize, [f64; 3])>,
+    /// Parts and their poses; the sheet's lower left corner is the origin.
+    pub parts: Places,
     /// Share of the sheet's area that parts cover.
     pub density: f64,
     /// Extent in y that is used, margins included.
@@ -132,10 +135,11 @@ impl Nesting {
         let mut too_large = vec![true; self.parts.len()];
         let mut filled: Vec<Filled> = Vec::new();
         for (index, sheet) in self.sheets.iter().enumerate() {
-            let alone: Vec<Option<[f64; 3]>> = work.grown.iter().map(|shape| work.alone(shape, sheet)).collect();
+            let alone: Vec<_> = work.grown.iter().map(|shape| work.alone(shape, sheet)).collect();
             too_large.iter_mut().zip(&alone).for_each(|(too_large, alone)| *too_large &= alone.is_none());
             for _ in 0..sheet.count.unwrap_or(usize::MAX) {
-                let wanted: Vec<usize> = left.iter().zip(&alone).map(|(&count, alone)| alone.map_or(0, |_| count)).collect();
+                let wanted: Vec<usize> =
+                    left.iter().zip(&alone).map(|(&count, alone)| alone.as_ref().map_or(0, |_| count)).collect();
                 let Some(parts) = work.fill(&wanted, sheet, &alone)? else { break };
                 parts.iter().for_each(|(part, _)| left[*part] -= 1);
                 filled.push(self.filled(index, parts));
@@ -159,8 +163,8 @@ impl Nesting {
         if self.parts.iter().all(|(_, count)| *count == 0) {
             return Err(PackError::NoCopies);
         }
-        let lengths = [("spacing", self.spacing), ("margin", self.margin)].into_iter();
-        let wrong = lengths.filter(|(_, length)| !(0.0..1e6).contains(length)).next();
+        let mut lengths = [("spacing", self.spacing), ("margin", self.margin)].into_iter();
+        let wrong = lengths.find(|(_, length)| !(0.0..1e6).contains(length));
         if let Some((what, length)) = wrong {
             return Err(PackError::Length { what, length });
         }
@@ -175,13 +179,20 @@ impl Nesting {
     }
 
     /// Describes a sheet.
-    fn filled(&self, sheet: usize, parts: Vec<(usize, [f64; 3])>) -> Filled {
+    fn filled(&self, sheet: usize, parts: Places) -> Filled {
         let Sheet { width, height, .. } = self.sheets[sheet];
         let area: f64 = parts.iter().map(|(part, _)| self.parts[*part].0.area()).sum();
         let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
         let top = vertices.map(|[_, y]| y).fold(0.0, f64::max);
         Filled { sheet, density: area / (width * height), used: (top + self.margin).min(height), parts }
     }
+}
+
+/// The box of a part at the angle theta, in the part's frame.
+struct Alone {
+    theta: f64,
+    low: [f64; 2],
+    extent: [f64; 2],
 }
 
 /// A nesting under way.
@@ -216,9 +227,9 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
-    /// Returns a shape's place alone on a sheet, if it fits at an allowed angle: of any, at those at which an edge of its
-    /// hull is upright or level, and at each degree.
-    fn alone(&self, shape: &Shape, sheet: &Sheet) -> Option<[f64; 3]> {
+    /// Returns the least box of a shape that fits on a sheet, at an allowed angle: of any, at those at which an edge of
+    /// its hull is upright or level, and at each degree.
+    fn alone(&self, shape: &Shape, sheet: &Sheet) -> Option<Alone> {
         let ring = hull(shape.outlines().iter().flatten().copied().collect());
         let angles = match self.nesting.turns.angles() {
             Some(angles) => angles.to_vec(),
@@ -230,58 +241,82 @@ impl<'a> Work<'a> {
             }
         };
         let room = self.room(sheet);
-        angles.into_iter().find_map(|theta| {
+        let boxes = angles.into_iter().map(|theta| {
             let (sine, cosine) = theta.sin_cos();
             let turned: Vec<_> = ring.iter().map(|[x, y]| [cosine * x - sine * y, sine * x + cosine * y]).collect();
             let [low, high] = bounds(&turned);
-            let fits = (0..2).all(|axis| high[axis] - low[axis] <= room[axis] * (1.0 + ROUNDING));
-            fits.then(|| [0.5 * (sheet.width - low[0] - high[0]), self.inset() - low[1], theta])
-        })
+            Alone { theta, low, extent: [high[0] - low[0], high[1] - low[1]] }
+        });
+        let fits = |alone: &Alone| (0..2).all(|axis| alone.extent[axis] <= room[axis] * (1.0 + ROUNDING));
+        let area = |alone: &Alone| alone.extent[0] * alone.extent[1];
+        boxes.filter(fits).min_by(|a, b| area(a).total_cmp(&area(b)))
+    }
+
+    /// Places boxes of the wanted parts in rows, highest first, and returns the numbers of those that fit, and where.
+    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Places) {
+        let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
+        let mut boxes: Vec<(usize, &Alone)> =
+            alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
+        boxes.sort_by(|(_, a), (_, b)| b.extent[1].total_cmp(&a.extent[1]));
+        let (mut counts, mut places) = (vec![0; wanted.len()], Places::new());
+        let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
+        for (part, Alone { theta, low, extent }) in boxes {
+            for _ in 0..wanted[part] {
+                let starts = x + extent[0] > width;
+                if (if starts { next } else { row }) + extent[1] > height {
+                    break;
+                }
+                if starts {
+                    (x, row) = (0.0, next);
+                }
+                places.push((part, [self.inset() + x - low[0], self.inset() + row - low[1], *theta]));
+                counts[part] += 1;
+                x += extent[0];
+                next = next.max(row + extent[1]);
+            }
+        }
+        (counts, places)
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
-    fn fill(
-        &self,
-        wanted: &[usize],
-        sheet: &Sheet,
-        alone: &[Option<[f64; 3]>],
-    ) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
+    fn fill(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Places>, PackError> {
+        if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
+            return Ok(None);
+        }
         let size = |counts: &[usize]| self.sizes.iter().zip(counts).map(|(size, &count)| size * count as f64).sum::<f64>();
         let room = self.room(sheet);
         let (all, area) = (size(wanted), room[0] * room[1]);
         let sheets = (all / (EXPECTED * area)).ceil().max(1.0);
         let end = Instant::now() + self.deadline.saturating_duration_since(Instant::now()).div_f64(sheets);
-        let (mut best, mut most, mut least) = (None, 0.0, f64::INFINITY);
-        let (mut target, mut trials) = (FIRST * area, 0);
-        while all > 0.0 && !self.cancel.is_cancelled() && !(best.is_some() && least < FULL * most) {
+        // Without a search, in rows.
+        let (counts, mut best) = self.rows(wanted, sheet, alone);
+        let (mut most, mut least) = (size(&counts), f64::INFINITY);
+        let mut target = (FIRST * area).max(STEP * most);
+        let mut trials = 0;
+        while !self.cancel.is_cancelled() && least >= FULL * most {
             let counts = self.chosen(wanted, target);
             let filled = size(&counts);
             let now = Instant::now();
-            if filled >= least || filled <= most || now >= if best.is_some() { end } else { self.deadline } {
+            if filled >= least || filled <= most || now >= end {
                 break;
             }
             let time = end.saturating_duration_since(now).div_f64(SEARCHES).max(LEAST);
             trials += 1;
-            let single = counts.iter().position(|&count| count == 1).filter(|_| counts.iter().sum::<usize>() == 1);
-            let found = match single {
-                Some(part) => alone[part].map(|pose| vec![(part, pose)]),
-                None => self.search(&counts, sheet, room, (time, trials))?,
-            };
-            match found {
-                Some(parts) => {
-                    (best, most) = (Some(parts), filled);
+            match self.search(&counts, sheet, room, (time, trials))? {
+                Some(places) => {
+                    (best, most) = (places, filled);
                     target = if least.is_finite() { 0.5 * (most + least) } else { STEP * most };
                 }
                 None => {
                     least = filled;
-                    target = if best.is_some() { 0.5 * (most + least) } else { filled / SMALLER };
+                    target = 0.5 * (most + least);
                 }
             }
         }
-        Ok(best)
+        Ok(Some(best))
     }
 
-    /// Returns numbers of the wanted copies, largest parts first, whose size is at most the target, but for a single one.
+    /// Returns numbers of the wanted copies, largest parts first, whose size is at most the target.
     fn chosen(&self, wanted: &[usize], target: f64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..wanted.len()).collect();
         order.sort_by(|&a, &b| self.sizes[b].total_cmp(&self.sizes[a]));
@@ -289,11 +324,6 @@ impl<'a> Work<'a> {
         for &part in &order {
             counts[part] = wanted[part].min((room / self.sizes[part]) as usize);
             room -= counts[part] as f64 * self.sizes[part];
-        }
-        if counts.iter().all(|&count| count == 0)
-            && let Some(&part) = order.iter().rev().find(|&&part| wanted[part] > 0)
-        {
-            counts[part] = 1;
         }
         counts
     }
@@ -305,7 +335,7 @@ impl<'a> Work<'a> {
         sheet: &Sheet,
         [width, height]: [f64; 2],
         (time, trial): (Duration, u64),
-    ) -> Result<Option<Vec<(usize, [f64; 3])>>, PackError> {
+    ) -> Result<Option<Places>, PackError> {
         let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
         let copies = Copies::new(parts.iter().map(|&part| counts[part]));
         let kinds = copies.shapes();
