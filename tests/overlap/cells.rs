@@ -380,7 +380,7 @@ fn thresholds() -> Result {
             }
         }
     }
-    // As many poses as a grid is for, as a tree has marks for, 16 for each, and as blocks that measure a grid's extent have
+    // Numbers of poses that a grid is for, that a tree has marks for, 16 for each, and as blocks that measure a grid's extent have
     // threads; all but the last two are apart.
     let (tree, grid) = ([16_383, 16_400], [4095, 4096, 32_768, 32_770]);
     for (search, n) in tree.map(|n| (Search::Tree, n)).into_iter().chain(grid.map(|n| (Search::Grid, n))) {
@@ -389,7 +389,7 @@ fn thresholds() -> Result {
         let found = of(OverlapKernel::Direct).search(search).evaluate(&one_of(poses)?, Wanted::TOTALS)?;
         assert_near(&found.totals, &[0.375], 1e-9, "poses apart");
     }
-    // Lists of pairs with room for 4 a pose and 1,024 more.
+    // Lists of pairs with room for 4 per pose and 1,024 more.
     for n in [49, 50, 51] {
         let poses: Vec<Pose> = (0..n).map(|k| [1e-3 * k as f64, 0.0, 0.0]).collect();
         let area = |first: usize, second: usize| 1.0 - 1e-3 * (second - first) as f64;

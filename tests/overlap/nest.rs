@@ -238,4 +238,5 @@ fn commands_that_fail() {
     assert_eq!(std::fs::read_to_string(folder.path("p.csv")).unwrap().lines().count(), 3);
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet)\n");
+    assert!(!folder.path("q.csv").exists());
 }

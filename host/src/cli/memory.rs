@@ -9,7 +9,7 @@ use warpsmith::io::files::try_remove_temporaries;
 
 use super::interrupt::exit;
 
-/// Number of bytes from which a refusal is the caller's: large arrays are allocated with an error for that.
+/// Number of bytes of a large array. Its caller gets the refusal, and has an error for it.
 const LARGE: usize = 1 << 20;
 
 #[global_allocator]

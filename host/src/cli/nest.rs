@@ -52,8 +52,8 @@ pub struct Arguments {
     /// Files of parts, or WKT, each with its number of copies [default: 1]
     #[arg(value_name = "PART[:N]", required = true, value_parser = utf8())]
     parts: Vec<String>,
-    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; with :N, so many of them [default: as many as needed]; given again, other
-    /// sheets that are used after the first ones
+    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; with :N, their number [default: no limit]; given again, further
+    /// sheets, used in this order
     #[arg(long = "sheet", value_name = "WxH[:N]", required = true, value_parser = parse_sheet)]
     sheets: Vec<Sheet>,
     /// Least distance of two parts
@@ -207,7 +207,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         places: places(&nested, &parts),
         output: arguments.output.display().to_string(),
     };
-    if !(cancelled && nested.sheets.is_empty()) {
+    if !nested.sheets.is_empty() {
         write(&report, &nested, &parts, &arguments.sheets, &destination, format)?;
         if arguments.json { terminal::print_json(&report) } else { report.print() }?;
     }

@@ -279,7 +279,7 @@ pub enum ShapeProblem {
     Hole {
         /// Index of the hole.
         hole: usize,
-        /// What is wrong with its outline.
+        /// The problem of its outline.
         problem: Box<ShapeProblem>,
     },
     /// A hole crosses, touches or contains another ring.

@@ -3,7 +3,7 @@
 //! A sheet gets parts in rows first, which takes no search. Then it gets the largest parts that may fit by their sizes,
 //! and smaller ones for the room between them. A search packs these into a strip of the sheet's width, and ends as soon
 //! as the strip is no longer than the sheet. Then the sheet gets more parts, or fewer if they didn't fit, until the amount
-//! between is small. What is left goes on to the next sheet. Parts lie together at one end, so that the rest of the sheet
+//! between is small. The rest goes on to the next sheet. Parts lie together at one end, so that the rest of the sheet
 //! is in one piece.
 //!
 //! ```
@@ -39,6 +39,8 @@ const FULL: f64 = 1.02;
 const EXPECTED: f64 = 0.75;
 /// Number of searches that a sheet's time is divided among.
 const SEARCHES: f64 = 4.0;
+/// Largest number of copies on a sheet that are searched for places; more are in rows.
+const MOST: usize = 4096;
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
 /// Rounding of a strip's length, relative to it.
@@ -252,7 +254,7 @@ impl<'a> Work<'a> {
         boxes.filter(fits).min_by(|a, b| area(a).total_cmp(&area(b)))
     }
 
-    /// Places boxes of the wanted parts in rows, highest first, and returns the numbers of those that fit, and where.
+    /// Places boxes of the wanted parts in rows, highest first. Returns the numbers of parts that fit, and their places.
     fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Places) {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
@@ -297,7 +299,7 @@ impl<'a> Work<'a> {
             let counts = self.chosen(wanted, target);
             let filled = size(&counts);
             let now = Instant::now();
-            if filled >= least || filled <= most || now >= end {
+            if filled >= least || filled <= most || now >= end || counts.iter().sum::<usize>() > MOST {
                 break;
             }
             let time = end.saturating_duration_since(now).div_f64(SEARCHES).max(LEAST);
@@ -353,16 +355,18 @@ impl<'a> Work<'a> {
         let fits = |side: f64| side <= height * (1.0 + ROUNDING);
         let saving = Saving { pause: Duration::from_millis(100), share: 0.25 };
         let packing = thread::scope(|scope| {
-            let (over, watch) = (Cancel::new(), found.clone());
+            let (over, watched) = (Cancel::new(), found.clone());
             let seen = over.clone();
-            scope.spawn(move || {
-                while !seen.is_cancelled() && !watch.is_cancelled() {
+            let watch = move || {
+                while !seen.is_cancelled() && !watched.is_cancelled() {
                     if self.cancel.is_cancelled() {
-                        watch.cancel();
+                        watched.cancel();
                     }
                     thread::sleep(PAUSE);
                 }
-            });
+            };
+            // Without a thread, the search ends at its time.
+            let _ = thread::Builder::new().spawn_scoped(scope, watch);
             let mut saved = None;
             let save = |packings: &[Packing]| {
                 if fits(packings[0].side) {

@@ -97,7 +97,7 @@ fn plain(shapes: Vec<(String, Shape)>) -> Vec<(String, Part)> {
     shapes.into_iter().map(|(called, shape)| (called, shape.into())).collect()
 }
 
-/// Returns the parts, of which there may be only one.
+/// Returns the parts. If only one may be there, several are an error.
 fn chosen(parts: Vec<(String, Part)>, only_one: bool) -> Result<Vec<Part>, Problem> {
     match &parts[..] {
         [] => problem("has no polygon"),

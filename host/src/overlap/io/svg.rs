@@ -214,7 +214,7 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
         }
         "rect" => {
             let (x, y, width, height) = (number("x")?, number("y")?, length("width")?, length("height")?);
-            // Where one radius is missing, it is the other one.
+            // A missing radius is the other one.
             let radius = |name: &str, other: &str| length(if node.has_attribute(name) { name } else { other });
             let (rx, ry) = (radius("rx", "ry")?.min(0.5 * width), radius("ry", "rx")?.min(0.5 * height));
             if rx == 0.0 || ry == 0.0 {
