@@ -5,7 +5,11 @@ use kurbo::{BezPath, CubicBez, Line, ParamCurve as _, PathEl, PathSeg, Point as 
 use super::problem::{Problem, check_vertices};
 use crate::{
     io::MOST_VERTICES,
-    overlap::{Point, convex::area, shape::is_inside},
+    overlap::{
+        Point,
+        convex::{area, bounds},
+        shape::is_inside,
+    },
 };
 
 /// Largest number of halvings of a curve.
@@ -53,9 +57,15 @@ pub fn contours(path: &BezPath, tolerance: f64) -> Result<Contours, Problem> {
         check_vertices(vertices)?;
         rings.push(ring);
     }
+    let boxes: Vec<[Point; 2]> = rings.iter().map(bounds).collect();
     let around = |inner: usize| {
         let start = rings[inner][0];
-        (0..rings.len()).filter(move |&outer| outer != inner).filter(|&outer| is_inside(&rings[outer], start)).collect::<Vec<_>>()
+        let near = |outer: usize| {
+            let [low, high] = boxes[outer];
+            (0..2).all(|axis| (low[axis]..=high[axis]).contains(&start[axis]))
+        };
+        let others = (0..rings.len()).filter(|&outer| outer != inner && near(outer));
+        others.filter(|&outer| is_inside(&rings[outer], start)).collect::<Vec<_>>()
     };
     let around: Vec<Vec<usize>> = (0..rings.len()).map(around).collect();
     let is_hole = |ring: usize| around[ring].len() % 2 == 1;
