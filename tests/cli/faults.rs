@@ -166,18 +166,18 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
     }
 }
 
-/// At four moments of each command, but for searches, which write what they have (tests/design_rules/cli.rs).
+/// At three moments of each command, but for searches, which write what they have (tests/design_rules/cli.rs).
 #[test]
 fn a_signal_leaves_the_whole_output_or_none() {
     let folder = folder();
     let mut ended = 0;
-    for command in WRITERS.iter().filter(|command| !command.starts_with("rules explore") && !command.starts_with("nest")) {
+    let searches = |command: &str| command.starts_with("rules explore") || command.starts_with("nest");
+    for (number, command) in WRITERS.iter().enumerate().filter(|(_, command)| !searches(command)) {
         let start = Instant::now();
         let written = outputs(&folder, command);
         let took = start.elapsed();
-        for (tenths, signal, code) in
-            [(9, Signal::INT, 130), (5, Signal::TERM, 143), (7, Signal::HUP, 129), (6, Signal::KILL, -9)]
-        {
+        let of_terminal = if number % 2 == 0 { (Signal::INT, 130) } else { (Signal::HUP, 129) };
+        for (tenths, (signal, code)) in [(9, of_terminal), (5, (Signal::TERM, 143)), (7, (Signal::KILL, -9))] {
             put_older(&folder, &written, true);
             let older = contents(&folder);
             let child = started_by(&folder, "env", &[], command).spawn().unwrap();
@@ -212,7 +212,7 @@ fn a_signal_leaves_the_whole_output_or_none() {
         }
         put_older(&folder, &written, false);
     }
-    assert!(ended > WRITERS.len(), "only {ended} runs were ended");
+    assert!(ended > WRITERS.len() / 2, "only {ended} runs were ended");
 }
 
 /// Each input empty, as its first half, and without its last four bytes before a line's end.
@@ -250,7 +250,7 @@ fn an_input_without_its_end_is_an_error_or_a_shorter_one() {
     }
 }
 
-/// The first, second, third, ... launch of a kernel fails.
+/// The first or the third launch of a kernel fails.
 #[test]
 fn a_fault_of_the_device_names_the_kernel() {
     let Some(driver) = fake_driver::library() else { return };
@@ -260,7 +260,7 @@ fn a_fault_of_the_device_names_the_kernel() {
         let written = outputs(&folder, command);
         put_older(&folder, &written, true);
         let before = contents(&folder);
-        for launch in 1..4 {
+        for launch in [1, 3] {
             let fail = format!("FAKE_CUDA_FAIL=cuLaunchKernel#{launch}:700");
             let path = format!("LD_LIBRARY_PATH={}", driver.display());
             let options = [&*fail, &path, "WARPSMITH_BACKEND=cuda"];
@@ -278,5 +278,5 @@ fn a_fault_of_the_device_names_the_kernel() {
         }
         put_older(&folder, &written, false);
     }
-    assert!(faults > 20, "only {faults} launches failed");
+    assert!(faults > 15, "only {faults} launches failed");
 }
