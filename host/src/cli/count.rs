@@ -74,6 +74,12 @@ fn exact(text: &str) -> Option<u64> {
     }
 }
 
+/// Splits a name from the number behind its last colon, if there is one.
+pub fn split(text: &str) -> Option<(&str, usize)> {
+    let (name, count) = text.rsplit_once(':')?;
+    Some((name, count.trim().parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

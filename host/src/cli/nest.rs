@@ -21,7 +21,7 @@ use warpsmith::{
     },
 };
 
-use super::{Global, duration, failure::Failure, format, interrupt::Interrupt, output::Files, progress, terminal, utf8};
+use super::{Global, count, duration, failure::Failure, format, interrupt::Interrupt, output::Files, progress, terminal, utf8};
 
 /// Millimetres per unit of a sheet's size.
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
@@ -223,11 +223,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 
 /// A part as given, and its number of copies.
 fn counted(text: &str) -> Result<(&str, usize), Failure> {
-    let Some((part, count)) = text.rsplit_once(':') else { return Ok((text, 1)) };
-    match count.trim().parse() {
-        Ok(count) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
-        Ok(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
-        Err(_) => Ok((text, 1)),
+    match count::split(text) {
+        None => Ok((text, 1)),
+        Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
+        Some(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
     }
 }
 

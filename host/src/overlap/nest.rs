@@ -18,13 +18,14 @@
 //! ```
 
 use std::{
+    f64::consts::FRAC_PI_2,
     thread,
     time::{Duration, Instant},
 };
 
 use super::{
     Boundary, Shape,
-    convex::{area, bounds, hull},
+    convex::{area, hull},
     pack::{Budget, Copies, PackError, Packer, Packing, Saving, Settings, Turns},
 };
 use crate::{common::Cancel, device::Device};
@@ -232,21 +233,14 @@ impl<'a> Work<'a> {
     /// Returns the least box of a shape that fits on a sheet, at an allowed angle: of any, at those at which an edge of
     /// its hull is upright or level, and at each degree.
     fn alone(&self, shape: &Shape, sheet: &Sheet) -> Option<Alone> {
-        let ring = hull(shape.outlines().iter().flatten().copied().collect());
-        let angles = match self.nesting.turns.angles() {
-            Some(angles) => angles.to_vec(),
-            None => {
-                let edges = ring.iter().zip(ring.iter().cycle().skip(1));
-                let level = edges.map(|(from, to)| -(to[1] - from[1]).atan2(to[0] - from[0]));
-                let upright = level.clone().map(|angle| angle + std::f64::consts::FRAC_PI_2);
-                level.chain(upright).chain((0..180).map(|degrees| f64::from(degrees).to_radians())).collect()
-            }
-        };
+        let mut angles = self.nesting.turns.of_hull(shape);
+        if self.nesting.turns.angles().is_none() {
+            let level: Vec<_> = angles.iter().map(|upright| upright - FRAC_PI_2).collect();
+            angles = level.into_iter().chain(angles).chain((0..180).map(|degrees| f64::from(degrees).to_radians())).collect();
+        }
         let room = self.room(sheet);
         let boxes = angles.into_iter().map(|theta| {
-            let (sine, cosine) = theta.sin_cos();
-            let turned: Vec<_> = ring.iter().map(|[x, y]| [cosine * x - sine * y, sine * x + cosine * y]).collect();
-            let [low, high] = bounds(&turned);
+            let [low, high] = shape.bounds_at(theta);
             Alone { theta, low, extent: [high[0] - low[0], high[1] - low[1]] }
         });
         let fits = |alone: &Alone| (0..2).all(|axis| alone.extent[axis] <= room[axis] * (1.0 + ROUNDING));

@@ -290,10 +290,7 @@ impl PackArgs {
 
     /// The shapes, each with its number of copies.
     fn kinds(&self) -> Result<Vec<(&str, usize)>, Failure> {
-        let counted = |text: &'_ str| {
-            let (shape, count) = text.rsplit_once(':')?;
-            Some((shape.len(), count.trim().parse::<usize>().ok()?))
-        };
+        let counted = |text: &'_ str| count::split(text).map(|(shape, count)| (shape.len(), count));
         let shapes = self.shapes();
         if let ([shape], Some(count)) = (&shapes[..], self.count) {
             return match counted(shape) {

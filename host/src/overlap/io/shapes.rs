@@ -113,7 +113,7 @@ fn parse_svg(text: &str, name: &str) -> Result<Found, Problem> {
     let (parts, notes) = svg::parse(text)?;
     let alone = parts.len() == 1;
     let mut shapes = Vec::new();
-    for (index, svg::Part { id, element, contour }) in parts.into_iter().enumerate() {
+    for (index, svg::ClosedPath { id, element, contour }) in parts.into_iter().enumerate() {
         let name = match id {
             _ if alone => name.to_owned(),
             Some(id) => id,

@@ -40,7 +40,7 @@ const MOST_ATTRIBUTES: usize = 1000;
 const MOST_EXPANDED: usize = 256 << 20;
 
 /// A part of a drawing: its id, if it has one, its outline and its holes.
-pub struct Part {
+pub struct ClosedPath {
     pub id: Option<String>,
     /// The element for messages.
     pub element: String,
@@ -48,7 +48,7 @@ pub struct Part {
 }
 
 /// The parts of a drawing, and what they lack of it, in sentences without the file's name.
-pub type Drawn = (Vec<Part>, Vec<String>);
+pub type Drawn = (Vec<ClosedPath>, Vec<String>);
 
 /// Reads the closed paths of a drawing, in millimetres if it tells its size.
 pub fn parse(text: &str) -> Result<Drawn, Problem> {
@@ -101,7 +101,7 @@ pub fn parse(text: &str) -> Result<Drawn, Problem> {
             notes.push(format!("{} has curves: they become lines outside of it, up to {tolerance:.1e} away", called(node)));
         }
         let id = node.attribute("id").map(str::to_owned);
-        parts.extend(closed.into_iter().map(|contour| Part { id: id.clone(), element: called(node), contour }));
+        parts.extend(closed.into_iter().map(|contour| ClosedPath { id: id.clone(), element: called(node), contour }));
     }
     match open {
         Some(open) if parts.is_empty() => return problem(format!("{open} is not closed, and there is no other")),

@@ -49,7 +49,7 @@ pub enum PackError {
     /// A length is negative or too large.
     #[error("{what} is {length}, but it must be from 0 to below 1e6")]
     Length {
-        /// Which one.
+        /// Name of the length.
         what: &'static str,
         /// The length.
         length: f64,

@@ -48,8 +48,8 @@ pub struct Lanes<T: LaneReal> {
 }
 
 impl<T: LaneReal> Lanes<T> {
-    /// Lanes with these offsets, and these shapes of each lane's copies, as they are squeezed or searched. If `deterministic`, the
-    /// same steps give the same bits, but take longer.
+    /// Lanes with these offsets, and these shapes of each lane's copies, as they are squeezed or
+    /// searched. If `deterministic`, the same steps give the same bits, but take longer.
     pub fn new<'k>(
         device: &Device,
         problem: &Problem,

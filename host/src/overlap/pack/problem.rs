@@ -1,12 +1,10 @@
 //! The problem that a search solves.
 
-use std::f64::consts::FRAC_PI_2;
-
 use super::{PackError, Packing, Turns};
 use crate::overlap::{
     Boundary, Packings, Shape,
     contest::{Meeting, meetings},
-    convex::{bounds, hull},
+    convex::bounds,
     random::Random,
 };
 
@@ -203,18 +201,8 @@ impl Problem {
 
     /// Returns the shape's narrowest allowed angle, and its box then.
     fn narrowest(&self, shape: &Shape) -> (f64, [Point; 2]) {
-        let angles = match self.turns.angles() {
-            Some(angles) => angles.to_vec(),
-            // At one of them an edge of the hull is upright.
-            None => {
-                let ring = hull(shape.outlines().iter().flatten().copied().collect());
-                let edges = ring.iter().zip(ring.iter().cycle().skip(1));
-                edges.map(|(from, to)| FRAC_PI_2 - (to[1] - from[1]).atan2(to[0] - from[0])).collect()
-            }
-        };
-        let around = |theta: f64| bounds(shape.posed([0.0, 0.0, theta]).collect::<Vec<_>>().iter().flatten());
-        let boxes = angles.into_iter().map(|theta| (theta, around(theta)));
+        let boxes = self.turns.of_hull(shape).into_iter().map(|theta| (theta, shape.bounds_at(theta)));
         let width = |(_, [low, high]): &(f64, [Point; 2])| high[0] - low[0];
-        boxes.min_by(|a, b| width(a).total_cmp(&width(b))).unwrap_or_else(|| (0.0, around(0.0)))
+        boxes.min_by(|a, b| width(a).total_cmp(&width(b))).unwrap_or_else(|| (0.0, shape.bounds_at(0.0)))
     }
 }

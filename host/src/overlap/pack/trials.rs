@@ -54,8 +54,8 @@ const MOST_FAILURES: usize = 3;
 const APART_SQUEEZE: usize = 600;
 const APART_RATE: f64 = 0.01;
 const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
-/// Steps that then push copies apart in a container that grows by what their overlaps need, and
-/// their rates.
+/// Steps that then push copies apart, and their rates. The container has grown by the room that
+/// overlaps need.
 const PUSHES: usize = 100;
 const PUSH_RATE: [f64; 2] = [1e-3, 3e-6];
 

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-use crate::overlap::random::Random;
+use crate::overlap::{Shape, convex::hull, random::Random};
 
 /// The allowed angles of copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,18 @@ impl Turns {
             Turns::Quarters => Some(&[0.0, FRAC_PI_2, PI, -FRAC_PI_2]),
             Turns::Any => None,
         }
+    }
+
+    /// The allowed angles; of all, those at which an edge of the shape's hull is upright.
+    pub(in crate::overlap) fn of_hull(self, shape: &Shape) -> Vec<f64> {
+        self.angles().map_or_else(
+            || {
+                let ring = hull(shape.outlines().iter().flatten().copied().collect());
+                let edges = ring.iter().zip(ring.iter().cycle().skip(1));
+                edges.map(|(from, to)| FRAC_PI_2 - (to[1] - from[1]).atan2(to[0] - from[0])).collect()
+            },
+            <[f64]>::to_vec,
+        )
     }
 
     /// Returns true if half a turn is allowed.

@@ -68,7 +68,7 @@ pub fn rounded(ring: &[Point], distance: f64) -> Vec<Point> {
     let n = ring.len();
     let direction = |index: usize| {
         let (from, to) = (ring[index % n], ring[(index + 1) % n]);
-        // That of the edge's outer side.
+        // Out of the polygon.
         (from[0] - to[0]).atan2(to[1] - from[1])
     };
     let corner = |index: usize| {

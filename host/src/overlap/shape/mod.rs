@@ -172,6 +172,11 @@ impl Shape {
         self.radius
     }
 
+    /// The least and greatest coordinates of its vertices, turned by an angle.
+    pub(super) fn bounds_at(&self, theta: f64) -> [Point; 2] {
+        convex::bounds(self.posed([0.0, 0.0, theta]).collect::<Vec<_>>().iter().flatten())
+    }
+
     /// Its outlines in a pose.
     pub fn posed(&self, pose: [f64; 3]) -> impl Iterator<Item = Vec<[f64; 2]>> + '_ {
         self.outlines.iter().map(move |outline| place(outline, pose))
