@@ -44,7 +44,10 @@ use warpsmith::{
         distributed::{self, DistributedRanker},
         generate, rank_sequentially,
     },
-    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted},
+    overlap::{
+        Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted,
+        pack::{Budget, Packer, Settings, Turns},
+    },
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
     ranks::threads,
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
@@ -359,6 +362,21 @@ fn apart_of<T: OverlapReal + separate::separate::Instance>() -> Result {
 fn copies_apart() -> Result {
     apart_of::<f32>()?;
     apart_of::<f64>()
+}
+
+/// Shapes at few angles are separated by fields, from single precision on.
+#[test]
+fn copies_apart_by_fields() -> Result {
+    let bar = Shape::polygon("bar", &[[0.0, 0.0], [1.0, 0.0], [1.0, 0.3], [0.0, 0.3]])?;
+    let settings = Settings {
+        container: Boundary::strip(2.0)?,
+        turns: Turns::Half,
+        budget: Budget::Steps(400),
+        ..Settings::of([(Shape::tree(), 5), (bar, 36)])
+    };
+    let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?;
+    assert!(packed.density > 0.4, "{}", packed.density);
+    Ok(())
 }
 
 #[test]

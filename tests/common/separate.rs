@@ -67,7 +67,7 @@ pub fn separate<T: OverlapReal + separate::separate::Instance>(
     let mut poses = numbers(&all.iter().flat_map(|(_, pose)| *pose).collect::<Vec<_>>())?;
     let mut scales = numbers(&vec![container.scale; packings.len()])?;
     let (half_planes, extent) = (numbers(container.half_planes.as_flattened())?, numbers(&container.extent)?);
-    let factors = numbers(&vec![factor; packings.len()])?;
+    let (factors, forgets) = (numbers(&vec![factor; packings.len()])?, device.upload(&vec![1; packings.len()])?);
     let (order, offsets) = (device.upload(&Vec::from_iter(0..n as u32))?, device.upload(&offsets)?);
     let mut circles = device.alloc::<Circle<T>>(n)?;
     let mut places = device.alloc::<Place<T>>(n)?;
@@ -103,8 +103,8 @@ pub fn separate<T: OverlapReal + separate::separate::Instance>(
             )?;
             let source = SourceArgs { poses: &nothing, shapes, quads, shape_of, first_piece };
             let (longest, strip) = (longest as u32, u32::from(container.strip));
-            let (offsets, half_planes, extent, factors) = (&offsets, &half_planes, &extent, &factors);
-            let within = PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors };
+            let (offsets, half_planes, extent, factors, forgets) = (&offsets, &half_planes, &extent, &factors, &forgets);
+            let within = PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors, forgets };
             let copies = CopiesArgs { poses: &mut poses, circles, places, pieces, scales: &mut scales };
             let record = RecordArgs {
                 overlaps: &mut overlaps,

@@ -23,6 +23,7 @@ pub mod boundary;
 pub mod boxes;
 pub mod clip;
 pub mod direct;
+pub mod fields;
 pub mod grid;
 pub mod layout;
 pub mod queue;

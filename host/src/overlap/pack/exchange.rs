@@ -61,6 +61,8 @@ impl<T: LaneReal> Search<'_, T> {
             self.current.poses_mut(to).copy_from_slice(&poses);
             self.current.sides[to] = side;
             (self.scores[to], self.fresh[to]) = (score, None);
+            self.failed.take(&self.current, to);
+            (self.failed.energies[to], self.failures[to]) = (0.0, 0);
             if score < self.lane_scores[to] {
                 self.lane_scores[to] = score;
                 self.best.take(&self.current, to);

@@ -5,7 +5,7 @@ use super::{
     limit::Limit,
     problem::Problem,
     real::LaneReal,
-    separate::Separation,
+    separate::{Plan, Separation},
     state::State,
     walk::{Squeeze, Steps, Walk},
 };
@@ -112,23 +112,21 @@ impl<T: LaneReal> Lanes<T> {
         own.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| Ok(overlap.enqueue_slopes(streams, scene)?))
     }
 
-    /// Separates copies in this many rounds, or as many as the limit allows, and returns their
-    /// number. Whenever a lane's copies are apart, its scale is multiplied by its factor, and they
-    /// are separated again. The lane ends with the last packing whose copies were apart, or
-    /// otherwise with the one that overlaps least. Returns for each lane whether they are apart, too.
-    pub fn separate(
-        &mut self,
-        problem: &Problem,
-        (factors, rounds, seed): (&[f64], usize, u64),
-        limit: &Limit,
-    ) -> Result<(usize, Vec<bool>), PackError> {
+    /// Returns true if copies can be separated by fields.
+    pub fn have_fields(&mut self, problem: &Problem) -> Result<bool, PackError> {
+        let separation = Separation::new(self.overlap.device(), &self.stream, problem, self.own.scene.offsets())?;
+        Ok(self.separation.insert(separation).has_fields())
+    }
+
+    /// Separates the copies of all lanes by [`Separation::run`].
+    pub fn separate(&mut self, problem: &Problem, plan: Plan<'_>, limit: &Limit) -> Result<(usize, Vec<f64>), PackError> {
         let Lanes { overlap, stream, own, separation, .. } = self;
         let scene = &mut own.scene;
         let separation = match separation {
             Some(separation) => separation,
-            none => none.insert(Separation::new(overlap.device(), problem, scene.offsets())?),
+            none => none.insert(Separation::new(overlap.device(), stream, problem, scene.offsets())?),
         };
-        separation.run(stream, overlap, scene, (factors, rounds, seed), limit)
+        separation.run(stream, overlap, scene, plan, limit)
     }
 
     /// Looks for free places in the lanes, which don't change: single copies of these shapes, the

@@ -40,6 +40,8 @@ mod container;
 mod cuts;
 mod error;
 mod exchange;
+mod explore;
+mod fields;
 mod islands;
 mod lanes;
 mod limit;

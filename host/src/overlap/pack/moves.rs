@@ -18,7 +18,7 @@ pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut
     let reach = |pose: &Pose| container.level([pose[0], pose[1]]);
     let mut loose = Vec::new();
     if problem.shapes.len() > 1 && random.unit() < EXCHANGE {
-        exchange(random, turns, kinds, poses);
+        exchange(random, problem, kinds, poses);
         return loose;
     }
     let kind = random.unit();
@@ -64,18 +64,20 @@ fn jiggle(random: &mut Random, pose: &mut Pose, length: f64, angle: f64) {
     pose[2] += angle * random.bell();
 }
 
-/// Exchanges the places of two copies of different shapes, if there are any.
-pub fn exchange(random: &mut Random, turns: &Turns, kinds: &[u32], poses: &mut [Pose]) {
-    let first = random.below(poses.len());
+/// Exchanges the places of two copies of different shapes, rather large ones, if there are any.
+pub fn exchange(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut [Pose]) {
+    let area = |copy: usize| problem.shapes[kinds[copy] as usize].area();
+    let larger = |one: usize, other: usize| if area(one) > area(other) { one } else { other };
+    let first = larger(random.below(poses.len()), random.below(poses.len()));
     let others: Vec<usize> = (0..poses.len()).filter(|&other| kinds[other] != kinds[first]).collect();
     if others.is_empty() {
         return;
     }
-    let second = others[random.below(others.len())];
+    let second = larger(others[random.below(others.len())], others[random.below(others.len())]);
     poses.swap(first, second);
     for pose in [first, second] {
         if random.unit() < 0.5 {
-            poses[pose][2] = turns.some(random);
+            poses[pose][2] = problem.turns.some(random);
         }
     }
 }

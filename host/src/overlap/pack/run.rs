@@ -33,8 +33,9 @@ const FINALISTS: usize = 4;
 /// Maximum and minimum number of steps of the last squeeze.
 const SETTLING_STEPS: usize = 3000;
 const LEAST_SETTLING_STEPS: usize = 500;
-/// Share of a budget of time that is kept for it.
+/// Share of a budget of time that is kept for it, and at most so much.
 const SETTLING: f64 = 0.1;
+const MOST_SETTLING: Duration = Duration::from_secs(3);
 /// Maximum duration of the last squeeze of packings to be saved.
 const SAVING: Duration = Duration::from_secs(1);
 /// Time for settling, if there is a saved packing: after a signal, and after the end of a budget of time.
@@ -143,7 +144,11 @@ impl Run<'_> {
         if let Some(saver) = &mut saver {
             saver.begin(task)?;
         }
-        let (first, last) = (until(STARTING), until(1.0 - SETTLING));
+        let settling = match budget {
+            Budget::Time(time) if !time.is_zero() => SETTLING.min(MOST_SETTLING.div_duration_f64(*time)),
+            _ => SETTLING,
+        };
+        let (first, last) = (until(STARTING), until(1.0 - settling));
         let mut search = match unless_stopped(Search::<Squeezed>::new(&last.applied_to(device), task, seed, &first))? {
             Some(search) => search,
             // The starts are settled without a step.
@@ -165,14 +170,14 @@ impl Run<'_> {
                 let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
                 let share = finalists.state.poses.len() as f64 / poses as f64;
                 let each = start.elapsed().as_secs_f64() / search.steps.max(1) as f64 * share;
-                (SETTLING * time.as_secs_f64() / each) as usize
+                (settling * time.as_secs_f64() / each) as usize
             }
         };
         // At least some, unless they take too long.
         let steps = steps.clamp(LEAST_SETTLING_STEPS.min(4 * steps + 20), SETTLING_STEPS);
         let limit = until(1.0);
         // A saved packing is a result, so settling may end without one.
-        let settling = match (&saver, cancelled) {
+        let settles_on = match (&saver, cancelled) {
             (None, _) => device.clone(),
             (Some(_), true) => Limit { deadline: Some(Instant::now() + AFTER_SIGNAL), ..Limit::default() }.applied_to(device),
             (Some(_), false) => {
@@ -183,7 +188,7 @@ impl Run<'_> {
         let saved = saver.map_or_else(|| vec![None; groups.len()], |saver| saver.saved);
         // With a budget of steps, the result must not depend on what was saved when.
         let from = if matches!(budget, Budget::Steps(_)) { &vec![None; groups.len()] } else { &saved };
-        let mut packings = settle(&settling, task, stop, &limit, from, &finalists, steps)?;
+        let mut packings = settle(&settles_on, task, stop, &limit, from, &finalists, steps)?;
         if !cancelled {
             // An overlap would be a bug.
             let check = |(group, packing): (&Group, &Packing)| match task.problem.overlapping(&group.kinds, &packing.poses)? {

@@ -8,6 +8,7 @@ use std::{
 use super::{
     Budget, PackError,
     error::unless_stopped,
+    explore::FIRST_TIGHTER,
     islands::Island,
     lanes::Lanes,
     limit::Limit,
@@ -69,6 +70,12 @@ pub struct Search<'a, T: LaneReal> {
     pub(super) symmetric: Vec<bool>,
     /// Set if copies are separated before they are squeezed.
     pub(super) separates: bool,
+    /// Set if they are separated by fields.
+    by_fields: bool,
+    /// Shrinkage of containers before that.
+    pub(super) tighter: f64,
+    /// Lanes whose copies exchange places before the next separation.
+    pub(super) disrupted: Vec<bool>,
     /// Set if some group has nothing to go on from, and so gets new starts for a while.
     starts_afresh: bool,
     pub(super) squeezes: usize,
@@ -103,15 +110,17 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 scores.push(side);
             }
         }
+        let mut lanes = Lanes::new(
+            device,
+            problem,
+            &problem.searched,
+            &current.offsets,
+            kinds_of(groups),
+            matches!(task.budget, Budget::Steps(_)),
+        )?;
         Ok(Search {
-            lanes: Lanes::new(
-                device,
-                problem,
-                &problem.searched,
-                &current.offsets,
-                kinds_of(groups),
-                matches!(task.budget, Budget::Steps(_)),
-            )?,
+            by_fields: separates && lanes.have_fields(problem)?,
+            lanes,
             source,
             randoms,
             choices: Random::new(seed, u64::MAX),
@@ -124,6 +133,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
             fresh,
             symmetric,
             separates,
+            tighter: FIRST_TIGHTER,
+            disrupted: vec![false; offsets[groups.len()]],
             starts_afresh: !separates && groups.iter().any(|group| group.from.is_none()),
             squeezes: 0,
             steps: 0,
@@ -145,7 +156,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
     ) -> Result<(), PackError> {
         // Set when a launch was stopped, which happens at the limit.
         let mut stopped = false;
-        if limit.deadline.is_some() && !limit.reached() {
+        if limit.deadline.is_some() && !limit.reached() && !self.by_fields {
             stopped = unless_stopped(self.measure())?.is_none();
             reached(self)?;
         }
@@ -175,6 +186,13 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Some(deadline) => left.min(self.fitting(deadline)),
                 None => left,
             };
+            if self.by_fields {
+                let now = share(self.steps);
+                stopped = unless_stopped(self.explore(now, left, limit))?.is_none();
+                self.squeezes += 1;
+                reached(self)?;
+                continue;
+            }
             let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
             let tried = unless_stopped(self.tried(left, first, limit))?;
             stopped = tried.is_none();

@@ -1,11 +1,12 @@
 //! Separates copies that overlap, one after the other.
 
 use gpu_kernels::overlap::{
+    fields::FieldsArgs,
     separate::{self, MOST_COPIES},
     transform::SourceArgs,
 };
 
-use super::{PackError, limit::Limit, problem::Problem, real::LaneReal};
+use super::{PackError, fields::Fields, limit::Limit, problem::Problem, real::LaneReal};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,
@@ -14,12 +15,27 @@ use crate::{
 
 /// Approximate number of copies that one launch moves. It takes a fraction of a second.
 const TURNS: usize = 256;
+/// The same by fields.
+const FIELD_TURNS: usize = 2048;
 /// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a
 /// launch that short. With more than `MOST_WORK`, even one round takes too long.
 const WORK: usize = 1 << 22;
 const MOST_WORK: usize = 1 << 24;
 /// Maximum number of pairs of copies in all lanes.
 pub const MOST_PAIRS: usize = 1 << 27;
+
+/// A separation of all packings.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// Factor by which a packing's scale is multiplied once its copies are apart.
+    pub factors: &'a [f64],
+    /// Whether the weights of a packing's pairs begin at 1, or where they were.
+    pub forgets: &'a [bool],
+    pub rounds: usize,
+    pub seed: u64,
+    /// Set to separate by areas even if there are fields.
+    pub exact: bool,
+}
 
 /// The state of a separation between launches, and its best packings so far.
 #[derive(Debug)]
@@ -34,10 +50,14 @@ pub struct Separation<T: OverlapReal> {
     at_once: usize,
     /// Factor by which each packing's scale is multiplied when its copies are apart.
     factors: Buffer<T>,
+    /// For each packing, 1 if its weights begin at 1.
+    forgets: Buffer<u32>,
     /// Number of allowed angles; 0 if all are.
     angles: u32,
     /// Set if the next launch starts anew instead of going on from this state.
     fresh: bool,
+    /// Fields, if there are some.
+    fields: Option<Fields<T>>,
     overlaps: Buffer<T>,
     weights: Buffer<T>,
     poses: Buffer<T>,
@@ -47,7 +67,10 @@ pub struct Separation<T: OverlapReal> {
 
 impl<T: OverlapReal> Separation<T> {
     /// A separation of packings with these offsets, for which it must be [possible](can).
-    pub fn new(device: &Device, problem: &Problem, offsets: &[usize]) -> Result<Self, PackError> {
+    pub fn new(device: &Device, stream: &Stream, problem: &Problem, offsets: &[usize]) -> Result<Self, PackError>
+    where
+        T: LaneReal,
+    {
         assert!(can(problem, offsets), "too many copies to separate");
         let (lanes, longest) = (offsets.len() - 1, longest(offsets));
         let [low, high] = bounds(&problem.container.outline(1.0));
@@ -57,8 +80,10 @@ impl<T: OverlapReal> Separation<T> {
             extent: device.upload(&[low, high].as_flattened().iter().map(|&number| T::from_f64(number)).collect::<Vec<_>>())?,
             at_once: (WORK / (longest * pieces(problem).pow(2)).max(1)).clamp(1, TURNS.div_ceil(longest.max(1))),
             factors: device.upload(&vec![T::ONE; lanes])?,
+            forgets: device.upload(&vec![1; lanes])?,
             angles: problem.turns.angles().map_or(0, |angles| angles.len() as u32),
             fresh: true,
+            fields: Fields::new(device, stream, problem)?,
             overlaps: device.alloc(pairs)?,
             weights: device.alloc(pairs)?,
             poses: device.alloc(3 * offsets[lanes])?,
@@ -68,37 +93,45 @@ impl<T: OverlapReal> Separation<T> {
         })
     }
 
-    /// Moves all copies of every packing in this many rounds, or until the limit, and returns the
-    /// number of rounds, and for each packing whether its copies are apart in the end. Whenever they
-    /// are, its scale is multiplied by its factor. Leaves the best packings in the scene.
+    /// Returns true if there are fields.
+    pub fn has_fields(&self) -> bool {
+        self.fields.is_some()
+    }
+
+    /// Moves all copies of every packing, or until the limit, and returns the number of rounds, and for each packing by how
+    /// much its copies overlap in the end: 0 if they are apart. Whenever they are, its scale is multiplied by its factor.
+    /// Leaves the best packings in the scene.
     pub fn run(
         &mut self,
         stream: &Stream,
         overlap: &Overlap<T>,
         scene: &mut Scene<T>,
-        (factors, rounds, seed): (&[f64], usize, u64),
+        plan: Plan<'_>,
         limit: &Limit,
-    ) -> Result<(usize, Vec<bool>), PackError>
+    ) -> Result<(usize, Vec<f64>), PackError>
     where
         T: LaneReal,
     {
-        let factors: Vec<T> = factors.iter().map(|&factor| T::from_f64(factor)).collect();
-        stream.upload(&mut self.factors, &factors)?;
+        let Plan { factors, forgets, rounds, seed, exact } = plan;
+        stream.upload(&mut self.factors, &factors.iter().map(|&factor| T::from_f64(factor)).collect::<Vec<_>>())?;
+        stream.upload(&mut self.forgets, &forgets.iter().map(|&forgets| u32::from(forgets)).collect::<Vec<_>>())?;
         self.fresh = true;
+        let by_fields = !exact && self.fields.is_some();
+        let at_once = if by_fields { (FIELD_TURNS / self.longest).max(1) } else { self.at_once };
         let mut taken = 0;
         while taken < rounds && !(taken > 0 && limit.reached()) {
-            let some = self.at_once.min(rounds - taken);
-            self.enqueue(stream, overlap, scene, some as u32, seed.wrapping_add(taken as u64))?;
+            let some = at_once.min(rounds - taken);
+            self.enqueue(stream, overlap, scene, (some as u32, by_fields), seed.wrapping_add(taken as u64))?;
             stream.synchronize()?;
             taken += some;
         }
         if taken == 0 {
-            return Ok((0, vec![false; factors.len()]));
+            return Ok((0, vec![f64::INFINITY; factors.len()]));
         }
         stream.copy(&self.poses, &mut scene.poses)?;
         stream.copy(&self.scales, &mut scene.scales)?;
-        let apart = stream.download_vec(&self.least)?.into_iter().map(|least| least.to_f64() == 0.0).collect();
-        Ok((taken, apart))
+        let least = stream.download_vec(&self.least)?.into_iter().map(T::to_f64).collect();
+        Ok((taken, least))
     }
 
     /// Enqueues `rounds` rounds, which separate each packing's copies, and shrink its container by
@@ -112,7 +145,7 @@ impl<T: OverlapReal> Separation<T> {
         stream: &Stream,
         overlap: &Overlap<T>,
         scene: &mut Scene<T>,
-        rounds: u32,
+        (rounds, by_fields): (u32, bool),
         seed: u64,
     ) -> Result<(), OverlapError>
     where
@@ -130,18 +163,31 @@ impl<T: OverlapReal> Separation<T> {
         let source =
             SourceArgs { poses: &nothing, shapes: &phases.shapes.spans, quads: &phases.shapes.quads, shape_of, first_piece };
         let strip = u32::from(region.strip);
-        let Separation { longest, extent, factors, angles, fresh, .. } = self;
+        let Separation { longest, extent, factors, forgets, angles, fresh, fields, .. } = self;
         let (longest, angles, fresh) = (*longest as u32, *angles, u32::from(std::mem::take(fresh)));
         let (offsets, half_planes) = (&*offsets, &region.half_planes);
-        let (extent, factors) = (&*extent, &*factors);
-        let args = separate::PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors };
+        let (extent, factors, forgets) = (&*extent, &*factors, &*forgets);
+        let args = separate::PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors, forgets };
         let (circles, places, pieces) = (&mut list.circles, &mut list.places, &mut list.pieces);
-        let copies = separate::CopiesArgs { poses, circles, places, pieces, scales };
-        let Separation { overlaps, weights, poses, scales, least, .. } = self;
+        let fields = fields.as_ref().filter(|_| by_fields).map(|fields| {
+            let Fields { first, turns, supports, table, boxes, sizes, values } = fields;
+            FieldsArgs { shape_of, first, turns, supports, table, boxes, sizes, values }
+        });
+        let Separation { overlaps, weights, poses: best, scales: best_scales, least, .. } = self;
         // On the CPU, one thread per place does the same work with fewer switches.
         let parts = if phases.device.backend() == Backend::Cuda { separate::MOST_PARTS } else { 1 };
         let threads = parts * separate::PLACES;
-        let kept = separate::RecordArgs { overlaps, weights, poses, scales, least };
+        let kept = separate::RecordArgs { overlaps, weights, poses: best, scales: best_scales, least };
+        let blocks = packings as u32;
+        if let Some(fields) = fields {
+            let threads = if phases.device.backend() == Backend::Cuda { 256 } else { 1 };
+            // SAFETY: the fields are of the problem's shapes.
+            unsafe {
+                launch!(stream, separate::separate_by_fields::<T><<<blocks, threads>>>(fields, args, poses, scales, kept, rounds, seed, fresh))?;
+            }
+            return Ok(());
+        }
+        let copies = separate::CopiesArgs { poses, circles, places, pieces, scales };
         // SAFETY: phase one was just done, by the order of poses, as there is neither a grid nor a
         // tree nor a lattice. The record fits the scene, as was just checked, and so has as many
         // numbers as its packings and their longest need; the longest has at most `MOST_COPIES`.

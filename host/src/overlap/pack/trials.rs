@@ -11,6 +11,7 @@ use super::{
     problem::Problem,
     real::LaneReal,
     search::{PRESSURE, RATE, Search},
+    separate::Plan,
     state::State,
     symmetry::mirror,
     task::{Task, kinds_of},
@@ -37,6 +38,8 @@ const APART: f64 = 0.5;
 /// Maximum number of rounds of a separation, and the number of steps that each counts as.
 const ROUNDS: usize = 40;
 const ROUND: usize = 20;
+/// The number of steps that a round by fields counts as.
+pub(super) const FIELD_ROUND: usize = 2;
 /// Range of a container's shrinkage before a separation and whenever copies are apart, as a share
 /// of its scale.
 const TIGHTER: [f64; 2] = [0.002, 0.012];
@@ -60,7 +63,7 @@ const PUSHES: usize = 100;
 const PUSH_RATE: [f64; 2] = [1e-3, 3e-6];
 
 /// Moves copies as their container changes by this factor.
-fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
+pub(super) fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
     let across = if problem.container.width().is_some() { 1.0 } else { factor };
     for [x, y, _] in poses {
         (*x, *y) = (*x * across, *y * factor);
@@ -126,7 +129,7 @@ impl<T: LaneReal> Search<'_, T> {
             if !new {
                 if again || random.unit() < DISRUPTED {
                     for _ in 0..=random.below(MOST_EXCHANGED) {
-                        exchange(random, &problem.turns, kinds[lane], &mut poses);
+                        exchange(random, problem, kinds[lane], &mut poses);
                     }
                 }
                 if !again {
@@ -146,7 +149,8 @@ impl<T: LaneReal> Search<'_, T> {
             factors.push(factor);
         }
         self.lanes.set(state.poses, &state.sides)?;
-        let (taken, mut best) = self.apart(&factors, ROUNDS.min(most / (2 * ROUND)), limit)?;
+        let (taken, mut best) =
+            self.apart((&factors, &vec![true; factors.len()]), (ROUNDS.min(most / (2 * ROUND)), true), limit)?;
         let left = most - taken;
         let schedule =
             Squeeze { steps: APART_SQUEEZE.min(left), ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE)) };
@@ -164,7 +168,11 @@ impl<T: LaneReal> Search<'_, T> {
         let pushed = self.lanes.squeeze(&schedule, limit)?;
         self.steps += pushed;
         let left = left - squeezed - pushed;
-        let (_, checked) = self.apart(&vec![1.0 - CHECKED; factors.len()], ROUNDS.min(left / ROUND), limit)?;
+        let (_, checked) = self.apart(
+            (&vec![1.0 - CHECKED; factors.len()], &vec![true; factors.len()]),
+            (ROUNDS.min(left / ROUND), true),
+            limit,
+        )?;
         for lane in 0..factors.len() {
             if self.score(&checked, lane) < self.score(&best, lane) {
                 best.take(&checked, lane);
@@ -178,17 +186,27 @@ impl<T: LaneReal> Search<'_, T> {
         Ok(best)
     }
 
-    /// Separates the lanes' copies in this many rounds. Returns the number of steps that they count as, and
-    /// the packings. Those whose copies are apart have no energy.
-    fn apart(&mut self, factors: &[f64], rounds: usize, limit: &Limit) -> Result<(usize, State), PackError> {
+    /// Separates the lanes' copies in this many rounds, by areas if `exact`, or else by fields if there are some. Returns the
+    /// number of steps that they count as, and the packings. Those whose copies are apart have no energy.
+    pub(super) fn apart(
+        &mut self,
+        (factors, forgets): (&[f64], &[bool]),
+        (rounds, exact): (usize, bool),
+        limit: &Limit,
+    ) -> Result<(usize, State), PackError> {
         let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
-        let (taken, apart) = self.lanes.separate(self.task.problem, (factors, rounds, seed), limit)?;
-        self.steps += taken * ROUND;
+        let (taken, least) = self.lanes.separate(self.task.problem, Plan { factors, forgets, rounds, seed, exact }, limit)?;
+        let steps = taken * if exact { ROUND } else { FIELD_ROUND };
+        self.steps += steps;
         let mut state = self.lanes.state()?;
-        for (energy, apart) in state.energies.iter_mut().zip(apart) {
-            *energy = if apart { 0.0 } else { *energy + self.task.problem.radius.powi(2) };
+        for (energy, least) in state.energies.iter_mut().zip(least) {
+            *energy = match (least == 0.0, exact) {
+                (true, _) => 0.0,
+                (false, true) => *energy + self.task.problem.radius.powi(2),
+                (false, false) => least,
+            };
         }
-        Ok((taken * ROUND, state))
+        Ok((steps, state))
     }
 
     /// Moves loose poses of every lane to where there is most room for them. Looks for it in a part

@@ -17,12 +17,16 @@ use super::{
     Scalar,
     boundary::HALF_PLANE,
     clip::{Point, intersect, moved},
+    fields::Fields,
     layout::{Circle, Piece, Place, ShapeSpan},
     transform::{self, Source, extent, turn},
     walk::near,
 };
 use crate::collectives::block::{Block, STORAGE, Storage};
 use cuda_std::prelude::*;
+use depths::{BEST, Depths, Groups, NEAR_ONES};
+
+mod depths;
 
 /// Number of places tried at once.
 pub const PLACES: u32 = 64;
@@ -71,6 +75,8 @@ pub struct Packings<'a, T> {
     pub angles: u32,
     /// Factor by which each packing's scale is multiplied once its copies are apart.
     pub factors: &'a [T],
+    /// For each packing, 1 if its weights begin at 1, or 0 if they are as they were.
+    pub forgets: &'a [u32],
 }
 
 /// Copies after phase one, in the order of poses.
@@ -107,11 +113,11 @@ pub struct Record<T> {
 
 /// Random numbers (G. L. Steele et al., *Fast Splittable Pseudorandom Number Generators*, 2014).
 #[derive(Clone, Copy)]
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     #[inline(always)]
-    fn next(&mut self) -> u32 {
+    pub(super) fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -134,29 +140,15 @@ impl Random {
 
     /// From -1 to 1.
     #[inline(always)]
-    fn sign<T: Scalar>(&mut self) -> T {
+    pub(super) fn sign<T: Scalar>(&mut self) -> T {
         let unit = self.unit::<T>();
         unit + unit - T::ONE
     }
 
     /// Below `n`.
     #[inline(always)]
-    fn below(&mut self, n: u32) -> u32 {
+    pub(super) fn below(&mut self, n: u32) -> u32 {
         ((u64::from(self.next()) * u64::from(n)) >> 32) as u32
-    }
-
-    /// An allowed angle.
-    #[inline(always)]
-    fn angle<T: Scalar>(&mut self, angles: u32) -> T {
-        let turn = match angles {
-            0 => self.sign::<T>() * T::HALF,
-            _ => {
-                let part = self.below(angles);
-                let back = if 2 * part > angles { T::ONE } else { T::ZERO };
-                T::from_u32(part) / T::from_u32(angles) - back
-            }
-        };
-        turn * T::from_f64(core::f64::consts::TAU)
     }
 }
 
@@ -240,42 +232,169 @@ impl<T: Scalar> Tries<T> {
     }
 }
 
-/// A block's packing.
-#[derive(Clone, Copy)]
-struct Own<'a, T> {
-    source: Source<'a, T>,
-    packings: Packings<'a, T>,
-    copies: Copies<T>,
-    /// Its first copy, and how many it has.
-    first: usize,
-    count: usize,
-    overlaps: *mut T,
-    weights: *mut T,
-    scale: T,
-}
-
-impl<T: Scalar> Own<'_, T> {
-    /// Moves a position inside, for a copy at this angle. Returns it with the depth by which it is
-    /// still outside.
+/// Measures how copies overlap, and what is outside.
+trait Measure<T: Scalar>: Copy {
+    /// A shape.
+    type Shape: Copy;
+    /// A shape at an angle.
+    type Turned: Copy;
+    /// Shared memory of a block.
+    type Shared;
+    /// Threads whose numbers differ by a multiple of this try the same places.
+    const PLACES: u32;
+    /// True if all angles are allowed.
+    fn free(&self) -> bool;
+    /// The radius of a shape's circle.
     ///
     /// # Safety
-    /// The shape's quads are there.
+    /// As of [`shape`](Self::shape).
+    unsafe fn radius(&self, shape: &Self::Shape) -> T;
+    /// The root of the cost of a depth outside, like that of an overlap.
+    fn outside(&self, shape: &Self::Shape, depth: T) -> T;
+
+    /// A copy's shape.
+    ///
+    /// # Safety
+    /// There is such a copy, as of all of the following.
+    unsafe fn shape(&self, copy: usize) -> Self::Shape;
+
+    /// A random allowed angle.
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape).
+    unsafe fn angle(&self, shape: &Self::Shape, random: &mut Random) -> T;
+
+    /// A shape at an angle.
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape).
+    unsafe fn turned(&self, shape: &Self::Shape, theta: T) -> Self::Turned;
+
+    /// Moves a position inside half-planes. Returns it with the depth by which it is still outside.
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape).
+    unsafe fn inside(&self, turned: &Self::Turned, position: Point<T>, packings: &Packings<'_, T>, scale: T) -> (Point<T>, T);
+
+    /// The overlap of a copy at this place with copy `other`.
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape), and nobody changes that copy.
+    unsafe fn overlap(&self, turned: &Self::Turned, position: Point<T>, other: usize) -> T;
+
+    /// Notes that a copy is there, at the same angle. One thread comes here.
+    ///
+    /// # Safety
+    /// As of [`put`](Self::put).
+    unsafe fn moved(&self, copy: usize, turned: &Self::Turned, position: Point<T>);
+
+    /// Notes that a copy is there, at any angle. All threads of the block come here.
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape), and no thread reads or writes this copy.
+    unsafe fn put(&self, copy: usize, turned: &Self::Turned, position: Point<T>);
+
+    /// Returns the best of all places tried for copy `own`, which is `there`. All threads of the
+    /// block come here, after a barrier.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), of all copies, and the memory is the block's.
+    unsafe fn place(
+        own: &Own<'_, T, Self>,
+        copy: usize,
+        shape: &Self::Shape,
+        there: Try<T>,
+        random: &mut Random,
+        shared: &mut Self::Shared,
+    ) -> Try<T>;
+
+    /// The number that stands for an angle while this measures, and back.
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape).
+    unsafe fn coded(&self, copy: usize, theta: T) -> T;
+    /// See [`coded`](Self::coded).
+    ///
+    /// # Safety
+    /// As of [`shape`](Self::shape).
+    unsafe fn decoded(&self, copy: usize, theta: T) -> T;
+}
+
+/// Measures areas, at any angles.
+#[derive(Clone, Copy)]
+struct Areas<'a, T> {
+    source: Source<'a, T>,
+    copies: Copies<T>,
+    angles: u32,
+}
+
+impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
+    type Shape = ShapeSpan<T>;
+    type Turned = (ShapeSpan<T>, (T, T));
+    type Shared = Tries<T>;
+    const PLACES: u32 = PLACES;
+
     #[inline(always)]
-    unsafe fn inside(&self, shape: &ShapeSpan<T>, (sine, cosine): (T, T), mut position: Point<T>) -> (Point<T>, T) {
+    fn free(&self) -> bool {
+        self.angles == 0
+    }
+
+    #[inline(always)]
+    unsafe fn radius(&self, shape: &ShapeSpan<T>) -> T {
+        shape.radius
+    }
+
+    #[inline(always)]
+    fn outside(&self, shape: &ShapeSpan<T>, depth: T) -> T {
+        math::sqrt(depth * shape.radius)
+    }
+
+    #[inline(always)]
+    unsafe fn shape(&self, copy: usize) -> ShapeSpan<T> {
+        // SAFETY: there is such a copy (this function's contract).
+        unsafe { self.source.shape(copy as u32) }
+    }
+
+    #[inline(always)]
+    unsafe fn angle(&self, _: &ShapeSpan<T>, random: &mut Random) -> T {
+        let turn = match self.angles {
+            0 => random.sign::<T>() * T::HALF,
+            angles => {
+                let part = random.below(angles);
+                let back = if 2 * part > angles { T::ONE } else { T::ZERO };
+                T::from_u32(part) / T::from_u32(angles) - back
+            }
+        };
+        turn * T::from_f64(core::f64::consts::TAU)
+    }
+
+    #[inline(always)]
+    unsafe fn turned(&self, shape: &ShapeSpan<T>, theta: T) -> Self::Turned {
+        (*shape, theta.sin_cos())
+    }
+
+    #[inline(always)]
+    unsafe fn inside(
+        &self,
+        (shape, (sine, cosine)): &Self::Turned,
+        mut position: Point<T>,
+        packings: &Packings<'_, T>,
+        scale: T,
+    ) -> (Point<T>, T) {
         let mut worst = T::ZERO;
         for _ in 0..PUSHES {
             worst = T::ZERO;
-            for plane in self.packings.half_planes.chunks_exact(HALF_PLANE) {
+            for plane in packings.half_planes.chunks_exact(HALF_PLANE) {
                 let normal = Point::new(plane[0], plane[1]);
                 // Seen from the shape.
-                let turned = turn(normal, (-sine, cosine));
+                let turned = turn(normal, (-*sine, *cosine));
                 let mut least = T::INFINITY;
                 for corner in 0..4 * shape.count {
                     // SAFETY: the shape has so many corners (this function's contract).
                     let corner = unsafe { *self.source.quads.add((4 * shape.first + corner) as usize) };
                     least = math::min(least, turned.dot(corner));
                 }
-                let depth = normal.dot(position) + math::mul_add(self.scale, plane[3], plane[2]) + least;
+                let depth = normal.dot(position) + math::mul_add(scale, plane[3], plane[2]) + least;
                 if depth < T::ZERO {
                     position = position.minus(normal.times(depth));
                     worst = math::max(worst, -depth);
@@ -290,18 +409,16 @@ impl<T: Scalar> Own<'_, T> {
     }
 
     /// Square root of the area that a copy at this place has in common with copy `other`.
-    ///
-    /// # Safety
-    /// The copies, shapes and quads are there, and nobody changes that copy.
     #[inline(always)]
-    unsafe fn overlap(&self, shape: &ShapeSpan<T>, rotation: (T, T), position: Point<T>, other: usize) -> T {
+    unsafe fn overlap(&self, (shape, rotation): &Self::Turned, position: Point<T>, other: usize) -> T {
+        let rotation = *rotation;
         // SAFETY: as said (this function's contract).
         unsafe {
-            let circle = *self.copies.circles.add(self.first + other);
+            let circle = *self.copies.circles.add(other);
             if !near(&transform::circle(position, rotation, shape), &circle, Point::ORIGIN) {
                 return T::ZERO;
             }
-            let place = *self.copies.places.add(self.first + other);
+            let place = *self.copies.places.add(other);
             let (at, center) = (place.position.minus(position), circle.center.minus(position));
             // Seen from the shape, as its quads are.
             let (seen, radius, extent) = (turn(center, (-rotation.0, rotation.1)), circle.radius, extent(shape));
@@ -333,33 +450,125 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// Square root of the outside area that a copy with this depth counts as having.
     #[inline(always)]
-    fn outside(shape: &ShapeSpan<T>, depth: T) -> T {
-        math::sqrt(depth * shape.radius)
+    unsafe fn moved(&self, copy: usize, (shape, rotation): &Self::Turned, position: Point<T>) {
+        // SAFETY: this thread's copy (this function's contract).
+        unsafe {
+            (*self.copies.places.add(copy)).position = position;
+            *self.copies.circles.add(copy) = transform::circle(position, *rotation, shape);
+        }
     }
 
-    /// Moves a place for copy `own` inside, and returns its cost among the copies of `part`: every
-    /// [`parts`]-th of the others. The cost may be any number of at least `limit` if it reaches
+    #[inline(always)]
+    unsafe fn put(&self, copy: usize, (shape, rotation): &Self::Turned, position: Point<T>) {
+        let thread = thread::thread_idx_x();
+        // SAFETY: as said (this function's contract); each thread writes pieces of its own.
+        unsafe {
+            let first = (*self.copies.places.add(copy)).first;
+            if thread == 0 {
+                self.moved(copy, &(*shape, *rotation), position);
+            }
+            for number in (thread..shape.count).step_by(threads()) {
+                let quad = self.source.quads.add(4 * (shape.first + number) as usize);
+                let corners = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
+                *self.copies.pieces.add((first + number) as usize) = transform::piece(corners, *rotation, extent(shape));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn place(
+        own: &Own<'_, T, Self>,
+        copy: usize,
+        shape: &ShapeSpan<T>,
+        there: Try<T>,
+        random: &mut Random,
+        tries: &mut Tries<T>,
+    ) -> Try<T> {
+        let thread = thread::thread_idx_x();
+        let (first_group, part) = (thread % PLACES < GROUP, (thread / PLACES) as usize);
+        let worth = T::from_f64(WORTH) * there.cost;
+        // The group's, and that of all.
+        let mut best = if first_group { there } else { Try { cost: T::INFINITY, ..there } };
+        let mut chosen = there;
+        let radius = shape.radius;
+        let mut reach = T::from_f64(2.0 * NEAR) * radius;
+        for step in 0..=REFINEMENTS {
+            let (to, limit) = match step == 0 && !first_group {
+                // SAFETY: the copy's shape.
+                true => (unsafe { own.anywhere(shape, random) }, worth),
+                // SAFETY: the copy's shape.
+                false => (unsafe { own.around(&best, reach, step == 0, shape, random) }, math::min(best.cost, worth)),
+            };
+            // SAFETY: as said (this function's contract).
+            unsafe {
+                // Nothing is worth refining if a group has found no place.
+                let found =
+                    if step > 0 && best.cost == T::INFINITY { best } else { own.cost(copy, shape, to, (part, parts()), limit) };
+                (best, chosen) = tries.exchange(found, (best, chosen), limit);
+            }
+            if chosen.cost == T::ZERO {
+                break;
+            }
+            reach = if step == 0 { T::from_f64(NEAR) * radius } else { reach * T::from_f64(NEARER) };
+        }
+        chosen
+    }
+
+    #[inline(always)]
+    unsafe fn coded(&self, _: usize, theta: T) -> T {
+        theta
+    }
+
+    #[inline(always)]
+    unsafe fn decoded(&self, _: usize, theta: T) -> T {
+        theta
+    }
+}
+
+/// A block's packing.
+#[derive(Clone, Copy)]
+struct Own<'a, T, M> {
+    measure: M,
+    packings: Packings<'a, T>,
+    poses: *mut T,
+    /// Its first copy, and how many it has.
+    first: usize,
+    count: usize,
+    overlaps: *mut T,
+    weights: *mut T,
+    scale: T,
+}
+
+impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
+    /// Moves a place for copy `own` inside, and returns its cost among the copies of `part`: one
+    /// in `parts` of the others. The cost may be any number of at least `limit` if it reaches
     /// that.
     ///
     /// # Safety
-    /// As of [`overlap`](Self::overlap), of all copies.
+    /// As of [`Measure::overlap`], of all copies.
     #[inline(always)]
-    unsafe fn cost(&self, own: usize, shape: &ShapeSpan<T>, (position, theta): (Point<T>, T), part: usize, limit: T) -> Try<T> {
-        let rotation = theta.sin_cos();
+    unsafe fn cost(
+        &self,
+        own: usize,
+        shape: &M::Shape,
+        (position, theta): (Point<T>, T),
+        (part, parts): (usize, usize),
+        limit: T,
+    ) -> Try<T> {
         // SAFETY: as said (this function's contract).
         unsafe {
-            let (position, depth) = self.inside(shape, rotation, position);
+            let turned = self.measure.turned(shape, theta);
+            let (position, depth) = self.measure.inside(&turned, position, &self.packings, self.scale);
             let weights = self.weights.add(own * self.count);
-            let outside = if part == 0 { Self::outside(shape, depth) } else { T::ZERO };
+            let outside = if part == 0 { self.measure.outside(shape, depth) } else { T::ZERO };
             let mut cost = *weights.add(own) * outside;
-            for other in (part..self.count).step_by(parts()) {
+            for other in (part..self.count).step_by(parts) {
                 if cost >= limit {
                     break;
                 }
                 if other != own {
-                    let overlap = self.overlap(shape, rotation, position, other);
+                    let overlap = self.measure.overlap(&turned, position, self.first + other);
                     if overlap > T::ZERO {
                         cost = math::mul_add(*weights.add(other), overlap, cost);
                     }
@@ -369,57 +578,33 @@ impl<T: Scalar> Own<'_, T> {
         }
     }
 
-    /// Returns the best of all places tried for copy `own`, which is `there`. All threads of the
-    /// block come here, after a barrier.
+    /// A place in the box around the container.
     ///
     /// # Safety
-    /// As of [`overlap`](Self::overlap), of all copies, and of [`Tries::exchange`].
+    /// As of [`Measure::angle`].
     #[inline(always)]
-    unsafe fn place(&self, own: usize, shape: &ShapeSpan<T>, there: Try<T>, random: &mut Random, tries: &mut Tries<T>) -> Try<T> {
-        let thread = thread::thread_idx_x();
-        let (first_group, part) = (thread % PLACES < GROUP, (thread / PLACES) as usize);
-        let worth = T::from_f64(WORTH) * there.cost;
-        // The group's, and that of all.
-        let mut best = if first_group { there } else { Try { cost: T::INFINITY, ..there } };
-        let mut chosen = there;
-        let mut reach = T::from_f64(2.0 * NEAR) * shape.radius;
-        for step in 0..=REFINEMENTS {
-            let (to, limit) = match step == 0 && !first_group {
-                true => (self.anywhere(random), worth),
-                false => (self.around(&best, reach, step == 0, shape, random), math::min(best.cost, worth)),
-            };
-            // SAFETY: as said (this function's contract).
-            unsafe {
-                // Nothing is worth refining if a group has found no place.
-                let found = if step > 0 && best.cost == T::INFINITY { best } else { self.cost(own, shape, to, part, limit) };
-                (best, chosen) = tries.exchange(found, (best, chosen), limit);
-            }
-            if chosen.cost == T::ZERO {
-                break;
-            }
-            reach = if step == 0 { T::from_f64(NEAR) * shape.radius } else { reach * T::from_f64(NEARER) };
-        }
-        chosen
-    }
-
-    /// A place in the box around the container.
-    #[inline(always)]
-    fn anywhere(&self, random: &mut Random) -> (Point<T>, T) {
-        let Packings { extent, strip, angles, .. } = self.packings;
+    unsafe fn anywhere(&self, shape: &M::Shape, random: &mut Random) -> (Point<T>, T) {
+        let Packings { extent, strip, .. } = self.packings;
         let across = if strip == 1 { T::ONE } else { self.scale };
         let x = math::mul_add(random.unit::<T>(), extent[2] - extent[0], extent[0]) * across;
         let y = math::mul_add(random.unit::<T>(), extent[3] - extent[1], extent[1]) * self.scale;
-        (Point::new(x, y), random.angle(angles))
+        // SAFETY: as said (this function's contract).
+        (Point::new(x, y), unsafe { self.measure.angle(shape, random) })
     }
 
     /// A place within `reach` of one, sometimes at another angle altogether if `turned`.
+    ///
+    /// # Safety
+    /// As of [`Measure::angle`].
     #[inline(always)]
-    fn around(&self, place: &Try<T>, reach: T, turned: bool, shape: &ShapeSpan<T>, random: &mut Random) -> (Point<T>, T) {
+    unsafe fn around(&self, place: &Try<T>, reach: T, turned: bool, shape: &M::Shape, random: &mut Random) -> (Point<T>, T) {
         let by = Point::new(random.sign(), random.sign()).times(reach);
         let theta = if turned && random.below(TURNED) == 0 {
-            random.angle(self.packings.angles)
-        } else if self.packings.angles == 0 {
-            place.theta + random.sign::<T>() * reach / shape.radius
+            // SAFETY: as said (this function's contract).
+            unsafe { self.measure.angle(shape, random) }
+        } else if self.measure.free() {
+            // SAFETY: as said (this function's contract).
+            place.theta + random.sign::<T>() * reach / unsafe { self.measure.radius(shape) }
         } else {
             place.theta
         };
@@ -429,27 +614,31 @@ impl<T: Scalar> Own<'_, T> {
     /// Puts copy `own` there. All threads of the block come here; a barrier follows.
     ///
     /// # Safety
-    /// As of [`overlap`](Self::overlap), and no thread still reads this copy.
+    /// As of [`Measure::put`].
     #[inline(always)]
-    unsafe fn put(&self, own: usize, shape: &ShapeSpan<T>, position: Point<T>, theta: T) {
-        let (thread, rotation, copy) = (thread::thread_idx_x(), theta.sin_cos(), self.first + own);
-        // SAFETY: as said (this function's contract); each thread writes pieces of its own.
+    unsafe fn put(&self, own: usize, shape: &M::Shape, position: Point<T>, theta: T) {
+        let copy = self.first + own;
+        // SAFETY: as said (this function's contract).
         unsafe {
-            let place = self.copies.places.add(copy);
-            let first = (*place).first;
-            if thread == 0 {
-                let pose = self.copies.poses.add(3 * copy);
-                *pose = position.x;
-                *pose.add(1) = position.y;
-                *pose.add(2) = theta;
-                (*place).position = position;
-                *self.copies.circles.add(copy) = transform::circle(position, rotation, shape);
+            if thread::thread_idx_x() == 0 {
+                self.write(copy, position, theta);
             }
-            for number in (thread..shape.count).step_by(threads()) {
-                let quad = self.source.quads.add(4 * (shape.first + number) as usize);
-                let corners = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
-                *self.copies.pieces.add((first + number) as usize) = transform::piece(corners, rotation, extent(shape));
-            }
+            self.measure.put(copy, &self.measure.turned(shape, theta), position);
+        }
+    }
+
+    /// Writes a copy's pose.
+    ///
+    /// # Safety
+    /// There is such a copy, and no other thread uses it.
+    #[inline(always)]
+    unsafe fn write(&self, copy: usize, position: Point<T>, theta: T) {
+        // SAFETY: three numbers for each copy.
+        unsafe {
+            let pose = self.poses.add(3 * copy);
+            *pose = position.x;
+            *pose.add(1) = position.y;
+            *pose.add(2) = theta;
         }
     }
 
@@ -462,14 +651,13 @@ impl<T: Scalar> Own<'_, T> {
     unsafe fn note(&self, own: usize, from: usize) {
         // SAFETY: as said (this function's contract); each thread writes numbers of its own.
         unsafe {
-            let copy = self.first + own;
-            let (shape, (position, theta)) = (self.source.shape(copy as u32), self.pose(own));
-            let rotation = theta.sin_cos();
+            let (shape, (position, theta)) = (self.measure.shape(self.first + own), self.pose(own));
+            let turned = self.measure.turned(&shape, theta);
             for other in (from + thread::thread_idx_x() as usize..self.count).step_by(threads()) {
                 let common = if other == own {
-                    Self::outside(&shape, self.inside(&shape, rotation, position).1)
+                    self.measure.outside(&shape, self.measure.inside(&turned, position, &self.packings, self.scale).1)
                 } else {
-                    self.overlap(&shape, rotation, position, other)
+                    self.measure.overlap(&turned, position, self.first + other)
                 };
                 *self.overlaps.add(own * self.count + other) = common;
                 *self.overlaps.add(other * self.count + own) = common;
@@ -485,7 +673,7 @@ impl<T: Scalar> Own<'_, T> {
     unsafe fn pose(&self, own: usize) -> (Point<T>, T) {
         // SAFETY: three numbers for each copy.
         unsafe {
-            let pose = self.copies.poses.add(3 * (self.first + own));
+            let pose = self.poses.add(3 * (self.first + own));
             (Point::new(*pose, *pose.add(1)), *pose.add(2))
         }
     }
@@ -497,19 +685,15 @@ impl<T: Scalar> Own<'_, T> {
     /// As of [`overlap`](Self::overlap), and the table has room.
     #[inline(always)]
     unsafe fn begin(&self) {
-        // SAFETY: as said (this function's contract); between barriers, copies are either read or written, by one thread
-        // each.
+        // SAFETY: as said (this function's contract); between barriers, copies are either read or written, by one thread each.
         unsafe {
             for own in (thread::thread_idx_x() as usize..self.count).step_by(threads()) {
                 let copy = self.first + own;
-                let (shape, (position, theta)) = (self.source.shape(copy as u32), self.pose(own));
-                let rotation = theta.sin_cos();
-                let (position, _) = self.inside(&shape, rotation, position);
-                let pose = self.copies.poses.add(3 * copy);
-                *pose = position.x;
-                *pose.add(1) = position.y;
-                (*self.copies.places.add(copy)).position = position;
-                *self.copies.circles.add(copy) = transform::circle(position, rotation, &shape);
+                let (shape, (position, theta)) = (self.measure.shape(copy), self.pose(own));
+                let turned = self.measure.turned(&shape, theta);
+                let (position, _) = self.measure.inside(&turned, position, &self.packings, self.scale);
+                self.write(copy, position, theta);
+                self.measure.moved(copy, &turned, position);
             }
             thread::sync_threads();
             for own in 0..self.count {
@@ -582,7 +766,7 @@ impl<T: Scalar> Own<'_, T> {
 /// packing. Afterwards, poses and scales are the search's last ones, and the record has the best.
 ///
 /// # Safety
-/// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale and a factor for
+/// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale, a factor and a flag for
 /// each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
 /// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing. Blocks
 /// are one-dimensional, of 1 to [`MOST_PARTS`] times [`PLACES`] threads.
@@ -596,8 +780,58 @@ pub unsafe fn separate<T: Scalar>(
     seed: u64,
     fresh: u32,
 ) {
-    let storage = shared_array![T; STORAGE];
-    let mut tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
+    let tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
+    let measure = Areas { source, copies, angles: packings.angles };
+    // SAFETY: this kernel's contract.
+    unsafe {
+        search(measure, packings, (copies.poses, copies.scales), record, (rounds, seed, fresh), shared_array![T; STORAGE], tries)
+    }
+}
+
+/// The same, by fields in place of areas.
+///
+/// # Safety
+/// As of [`separate`], and the fields are those of the packings' shapes and half-planes.
+#[kernel(for T in [f32, f64], max_threads = 256)]
+pub unsafe fn separate_by_fields<T: Scalar>(
+    fields: Fields<'_, T>,
+    packings: Packings<'_, T>,
+    poses: *mut T,
+    scales: *mut T,
+    record: Record<T>,
+    rounds: u32,
+    seed: u64,
+    fresh: u32,
+) {
+    let groups = Groups { near: shared_array![u16; NEAR_ONES], best: shared_array![T; BEST], odd: false };
+    // SAFETY: this kernel's contract.
+    unsafe {
+        search(
+            Depths { fields, poses },
+            packings,
+            (poses, scales),
+            record,
+            (rounds, seed, fresh),
+            shared_array![T; STORAGE],
+            groups,
+        )
+    }
+}
+
+/// The search of a block.
+///
+/// # Safety
+/// As of [`separate`].
+#[inline(always)]
+unsafe fn search<T: Scalar, M: Measure<T>>(
+    measure: M,
+    packings: Packings<'_, T>,
+    (poses, scales): (*mut T, *mut T),
+    record: Record<T>,
+    (rounds, seed, fresh): (u32, u64, u32),
+    storage: Storage<T>,
+    mut shared: M::Shared,
+) {
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x());
     // SAFETY: the arrays fit each other (this kernel's contract). Only this block uses its packing;
     // a barrier stands between a thread's writes of a copy or a pair and other threads' reads.
@@ -608,13 +842,17 @@ pub unsafe fn separate<T: Scalar>(
         let count = *packings.offsets.get_unchecked(packing + 1) as usize - first;
         let table = packing * (packings.longest as usize * packings.longest as usize);
         let (overlaps, weights) = (record.overlaps.add(table), record.weights.add(table));
-        let mut own = Own { source, packings, copies, first, count, overlaps, weights, scale: *copies.scales.add(packing) };
+        let mut own = Own { measure, packings, poses, first, count, overlaps, weights, scale: *scales.add(packing) };
         let mut least = if fresh == 1 { T::INFINITY } else { *record.least.add(packing) };
         let mut common = Random::new(seed, packing as u64);
         // The same for all threads of a place.
-        let mut random = Random::new(!seed, packing as u64 * u64::from(PLACES) + u64::from(thread % PLACES));
-        if fresh == 1 {
+        let mut random = Random::new(!seed, packing as u64 * u64::from(M::PLACES) + u64::from(thread % M::PLACES));
+        if fresh == 1 && *packings.forgets.get_unchecked(packing) == 1 {
             own.forget();
+        }
+        for copy in (thread as usize..count).step_by(threads()) {
+            let theta = poses.add(3 * (first + copy) + 2);
+            *theta = measure.coded(first + copy, *theta);
         }
         thread::sync_threads();
         own.begin();
@@ -622,8 +860,10 @@ pub unsafe fn separate<T: Scalar>(
             let total = own.total(storage);
             // Once copies were apart, a packing is better only if its copies are apart, too.
             if total == T::ZERO || total < least {
-                for number in (thread as usize..3 * count).step_by(threads()) {
-                    *record.poses.add(3 * first + number) = *copies.poses.add(3 * first + number);
+                for copy in (thread as usize..count).step_by(threads()) {
+                    let (from, to) = (poses.add(3 * (first + copy)), record.poses.add(3 * (first + copy)));
+                    (*to, *to.add(1)) = (*from, *from.add(1));
+                    *to.add(2) = measure.decoded(first + copy, *from.add(2));
                 }
                 if thread == 0 {
                     *record.scales.add(packing) = own.scale;
@@ -641,7 +881,7 @@ pub unsafe fn separate<T: Scalar>(
                 thread::sync_threads();
                 // Each thread's copies are its own here as in `begin`.
                 for copy in (thread as usize..count).step_by(threads()) {
-                    let pose = copies.poses.add(3 * (first + copy));
+                    let pose = poses.add(3 * (first + copy));
                     *pose = *pose * across;
                     *pose.add(1) = *pose.add(1) * factor;
                 }
@@ -662,9 +902,9 @@ pub unsafe fn separate<T: Scalar>(
                 if now == T::ZERO {
                     continue;
                 }
-                let shape = source.shape((first + copy) as u32);
+                let shape = measure.shape(first + copy);
                 let (position, theta) = own.pose(copy);
-                let chosen = own.place(copy, &shape, Try { position, theta, cost: now }, &mut random, &mut tries);
+                let chosen = M::place(&own, copy, &shape, Try { position, theta, cost: now }, &mut random, &mut shared);
                 if chosen.cost < now {
                     own.put(copy, &shape, chosen.position, chosen.theta);
                     thread::sync_threads();
@@ -674,8 +914,12 @@ pub unsafe fn separate<T: Scalar>(
             }
             own.weigh(storage);
         }
+        for copy in (thread as usize..count).step_by(threads()) {
+            let theta = poses.add(3 * (first + copy) + 2);
+            *theta = measure.decoded(first + copy, *theta);
+        }
         if thread == 0 {
-            *copies.scales.add(packing) = own.scale;
+            *scales.add(packing) = own.scale;
             *record.least.add(packing) = least;
         }
     }

@@ -1,0 +1,136 @@
+//! Search for packings of several shapes at few angles: all lanes look for one in a container that is a little smaller than
+//! the best one so far.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::{
+    PackError,
+    limit::Limit,
+    moves::exchange,
+    real::LaneReal,
+    search::Search,
+    state::State,
+    task::kinds_of,
+    trials::{FIELD_ROUND, scale},
+};
+use crate::overlap::random::Random;
+
+/// Rounds per separation.
+const ROUNDS: usize = 100;
+/// Shrinkage of the container from the best one: at first, at most, and at least until `LATE`, a share of the budget, and
+/// after that. It grows by `LARGER` if a better packing is found, and falls by `SMALLER` if not.
+pub const FIRST_TIGHTER: f64 = 0.01;
+const MOST_TIGHTER: f64 = 0.02;
+const LEAST_TIGHTER: [f64; 2] = [5e-4, 2e-4];
+const LATE: f64 = 0.7;
+const LARGER: f64 = 1.1;
+const SMALLER: f64 = 0.96;
+/// Range of the shrinkage whenever copies are apart, as a share of that.
+const ONWARDS: [f64; 2] = [0.1, 1.0];
+/// Largest growth of a lane's container to make room for small overlaps.
+const MOST_ROOM: f64 = 1.01;
+/// A separation has made progress if copies overlap by less than this share of what they did before.
+const PROGRESS: f64 = 0.98;
+/// Number of separations without progress after which a lane goes on from another one.
+const PATIENCE: usize = 3;
+/// Number of lanes that it chooses from.
+const CHOICE: usize = 4;
+/// Larger numbers let good packings spread faster.
+const SPREAD: f64 = 12.0;
+
+impl<T: LaneReal> Search<'_, T> {
+    /// Separates the copies of all lanes by fields. A lane whose copies still overlap goes on from there. If they overlap no
+    /// less for a while, it goes on from the packing of a lane near it that overlaps less, after two copies have exchanged
+    /// places. `share` is that of the budget that is used up.
+    pub fn explore(&mut self, share: f64, most: usize, limit: &Limit) -> Result<(), PackError> {
+        let start = Instant::now();
+        let Some((forgets, taken, found)) = self.separated(share, most, limit)? else { return Ok(()) };
+        let before: Vec<f64> = self.best_scores().collect();
+        let mut better = false;
+        for (lane, forgets) in forgets.into_iter().enumerate() {
+            let (last, now) = (if forgets { f64::INFINITY } else { self.failed.energies[lane] }, found.energies[lane]);
+            self.failed.take(&found, lane);
+            self.failures[lane] = if now < PROGRESS * last { 0 } else { self.failures[lane] + 1 };
+            if now > 0.0 {
+                continue;
+            }
+            self.scores[lane] = found.sides[lane];
+            if found.sides[lane] < self.lane_scores[lane] {
+                self.lane_scores[lane] = found.sides[lane];
+                self.best.take(&found, lane);
+                better |= found.sides[lane] < before[self.group_of(lane)];
+            }
+        }
+        let least = LEAST_TIGHTER[usize::from(share >= LATE)];
+        self.tighter = (self.tighter * if better { LARGER } else { SMALLER }).clamp(least, MOST_TIGHTER);
+        let left = match limit.deadline {
+            Some(deadline) => deadline.saturating_duration_since(start).as_secs_f64() / start.elapsed().as_secs_f64(),
+            None => (most / taken) as f64,
+        };
+        self.replace(left);
+        Ok(())
+    }
+
+    /// Changes all lanes, and separates their copies. Returns for each lane whether it began anew, the number of steps
+    /// taken, and the packings. None if there was no time.
+    fn separated(&mut self, share: f64, most: usize, limit: &Limit) -> Result<Option<(Vec<bool>, usize, State)>, PackError> {
+        let bests: Vec<f64> = self.best_scores().collect();
+        let problem = self.task.problem;
+        let kinds: Vec<&[u32]> = kinds_of(&self.task.groups).collect();
+        let groups: Vec<usize> = (0..kinds.len()).map(|lane| self.group_of(lane)).collect();
+        let Search { randoms, fresh, failed, disrupted, tighter, .. } = self;
+        let changed = |(lane, (random, (fresh, disrupted))): (usize, (&mut Random, (&mut Option<Vec<usize>>, &mut bool)))| {
+            let (mut poses, side, overlap) = (failed.poses(lane).to_vec(), failed.sides[lane], failed.energies[lane]);
+            let forgets = fresh.take().is_some() | std::mem::take(disrupted);
+            if forgets && share > 0.0 {
+                exchange(random, problem, kinds[lane], &mut poses);
+            }
+            let best = bests[groups[lane]];
+            let target = best * (1.0 - *tighter);
+            // A container that is higher by the sum of depths has room for small ones.
+            let room = if overlap.is_finite() { 0.5 * overlap } else { 0.0 };
+            let target = if room < *tighter * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
+            let factor = (target / side).min(if overlap > 0.0 && !forgets { MOST_ROOM } else { 1.0 });
+            scale(problem, &mut poses, factor);
+            (poses, side * factor, 1.0 - *tighter * random.between(ONWARDS[0], ONWARDS[1]), forgets)
+        };
+        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh.par_iter_mut().zip(disrupted)).enumerate().map(changed).collect();
+        let (mut state, mut factors, mut forgets) = (State::default(), Vec::new(), Vec::new());
+        for (poses, side, factor, forget) in changed {
+            state.push(&poses, side, 0.0);
+            factors.push(factor);
+            forgets.push(forget);
+        }
+        self.lanes.set(state.poses, &state.sides)?;
+        let rounds = ROUNDS.min((most / FIELD_ROUND).max(1));
+        let (taken, found) = self.apart((&factors, &forgets), (rounds, false), limit)?;
+        Ok((taken > 0).then_some((forgets, taken, found)))
+    }
+
+    /// Lets lanes that make no progress go on from others. A good packing may spread to all lanes in a part of the time, in
+    /// which there are about `left` separations.
+    fn replace(&mut self, left: f64) {
+        for lane in 0..self.failures.len() {
+            if self.failures[lane] < PATIENCE {
+                continue;
+            }
+            (self.failures[lane], self.disrupted[lane]) = (0, true);
+            let lanes = self.group(self.group_of(lane));
+            let reach = ((SPREAD * lanes.len() as f64 / left.max(1.0)).ceil() as usize).min(lanes.len() / 2);
+            let near = |by: usize| lanes.start + (lane - lanes.start + lanes.len() + by - reach) % lanes.len();
+            let overlap = |lane: usize| self.failed.energies[lane];
+            let chosen = (0..CHOICE).map(|_| near(self.choices.below(2 * reach + 1)));
+            let from = chosen.min_by(|&a, &b| overlap(a).total_cmp(&overlap(b))).unwrap_or(lane);
+            if overlap(from) < overlap(lane) {
+                self.failed.spread(from, lane);
+            }
+        }
+    }
+
+    /// The group of a lane.
+    fn group_of(&self, lane: usize) -> usize {
+        self.offsets.partition_point(|&offset| offset <= lane) - 1
+    }
+}

@@ -1,0 +1,246 @@
+//! Fields of depths, for shapes at few angles.
+
+use std::{collections::HashMap, f64::consts::TAU};
+
+use gpu_kernels::overlap::{
+    clip,
+    fields::{self, WantedArgs},
+};
+
+use super::{PackError, problem::Problem};
+use crate::{
+    device::{Backend, Buffer, Device, Stream},
+    launch,
+    overlap::{OverlapReal, convex::bounds},
+};
+
+/// Number of steps along the longer side of a field, at most and at least; and number of values of all fields.
+const MOST_STEPS: usize = 255;
+const LEAST_STEPS: usize = 48;
+const CPU_VALUES: usize = 1 << 22;
+const GPU_VALUES: usize = 1 << 27;
+/// Largest number of variants.
+const MOST_VARIANTS: usize = 1 << 11;
+/// Number of fields that a launch computes.
+const AT_ONCE: usize = 1 << 12;
+const THREADS: u32 = 256;
+/// Number of angles in a turn that are told apart.
+const ANGLES: f64 = 1e6;
+
+/// Fields on a device.
+#[derive(Debug)]
+pub struct Fields<T: OverlapReal> {
+    pub(super) first: Buffer<u32>,
+    pub(super) turns: Buffer<T>,
+    pub(super) supports: Buffer<T>,
+    pub(super) table: Buffer<u32>,
+    pub(super) boxes: Buffer<T>,
+    pub(super) sizes: Buffer<u32>,
+    pub(super) values: Buffer<i16>,
+}
+
+/// Two shapes, and the angle of the second one, of [`ANGLES`].
+type Key = (u32, u32, i64);
+
+fn uploaded<T: OverlapReal>(device: &Device, numbers: &[f64]) -> Result<Buffer<T>, PackError> {
+    Ok(device.upload(&numbers.iter().map(|&number| T::from_f64(number)).collect::<Vec<_>>())?)
+}
+
+impl<T: OverlapReal> Fields<T> {
+    /// Computes the fields of a problem's shapes as they are searched. None if all angles are allowed, or there would be too
+    /// many fields.
+    pub fn new(device: &Device, stream: &Stream, problem: &Problem) -> Result<Option<Self>, PackError>
+    where
+        T: fields::fields::Instance,
+    {
+        let Some(angles) = problem.turns.angles() else { return Ok(None) };
+        let shapes = &problem.searched;
+        // Variants, and the fields of each two.
+        let variants: Vec<(u32, f64)> =
+            (0..shapes.len()).flat_map(|shape| angles.iter().map(move |&angle| (shape as u32, angle))).collect();
+        if variants.len() > MOST_VARIANTS {
+            return Ok(None);
+        }
+        let round = |angle: f64| ((angle / TAU).rem_euclid(1.0) * ANGLES).round() as i64 % ANGLES as i64;
+        let (mut keys, mut table): (Vec<(u32, u32, f64)>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut known: HashMap<Key, u32> = HashMap::new();
+        for &(one, from) in &variants {
+            for &(other, to) in &variants {
+                let swapped = other < one;
+                let (first, second, angle) = if swapped { (other, one, from - to) } else { (one, other, to - from) };
+                let field = *known.entry((first, second, round(angle))).or_insert_with(|| {
+                    keys.push((first, second, angle));
+                    keys.len() as u32 - 1
+                });
+                table.push(2 * field + u32::from(swapped));
+            }
+        }
+        // Boxes of differences at which they meet.
+        let most = if device.backend() == Backend::Cuda { GPU_VALUES } else { CPU_VALUES };
+        let steps = ((most / keys.len()) as f64).sqrt() as usize;
+        if steps < LEAST_STEPS {
+            return Ok(None);
+        }
+        let steps = steps.min(if device.backend() == Backend::Cuda { MOST_STEPS } else { MOST_STEPS / 2 });
+        let (mut boxes, mut sizes, mut all, mut largest) = (Vec::new(), Vec::new(), 0, 0);
+        for &(first, second, angle) in &keys {
+            let [low, high] = shapes[first as usize].bounds_at(0.0);
+            let [least, greatest] = shapes[second as usize].bounds_at(angle);
+            let from = [0, 1].map(|axis| low[axis] - greatest[axis]);
+            let extent = [0, 1].map(|axis| high[axis] - least[axis] - from[axis]);
+            let step = extent[0].max(extent[1]) / (steps - 3) as f64;
+            // A step of room around.
+            let [columns, rows] = extent.map(|extent| (extent / step).ceil() as u32 + 3);
+            boxes.extend([from[0] - step, from[1] - step, step, 1.0 / step]);
+            sizes.extend([all, columns, rows]);
+            all += columns * rows;
+            largest = largest.max(columns * rows);
+        }
+        let planes = problem.container.half_planes();
+        let support = |&(shape, angle): &(u32, f64)| {
+            let points: Vec<[f64; 2]> = shapes[shape as usize].posed([0.0, 0.0, angle]).flatten().collect();
+            let least = |plane: &[f64; 4]| points.iter().map(|[x, y]| plane[0] * x + plane[1] * y).fold(f64::INFINITY, f64::min);
+            planes.iter().map(least).collect::<Vec<_>>()
+        };
+        let point = |&[x, y]: &[f64; 2]| clip::Point::new(T::from_f64(x), T::from_f64(y));
+        let of_quads: Vec<_> =
+            shapes.iter().flat_map(|shape| shape.quads()).flat_map(|quad| bounds(quad)).map(|corner| point(&corner)).collect();
+        let corners = shapes.iter().flat_map(|shape| shape.quads().as_flattened());
+        let quads: Vec<_> = corners.map(point).collect();
+        let firsts = std::iter::once(0).chain(shapes.iter().scan(0, |end, shape| {
+            *end += shape.quads().len() as u32;
+            Some(*end)
+        }));
+        let of_keys: Vec<u32> = keys.iter().flat_map(|&(first, second, _)| [first, second]).collect();
+        let key_turns: Vec<f64> = keys.iter().flat_map(|(_, _, angle)| [angle.sin(), angle.cos()]).collect();
+        let (boxes, sizes) = (uploaded::<T>(device, &boxes)?, device.upload(&sizes)?);
+        let mut values = device.alloc::<i16>(all as usize)?;
+        let (first_quad, quads) = (device.upload(&firsts.collect::<Vec<u32>>())?, device.upload(&quads)?);
+        let of_quads = device.upload(&of_quads)?;
+        let (of_keys, key_turns) = (device.upload(&of_keys)?, uploaded::<T>(device, &key_turns)?);
+        let wanted = WantedArgs {
+            first: &first_quad,
+            quads: &quads,
+            bounds: &of_quads,
+            shapes: &of_keys,
+            turns: &key_turns,
+            boxes: &boxes,
+            sizes: &sizes,
+        };
+        for from in (0..keys.len()).step_by(AT_ONCE) {
+            let rows = AT_ONCE.min(keys.len() - from) as u32;
+            // SAFETY: each field's shapes, quads, box and size were just made, and its values have room.
+            unsafe {
+                launch!(stream, fields::fields::<T><<<(largest.div_ceil(THREADS), rows), THREADS>>>(wanted, from as u32, &mut values))?;
+            }
+        }
+        stream.synchronize()?;
+        let turns =
+            variants.iter().flat_map(|&(shape, angle)| [angle, angle.sin(), angle.cos(), shapes[shape as usize].radius()]);
+        let turns: Vec<f64> = turns.collect();
+        Ok(Some(Fields {
+            first: device.upload(&(0..=shapes.len()).map(|shape| (shape * angles.len()) as u32).collect::<Vec<_>>())?,
+            turns: uploaded(device, &turns)?,
+            supports: uploaded(device, &variants.iter().flat_map(support).collect::<Vec<_>>())?,
+            table: device.upload(&table)?,
+            boxes,
+            sizes,
+            values,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overlap::{Boundary, Shape, pack::Turns};
+
+    type Result = std::result::Result<(), Box<dyn std::error::Error>>;
+
+    /// Returns the fields of these shapes: for each, the grid's points with their depths, and a step.
+    fn fields_of(
+        shapes: &[Shape],
+        turns: Turns,
+    ) -> std::result::Result<Vec<(Vec<([f64; 2], f64)>, f64)>, Box<dyn std::error::Error>> {
+        let device = Device::best()?;
+        let stream = device.stream()?;
+        let problem = Problem::new(shapes, &vec![1; shapes.len()], Boundary::square(), turns);
+        let fields = Fields::<f32>::new(&device, &stream, &problem)?.ok_or("no fields")?;
+        let (boxes, sizes) = (stream.download_vec(&fields.boxes)?, stream.download_vec(&fields.sizes)?);
+        let values = stream.download_vec(&fields.values)?;
+        let field = |(corner, size): (&[f32], &[u32])| {
+            let step = f64::from(corner[2]);
+            let point = |cell: u32| {
+                let at = [0, 1].map(|axis| f64::from(corner[axis]) + step * f64::from([cell % size[1], cell / size[1]][axis]));
+                (at, f64::from(values[(size[0] + cell) as usize]) * step / fields::PARTS)
+            };
+            ((0..size[1] * size[2]).map(point).collect(), step)
+        };
+        Ok(boxes.chunks_exact(fields::BOX).zip(sizes.chunks_exact(fields::SIZE)).map(field).collect())
+    }
+
+    #[test]
+    fn depths_of_rectangles() -> Result {
+        let rectangle = |x: f64, y: f64| Shape::polygon("r", &[[-x, -y], [x, -y], [x, y], [-x, y]]);
+        let (wide, high) = (rectangle(1.0, 0.25)?, rectangle(0.5, 1.5)?);
+        // Wide ones, a wide and a high one, and high ones.
+        let fields = fields_of(&[wide, high], Turns::None)?;
+        assert_eq!(fields.len(), 3);
+        for ((points, step), [x, y]) in fields.iter().zip([[2.0, 0.5], [1.5, 1.75], [1.0, 3.0]]) {
+            for &([u, v], depth) in points {
+                let expected = (x - u.abs()).min(y - v.abs()).max(-2.0 * step);
+                assert!((depth - expected).abs() <= step / fields::PARTS + 4e-5, "{u} {v}: {depth} {expected}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Depths are positive where exact arithmetic finds an overlap.
+    #[test]
+    fn signs_of_depths() -> Result {
+        let hook = Shape::polygon(
+            "hook",
+            &[[0.0, 0.0], [3.0, 0.0], [3.0, 2.0], [2.2, 2.0], [2.2, 0.7], [0.8, 0.9], [0.6, 2.5], [0.0, 2.0]],
+        )?;
+        let shapes = [hook, Shape::tree()];
+        let fields = fields_of(&shapes, Turns::Quarters)?;
+        let quarters = Turns::Quarters.angles().unwrap_or_default();
+        // In the order in which two variants first need them.
+        let mut keys: Vec<(usize, usize, usize)> = Vec::new();
+        for (one, other) in [(0, 0), (0, 1), (1, 1)] {
+            keys.extend((0..4).map(|turn| (one, other, turn)));
+        }
+        assert_eq!(fields.len(), keys.len());
+        let problem = Problem::new(&shapes, &[1, 1], Boundary::square(), Turns::Quarters);
+        let centred: Vec<Shape> = shapes.iter().map(|shape| shape.moved_and_grown(shape.center().map(|x| -x), 0.0)).collect();
+        let problem = Problem { shapes: centred, ..problem };
+        let mut seen = [0; 2];
+        for (points, step) in fields {
+            // The angle is that at which all signs agree: none of the others does.
+            let points: Vec<_> = points.into_iter().step_by(151).filter(|(_, depth)| depth.abs() > 1e-3 * step).collect();
+            let agrees = |&(one, other, turn): &(usize, usize, usize)| {
+                points.iter().all(|&([x, y], depth)| {
+                    let poses = [[0.0; 3], [x, y, quarters[turn]]];
+                    let meets = problem.overlapping(&[one as u32, other as u32], &poses).is_ok_and(|meeting| meeting.is_some());
+                    meets == (depth > 0.0)
+                })
+            };
+            let place = keys.iter().position(agrees).ok_or("no angle agrees")?;
+            keys.remove(place);
+            points.iter().for_each(|(_, depth)| seen[usize::from(*depth > 0.0)] += 1);
+        }
+        assert!(seen[0] > 200 && seen[1] > 200 && keys.is_empty(), "{seen:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn any_angle_or_too_many_shapes_have_no_fields() -> Result {
+        let device = Device::best()?;
+        let stream = device.stream()?;
+        let problem =
+            |count: usize, turns: Turns| Problem::new(&vec![Shape::tree(); count], &vec![1; count], Boundary::square(), turns);
+        assert!(Fields::<f32>::new(&device, &stream, &problem(2, Turns::Any))?.is_none());
+        assert!(Fields::<f32>::new(&device, &stream, &problem(MOST_VARIANTS / 4 + 1, Turns::Quarters))?.is_none());
+        Ok(())
+    }
+}
