@@ -476,7 +476,7 @@ fn drawings_say_what_is_left_out() {
         (
             "",
             "<circle id='&#x9b;2J' r='2'/>",
-            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines outside of it, up to 2.0e-3 away".to_owned()],
+            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines outside of it, up to 1.3e-3 away".to_owned()],
         ),
         (
             "",

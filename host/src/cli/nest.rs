@@ -27,6 +27,8 @@ use super::{Global, count, duration, failure::Failure, format, interrupt::Interr
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
 /// Space between two sheets of a drawing, as a share of the widest one.
 const BETWEEN: f64 = 0.05;
+/// Least tolerance of curves.
+const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
@@ -65,6 +67,10 @@ pub struct Arguments {
     /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none`
     #[arg(long, value_enum, default_value_t = Turns::Any)]
     turns: Turns,
+    /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
+    /// contour's size]
+    #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
+    tolerance: Option<f64>,
     /// Search for about this long: 30s, 5m, 1.5h
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true, default_value = "30s")]
     time: Duration,
@@ -95,6 +101,12 @@ fn parse_sheet(text: &str) -> Result<Sheet, String> {
         number.map(|number| number * unit).ok_or_else(wrong)
     };
     Ok(Sheet { width: length(width)?, height: length(height)?, count })
+}
+
+/// Reads a length.
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let length = text.parse::<f64>().ok().filter(|length| (SMALLEST_TOLERANCE..1e6).contains(length));
+    length.ok_or_else(|| format!("not a length from {SMALLEST_TOLERANCE:e} to 1e6"))
 }
 
 /// A format of outputs.
@@ -159,6 +171,8 @@ struct Report<'a> {
     device: &'a str,
     sheets: Vec<SheetReport>,
     left: Vec<LeftReport<'a>>,
+    /// Largest distance of a curve from the lines in its place.
+    deviation: f64,
     seconds: f64,
     cancelled: bool,
     places: Vec<Place<'a>>,
@@ -172,7 +186,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
     let mut parts: Vec<(Part, usize)> = Vec::new();
     for (text, count) in kinds {
-        parts.extend(read_parts(text)?.into_iter().map(|part| (part, count)));
+        parts.extend(read_parts(text, arguments.tolerance)?.into_iter().map(|part| (part, count)));
     }
     let all: usize = parts.iter().map(|(_, count)| count).sum();
     if all > MOST_POSES {
@@ -202,6 +216,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         device: device.name(),
         sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
+        deviation: parts.iter().map(|(part, _)| part.deviation).fold(0.0, f64::max),
         seconds: nested.seconds,
         cancelled,
         places: places(&nested, &parts),
@@ -353,6 +368,9 @@ impl Report<'_> {
             format::time(1e3 * self.seconds),
             self.device
         ))?;
+        if self.deviation > 0.0 {
+            terminal::print(format_args!("Curves count as lines outside of them, at most {:.1e} away.", self.deviation))?;
+        }
         terminal::print(format_args!("Written: {}", self.output))
     }
 }

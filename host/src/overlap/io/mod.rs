@@ -22,7 +22,7 @@ mod problem;
 mod shapes;
 mod svg;
 
+pub use contours::CURVE_TOLERANCE;
 pub use part::Part;
 pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
 pub use shapes::{read_parts, read_shape, read_shapes};
-pub use svg::CURVE_TOLERANCE;

@@ -2,19 +2,28 @@
 
 use kurbo::{Affine, BezPath, Point as Place, Vec2};
 
-use crate::overlap::Shape;
+use super::contours::Contour;
+use crate::overlap::{OverlapError, Shape};
 
 /// A shape, and its path as it was drawn, with its curves.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The shape, which contains all that the path encloses.
     pub shape: Shape,
+    /// Number of copies that the file asks for, 1 if it doesn't.
+    pub count: usize,
+    /// The angles in degrees to which the file restricts the part.
+    pub angles: Option<Vec<f64>>,
+    /// Largest distance of a curve of the path from the shape's lines.
+    pub deviation: f64,
     path: BezPath,
 }
 
 impl Part {
-    pub(super) fn drawn(shape: Shape, path: BezPath) -> Self {
-        Part { shape, path }
+    /// A part of a drawing.
+    pub(super) fn drawn(name: impl Into<String>, contour: Contour) -> Result<Self, OverlapError> {
+        let Contour { outline, holes, path, deviation } = contour;
+        Ok(Part { path, deviation, ..Shape::with_holes(name, &outline, &holes)?.into() })
     }
 
     /// Returns the text of an SVG path's attribute `d` for the part at a pose, with y downwards from `top`.
@@ -34,6 +43,6 @@ impl From<Shape> for Part {
             points.for_each(|point| path.line_to(point));
             path.close_path();
         }
-        Part { shape, path }
+        Part { shape, count: 1, angles: None, deviation: 0.0, path }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 /// If the text is not of this kind, the file can't be read or has other content or several shapes, or the [`Shape`]
 /// is invalid.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
-    read(text, true).map(|mut parts| parts.swap_remove(0).shape)
+    read(text, Wanted::One).map(|mut parts| parts.swap_remove(0).shape)
 }
 
 /// Reads all shapes of a file, or one as [`read_shape`] does: the closed paths of a drawing, whose names are their ids,
@@ -37,30 +37,40 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 /// # Errors
 /// As [`read_shape`].
 pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
-    Ok(read(text, false)?.into_iter().map(|part| part.shape).collect())
+    Ok(read(text, Wanted::All)?.into_iter().map(|part| part.shape).collect())
 }
 
-/// As [`read_shapes`], with the paths as they were drawn.
+/// As [`read_shapes`], with the paths as they were drawn. Lines in place of curves are at most `tolerance` away from them,
+/// or without it [`CURVE_TOLERANCE`](super::CURVE_TOLERANCE).
 ///
 /// # Errors
 /// As [`read_shape`].
-pub fn read_parts(text: &str) -> Result<Vec<Part>, OverlapError> {
-    read(text, false)
+pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, OverlapError> {
+    read(text, Wanted::Parts(tolerance))
 }
 
-fn read(text: &str, only_one: bool) -> Result<Vec<Part>, OverlapError> {
+/// A choice of the shapes of a file.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    One,
+    All,
+    /// All, which tell themselves how far their curves' lines are from the curves.
+    Parts(Option<f64>),
+}
+
+fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
         return Ok(vec![Shape::tree().into()]);
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    let parse: fn(&str, &str) -> Result<Found, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => |text, name| Ok(Found { parts: plain(parse_json(text, name)?), notes: Vec::new() }),
+    let parse: fn(&str, &str, Option<f64>) -> Result<Found, Problem> = match extension.as_deref() {
+        Some("json" | "geojson") => |text, name, _| Ok(Found { parts: plain(parse_json(text, name)?), notes: Vec::new() }),
         Some("svg") => parse_svg,
-        Some("wkt") => |text, name| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
+        Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
         _ if is_wkt(text) => {
-            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), only_one));
+            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
             return parts.map_err(|problem| match problem {
                 Problem::Text(reason) => none(reason),
                 Problem::Shape(error) => error,
@@ -75,7 +85,14 @@ fn read(text: &str, only_one: bool) -> Result<Vec<Part>, OverlapError> {
     let fail = |reason: Reason| OverlapError::file(path, reason);
     let content = crate::io::text(path).map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let found = parse(&content, &name).and_then(|Found { parts, notes }| Ok((chosen(parts, only_one)?, notes)));
+    let tolerance = if let Wanted::Parts(tolerance) = wanted { tolerance } else { None };
+    let found = parse(&content, &name, tolerance).and_then(|Found { parts, mut notes }| {
+        let curves = parts.iter().filter(|(_, part)| part.deviation > 0.0 && !matches!(wanted, Wanted::Parts(_)));
+        notes.extend(curves.map(|(called, Part { deviation, .. })| {
+            format!("{called} has curves: they become lines outside of it, up to {deviation:.1e} away")
+        }));
+        Ok((chosen(parts, wanted)?, notes))
+    });
     let (shapes, notes) = found.map_err(|problem| match problem {
         Problem::Text(reason) => fail(reason.into()),
         Problem::Shape(error) => fail(error.to_string().into()),
@@ -98,10 +115,10 @@ fn plain(shapes: Vec<(String, Shape)>) -> Vec<(String, Part)> {
 }
 
 /// Returns the parts. If only one may be there, several are an error.
-fn chosen(parts: Vec<(String, Part)>, only_one: bool) -> Result<Vec<Part>, Problem> {
+fn chosen(parts: Vec<(String, Part)>, wanted: Wanted) -> Result<Vec<Part>, Problem> {
     match &parts[..] {
         [] => problem("has no polygon"),
-        [(first, _), (second, _), ..] if only_one => {
+        [(first, _), (second, _), ..] if wanted == Wanted::One => {
             problem(format!("has several shapes, {first} and {second}, and must have one here"))
         }
         _ => Ok(parts.into_iter().map(|(_, part)| part).collect()),
@@ -109,8 +126,8 @@ fn chosen(parts: Vec<(String, Part)>, only_one: bool) -> Result<Vec<Part>, Probl
 }
 
 /// Reads the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
-fn parse_svg(text: &str, name: &str) -> Result<Found, Problem> {
-    let (parts, notes) = svg::parse(text)?;
+fn parse_svg(text: &str, name: &str, tolerance: Option<f64>) -> Result<Found, Problem> {
+    let (parts, notes) = svg::parse(text, tolerance)?;
     let alone = parts.len() == 1;
     let mut shapes = Vec::new();
     for (index, svg::ClosedPath { id, element, contour }) in parts.into_iter().enumerate() {
@@ -119,8 +136,7 @@ fn parse_svg(text: &str, name: &str) -> Result<Found, Problem> {
             Some(id) => id,
             None => format!("{name} {}", index + 1),
         };
-        let shape = Shape::with_holes(name, &contour.outline, &contour.holes)?;
-        shapes.push((element, Part::drawn(shape, contour.path)));
+        shapes.push((element, Part::drawn(name, contour)?));
     }
     Ok(Found { parts: shapes, notes })
 }

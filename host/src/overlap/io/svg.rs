@@ -1,6 +1,6 @@
 //! Reads drawings (SVG).
 
-use kurbo::{Affine, Arc, BezPath, Circle, PathEl, Point as Place, Rect, Shape as _, SvgArc, Vec2};
+use kurbo::{Affine, Arc, BezPath, Circle, Point as Place, Rect, Shape as _, SvgArc, Vec2};
 use roxmltree::{Document, Node};
 use svgtypes::{PathParser, PathSegment};
 
@@ -13,9 +13,6 @@ use crate::{
     overlap::error::{LARGEST, SMALLEST},
 };
 
-/// Largest distance of a curve from the lines that take its place, relative to the larger of the
-/// path's width and height.
-pub const CURVE_TOLERANCE: f64 = 1.0 / 2000.0;
 /// Largest distance of an arc from the curves that approximate it, relative to its radius.
 const ARC_TOLERANCE: f64 = 1e-6;
 
@@ -51,7 +48,7 @@ pub struct ClosedPath {
 pub type Drawn = (Vec<ClosedPath>, Vec<String>);
 
 /// Reads the closed paths of a drawing, in millimetres if it tells its size.
-pub fn parse(text: &str) -> Result<Drawn, Problem> {
+pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     check_markup(text)?;
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
     let document = match Document::parse_with_options(text, options) {
@@ -90,15 +87,12 @@ pub fn parse(text: &str) -> Result<Drawn, Problem> {
             continue;
         };
         let path = transform * path;
-        let Some(extent) = extent(&path, node)? else { continue };
-        let tolerance = CURVE_TOLERANCE * extent;
+        if !is_drawn(&path, || called(node))? {
+            continue;
+        }
         let Contours { closed, has_open } = contours(&path, tolerance)?;
         if has_open {
             open = open.or_else(|| Some(called(node)));
-        }
-        if !closed.is_empty() && path.elements().iter().any(|element| matches!(element, PathEl::QuadTo(..) | PathEl::CurveTo(..)))
-        {
-            notes.push(format!("{} has curves: they become lines outside of it, up to {tolerance:.1e} away", called(node)));
         }
         let id = node.attribute("id").map(str::to_owned);
         parts.extend(closed.into_iter().map(|contour| ClosedPath { id: id.clone(), element: called(node), contour }));
@@ -361,23 +355,23 @@ fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
     }
 }
 
-/// Returns the larger of a path's width and height, or `None` if it is empty or a point.
-fn extent(path: &BezPath, node: Node<'_, '_>) -> Result<Option<f64>, Problem> {
+/// Returns false if a path is empty or a point.
+pub(super) fn is_drawn(path: &BezPath, called: impl Fn() -> String) -> Result<bool, Problem> {
     if path.elements().is_empty() {
-        return Ok(None);
+        return Ok(false);
     }
     let controls = path.control_box();
     // Within these limits, the number of lines depends on the form only, not on the size.
     let reach = [controls.x0, controls.y0, controls.x1, controls.y1];
     if !path.is_finite() || reach.into_iter().any(|number| number.abs() >= LARGEST) {
-        return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
+        return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called()));
     }
     let extent = path.bounding_box();
     match extent.width().max(extent.height()) {
-        0.0 => Ok(None),
+        0.0 => Ok(false),
         extent if extent < SMALLEST => {
-            problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called(node)))
+            problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called()))
         }
-        extent => Ok(Some(extent)),
+        _ => Ok(true),
     }
 }
