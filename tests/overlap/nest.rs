@@ -220,7 +220,10 @@ fn a_drawing_to_cut_from() {
 #[test]
 fn tolerance_of_curves() {
     let folder = Folder::of("");
-    folder.write("plate.svg", "<svg><path d='M0 0h600v400h-600z M300 200a3 3 0 0 0 6 0a3 3 0 0 0 -6 0z M10 9a1 1 0 0 1 0 200z'/></svg>");
+    folder.write(
+        "plate.svg",
+        "<svg><path d='M0 0h600v400h-600z M300 200a3 3 0 0 0 6 0a3 3 0 0 0 -6 0z M10 9a1 1 0 0 1 0 200z'/></svg>",
+    );
     let path = folder.path("plate.svg");
     // The farthest that a hole's lines are within its circle.
     let within = |tolerance| {
@@ -243,7 +246,8 @@ fn tolerance_of_curves() {
     let text = folder.good("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 1s --output cut.svg");
     assert!(text.contains(&format!("Curves count as lines outside of them, at most {deviation:.1e} away.")), "{text}");
     for wrong in ["0", "-1", "nan", "1e-9", "x"] {
-        folder.bad(&format!("nest disc.svg --sheet 120x120 --tolerance {wrong} --output cut.svg"), "not a length from 1e-6 to 1e6");
+        folder
+            .bad(&format!("nest disc.svg --sheet 120x120 --tolerance {wrong} --output cut.svg"), "not a length from 1e-6 to 1e6");
     }
 }
 
@@ -252,7 +256,7 @@ fn commands_that_fail() {
     let folder = Folder::of("");
     folder.write("r.wkt", "POLYGON ((0 0, 5 0, 5 4, 0 4))");
     for (command, sentence) in [
-        ("nest r.wkt --sheet 10x9 --output p.txt", "p.txt: the name must end in .svg, .csv or .json"),
+        ("nest r.wkt --sheet 10x9 --output p.txt", "p.txt: the name must end in .svg, .dxf, .csv or .json"),
         ("nest r.wkt --sheet 10by9 --output p.svg", "not a sheet: write 600x400"),
         ("nest no.svg --sheet 10x9 --output p.svg", "no.svg: can't be read: no such file"),
         ("nest r.wkt:0 --sheet 10x9 --output p.svg", "r.wkt:0: the copies must be from 1 to"),

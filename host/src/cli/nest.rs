@@ -15,7 +15,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         Shape,
-        io::{Part, read_parts},
+        io::{Part, dxf, read_parts},
         nest::{Filled, Nested, Nesting, Sheet},
         pack::{MOST_POSES, PackError, Turns},
     },
@@ -41,8 +41,8 @@ const THOUSAND: usize = 1000;
         files, and millimetres of drawings that tell their size.\n\n\
         No two parts are nearer than --spacing, and none is nearer to an edge than --margin. Parts lie at one end of a sheet, so that \
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
-        The output is a drawing to cut from, .svg in mm: a layer for each sheet with its outline and a path for each part; or a table \
-        of places, .csv or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
+        The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has its outline there and a path \
+        for each part, and .dxf has outlines of sheets on a layer of their own, and arcs as arcs; or a table of places, .csv or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
         or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
@@ -77,7 +77,7 @@ pub struct Arguments {
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the drawing (.svg), or the places (.csv, .json)
+    /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
     #[arg(long, value_name = "CUT.SVG")]
     output: PathBuf,
     /// Print one JSON object instead of a table
@@ -113,6 +113,7 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 #[derive(Clone, Copy)]
 enum Format {
     Svg,
+    Dxf,
     Csv,
     Json,
 }
@@ -122,10 +123,11 @@ impl Format {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
             Some("svg") => Ok(Format::Svg),
+            Some("dxf") => Ok(Format::Dxf),
             Some("csv") => Ok(Format::Csv),
             Some("json") => Ok(Format::Json),
             _ => Err(Failure::error(format_args!(
-                "{}: the name must end in .svg, .csv or .json, which tells the format",
+                "{}: the name must end in .svg, .dxf, .csv or .json, which tells the format",
                 path.display()
             ))),
         }
@@ -279,9 +281,9 @@ fn write(
     destination: &Destination,
     format: Format,
 ) -> Result<(), Failure> {
-    let drawing = matches!(format, Format::Svg).then(|| drawing(report, nested, parts, sheets));
     destination.write(|file| match format {
-        Format::Svg => file.write_all(drawing.unwrap_or_default().as_bytes()),
+        Format::Svg => file.write_all(svg_drawing(report, nested, parts, sheets).as_bytes()),
+        Format::Dxf => file.write_all(&dxf_drawing(nested, parts, sheets)?),
         Format::Json => {
             serde_json::to_writer_pretty(&mut *file, &report.places)?;
             writeln!(file)
@@ -297,22 +299,44 @@ fn write(
     Ok(())
 }
 
-/// Returns the drawing of all sheets, side by side, in mm.
-fn drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> String {
-    let sizes: Vec<&Sheet> = nested.sheets.iter().map(|filled| &sheets[filled.sheet]).collect();
-    let widest = sizes.iter().map(|sheet| sheet.width).fold(0.0, f64::max);
-    let gap = BETWEEN * widest;
-    let width = sizes.iter().map(|sheet| sheet.width).sum::<f64>() + gap * sizes.len().saturating_sub(1) as f64;
-    let height = sizes.iter().map(|sheet| sheet.height).fold(0.0, f64::max);
-    let line = widest / 2000.0;
+/// The sheets side by side, each with its size and its left edge.
+fn side_by_side<'a>(nested: &'a Nested, sheets: &'a [Sheet]) -> Vec<(&'a Filled, &'a Sheet, f64)> {
+    let sizes = nested.sheets.iter().map(|filled| (filled, &sheets[filled.sheet]));
+    let gap = BETWEEN * sizes.clone().map(|(_, sheet)| sheet.width).fold(0.0, f64::max);
+    let placed = sizes.scan(0.0, |left, (filled, sheet)| {
+        let own = *left;
+        *left += sheet.width + gap;
+        Some((filled, sheet, own))
+    });
+    placed.collect()
+}
+
+/// Returns the drawing of all sheets in mm, with a layer for each sheet's parts and one for the outlines of sheets.
+fn dxf_drawing(nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> std::io::Result<Vec<u8>> {
+    let mut contours = Vec::new();
+    for (index, (filled, sheet, left)) in side_by_side(nested, sheets).into_iter().enumerate() {
+        let Sheet { width, height, .. } = *sheet;
+        let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
+        contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
+        let placed = filled.parts.iter().flat_map(|(part, [x, y, theta])| parts[*part].0.bulges([left + x, *y, *theta]));
+        contours.extend(placed.map(|contour| (format!("sheet-{}", index + 1), contour)));
+    }
+    dxf(contours)
+}
+
+/// Returns the drawing of all sheets in mm.
+fn svg_drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> String {
+    let placed = side_by_side(nested, sheets);
+    let width = placed.last().map_or(0.0, |(_, sheet, left)| left + sheet.width);
+    let height = placed.iter().map(|(_, sheet, _)| sheet.height).fold(0.0, f64::max);
+    let line = placed.iter().map(|(_, sheet, _)| sheet.width).fold(0.0, f64::max) / 2000.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\" \
          width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\" fill=\"none\" stroke=\"#000\" stroke-width=\"{line}\">\n"
     );
     let mut ids: HashMap<String, usize> = HashMap::new();
     let mut places = report.places.iter();
-    let mut left = 0.0;
-    for (index, (filled, sheet)) in nested.sheets.iter().zip(sizes).enumerate() {
+    for (index, (filled, sheet, left)) in placed.into_iter().enumerate() {
         let number = index + 1;
         let _ = writeln!(
             out,
@@ -325,7 +349,6 @@ fn drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets
             let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", parts[*part].0.svg_path(*pose, sheet.height));
         }
         out.push_str("</g>\n");
-        left += sheet.width + gap;
     }
     out.push_str("</svg>\n");
     out

@@ -35,6 +35,8 @@ pub struct Contour {
     pub path: BezPath,
     /// Largest distance of a curve from its lines.
     pub deviation: f64,
+    /// The index of the outline among the closed parts of the path.
+    pub number: usize,
 }
 
 /// The parts of a path.
@@ -87,12 +89,13 @@ pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Prob
     let contour = |outline: usize| {
         // The innermost outline around a hole is one level above it.
         let holes = (0..rings.len()).filter(|&hole| is_hole(hole) && around[hole].contains(&outline));
-        let of: Vec<_> = [outline].into_iter().chain(holes.filter(|&hole| around[hole].len() == around[outline].len() + 1)).collect();
+        let of: Vec<_> =
+            [outline].into_iter().chain(holes.filter(|&hole| around[hole].len() == around[outline].len() + 1)).collect();
         let path = of.iter().flat_map(|&ring| closed[ring].elements()).collect();
         let lines: Vec<Lines> = of.into_iter().map(outside).collect();
         let deviation = lines.iter().map(|lines| lines.deviation).fold(0.0, f64::max);
         let mut rings = lines.into_iter().map(|lines| lines.ring);
-        Contour { outline: rings.next().unwrap_or_default(), holes: rings.collect(), path, deviation }
+        Contour { outline: rings.next().unwrap_or_default(), holes: rings.collect(), path, deviation, number: outline }
     };
     let closed: Vec<Contour> = (0..rings.len()).filter(|&ring| !is_hole(ring)).map(contour).collect();
     check_vertices(closed.iter().flat_map(|contour| contour.holes.iter().chain([&contour.outline])).map(Vec::len).sum())?;

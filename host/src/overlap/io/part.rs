@@ -1,9 +1,15 @@
 //! Parts: shapes with the paths from which they were made.
 
-use kurbo::{Affine, BezPath, Point as Place, Vec2};
+use kurbo::{Affine, BezPath, Point as Place, Shape as _, Vec2};
 
-use super::contours::Contour;
+use super::{
+    contours::Contour,
+    dxf::{Bulges, bulges},
+};
 use crate::overlap::{OverlapError, Shape};
+
+/// Largest distance of a curve from lines that are written in its place, relative to the part.
+const LINES: f64 = 1e-5;
 
 /// A shape, and its path as it was drawn, with its curves.
 #[derive(Clone, Debug)]
@@ -22,8 +28,15 @@ pub struct Part {
 impl Part {
     /// A part of a drawing.
     pub(super) fn drawn(name: impl Into<String>, contour: Contour) -> Result<Self, OverlapError> {
-        let Contour { outline, holes, path, deviation } = contour;
+        let Contour { outline, holes, path, deviation, .. } = contour;
         Ok(Part { path, deviation, ..Shape::with_holes(name, &outline, &holes)?.into() })
+    }
+
+    /// Returns the closed contours at a pose, with arcs as bulges. Other curves become lines, within a 100,000th of the part.
+    pub fn bulges(&self, [x, y, theta]: [f64; 3]) -> Vec<Bulges> {
+        let size = self.path.bounding_box().size();
+        let path = Affine::translate(Vec2::new(x, y)) * Affine::rotate(theta) * &self.path;
+        bulges(&path, LINES * size.width.max(size.height))
     }
 
     /// Returns the text of an SVG path's attribute `d` for the part at a pose, with y downwards from `top`.

@@ -6,16 +6,17 @@ use serde_json::Value;
 use wkt::{Wkt, types::LineString};
 
 use super::{
+    dxf,
     part::Part,
     problem::{Problem, check_vertices, polygon, problem},
-    svg,
+    svg::{self, ClosedPath, Drawn},
 };
 use crate::{
     io::{Reason, brief, quoted},
     overlap::{OverlapError, Point, Shape},
 };
 
-/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg` or `.wkt` file, or a polygon in WKT itself.
+/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg`, `.dxf` or `.wkt` file, or a polygon in WKT itself.
 ///
 /// The name of a shape from a file is the file's name without the extension, unless the file has
 /// another. A warning (`tracing`) names each part of a drawing that the shape lacks or approximates:
@@ -67,7 +68,8 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let parse: fn(&str, &str, Option<f64>) -> Result<Found, Problem> = match extension.as_deref() {
         Some("json" | "geojson") => |text, name, _| Ok(Found { parts: plain(parse_json(text, name)?), notes: Vec::new() }),
-        Some("svg") => parse_svg,
+        Some("svg") => |text, name, tolerance| drawn(svg::parse(text, tolerance)?, name),
+        Some("dxf") => |text, name, tolerance| drawn(dxf::parse(text, tolerance)?, name),
         Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
         _ if is_wkt(text) => {
             let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
@@ -78,12 +80,13 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
         }
         _ => {
             return Err(none(
-                "it must be `tree`, a file .json, .svg or .wkt, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
+                "it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
             ));
         }
     };
     let fail = |reason: Reason| OverlapError::file(path, reason);
-    let content = crate::io::text(path).map_err(fail)?;
+    let content =
+        if extension.as_deref() == Some("dxf") { crate::io::any_text(path) } else { crate::io::text(path) }.map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let tolerance = if let Wanted::Parts(tolerance) = wanted { tolerance } else { None };
     let found = parse(&content, &name, tolerance).and_then(|Found { parts, mut notes }| {
@@ -125,20 +128,19 @@ fn chosen(parts: Vec<(String, Part)>, wanted: Wanted) -> Result<Vec<Part>, Probl
     }
 }
 
-/// Reads the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
-fn parse_svg(text: &str, name: &str, tolerance: Option<f64>) -> Result<Found, Problem> {
-    let (parts, notes) = svg::parse(text, tolerance)?;
-    let alone = parts.len() == 1;
-    let mut shapes = Vec::new();
-    for (index, svg::ClosedPath { id, element, contour }) in parts.into_iter().enumerate() {
+/// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
+fn drawn((paths, notes): Drawn, name: &str) -> Result<Found, Problem> {
+    let alone = paths.len() == 1;
+    let mut parts = Vec::new();
+    for (index, ClosedPath { id, element, contour }) in paths.into_iter().enumerate() {
         let name = match id {
             _ if alone => name.to_owned(),
             Some(id) => id,
             None => format!("{name} {}", index + 1),
         };
-        shapes.push((element, Part::drawn(name, contour)?));
+        parts.push((element, Part::drawn(name, contour)?));
     }
-    Ok(Found { parts: shapes, notes })
+    Ok(Found { parts, notes })
 }
 
 /// Returns whether a text starts like WKT.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Largest distance of an arc from the curves that approximate it, relative to its radius.
-const ARC_TOLERANCE: f64 = 1e-6;
+pub(super) const ARC_TOLERANCE: f64 = 1e-6;
 
 /// Elements of a drawing that are drawn elsewhere, or never.
 const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
@@ -300,7 +300,7 @@ fn path_of(text: &str) -> Result<BezPath, String> {
 }
 
 /// Draws an elliptical arc as curves, in units of its chord: those of the text may be anything.
-fn arc(
+pub(super) fn arc(
     path: &mut BezPath,
     from: Place,
     to: Place,

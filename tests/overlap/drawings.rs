@@ -1,0 +1,204 @@
+//! Drawings of other programs: the contours that are read, by areas and sizes known from geometry.
+
+use std::f64::consts::PI;
+
+use warpsmith::overlap::{
+    Shape,
+    io::{read_parts, read_shapes},
+};
+
+use crate::folder::Folder;
+
+/// A DXF file: a code and a value on two lines each, from words.
+fn dxf(words: &str) -> String {
+    words.split_whitespace().fold(String::new(), |text, word| text + word + "\n")
+}
+
+/// A DXF file of these entities, in mm.
+fn entities(words: &str) -> String {
+    dxf(&format!("0 SECTION 2 HEADER 9 $INSUNITS 70 4 0 ENDSEC 0 SECTION 2 ENTITIES {words} 0 ENDSEC 0 EOF"))
+}
+
+fn size(shape: &Shape) -> [f64; 2] {
+    let points = || shape.outlines()[0].iter();
+    [0, 1].map(|axis| points().map(|p| p[axis]).fold(f64::MIN, f64::max) - points().map(|p| p[axis]).fold(f64::MAX, f64::min))
+}
+
+/// Checks the area, which may be more by the lines around curves, the size and the number of holes of a file's only part.
+#[track_caller]
+fn check(name: &str, text: &str, area: f64, [width, height]: [f64; 2], holes: usize) {
+    let folder = Folder::of("");
+    folder.write(name, text);
+    let parts = read_parts(folder.path(name).to_str().unwrap(), Some(1e-3)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(parts.len(), 1, "{text}");
+    let shape = &parts[0].shape;
+    let [w, h] = size(shape);
+    let more = shape.area() - area;
+    assert!(more > -1e-5 * area && more < 2e-3 * area.sqrt() * 8.0, "{} {area}: {text}", shape.area());
+    assert!((-1e-4..2e-3).contains(&(w - width)) && (-1e-4..2e-3).contains(&(h - height)), "{w} {h}: {text}");
+    assert_eq!(shape.outlines().len() - 1, holes, "{text}");
+}
+
+#[test]
+fn entities_of_dxf() {
+    let alone = |words: &str, area: f64, size: [f64; 2]| check("a.dxf", &entities(words), area, size, 0);
+    alone("0 CIRCLE 8 0 10 3 20 4 40 5", 25.0 * PI, [10.0, 10.0]);
+    // Lines in any order and direction, with gaps of a few micrometres, of which one is there twice.
+    alone(
+        "0 LINE 8 0 10 0 20 0 11 9 21 0 0 LINE 8 0 10 0 20 4 11 0.001 21 0 0 LINE 8 0 10 9 20 4 11 0 21 4 \
+         0 LINE 8 0 10 9 20 4.001 11 9 21 0 0 LINE 8 0 10 0 20 4 11 9 21 4",
+        36.0,
+        [9.0, 4.0],
+    );
+    // A slot of two lines and two arcs; seen from below, its angles and x are mirrored.
+    let slot = |arcs: &str| format!("0 LINE 8 0 10 0 20 -2 11 9 21 -2 0 LINE 8 0 10 0 20 2 11 9 21 2 {arcs}");
+    alone(&slot("0 ARC 8 0 10 0 20 0 40 2 50 90 51 270 0 ARC 8 0 10 9 20 0 40 2 50 270 51 90"), 36.0 + 4.0 * PI, [13.0, 4.0]);
+    let below = "210 0 220 0 230 -1";
+    alone(
+        &slot(&format!("0 ARC 8 0 10 0 20 0 40 2 50 270 51 90 {below} 0 ARC 8 0 10 -9 20 0 40 2 50 90 51 270 {below}")),
+        36.0 + 4.0 * PI,
+        [13.0, 4.0],
+    );
+    // Polylines: bulges of half circles outwards and of a quarter inwards, a large arc, and old ones with vertices.
+    alone("0 LWPOLYLINE 8 0 90 4 70 1 10 0 20 -2 10 9 20 -2 42 1 10 9 20 2 10 0 20 2 42 1", 36.0 + 4.0 * PI, [13.0, 4.0]);
+    let quarter = (PI / 8.0).tan();
+    alone(&format!("0 LWPOLYLINE 8 0 90 3 70 1 10 0 20 0 10 4 20 0 42 -{quarter} 10 0 20 4"), 16.0 - 4.0 * PI, [4.0, 4.0]);
+    let three = (3.0 * PI / 8.0).tan();
+    alone(&format!("0 LWPOLYLINE 8 0 90 3 70 1 10 0 20 0 10 2 20 0 42 {three} 10 0 20 2"), 3.0 * PI + 2.0 + 2.0, [4.0, 4.0]);
+    let vertex = |x: f64, y: f64, bulge: f64| format!("0 VERTEX 8 0 10 {x} 20 {y} 42 {bulge} ");
+    let old = vertex(0.0, -2.0, 0.0) + &vertex(9.0, -2.0, 1.0) + &vertex(9.0, 2.0, 0.0) + &vertex(0.0, 2.0, 1.0);
+    alone(&format!("0 POLYLINE 8 0 66 1 70 1 {old} 0 SEQEND"), 36.0 + 4.0 * PI, [13.0, 4.0]);
+    // Ellipses: a whole turned one, and halves of one, of which one is seen from below.
+    alone("0 ELLIPSE 8 0 10 1 20 2 11 0 21 6 40 0.5 41 0 42 6.283185307179586", 18.0 * PI, [6.0, 12.0]);
+    for (normal, from, to) in [("", "0", "3.141592653589793"), (below, "3.141592653589793", "6.283185307179586")] {
+        alone(
+            &format!("0 ELLIPSE 8 0 10 0 20 0 11 6 21 0 40 0.5 41 {from} 42 {to} {normal} 0 LINE 8 0 10 6 20 0 11 -6 21 0"),
+            9.0 * PI,
+            [12.0, 3.0],
+        );
+    }
+    // Splines: a cubic with a knot, of which the parabola is known, and a whole circle of rational ones.
+    let knots = |knots: &[f64]| knots.iter().fold(String::new(), |text, knot| text + &format!("40 {knot} "));
+    let points = |points: &[[f64; 2]]| points.iter().fold(String::new(), |text, [x, y]| text + &format!("10 {x} 20 {y} "));
+    // y = x (6 - x) by its polar form at the knots, whose cubic control points are at the means of three knots.
+    let polar = |[a, b, c]: [f64; 3]| [(a + b + c) / 3.0, 2.0 * (a + b + c) - (a * b + b * c + c * a) / 3.0];
+    let controls = [[0.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 2.0, 6.0], [2.0, 6.0, 6.0], [6.0; 3]].map(polar);
+    let parabola = knots(&[0.0, 0.0, 0.0, 0.0, 2.0, 6.0, 6.0, 6.0, 6.0]) + &points(&controls);
+    alone(&format!("0 SPLINE 8 0 71 3 72 9 73 5 {parabola} 0 LINE 8 0 10 0 20 0 11 6 21 0"), 36.0, [6.0, 9.0]);
+    let circle = knots(&[0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 4.0]);
+    let around =
+        [[3.0, 0.0], [3.0, 3.0], [0.0, 3.0], [-3.0, 3.0], [-3.0, 0.0], [-3.0, -3.0], [0.0, -3.0], [3.0, -3.0], [3.0, 0.0]];
+    let weights = (0..9).fold(String::new(), |text, k| text + &format!("41 {} ", if k % 2 == 1 { 0.5f64.sqrt() } else { 1.0 }));
+    alone(&format!("0 SPLINE 8 0 70 5 71 2 72 12 73 9 {circle} {weights} {}", points(&around)), 9.0 * PI, [6.0, 6.0]);
+    // What is off, frozen, on paper or no contour is left out.
+    let layers = "0 SECTION 2 TABLES 0 TABLE 2 LAYER 70 2 0 LAYER 2 off 70 0 62 -7 0 LAYER 2 cold 70 1 62 7 0 ENDTAB 0 ENDSEC";
+    let left_out = "0 LINE 8 OFF 10 0 20 0 11 9 21 0 0 CIRCLE 8 cold 10 0 20 0 40 90 0 CIRCLE 8 0 67 1 10 0 20 0 40 90 \
+        0 LINE 8 Defpoints 10 0 20 0 11 9 21 0 0 TEXT 8 0 1 words 0 HATCH 8 0 0 POINT 8 0 10 0 20 0";
+    let text = dxf(&format!("{layers} 0 SECTION 2 ENTITIES 0 CIRCLE 8 1 10 0 20 0 40 1 {left_out} 0 ENDSEC 0 EOF"));
+    check("a.dxf", &text, PI, [2.0, 2.0], 0);
+}
+
+/// Blocks within blocks, turned, mirrored, stretched and in rows; their names, and units.
+#[test]
+fn blocks_of_dxf() {
+    let folder = Folder::of("");
+    let blocks = "0 SECTION 2 BLOCKS \
+        0 BLOCK 2 L 10 1 20 1 0 LWPOLYLINE 8 0 90 6 70 1 10 1 20 1 10 4 20 1 10 4 20 2 10 2 20 2 10 2 20 3 10 1 20 3 0 ENDBLK \
+        0 BLOCK 2 pair 0 INSERT 8 0 2 l 10 0 20 0 0 INSERT 8 0 2 L 10 10 20 0 50 90 41 -2 42 1 0 ENDBLK 0 ENDSEC";
+    let text = |entities: &str| {
+        dxf(&format!("0 SECTION 2 HEADER 9 $INSUNITS 70 1 0 ENDSEC {blocks} 0 SECTION 2 ENTITIES {entities} 0 ENDSEC 0 EOF"))
+    };
+    folder.write("a.dxf", &text("0 INSERT 8 CUT 2 PAIR 10 100 20 0 70 2 71 3 44 50 45 20 0 CIRCLE 8 CUT 10 0 20 0 40 1"));
+    let shapes = read_shapes(folder.path("a.dxf").to_str().unwrap()).unwrap();
+    let names: Vec<_> = shapes.iter().map(|shape| shape.name()).collect();
+    assert_eq!((names.len(), names[0], names[11], names[12]), (13, "PAIR 1", "PAIR 12", "CUT"));
+    let inch = 25.4;
+    let mut corners = Vec::new();
+    for pair in shapes[..12].chunks(2) {
+        let [one, two] = pair else { unreachable!() };
+        assert!((one.area() / (inch * inch) - 4.0).abs() < 1e-9 && (two.area() / (inch * inch) - 8.0).abs() < 1e-9);
+        assert!(size(one).iter().zip([3.0, 2.0]).all(|(size, length)| (size / inch - length).abs() < 1e-9));
+        // A quarter turn, of the first one stretched to twice its length.
+        assert!(size(two).iter().zip([2.0, 6.0]).all(|(size, length)| (size / inch - length).abs() < 1e-9));
+        let low = |axis: usize| one.outlines()[0].iter().map(|p| p[axis] / inch).fold(f64::MAX, f64::min).round() as i32;
+        corners.push([low(0), low(1)]);
+    }
+    corners.sort_unstable();
+    assert_eq!(corners, [[100, 0], [100, 20], [100, 40], [150, 0], [150, 20], [150, 40]]);
+}
+
+/// Contours on any layers: the outermost ones are parts, and others are in turn holes and parts.
+#[test]
+fn holes_of_dxf() {
+    let folder = Folder::of("");
+    let circle = |layer: &str, x: f64, radius: f64| format!("0 CIRCLE 8 {layer} 10 {x} 20 0 40 {radius} ");
+    let text = entities(
+        &(circle("HOLES", 0.0, 4.0) + &circle("OUTER", 0.0, 5.0) + &circle("OUTER", 1.0, 2.0) + &circle("OUTER", 20.0, 1.0)),
+    );
+    folder.write("a.dxf", &text);
+    let mut found: Vec<_> = read_shapes(folder.path("a.dxf").to_str().unwrap()).unwrap();
+    found.sort_by(|a, b| a.area().total_cmp(&b.area()));
+    let expected = [("OUTER 3", PI, 1), ("OUTER 2", 4.0 * PI, 1), ("OUTER 1", 9.0 * PI, 2)];
+    for (shape, (name, area, rings)) in found.iter().zip(expected) {
+        assert_eq!((shape.name(), shape.outlines().len()), (name, rings));
+        assert!((shape.area() - area).abs() < 0.01 * area, "{name}");
+    }
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn dxf_that_can_not_be_read() {
+    let folder = Folder::of("");
+    let fails = |text: &str, sentence: &str| {
+        folder.write("a.dxf", text);
+        let error = read_shapes(folder.path("a.dxf").to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("a.dxf") && error.contains(sentence), "{error}");
+    };
+    let square = "0 LWPOLYLINE 8 0 90 3 70 1 10 0 20 0 10 4 20 0 10 4 20 4 ";
+    let with = |words: &str| entities(&format!("{square}{words}"));
+    fails("", "is not complete: it ends before the line EOF");
+    fails("<svg/>\n\n", "line 1: `<svg/>` must be a number, the code of the next line");
+    fails(&entities(""), "has no closed contour of lines");
+    fails(&entities("0 TEXT 1 x 10 0 20 0"), "has no closed contour of lines");
+    fails(&with("0 LINE 8 CUT 10 1 20 2 11 3.5 21 2"), "the LINE on layer `CUT` is not closed: it ends at (3.5, 2)");
+    fails(&with("0 LINE 8 CUT 10 1 20 2 11 3x 21 2"), "line 44: `3x` must be a number");
+    fails(&with("0 LINE 8 CUT 10 1 20 2 11 inf 21 2"), "line 44: `inf` must be a number");
+    fails(&with("0 LWPOLYLINE 8 CUT 70 99999"), "line 40: `99999` must be a whole number");
+    fails(&with("0 CIRCLE 8 CUT 10 0 20 0 40 2e6"), "the CIRCLE on layer `CUT` reaches too far");
+    fails(
+        &with("0 CIRCLE 8 CUT 10 0 20 0 40 2 210 1 220 0 230 0"),
+        "the CIRCLE on layer `CUT` can't be read: it isn't in the plane",
+    );
+    fails(&with("0 SPLINE 8 S 71 3 10 0 20 0"), "it has degree 3, 1 control points and 0 knots, which don't fit");
+    fails(&with("0 SPLINE 8 S 71 1 40 0 40 1 40 0 40 2 10 0 20 0 10 1 20 0"), "its knots are not in order");
+    fails(&with("0 SPLINE 8 S 71 3 11 0 21 0 11 1 21 2"), "it has fit points only");
+    fails(
+        &with("0 INSERT 8 0 2 none 10 0 20 0"),
+        "the INSERT of block `none` on layer `0` can't be read: there is no such block",
+    );
+    let nested = "0 SECTION 2 BLOCKS 0 BLOCK 2 B 0 INSERT 8 0 2 B 10 0 20 0 70 9 71 9 0 ENDBLK 0 ENDSEC \
+        0 SECTION 2 ENTITIES 0 INSERT 8 0 2 B 10 0 20 0 0 ENDSEC 0 EOF";
+    fails(&dxf(nested), "is within more than 32 others");
+    fails(
+        &dxf(&nested.replace(
+            "0 INSERT 8 0 2 B 10 0 20 0 70 9 71 9 0",
+            "0 INSERT 8 0 2 C 10 0 20 0 70 999 71 999 0 ENDBLK 0 BLOCK 2 C 0",
+        )),
+        "has more than 100000 vertices",
+    );
+    fails(&with("").replace("70\n4\n", "70\n18\n"), "has lengths in a unit that isn't known here: $INSUNITS is 18");
+    // Cut off anywhere, a file is an error; with a wrong byte, an error or read.
+    let whole = with("0 SPLINE 8 S 71 1 40 0 40 0 40 1 40 1 10 9 20 0 10 8 20 0 0 ARC 8 S 10 8.5 20 0 40 0.5 50 0 51 180");
+    folder.write("a.dxf", &whole);
+    assert_eq!(read_shapes(folder.path("a.dxf").to_str().unwrap()).unwrap().len(), 2);
+    for end in 0..whole.len() - 2 {
+        folder.write("a.dxf", &whole[..end]);
+        assert!(read_shapes(folder.path("a.dxf").to_str().unwrap()).is_err(), "{end}");
+    }
+    for at in 0..whole.len() {
+        for byte in ["9", "-", "\n", "", "e", "\u{fc}"] {
+            folder.write("a.dxf", &format!("{}{byte}{}", &whole[..at], &whole[at + 1..]));
+            let _ = read_shapes(folder.path("a.dxf").to_str().unwrap());
+        }
+    }
+}
