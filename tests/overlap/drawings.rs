@@ -202,3 +202,68 @@ fn dxf_that_can_not_be_read() {
         }
     }
 }
+
+/// Instances of jagua-rs and sparrow.
+#[test]
+fn instances() {
+    let folder = Folder::of("");
+    let square = |x: f64, side: f64| format!("[[{x},0],[{0},0],[{0},{side}],[{x},{side}],[{x},0]]", x + side);
+    let item = |id: u32, demand: u32, angles: &str, kind: &str, data: &str| {
+        format!("{{\"id\": {id}, \"demand\": {demand}, {angles} \"shape\": {{\"type\": \"{kind}\", \"data\": {data}}}}}")
+    };
+    let half = "\"allowed_orientations\": [0.0, 180.0],";
+    let write = |name: &str, items: &[String]| {
+        folder.write(name, &format!("{{\"name\": \"i\", \"items\": [{}], \"strip_height\": 40.0}}", items.join(", ")));
+    };
+    let with_hole = format!("{{\"outer\": {}, \"inner\": [[[1,1],[2,1],[2,2],[1,2]]]}}", square(0.0, 5.0));
+    let two = format!("[{{\"outer\": {}}}, {{\"outer\": {}, \"inner\": []}}]", square(0.0, 2.0), square(4.0, 3.0));
+    let items = [
+        item(0, 3, half, "simple_polygon", &square(0.0, 6.0)),
+        item(7, 2, half, "polygon", &with_hole),
+        item(8, 1, half, "multi_polygon", &two),
+        item(9, 4, half, "rectangle", "{\"x_min\": 1, \"y_min\": 2, \"width\": 3, \"height\": 1.5}"),
+    ];
+    write("i.json", &items);
+    let parts = read_parts(folder.path("i.json").to_str().unwrap(), None).unwrap();
+    let found: Vec<_> = parts.iter().map(|part| (part.shape.name(), part.count, part.shape.area())).collect();
+    assert_eq!(found, [("i 0", 3, 36.0), ("i 7", 2, 24.0), ("i 8", 1, 13.0), ("i 9", 4, 4.5)]);
+    assert!(parts.iter().all(|part| part.angles.as_deref() == Some(&[0.0, 180.0])));
+    // A part of two squares is cut as these.
+    let squares = parts[2].bulges([0.0; 3]);
+    assert_eq!(squares.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4]);
+
+    folder.good("nest i.json:2 --sheet 40x40 --time 5s --output p.json");
+    let text = std::fs::read_to_string(folder.path("p.json")).unwrap();
+    let places: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let places = places.as_array().unwrap();
+    let of = |name: &str| places.iter().filter(|place| place["part"] == name).count();
+    assert_eq!(["i 0", "i 7", "i 8", "i 9"].map(of), [6, 4, 2, 8]);
+    for place in places {
+        let turns = place["theta"].as_f64().unwrap() / PI;
+        assert!((turns - turns.round()).abs() < 1e-9, "{place}");
+    }
+
+    let one = |angles: &str| item(1, 1, angles, "simple_polygon", &square(0.0, 1.0));
+    write("two.json", &[one(half), one("")]);
+    folder
+        .bad("nest two.json --sheet 9x9 --output p.json", "i 1 and i 1 allow different angles: nest them apart, or give --turns");
+    folder.good("nest two.json --sheet 9x9 --turns none --time 1s --output p.json");
+    write("odd.json", &[one("\"allowed_orientations\": [0, 45],")]);
+    folder.bad("nest odd.json --sheet 9x9 --output p.json", "i 1 allows the angles 0, 45, which are not 0, the multiples of 180");
+    for (items, sentence) in [
+        ("{}", "`items` is not an array"),
+        ("[{\"demand\": -1}]", "`items[0].demand` is not a whole number"),
+        ("[{\"allowed_orientations\": [\"x\"]}]", "`items[0].allowed_orientations` is not an array of angles"),
+        ("[{\"shape\": {\"type\": \"x\"}}]", "`items[0].shape.type` must be simple_polygon, polygon"),
+        (
+            "[{\"shape\": {\"type\": \"simple_polygon\", \"data\": [[0, 1], [2]]}}]",
+            "`items[0].shape.data[1]` is not an array of two",
+        ),
+        ("[{\"shape\": {\"type\": \"polygon\", \"data\": {}}}]", "`items[0].shape.data.outer` is not an array"),
+        ("[{\"shape\": {\"type\": \"rectangle\", \"data\": {}}}]", "`items[0].shape.data.x_min` is not a number"),
+        ("[]", "has no polygon"),
+    ] {
+        folder.write("bad.json", &format!("{{\"items\": {items}}}"));
+        folder.bad("nest bad.json --sheet 9x9 --output p.json", sentence);
+    }
+}

@@ -64,9 +64,9 @@ pub struct Arguments {
     /// Least distance of a part from the sheet's edge
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     margin: f64,
-    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none`
-    #[arg(long, value_enum, default_value_t = Turns::Any)]
-    turns: Turns,
+    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none` [default: those that the files allow]
+    #[arg(long, value_enum)]
+    turns: Option<Turns>,
     /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
     /// contour's size]
     #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
@@ -188,9 +188,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
     let mut parts: Vec<(Part, usize)> = Vec::new();
     for (text, count) in kinds {
-        parts.extend(read_parts(text, arguments.tolerance)?.into_iter().map(|part| (part, count)));
+        let read = read_parts(text, arguments.tolerance)?;
+        parts.extend(read.into_iter().map(|part| (part.count.saturating_mul(count), part)).map(|(count, part)| (part, count)));
     }
-    let all: usize = parts.iter().map(|(_, count)| count).sum();
+    let all = parts.iter().fold(0usize, |all, (_, count)| all.saturating_add(*count));
     if all > MOST_POSES {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
     }
@@ -202,7 +203,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let nesting = Nesting {
         spacing: arguments.spacing,
         margin: arguments.margin,
-        turns: arguments.turns,
+        turns: arguments.turns.map_or_else(|| turns(&parts), Ok)?,
         seed: arguments.seed,
         ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
     };
@@ -245,6 +246,44 @@ fn counted(text: &str) -> Result<(&str, usize), Failure> {
         Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
         Some(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
     }
+}
+
+/// The angles that the files allow, which must be the same for all parts.
+fn turns(parts: &[(Part, usize)]) -> Result<Turns, Failure> {
+    let allowed = |part: &Part| match &part.angles {
+        None => Some(Turns::Any),
+        Some(angles) => {
+            let mut angles: Vec<f64> = angles.iter().map(|angle| angle.rem_euclid(360.0)).collect();
+            angles.sort_by(f64::total_cmp);
+            angles.dedup();
+            match angles[..] {
+                [0.0] => Some(Turns::None),
+                [0.0, 180.0] => Some(Turns::Half),
+                [0.0, 90.0, 180.0, 270.0] => Some(Turns::Quarters),
+                _ => None,
+            }
+        }
+    };
+    let mut all = Turns::Any;
+    for (index, (part, _)) in parts.iter().enumerate() {
+        let name = part.shape.name();
+        match allowed(part) {
+            Some(turns) if index == 0 || turns == all => all = turns,
+            Some(_) => {
+                let first = parts[0].0.shape.name();
+                let text = format_args!("{first} and {name} allow different angles: nest them apart, or give --turns for all");
+                return Err(Failure::error(text));
+            }
+            None => {
+                let angles: Vec<_> = part.angles.iter().flatten().map(f64::to_string).collect();
+                return Err(Failure::error(format_args!(
+                    "{name} allows the angles {}, which are not 0, the multiples of 180 or of 90: give --turns",
+                    angles.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ {

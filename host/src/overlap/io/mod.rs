@@ -3,7 +3,7 @@
 //! | shape | is |
 //! | --- | --- |
 //! | `tree` | the built-in [tree](super::Shape::tree) |
-//! | `.json` | `{"outline": [[x, y], ...], "holes": [...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, or GeoJSON with Polygons |
+//! | `.json` | `{"outline": [[x, y], ...], "holes": [...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, GeoJSON with Polygons, or an instance of jagua-rs or sparrow |
 //! | `.svg` | the closed paths, polygons, rectangles, circles and ellipses of a drawing, in mm if it tells its size; y is turned upwards, and curves become lines outside of them, at most [`CURVE_TOLERANCE`] away |
 //! | `.dxf` | the closed contours of a drawing, as those of `.svg`, in mm if it tells its unit; lines and arcs that meet are joined |
 //! | `.wkt`, or the text itself | `POLYGON ((x y, ...), (a hole), ...)` or `MULTIPOLYGON` |

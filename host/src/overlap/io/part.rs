@@ -32,6 +32,13 @@ impl Part {
         Ok(Part { path, deviation, ..Shape::with_holes(name, &outline, &holes)?.into() })
     }
 
+    /// A part of several shapes that keep their places.
+    pub(super) fn several(name: impl Into<String>, shapes: &[Shape]) -> Result<Self, OverlapError> {
+        let pieces: Vec<_> = shapes.iter().flat_map(|shape| shape.pieces().iter().cloned()).collect();
+        let path = shapes.iter().flat_map(|shape| Part::from(shape.clone()).path).collect();
+        Ok(Part { path, ..Shape::from_pieces(name, &pieces)?.into() })
+    }
+
     /// Returns the closed contours at a pose, with arcs as bulges. Other curves become lines, within a 100,000th of the part.
     pub fn bulges(&self, [x, y, theta]: [f64; 3]) -> Vec<Bulges> {
         let size = self.path.bounding_box().size();

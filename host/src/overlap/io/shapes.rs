@@ -30,7 +30,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 }
 
 /// Reads all shapes of a file, or one as [`read_shape`] does: the closed paths of a drawing, whose names are their ids,
-/// and the polygons of a MULTIPOLYGON or of a GeoJSON FeatureCollection.
+/// the polygons of a MULTIPOLYGON or of a GeoJSON FeatureCollection, and the items of an instance of jagua-rs or sparrow.
 ///
 /// Lengths of a drawing that tells its size are in millimetres. A path within another one of the same element is a hole.
 /// Curves become lines outside of the material.
@@ -67,7 +67,7 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let parse: fn(&str, &str, Option<f64>) -> Result<Found, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => |text, name, _| Ok(Found { parts: plain(parse_json(text, name)?), notes: Vec::new() }),
+        Some("json" | "geojson") => |text, name, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new() }),
         Some("svg") => |text, name, tolerance| drawn(svg::parse(text, tolerance)?, name),
         Some("dxf") => |text, name, tolerance| drawn(dxf::parse(text, tolerance)?, name),
         Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
@@ -216,7 +216,7 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
+fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Part)>, Problem> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return problem(format!("is not JSON: {}", brief(error))),
@@ -231,13 +231,17 @@ fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
             let own = own.map_or_else(|| format!("{name} {}", index + 1), str::to_owned);
             found.extend(geometry(feature.get("geometry").unwrap_or(&Value::Null), &own)?);
         }
-        return Ok(found);
+        return Ok(plain(found));
     }
     // A feature is a geometry with properties.
     match value.get("type").and_then(Value::as_str) {
-        Some("Feature") => return geometry(value.get("geometry").unwrap_or(&Value::Null), name),
-        Some(_) => return geometry(&value, name),
+        Some("Feature") => return geometry(value.get("geometry").unwrap_or(&Value::Null), name).map(plain),
+        Some(_) => return geometry(&value, name).map(plain),
         None => {}
+    }
+    if let Some(items) = value.get("items") {
+        let Some(items) = items.as_array() else { return problem("`items` is not an array") };
+        return items.iter().enumerate().map(|(index, value)| item(value, name, index)).collect();
     }
     let shape = match (value.get("outline"), value.get("pieces")) {
         (Some(outline), None) => {
@@ -252,7 +256,50 @@ fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
         (Some(_), Some(_)) => return problem("has both `outline` and `pieces`; a shape is one or the other"),
         (None, None) => return problem("must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
     };
-    Ok(vec![(name.to_owned(), shape)])
+    Ok(plain(vec![(name.to_owned(), shape)]))
+}
+
+/// An item of an instance of jagua-rs or sparrow.
+fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Problem> {
+    let at = format!("items[{index}]");
+    let name = format!("{name} {}", value.get("id").map_or_else(|| index.to_string(), |id| brief(id.to_string())));
+    let Some(demand) = value.get("demand").map_or(Some(1), Value::as_u64) else {
+        return problem(format!("`{at}.demand` is not a whole number"));
+    };
+    let angles = match value.get("allowed_orientations") {
+        None | Some(Value::Null) => None,
+        Some(angles) => match angles.as_array().and_then(|angles| angles.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()) {
+            Some(angles) if !angles.is_empty() => Some(angles),
+            _ => return problem(format!("`{at}.allowed_orientations` is not an array of angles in degrees")),
+        },
+    };
+    let at = format!("{at}.shape.data");
+    let data = value.pointer("/shape/data").unwrap_or(&Value::Null);
+    let with_holes = |value: &Value, at: &str| {
+        let outer = points(value.get("outer").unwrap_or(&Value::Null), &format!("{at}.outer"))?;
+        let inner = value.get("inner").map_or(Ok(Vec::new()), |inner| rings(inner, &format!("{at}.inner")))?;
+        polygon(&name, [outer].into_iter().chain(inner).collect())
+    };
+    let mut part: Part = match value.pointer("/shape/type").and_then(Value::as_str) {
+        Some("simple_polygon") => polygon(&name, vec![points(data, &at)?])?.into(),
+        Some("polygon") => with_holes(data, &at)?.into(),
+        Some("multi_polygon") => {
+            let Some(all) = data.as_array() else { return problem(format!("`{at}` is not an array")) };
+            let shapes = all.iter().enumerate().map(|(place, one)| with_holes(one, &format!("{at}[{place}]")));
+            Part::several(&name, &shapes.collect::<Result<Vec<_>, _>>()?)?
+        }
+        Some("rectangle") => {
+            let number = |key: &str| match data.get(key).and_then(Value::as_f64) {
+                Some(number) => Ok(number),
+                None => problem(format!("`{at}.{key}` is not a number")),
+            };
+            let (x, y, width, height) = (number("x_min")?, number("y_min")?, number("width")?, number("height")?);
+            polygon(&name, vec![vec![[x, y], [x + width, y], [x + width, y + height], [x, y + height]]])?.into()
+        }
+        _ => return problem(format!("`items[{index}].shape.type` must be simple_polygon, polygon, multi_polygon or rectangle")),
+    };
+    (part.count, part.angles) = (usize::try_from(demand).unwrap_or(usize::MAX), angles);
+    Ok((format!("items[{index}]"), part))
 }
 
 /// Reads the polygons of a GeoJSON geometry.
