@@ -1,7 +1,8 @@
 //! Drawings of other programs: the contours that are read, by areas and sizes known from geometry.
 
-use std::f64::consts::PI;
+use std::{collections::HashMap, f64::consts::PI};
 
+use geo::{BoundingRect as _, Coord, Distance as _, Euclidean, LineString, Polygon};
 use warpsmith::overlap::{
     Shape,
     io::{read_parts, read_shapes},
@@ -265,5 +266,226 @@ fn instances() {
     ] {
         folder.write("bad.json", &format!("{{\"items\": {items}}}"));
         folder.bad("nest bad.json --sheet 9x9 --output p.json", sentence);
+    }
+}
+
+/// A part of a file: its name, the areas of its outline and its holes, and its size, in mm.
+type Known = (&'static str, Vec<f64>, [f64; 2]);
+
+const SQUARE_INCH: f64 = 25.4 * 25.4;
+
+/// Drawings in the syntax of other programs, what is left out of them, and their parts.
+fn known() -> Vec<(&'static str, &'static str, Vec<Known>)> {
+    let inch = 25.4;
+    let diagonal = inch * 2.0f64.sqrt();
+    let whole = |name, area, size| (name, vec![area], size);
+    vec![
+        (
+            "inkscape_mm.svg",
+            "the text `text222` on line 57 is left out",
+            vec![
+                whole("plate", 1800.0 - (4.0 - PI) * 16.0, [60.0, 30.0]),
+                whole("wedge", 575.0, [40.0, 20.0]),
+                whole("disc", 25.0 * PI, [10.0, 10.0]),
+            ],
+        ),
+        (
+            "inkscape_px.svg",
+            "the image `photo` on line 28 is left out",
+            vec![
+                ("ring", vec![SQUARE_INCH, PI * 6.35 * 6.35], [diagonal; 2]),
+                whole("oval", PI * 25.4 * 12.7, [2.0 * inch, inch]),
+            ],
+        ),
+        (
+            "freecad.svg",
+            "",
+            vec![whole("Sketch_w0000", 800.0 + 50.0 * PI, [50.0, 20.0]), whole("freecad 2", 144.0 * PI, [24.0, 24.0])],
+        ),
+        (
+            "illustrator_pt.svg",
+            "lengths are in mm: 1 in the drawing is 0.352778",
+            vec![
+                whole("card", 2.0 * SQUARE_INCH, [2.0 * inch, inch]),
+                whole("drop", 0.6 * SQUARE_INCH, [inch, 0.75 * inch]),
+                whole("kite", 0.75 * SQUARE_INCH, [inch, 1.5 * inch]),
+            ],
+        ),
+        (
+            "corel_in.svg",
+            "lengths are in mm: 1 in the drawing is 0.0254",
+            vec![
+                whole("corel_in 1", SQUARE_INCH, [2.0 * inch, inch]),
+                ("corel_in 2", vec![SQUARE_INCH, 0.25 * SQUARE_INCH], [inch, inch]),
+            ],
+        ),
+        ("openscad.svg", "", vec![("openscad", vec![1500.0, 300.0], [50.0, 30.0])]),
+        (
+            "librecad_2007.dxf",
+            "left out: 1 DIMENSION, 1 MTEXT: such entities are not read",
+            vec![
+                ("Kontur", vec![1000.0 + 100.0 * PI, 16.0 * PI, 16.0 * PI], [70.0, 20.0]),
+                whole("Lasche", 400.0 / 3.0, [10.0, 20.0]),
+            ],
+        ),
+        ("freecad_r12.dxf", "", vec![("freecad_r12", vec![1700.0 + 25.0 * PI, 300.0 + 25.0 * PI], [60.0, 30.0])]),
+        (
+            "qcad_inch.dxf",
+            "left out: 1 HATCH: such entities are not read",
+            vec![
+                ("Outer", vec![8.0 * SQUARE_INCH, 0.25 * PI * SQUARE_INCH], [4.0 * inch, 2.0 * inch]),
+                whole("qcad_inch 2", 0.25 * PI * SQUARE_INCH, [2.0 * inch, 0.5 * inch]),
+            ],
+        ),
+        ("openscad.dxf", "", vec![whole("openscad", 650.0, [40.0, 35.0])]),
+    ]
+}
+
+/// The areas of the rings of shapes, from the smallest on.
+fn areas<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Vec<f64> {
+    let rings = shapes.into_iter().flat_map(|shape| shape.outlines());
+    let mut areas: Vec<f64> = rings.map(|ring| shoelace(ring).abs()).collect();
+    areas.sort_by(f64::total_cmp);
+    areas
+}
+
+fn shoelace(ring: &[[f64; 2]]) -> f64 {
+    ring.iter().zip(ring.iter().cycle().skip(1)).map(|(a, b)| 0.5 * (a[0] * b[1] - a[1] * b[0])).sum()
+}
+
+/// The closed polylines of a DXF file by its codes: the layer and the vertices with bulges.
+fn polylines(text: &str) -> Vec<(String, Vec<[f64; 3]>)> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let mut found: Vec<(String, Vec<[f64; 3]>)> = Vec::new();
+    let mut is_inside = false;
+    for pair in lines.chunks(2) {
+        let number = || pair[1].parse::<f64>().unwrap();
+        match (pair[0], found.last_mut()) {
+            ("0", _) => {
+                is_inside = pair[1] == "LWPOLYLINE";
+                if is_inside {
+                    found.push(Default::default());
+                }
+            }
+            ("8", Some(line)) if is_inside => line.0 = pair[1].to_owned(),
+            ("70", Some(_)) if is_inside => assert_eq!(pair[1], "1", "closed"),
+            ("10", Some(line)) if is_inside => line.1.push([number(), 0.0, 0.0]),
+            ("20", Some(line)) if is_inside => line.1.last_mut().unwrap()[1] = number(),
+            ("42", Some(line)) if is_inside => line.1.last_mut().unwrap()[2] = number(),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The area within a polyline: of its chords, and of the segments of circles over them.
+fn area_with_arcs(vertices: &[[f64; 3]]) -> f64 {
+    let chords: Vec<[f64; 2]> = vertices.iter().map(|&[x, y, _]| [x, y]).collect();
+    let next = chords.iter().cycle().skip(1);
+    let segment = |(&[x, y, bulge], to): (&[f64; 3], &[f64; 2])| {
+        let (chord, angle) = ((to[0] - x).hypot(to[1] - y), 4.0 * bulge.atan());
+        if bulge == 0.0 { 0.0 } else { (0.5 * chord / (0.5 * angle).sin()).powi(2) * 0.5 * (angle - angle.sin()) }
+    };
+    (shoelace(&chords) + vertices.iter().zip(next).map(segment).sum::<f64>()).abs()
+}
+
+/// Checks sorted areas.
+#[track_caller]
+fn same(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < tolerance * expected, "{found} {expected}");
+    }
+}
+
+/// Checks that shapes are within sheets and apart from each other. Curves are lines outside of them.
+#[track_caller]
+fn placed(parts: &[&Shape], sheets: &[[f64; 2]], [width, height]: [f64; 2]) {
+    let off = 0.1;
+    let line = |ring: &Vec<[f64; 2]>| LineString::from_iter(ring.iter().map(|&point| Coord::from(point)));
+    let polygon = |shape: &&Shape| Polygon::new(line(&shape.outlines()[0]), shape.outlines()[1..].iter().map(line).collect());
+    let polygons: Vec<Polygon> = parts.iter().map(polygon).collect();
+    for (index, polygon) in polygons.iter().enumerate() {
+        let inner = polygon.bounding_rect().unwrap();
+        let is_on = |[x, y]: &[f64; 2]| {
+            inner.min().x > x + 3.0 - off
+                && inner.max().x < x + width - 3.0 + off
+                && inner.min().y > y + 3.0 - off
+                && inner.max().y < y + height - 3.0 + off
+        };
+        assert!(sheets.iter().any(is_on), "{inner:?}");
+        for other in &polygons[..index] {
+            assert!(Euclidean.distance(polygon, other) > 2.0 - off);
+        }
+    }
+}
+
+/// Drawings of other programs have their true measures, and so have the drawings of the nested parts.
+#[test]
+fn drawings_of_other_programs() {
+    for (file, left_out, known) in known() {
+        let folder = Folder::of("");
+        let source = format!("{}/tests/data/nest/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::copy(&source, folder.path(file)).unwrap();
+        let read = |name: &str| {
+            read_parts(folder.path(name).to_str().unwrap(), Some(0.01)).unwrap_or_else(|error| panic!("{file}: {error}"))
+        };
+        let parts: HashMap<String, Shape> =
+            read(file).into_iter().map(|part| (part.shape.name().to_owned(), part.shape)).collect();
+        assert_eq!(parts.len(), known.len(), "{file}: {:?}", parts.keys());
+        let mut expected = Vec::new();
+        for (name, rings, lengths) in &known {
+            let shape = parts.get(*name).unwrap_or_else(|| panic!("{file}: {name}: {:?}", parts.keys()));
+            let mut rings = rings.clone();
+            expected.extend(rings.iter().flat_map(|area| [*area; 2]));
+            rings.sort_by(f64::total_cmp);
+            same(&areas([shape]), &rings, 2e-3);
+            assert!(size(shape).iter().zip(lengths).all(|(a, b)| (a - b).abs() < 0.03), "{file}: {name}: {:?}", size(shape));
+        }
+        expected.sort_by(f64::total_cmp);
+        let sheet = [250.0, 150.0];
+        let nest = |output: &str| {
+            let output = folder.run(&format!(
+                "nest {file}:2 --sheet 250x150mm --spacing 2 --margin 3 --tolerance 0.01 --time 2s --output {output}"
+            ));
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success() && stderr.contains(left_out), "{file}: {stderr}");
+            assert_eq!(stderr.is_empty(), left_out.is_empty(), "{file}: {stderr}");
+        };
+        let low = |shape: &Shape| [0, 1].map(|axis| shape.outlines()[0].iter().map(|point| point[axis]).fold(f64::MAX, f64::min));
+
+        nest("cut.svg");
+        let cut: Vec<Shape> = read("cut.svg").into_iter().map(|part| part.shape).collect();
+        let (outlines, own): (Vec<&Shape>, Vec<&Shape>) = cut.iter().partition(|shape| shape.name().ends_with("-outline"));
+        same(&areas(own.iter().copied()), &expected, 2e-3);
+        placed(&own, &outlines.iter().map(|sheet| low(sheet)).collect::<Vec<_>>(), sheet);
+
+        nest("cut.dxf");
+        let text = std::fs::read_to_string(folder.path("cut.dxf")).unwrap();
+        assert!(text.replace("\r\n", "\n").contains("$INSUNITS\n 70\n     4\n"), "{text:.900}");
+        let (outlines, own): (Vec<_>, Vec<_>) = polylines(&text).into_iter().partition(|(layer, _)| layer == "sheet-outlines");
+        let mut found: Vec<f64> = own.iter().map(|(_, vertices)| area_with_arcs(vertices)).collect();
+        found.sort_by(f64::total_cmp);
+        same(&found, &expected, 1e-4);
+        assert!(own.iter().all(|(layer, _)| layer.starts_with("sheet-") && layer[6..].parse::<usize>().is_ok()));
+        let corner = |(_, vertices): &(String, Vec<[f64; 3]>)| {
+            assert!((area_with_arcs(vertices) - sheet[0] * sheet[1]).abs() < 1e-9);
+            [vertices[0][0], vertices[0][1]]
+        };
+        let corners: Vec<[f64; 2]> = outlines.iter().map(corner).collect();
+        // Our own reader takes parts for holes in a sheet, so it gets them alone.
+        let alone = own.iter().fold(String::new(), |text, (layer, vertices)| {
+            let vertices = vertices.iter().map(|[x, y, bulge]| format!(" 10 {x} 20 {y} 42 {bulge}"));
+            text + &format!(" 0 LWPOLYLINE 8 {layer} 70 1{}", vertices.collect::<String>())
+        });
+        folder.write("alone.dxf", &entities(&alone));
+        let own: Vec<Shape> = read("alone.dxf").into_iter().map(|part| part.shape).collect();
+        same(&areas(&own), &expected, 2e-3);
+        placed(&own.iter().collect::<Vec<_>>(), &corners, sheet);
+        folder.write("whole.dxf", &text);
+        assert_eq!(
+            areas(&read("whole.dxf").into_iter().map(|part| part.shape).collect::<Vec<_>>()).len(),
+            expected.len() + corners.len()
+        );
     }
 }
