@@ -328,7 +328,11 @@ fn known() -> Vec<(&'static str, &'static str, Vec<Known>)> {
                 whole("Lasche", 400.0 / 3.0, [10.0, 20.0]),
             ],
         ),
-        ("freecad_r12.dxf", "", vec![("freecad_r12", vec![1700.0 + 25.0 * PI, 300.0 + 25.0 * PI], [60.0, 30.0])]),
+        (
+            "freecad_r12.dxf",
+            "freecad_r12.dxf: tells no unit: its lengths count as mm",
+            vec![("freecad_r12", vec![1700.0 + 25.0 * PI, 300.0 + 25.0 * PI], [60.0, 30.0])],
+        ),
         (
             "qcad_inch.dxf",
             "left out: 1 HATCH: such entities are not read",
@@ -337,7 +341,7 @@ fn known() -> Vec<(&'static str, &'static str, Vec<Known>)> {
                 whole("qcad_inch 2", 0.25 * PI * SQUARE_INCH, [2.0 * inch, 0.5 * inch]),
             ],
         ),
-        ("openscad.dxf", "", vec![whole("openscad", 650.0, [40.0, 35.0])]),
+        ("openscad.dxf", "openscad.dxf: tells no unit: its lengths count as mm", vec![whole("openscad", 650.0, [40.0, 35.0])]),
     ]
 }
 

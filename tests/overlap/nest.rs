@@ -238,7 +238,7 @@ fn tolerance_of_curves() {
     assert!(own > 2e-4 && own <= 6.0 / 2000.0 && most > 6.0 / 2000.0 && most <= 0.1, "{own} {most}");
     let (own, most) = within(Some(1e-3));
     assert!(own > 1e-4 && own <= most && most <= 1e-3, "{own} {most}");
-    folder.write("disc.svg", "<svg><circle r='50'/></svg>");
+    folder.write("disc.svg", "<svg width='96' height='96' viewBox='0 0 25.4 25.4'><circle r='50'/></svg>");
     let output = folder.run("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 1s --output cut.svg --json");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let deviation = report["deviation"].as_f64().unwrap();
@@ -272,6 +272,6 @@ fn commands_that_fail() {
     assert_eq!((output.status.code(), &*stderr), (Some(2), "error: without a place: 3 of r (no room was found)\n"));
     assert_eq!(std::fs::read_to_string(folder.path("p.csv")).unwrap().lines().count(), 3);
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet)\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet: 5 x 4)\n");
     assert!(!folder.path("q.csv").exists());
 }

@@ -36,17 +36,20 @@ const THOUSAND: usize = 1000;
 #[derive(Args, Debug)]
 #[command(
     long_about = "Nest parts on sheets: on as few as are found in the time.\n\n\
-        PARTS are drawings and shapes, each with its number of copies, which is that of every part of a file with several: .svg, of \
-        which each closed path is a part, .json, .geojson or .wkt (warpsmith overlap --help has more). Lengths are those of the \
-        files, and millimetres of drawings that tell their size.\n\n\
+        PARTS are files, each with its number of copies, which is that of every part of a file with several: .svg, of which each \
+        closed path is a part; .dxf, of which each outermost closed contour is one; .json of an instance of jagua-rs or sparrow with \
+        its demands and angles, or of a shape; .geojson; .wkt (warpsmith overlap --help has more). Lengths are those of the files, and \
+        millimetres of drawings that tell their size or unit.\n\n\
         No two parts are nearer than --spacing, and none is nearer to an edge than --margin. Parts lie at one end of a sheet, so that \
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
-        The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has its outline there and a path \
-        for each part, and .dxf has outlines of sheets on a layer of their own, and arcs as arcs; or a table of places, .csv or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
+        The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
+        a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
+        or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
         or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
-        warpsmith nest plate.svg:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.svg\n  \
+        warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
+        warpsmith nest swim.json --sheet 5752x8000 --output places.json\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
@@ -233,7 +236,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         _ if cancelled => Err(Failure::Cancelled),
         [] => Ok(()),
         left => {
-            let each = left.iter().map(|left| format!("{} of {} ({})", left.count, left.part, left.reason));
+            let each = left.iter().zip(&nested.left).map(|(report, left)| {
+                let LeftReport { part, count, reason } = report;
+                let [width, height] = parts[left.part].0.size();
+                let size = format!(": {} x {}", format::trimmed(width, 3), format::trimmed(height, 3));
+                format!("{count} of {part} ({reason}{})", if left.too_large { &size } else { "" })
+            });
             Err(Failure::error(format_args!("without a place: {}", each.collect::<Vec<_>>().join(", "))))
         }
     }

@@ -132,7 +132,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         let id = id(piece).map(|id| if *all == 1 { id } else { format!("{id} {number}") });
         ClosedPath { id, element: called(piece), contour }
     });
-    Ok((parts.collect(), notes))
+    Ok(Drawn { paths: parts.collect(), notes, has_unit: units != 0 })
 }
 
 /// A piece for messages.

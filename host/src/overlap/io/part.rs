@@ -39,11 +39,17 @@ impl Part {
         Ok(Part { path, ..Shape::from_pieces(name, &pieces)?.into() })
     }
 
+    /// Width and height, as drawn.
+    pub fn size(&self) -> [f64; 2] {
+        let size = self.path.bounding_box().size();
+        [size.width, size.height]
+    }
+
     /// Returns the closed contours at a pose, with arcs as bulges. Other curves become lines, within a 100,000th of the part.
     pub fn bulges(&self, [x, y, theta]: [f64; 3]) -> Vec<Bulges> {
-        let size = self.path.bounding_box().size();
+        let [width, height] = self.size();
         let path = Affine::translate(Vec2::new(x, y)) * Affine::rotate(theta) * &self.path;
-        bulges(&path, LINES * size.width.max(size.height))
+        bulges(&path, LINES * width.max(height))
     }
 
     /// Returns the text of an SVG path's attribute `d` for the part at a pose, with y downwards from `top`.

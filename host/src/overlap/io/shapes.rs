@@ -55,7 +55,7 @@ pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, Overl
 enum Wanted {
     One,
     All,
-    /// All, which tell themselves how far their curves' lines are from the curves.
+    /// All, to cut: they tell themselves how far their curves' lines are from the curves.
     Parts(Option<f64>),
 }
 
@@ -67,10 +67,12 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let parse: fn(&str, &str, Option<f64>) -> Result<Found, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => |text, name, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new() }),
+        Some("json" | "geojson") => {
+            |text, name, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true })
+        }
         Some("svg") => |text, name, tolerance| drawn(svg::parse(text, tolerance)?, name),
         Some("dxf") => |text, name, tolerance| drawn(dxf::parse(text, tolerance)?, name),
-        Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
+        Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
         _ if is_wkt(text) => {
             let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
             return parts.map_err(|problem| match problem {
@@ -89,7 +91,10 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
         if extension.as_deref() == Some("dxf") { crate::io::any_text(path) } else { crate::io::text(path) }.map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let tolerance = if let Wanted::Parts(tolerance) = wanted { tolerance } else { None };
-    let found = parse(&content, &name, tolerance).and_then(|Found { parts, mut notes }| {
+    let found = parse(&content, &name, tolerance).and_then(|Found { parts, mut notes, has_unit }| {
+        if let (Wanted::Parts(_), false) = (wanted, has_unit) {
+            notes.push("tells no unit: its lengths count as mm".to_owned());
+        }
         let curves = parts.iter().filter(|(_, part)| part.deviation > 0.0 && !matches!(wanted, Wanted::Parts(_)));
         notes.extend(curves.map(|(called, Part { deviation, .. })| {
             format!("{called} has curves: they become lines outside of it, up to {deviation:.1e} away")
@@ -110,6 +115,8 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
 struct Found {
     parts: Vec<(String, Part)>,
     notes: Vec<String>,
+    /// False if the text is a drawing that doesn't tell what its lengths are.
+    has_unit: bool,
 }
 
 /// Parts that are drawn as their shapes.
@@ -129,7 +136,7 @@ fn chosen(parts: Vec<(String, Part)>, wanted: Wanted) -> Result<Vec<Part>, Probl
 }
 
 /// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
-fn drawn((paths, notes): Drawn, name: &str) -> Result<Found, Problem> {
+fn drawn(Drawn { paths, notes, has_unit }: Drawn, name: &str) -> Result<Found, Problem> {
     let alone = paths.len() == 1;
     let mut parts = Vec::new();
     for (index, ClosedPath { id, element, contour }) in paths.into_iter().enumerate() {
@@ -140,7 +147,7 @@ fn drawn((paths, notes): Drawn, name: &str) -> Result<Found, Problem> {
         };
         parts.push((element, Part::drawn(name, contour)?));
     }
-    Ok(Found { parts, notes })
+    Ok(Found { parts, notes, has_unit })
 }
 
 /// Returns whether a text starts like WKT.

@@ -44,8 +44,14 @@ pub struct ClosedPath {
     pub contour: Contour,
 }
 
-/// The parts of a drawing, and what they lack of it, in sentences without the file's name.
-pub type Drawn = (Vec<ClosedPath>, Vec<String>);
+/// The parts of a drawing.
+pub struct Drawn {
+    pub paths: Vec<ClosedPath>,
+    /// What they lack of it, in sentences without the file's name.
+    pub notes: Vec<String>,
+    /// True if the drawing tells what its lengths are.
+    pub has_unit: bool,
+}
 
 /// Reads the closed paths of a drawing, in millimetres if it tells its size.
 pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
@@ -60,7 +66,8 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         return problem(format!("is not SVG: its element is {}", quoted(root.tag_name().name())));
     }
     let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), None);
-    let scale = millimetres(root, &mut notes);
+    let told = millimetres(root, &mut notes);
+    let scale = told.unwrap_or(1.0);
     if (scale - 1.0).abs() > 1e-9 {
         notes.push(format!("lengths are in mm: 1 in the drawing is {}", (scale * 1e6).round() / 1e6));
     }
@@ -103,11 +110,11 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         None if parts.is_empty() => return problem("has no path, polygon, rectangle, circle or ellipse"),
         None => {}
     }
-    Ok((parts, notes))
+    Ok(Drawn { paths: parts, notes, has_unit: told.is_some() })
 }
 
-/// Returns the millimetres per unit of the drawing's coordinates if it tells its width, else 1.
-fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> f64 {
+/// Returns the millimetres per unit of the drawing's coordinates if it tells its width or height.
+fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> Option<f64> {
     let length = |name: &str| {
         let text = root.attribute(name)?.trim();
         let (number, per_inch) = UNITS
@@ -135,9 +142,9 @@ fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> f64 {
         // As by default the drawing isn't distorted, the smaller one counts.
         (Some(across), Some(down)) if (across / down - 1.0).abs() > 1e-3 => {
             notes.push("width and height are not those of its view box: the smaller scale is taken".to_owned());
-            across.min(down)
+            Some(across.min(down))
         }
-        (across, down) => across.or(down).unwrap_or(1.0),
+        (across, down) => across.or(down),
     }
 }
 
