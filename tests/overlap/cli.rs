@@ -483,7 +483,7 @@ fn drawings_say_what_is_left_out() {
             "<path d='M0 0h1v1h-1z'/>\n<path d='M0 0L1 1'/><text>5</text>\n<use href='#a'/><defs><text/></defs>",
             vec![
                 not_read("text on line 2"),
-                not_read("use on line 3"),
+                "the use on line 3 is left out: it refers to no element of the drawing".to_owned(),
                 "the path on line 2 is left out: it is not closed".to_owned(),
             ],
         ),

@@ -269,6 +269,42 @@ fn instances() {
     }
 }
 
+/// Copies of elements and symbols in SVG, and what is switched off.
+#[test]
+fn copies_in_svg() {
+    let folder = Folder::of("");
+    let read = |inner: &str| {
+        let root = "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' width='100mm' viewBox='0 0 100 9'>";
+        folder.write("a.svg", &format!("{root}{inner}</svg>"));
+        read_shapes(folder.path("a.svg").to_str().unwrap())
+    };
+    let corner = |shape: &Shape| {
+        let points = || shape.outlines()[0].iter();
+        [points().map(|p| p[0]).fold(f64::MAX, f64::min), points().map(|p| p[1]).fold(f64::MIN, f64::max)]
+    };
+    let shapes = read(
+        "<defs><rect id='r' width='2' height='3'/><g id='two'><use href='#r'/><use xlink:href='#r' x='10' id='own'/></g></defs>\
+        <symbol id='s' viewBox='5 5 10 20'><path id='in' d='M5 5h10v20h-10z'/></symbol>\
+        <use href='#two' transform='translate(20 -5) scale(2)'/><use id='u' href='#s' x='50' y='-9' width='30' height='10'/>\
+        <g style='stroke: none; display : none'><circle r='9'/></g><circle display='none' r='9'/><rect id='last' width='1' height='1'/>",
+    )
+    .unwrap();
+    let found: Vec<_> = shapes.iter().map(|shape| (shape.name(), size(shape), corner(shape))).collect();
+    let expected = [
+        ("r", [4.0, 6.0], [20.0, 5.0]),
+        ("own", [4.0, 6.0], [40.0, 5.0]),
+        // Half as large, in the middle of the width.
+        ("u", [5.0, 10.0], [62.5, 9.0]),
+        ("last", [1.0, 1.0], [0.0, 0.0]),
+    ];
+    assert_eq!(found, expected);
+    let error = |inner: &str| read(inner).unwrap_err().to_string();
+    assert!(error("<g id='a'><use href='#a'/></g>").contains("has more than 256 elements within each other"));
+    let doubled =
+        (0..30).fold(String::new(), |text, k| text + &format!("<g id='g{k}'><use href='#g{0}'/><use href='#g{0}'/></g>", k + 1));
+    assert!(error(&doubled).contains("has more than 1000000 elements with all copies"));
+}
+
 /// A part of a file: its name, the areas of its outline and its holes, and its size, in mm.
 type Known = (&'static str, Vec<f64>, [f64; 2]);
 

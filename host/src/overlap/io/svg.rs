@@ -1,5 +1,7 @@
 //! Reads drawings (SVG).
 
+use std::collections::HashMap;
+
 use kurbo::{Affine, Arc, BezPath, Circle, Point as Place, Rect, Shape as _, SvgArc, Vec2};
 use roxmltree::{Document, Node};
 use svgtypes::{PathParser, PathSegment};
@@ -19,7 +21,7 @@ pub(super) const ARC_TOLERANCE: f64 = 1e-6;
 /// Elements of a drawing that are drawn elsewhere, or never.
 const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
 /// Elements of a drawing that are drawn, and not read.
-const NOT_READ: &[&str] = &["use", "text", "image", "line", "foreignObject"];
+const NOT_READ: &[&str] = &["text", "image", "line", "foreignObject"];
 /// Units of length, and their number per inch.
 const UNITS: &[(&str, f64)] =
     &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6), ("px", UNITS_OF_SCREEN)];
@@ -71,24 +73,42 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     if (scale - 1.0).abs() > 1e-9 {
         notes.push(format!("lengths are in mm: 1 in the drawing is {}", (scale * 1e6).round() / 1e6));
     }
-    let flip = Affine::scale_non_uniform(scale, -scale);
-    // The enclosing elements, with the transform from their coordinates to the drawing's, y
-    // upwards; `None` if they aren't drawn.
-    let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
-    for node in root.descendants().filter(Node::is_element) {
-        while around.last().is_some_and(|(outer, _)| Some(*outer) != node.parent_element()) {
-            around.pop();
+    let ids: HashMap<&str, Node> = root.descendants().filter_map(|node| Some((node.attribute("id")?, node))).collect();
+    // Elements to draw, the next one last: each with the transform from the coordinates around it to the drawing's, y
+    // upwards, the number of elements around it, and the id of the copy that it is.
+    let mut todo = vec![(root, Affine::scale_non_uniform(scale, -scale), 0, None)];
+    let mut visited = 0;
+    while let Some((node, outer, depth, copy)) = todo.pop() {
+        let name = node.tag_name().name();
+        if NOT_DRAWN.contains(&name) || is_hidden(node) {
+            continue;
         }
-        if around.len() == MOST_NESTED {
+        visited += 1;
+        if depth == MOST_NESTED {
             return problem(format!("has more than {MOST_NESTED} elements within each other"));
         }
-        let outer = around.last().map_or(Some(flip), |(_, transform)| *transform);
-        let drawn = outer.filter(|_| !NOT_DRAWN.contains(&node.tag_name().name()));
-        let transform = drawn.map(|outer| Ok::<_, Problem>(outer * transform(node)?)).transpose()?;
-        around.push((node, transform));
-        let Some(transform) = transform else { continue };
+        if visited > MOST_NODES {
+            return problem(format!("has more than {MOST_NODES} elements with all copies"));
+        }
+        let transform = outer * transform(node)?;
+        if name == "use" {
+            let link =
+                node.attributes().find(|attribute| attribute.name() == "href").and_then(|link| link.value().strip_prefix('#'));
+            let place = transform * Affine::translate((number(node, "x")?, number(node, "y")?));
+            let copy = copy.or(node.attribute("id"));
+            match link.and_then(|id| ids.get(id)) {
+                Some(symbol) if symbol.has_tag_name("symbol") => {
+                    let place = place * view(*symbol, node)?;
+                    todo.extend(children(*symbol).map(|child| (child, place, depth + 1, copy)));
+                }
+                Some(element) => todo.push((*element, place, depth + 1, copy)),
+                None => notes.push(format!("{} is left out: it refers to no element of the drawing", called(node))),
+            }
+            continue;
+        }
+        todo.extend(children(node).map(|child| (child, transform, depth + 1, copy)));
         let Some(path) = element_path(node)? else {
-            if NOT_READ.contains(&node.tag_name().name()) {
+            if NOT_READ.contains(&name) {
                 notes.push(format!("{} is left out: such elements are not read", called(node)));
             }
             continue;
@@ -101,7 +121,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         if has_open {
             open = open.or_else(|| Some(called(node)));
         }
-        let id = node.attribute("id").map(str::to_owned);
+        let id = copy.or(node.attribute("id")).map(str::to_owned);
         parts.extend(closed.into_iter().map(|contour| ClosedPath { id: id.clone(), element: called(node), contour }));
     }
     match open {
@@ -128,10 +148,7 @@ fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> Option<f64> {
             .filter(|number| *number > 0.0 && number.is_finite())
             .map(|number| 25.4 * number / per_inch)
     };
-    let view = root.attribute("viewBox").map(|text| {
-        let numbers = text.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
-        numbers.map(|part| part.parse().unwrap_or(f64::NAN)).collect::<Vec<f64>>()
-    });
+    let view = view_box(root);
     // Without a view box, coordinates are in px.
     let scale = |name: &str, place: usize| match &view {
         Some(view) => Some(length(name)? / view.get(place).filter(|size| **size > 0.0)?),
@@ -179,15 +196,54 @@ fn called(node: Node<'_, '_>) -> String {
     }
 }
 
-/// Returns the path that an element draws, or `None` if it isn't a drawing element.
-fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
-    let number = |name: &str| match node.attribute(name) {
+/// The elements within another one, the last one first.
+fn children<'a, 'input: 'a>(node: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
+    node.children().rev().filter(Node::is_element)
+}
+
+/// An attribute that is a number, or 0 without it.
+fn number(node: Node<'_, '_>, name: &str) -> Result<f64, Problem> {
+    match node.attribute(name) {
         None => Ok(0.0),
         Some(text) => match text.trim().strip_suffix("px").unwrap_or(text.trim()).parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
             _ => problem(format!("{}: `{name}` is {}, but it must be a number", called(node), quoted(text))),
         },
-    };
+    }
+}
+
+/// Returns true if an element isn't drawn, such as that of a layer that is switched off.
+fn is_hidden(node: Node<'_, '_>) -> bool {
+    let style = node.attribute("style").unwrap_or_default();
+    let mut styles = style.split(';').filter_map(|style| style.split_once(':'));
+    node.attribute("display") == Some("none") || styles.any(|(name, value)| name.trim() == "display" && value.trim() == "none")
+}
+
+/// The transform from a symbol's coordinates to those of an element that uses it: its view box in the middle of the
+/// element's size.
+fn view(symbol: Node<'_, '_>, node: Node<'_, '_>) -> Result<Affine, Problem> {
+    let size = |name: &str| number(if node.has_attribute(name) { node } else { symbol }, name);
+    let (width, height) = (size("width")?, size("height")?);
+    Ok(match view_box(symbol).as_deref() {
+        Some(&[x, y, w, h]) if w > 0.0 && h > 0.0 && width > 0.0 && height > 0.0 => {
+            let scale = (width / w).min(height / h);
+            Affine::translate((0.5 * width, 0.5 * height))
+                * Affine::scale(scale)
+                * Affine::translate((-x - 0.5 * w, -y - 0.5 * h))
+        }
+        _ => Affine::IDENTITY,
+    })
+}
+
+/// The numbers of an element's view box.
+fn view_box(node: Node<'_, '_>) -> Option<Vec<f64>> {
+    let numbers = node.attribute("viewBox")?.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
+    Some(numbers.map(|part| part.parse().unwrap_or(f64::NAN)).collect())
+}
+
+/// Returns the path that an element draws, or `None` if it isn't a drawing element.
+fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
+    let number = |name: &str| number(node, name);
     let length = |name: &str| match number(name)? {
         length if length < 0.0 => problem(format!("{}: `{name}` is {length}, but it must not be negative", called(node))),
         length => Ok(length),
