@@ -44,13 +44,22 @@ fn check(name: &str, text: &str, area: f64, [width, height]: [f64; 2], holes: us
 fn entities_of_dxf() {
     let alone = |words: &str, area: f64, size: [f64; 2]| check("a.dxf", &entities(words), area, size, 0);
     alone("0 CIRCLE 8 0 10 3 20 4 40 5", 25.0 * PI, [10.0, 10.0]);
-    // Lines in any order and direction, with gaps of a few micrometres, of which one is there twice.
+    // Lines in any order and direction, with gaps of half a micrometre, of which one is there twice.
     alone(
-        "0 LINE 8 0 10 0 20 0 11 9 21 0 0 LINE 8 0 10 0 20 4 11 0.001 21 0 0 LINE 8 0 10 9 20 4 11 0 21 4 \
-         0 LINE 8 0 10 9 20 4.001 11 9 21 0 0 LINE 8 0 10 0 20 4 11 9 21 4",
+        "0 LINE 8 0 10 0 20 0 11 9 21 0 0 LINE 8 0 10 0 20 4 11 0.0005 21 0 0 LINE 8 0 10 9 20 4 11 0 21 4 \
+         0 LINE 8 0 10 9 20 4.0005 11 9 21 0 0 LINE 8 0 10 0 20 4 11 9 21 4",
         36.0,
         [9.0, 4.0],
     );
+    // Small contours next to each other are not taken for one, and a large one may have larger gaps.
+    let tiny = "0 CIRCLE 8 0 10 0 20 0 40 0.001 0 CIRCLE 8 0 10 0.003 20 0 40 0.001 0 CIRCLE 8 0 10 0.0015 20 0 40 0.004";
+    let folder = Folder::of("");
+    folder.write("tiny.dxf", &entities(tiny));
+    assert_eq!(read_shapes(folder.path("tiny.dxf").to_str().unwrap()).unwrap()[0].outlines().len(), 3);
+    let triangle =
+        "0 LINE 8 0 10 0 20 0 11 300 21 0.009 0 LINE 8 0 10 300 20 0 11 0 21 400 0 LINE 8 0 10 0 20 400.008 11 0.006 21 0";
+    folder.write("large.dxf", &entities(triangle));
+    assert!((read_shapes(folder.path("large.dxf").to_str().unwrap()).unwrap()[0].area() - 60_000.0).abs() < 4.0);
     // A slot of two lines and two arcs; seen from below, its angles and x are mirrored.
     let slot = |arcs: &str| format!("0 LINE 8 0 10 0 20 -2 11 9 21 -2 0 LINE 8 0 10 0 20 2 11 9 21 2 {arcs}");
     alone(&slot("0 ARC 8 0 10 0 20 0 40 2 50 90 51 270 0 ARC 8 0 10 9 20 0 40 2 50 270 51 90"), 36.0 + 4.0 * PI, [13.0, 4.0]);
@@ -69,6 +78,7 @@ fn entities_of_dxf() {
     let vertex = |x: f64, y: f64, bulge: f64| format!("0 VERTEX 8 0 10 {x} 20 {y} 42 {bulge} ");
     let old = vertex(0.0, -2.0, 0.0) + &vertex(9.0, -2.0, 1.0) + &vertex(9.0, 2.0, 0.0) + &vertex(0.0, 2.0, 1.0);
     alone(&format!("0 POLYLINE 8 0 66 1 70 1 {old} 0 SEQEND"), 36.0 + 4.0 * PI, [13.0, 4.0]);
+    alone(&format!("0 POLYLINE 8 0 70 1 {old} 0 SEQEND 8 0"), 36.0 + 4.0 * PI, [13.0, 4.0]);
     // Ellipses: a whole turned one, and halves of one, of which one is seen from below.
     alone("0 ELLIPSE 8 0 10 1 20 2 11 0 21 6 40 0.5 41 0 42 6.283185307179586", 18.0 * PI, [6.0, 12.0]);
     for (normal, from, to) in [("", "0", "3.141592653589793"), (below, "3.141592653589793", "6.283185307179586")] {
@@ -109,7 +119,7 @@ fn blocks_of_dxf() {
     let text = |entities: &str| {
         dxf(&format!("0 SECTION 2 HEADER 9 $INSUNITS 70 1 0 ENDSEC {blocks} 0 SECTION 2 ENTITIES {entities} 0 ENDSEC 0 EOF"))
     };
-    folder.write("a.dxf", &text("0 INSERT 8 CUT 2 PAIR 10 100 20 0 70 2 71 3 44 50 45 20 0 CIRCLE 8 CUT 10 0 20 0 40 1"));
+    folder.write("a.dxf", &text("0 INSERT 8 CUT 2 PAIR 10 100 20 0 70 2 71 3 44 50 45 20 66 1 0 ATTRIB 8 0 1 x 0 SEQEND 0 CIRCLE 8 CUT 10 0 20 0 40 1"));
     let shapes = read_shapes(folder.path("a.dxf").to_str().unwrap()).unwrap();
     let names: Vec<_> = shapes.iter().map(|shape| shape.name()).collect();
     assert_eq!((names.len(), names[0], names[11], names[12]), (13, "PAIR 1", "PAIR 12", "CUT"));
@@ -158,6 +168,7 @@ fn dxf_that_can_not_be_read() {
     let square = "0 LWPOLYLINE 8 0 90 3 70 1 10 0 20 0 10 4 20 0 10 4 20 4 ";
     let with = |words: &str| entities(&format!("{square}{words}"));
     fails("", "is not complete: it ends before the line EOF");
+    fails("AutoCAD Binary DXF\r\n\u{1a}\0", "is a binary DXF file: save it as text");
     fails("<svg/>\n\n", "line 1: `<svg/>` must be a number, the code of the next line");
     fails(&entities(""), "has no closed contour of lines");
     fails(&entities("0 TEXT 1 x 10 0 20 0"), "has no closed contour of lines");

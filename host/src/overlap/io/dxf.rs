@@ -22,6 +22,8 @@ use crate::io::{brief, quoted};
 
 /// Largest distance of two ends that are joined, in mm.
 const JOIN: f64 = 0.01;
+/// The same in a small drawing, relative to its size.
+const JOIN_SHARE: f64 = 1e-4;
 /// Largest depth of blocks within each other.
 const MOST_NESTED: usize = 32;
 /// Largest number of halvings of a spline between two knots.
@@ -144,6 +146,9 @@ fn called(piece: &Piece) -> String {
 fn scan(text: &str) -> Result<Scanned<'_>, Problem> {
     let mut scanned =
         Scanned { kept: "0\nSECTION\n2\nHEADER\n9\n$ACADVER\n1\nAC1021\n0\nENDSEC\n".to_owned(), ..Default::default() };
+    if text.starts_with("AutoCAD Binary DXF") {
+        return problem("is a binary DXF file: save it as text (ASCII)");
+    }
     let mut lines = text.lines().enumerate();
     let (mut section, mut kind, mut name) = ("", "", "");
     let mut is_kept = false;
@@ -189,8 +194,8 @@ fn scan(text: &str) -> Result<Scanned<'_>, Problem> {
             ("TABLES", "LAYER", 70) if number()? as i64 & 1 == 1 => _ = scanned.hidden.insert(name.to_uppercase()),
             _ => {}
         }
-        if is_kept && matches!(code, 0 | 2 | 8 | 10..=79 | 90..=99 | 210..=239) {
-            if matches!(code, 60..=99) && value.parse::<i16>().is_err() {
+        if is_kept && matches!(code, 0 | 2 | 8 | 10..=79 | 210..=239) {
+            if matches!(code, 60..=79) && value.parse::<i16>().is_err() {
                 return problem(format!("line {}: {} must be a whole number", line + 1, quoted(value)));
             }
             if matches!(code, 10..=59 | 210..=239) {
@@ -428,9 +433,11 @@ type End = GeomWithData<[f64; 2], (usize, bool)>;
 
 /// Joins the open pieces of each layer at their ends, so that all are closed.
 fn joined(pieces: Vec<Piece>, scale: f64) -> Result<Vec<Piece>, Problem> {
+    let all = pieces.iter().map(|piece| piece.path.bounding_box()).reduce(|all, own| all.union(own)).unwrap_or_default();
+    let join = JOIN.min(JOIN_SHARE * all.width().max(all.height()));
     // What is there twice counts once.
     let mut seen = HashSet::new();
-    let rounded = |point: Place| [(point.x / JOIN).round() as i64, (point.y / JOIN).round() as i64];
+    let rounded = |point: Place| [(point.x / join).round() as i64, (point.y / join).round() as i64];
     let mut pieces: Vec<Option<Piece>> = pieces
         .into_iter()
         .filter(|piece| {
@@ -443,7 +450,7 @@ fn joined(pieces: Vec<Piece>, scale: f64) -> Result<Vec<Piece>, Problem> {
         .collect();
     let is_closed = |piece: &Piece| {
         let size = piece.path.bounding_box().size();
-        piece.start == piece.end || piece.start.distance(piece.end) <= JOIN && size.width.max(size.height) > JOIN
+        piece.start == piece.end || piece.start.distance(piece.end) <= join && size.width.max(size.height) > join
     };
     let mut open: HashMap<String, RTree<End>> = HashMap::new();
     let end = |index: usize, piece: &Piece, is_end: bool| {
@@ -464,7 +471,7 @@ fn joined(pieces: Vec<Piece>, scale: f64) -> Result<Vec<Piece>, Problem> {
             loop {
                 let gap = piece.start.distance(piece.end);
                 let next = tree.nearest_neighbor_iter_with_distance_2(&[piece.end.x, piece.end.y]).next();
-                let near = next.filter(|(_, square)| square.sqrt() <= JOIN && !(is_closed(&piece) && gap <= square.sqrt()));
+                let near = next.filter(|(_, square)| square.sqrt() <= join && !(is_closed(&piece) && gap <= square.sqrt()));
                 let Some(&(other, is_end)) = near.map(|(point, _)| &point.data) else { break };
                 let Some(other_piece) = pieces[other].take() else { break };
                 [false, true].into_iter().for_each(|is_end| _ = tree.remove(&end(other, &other_piece, is_end)));
