@@ -179,7 +179,8 @@ fn scan(text: &str) -> Result<Scanned<'_>, Problem> {
                 section = "";
             }
         }
-        if kind == "SECTION" && code == 2 {
+        // Later pairs of a header have no record of their own.
+        if kind == "SECTION" && section.is_empty() && code == 2 {
             section = value;
             if matches!(section, "ENTITIES" | "BLOCKS") {
                 scanned.kept.push_str(&format!("0\nSECTION\n2\n{section}\n"));
