@@ -517,7 +517,11 @@ fn drawings_of_other_programs() {
         let (outlines, own): (Vec<_>, Vec<_>) = polylines(&text).into_iter().partition(|(layer, _)| layer == "sheet-outlines");
         let mut found: Vec<f64> = own.iter().map(|(_, vertices)| area_with_arcs(vertices)).collect();
         found.sort_by(f64::total_cmp);
-        same(&found, &expected, 1e-4);
+        // Arcs are arcs, and other curves lines near them.
+        let has_other_curves = ["inkscape_px.svg", "illustrator_pt.svg", "librecad_2007.dxf", "qcad_inch.dxf"].contains(&file);
+        same(&found, &expected, if has_other_curves { 1e-4 } else { 3e-6 });
+        // No time of day is in the file.
+        assert!(text.replace("\r\n", "\n").contains("$TDCREATE\n 40\n2440588.0\n"));
         assert!(own.iter().all(|(layer, _)| layer.starts_with("sheet-") && layer[6..].parse::<usize>().is_ok()));
         let corner = |(_, vertices): &(String, Vec<[f64; 3]>)| {
             assert!((area_with_arcs(vertices) - sheet[0] * sheet[1]).abs() < 1e-9);
