@@ -77,7 +77,7 @@ fn folder() -> Folder {
     folder.write("p.csv", &format!("x,y,theta\n{grid}"));
     folder.write("bars.csv", &format!("birth,death\n{}", "0,1\n0.5,3\n".repeat(2000)));
     folder.write("p.json", "{\"outline\": [[0, 0], [1, 0], [0, 1]]}");
-    folder.write("s.svg", "<svg xmlns='http://www.w3.org/2000/svg'><polygon points='0,0 2,0 2,1 1,1 1,2 0,2'/></svg>");
+    folder.write("s.svg", "<svg xmlns='http://www.w3.org/2000/svg' width='2mm' height='2mm' viewBox='0 0 2 2'><polygon points='0,0 2,0 2,1 1,1 1,2 0,2'/></svg>");
     folder
 }
 

@@ -476,14 +476,14 @@ fn drawings_say_what_is_left_out() {
         (
             "",
             "<circle id='&#x9b;2J' r='2'/>",
-            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines outside of it, up to 2.0e-3 away".to_owned()],
+            vec![r"the circle `\u{9b}2J` on line 1 has curves: they become lines outside of it, up to 1.3e-3 away".to_owned()],
         ),
         (
             "",
             "<path d='M0 0h1v1h-1z'/>\n<path d='M0 0L1 1'/><text>5</text>\n<use href='#a'/><defs><text/></defs>",
             vec![
                 not_read("text on line 2"),
-                not_read("use on line 3"),
+                "the use on line 3 is left out: it refers to no element of the drawing".to_owned(),
                 "the path on line 2 is left out: it is not closed".to_owned(),
             ],
         ),
@@ -503,7 +503,7 @@ fn errors_name_what_is_wrong() {
     for command in ["total p.csv", "pairs p.csv", "gradient p.csv --output g.npy"] {
         folder.bad(
             &format!("{command} --shape cube"),
-            "`cube` is not a shape: it must be `tree`, a file .json, .svg or .wkt, or WKT",
+            "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT",
         );
         folder.bad(&format!("{command} --shape no.svg"), "no.svg: can't be read: no such file");
         folder.bad(

@@ -19,6 +19,7 @@ mod cli;
 mod containers;
 mod contest;
 mod data;
+mod drawings;
 mod evaluation;
 mod nest;
 mod pack;

@@ -190,7 +190,7 @@ fn a_drawing_to_cut_from() {
     assert!(text.contains(&format!("width=\"{width}mm\" height=\"100mm\" viewBox=\"0 0 {width} 100\"")), "{text}");
     let cut = read_shapes(folder.path("cut.svg").to_str().unwrap()).unwrap();
     let named = |name: &str| cut.iter().find(|shape| shape.name() == name).unwrap_or_else(|| panic!("{name}: {text}"));
-    let original = read_parts(folder.path("parts.svg").to_str().unwrap()).unwrap();
+    let original = read_parts(folder.path("parts.svg").to_str().unwrap(), None).unwrap();
     for part in &original {
         for copy in 1..=2 {
             let name = format!("{}-{copy}", part.shape.name().replace(' ', "_"));
@@ -216,12 +216,47 @@ fn a_drawing_to_cut_from() {
     assert_eq!(places[0].as_object().unwrap().keys().collect::<Vec<_>>(), ["part", "copy", "sheet", "x", "y", "theta"]);
 }
 
+/// Lines in place of curves are as far from them as is said, of each closed contour by itself.
+#[test]
+fn tolerance_of_curves() {
+    let folder = Folder::of("");
+    folder.write(
+        "plate.svg",
+        "<svg><path d='M0 0h600v400h-600z M300 200a3 3 0 0 0 6 0a3 3 0 0 0 -6 0z M10 9a1 1 0 0 1 0 200z'/></svg>",
+    );
+    let path = folder.path("plate.svg");
+    // The farthest that a hole's lines are within its circle.
+    let within = |tolerance| {
+        let part = read_parts(path.to_str().unwrap(), tolerance).unwrap().swap_remove(0);
+        let hole = part.shape.outlines().iter().find(|ring| ring.iter().all(|[x, _]| (299.9..306.1).contains(x)));
+        let hole = hole.expect("the round hole").clone();
+        let next = hole.iter().cycle().skip(1);
+        let middles = hole.iter().zip(next).map(|(a, b)| (0.5 * (a[0] + b[0]) - 303.0).hypot(0.5 * (a[1] + b[1]) + 200.0));
+        (3.0 - middles.fold(3.0, f64::min), part.deviation)
+    };
+    let (own, most) = within(None);
+    assert!(own > 2e-4 && own <= 6.0 / 2000.0 && most > 6.0 / 2000.0 && most <= 0.1, "{own} {most}");
+    let (own, most) = within(Some(1e-3));
+    assert!(own > 1e-4 && own <= most && most <= 1e-3, "{own} {most}");
+    folder.write("disc.svg", "<svg width='96' height='96' viewBox='0 0 25.4 25.4'><circle r='50'/></svg>");
+    let output = folder.run("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 1s --output cut.svg --json");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let deviation = report["deviation"].as_f64().unwrap();
+    assert!(deviation > 0.004 && deviation <= 0.02, "{deviation}");
+    let text = folder.good("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 1s --output cut.svg");
+    assert!(text.contains(&format!("Curves count as lines outside of them, at most {deviation:.1e} away.")), "{text}");
+    for wrong in ["0", "-1", "nan", "1e-9", "x"] {
+        folder
+            .bad(&format!("nest disc.svg --sheet 120x120 --tolerance {wrong} --output cut.svg"), "not a length from 1e-6 to 1e6");
+    }
+}
+
 #[test]
 fn commands_that_fail() {
     let folder = Folder::of("");
     folder.write("r.wkt", "POLYGON ((0 0, 5 0, 5 4, 0 4))");
     for (command, sentence) in [
-        ("nest r.wkt --sheet 10x9 --output p.txt", "p.txt: the name must end in .svg, .csv or .json"),
+        ("nest r.wkt --sheet 10x9 --output p.txt", "p.txt: the name must end in .svg, .dxf, .csv or .json"),
         ("nest r.wkt --sheet 10by9 --output p.svg", "not a sheet: write 600x400"),
         ("nest no.svg --sheet 10x9 --output p.svg", "no.svg: can't be read: no such file"),
         ("nest r.wkt:0 --sheet 10x9 --output p.svg", "r.wkt:0: the copies must be from 1 to"),
@@ -237,6 +272,6 @@ fn commands_that_fail() {
     assert_eq!((output.status.code(), &*stderr), (Some(2), "error: without a place: 3 of r (no room was found)\n"));
     assert_eq!(std::fs::read_to_string(folder.path("p.csv")).unwrap().lines().count(), 3);
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet)\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet: 5 x 4)\n");
     assert!(!folder.path("q.csv").exists());
 }

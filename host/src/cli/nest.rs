@@ -15,7 +15,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         Shape,
-        io::{Part, read_parts},
+        io::{Part, dxf, read_parts},
         nest::{Filled, Nested, Nesting, Sheet},
         pack::{MOST_POSES, PackError, Turns},
     },
@@ -27,6 +27,8 @@ use super::{Global, count, duration, failure::Failure, format, interrupt::Interr
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
 /// Space between two sheets of a drawing, as a share of the widest one.
 const BETWEEN: f64 = 0.05;
+/// Least tolerance of curves.
+const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
@@ -34,17 +36,20 @@ const THOUSAND: usize = 1000;
 #[derive(Args, Debug)]
 #[command(
     long_about = "Nest parts on sheets: on as few as are found in the time.\n\n\
-        PARTS are drawings and shapes, each with its number of copies, which is that of every part of a file with several: .svg, of \
-        which each closed path is a part, .json, .geojson or .wkt (warpsmith overlap --help has more). Lengths are those of the \
-        files, and millimetres of drawings that tell their size.\n\n\
+        PARTS are files, each with its number of copies, which is that of every part of a file with several: .svg, of which each \
+        closed path is a part; .dxf, of which each outermost closed contour is one; .json of an instance of jagua-rs or sparrow with \
+        its demands and angles, or of a shape; .geojson; .wkt (warpsmith overlap --help has more). Lengths are those of the files, and \
+        millimetres of drawings that tell their size or unit.\n\n\
         No two parts are nearer than --spacing, and none is nearer to an edge than --margin. Parts lie at one end of a sheet, so that \
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
-        The output is a drawing to cut from, .svg in mm: a layer for each sheet with its outline and a path for each part; or a table \
-        of places, .csv or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
+        The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
+        a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
+        or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
         or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
-        warpsmith nest plate.svg:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.svg\n  \
+        warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
+        warpsmith nest swim.json --sheet 5752x8000 --output places.json\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
@@ -62,16 +67,20 @@ pub struct Arguments {
     /// Least distance of a part from the sheet's edge
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     margin: f64,
-    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none`
-    #[arg(long, value_enum, default_value_t = Turns::Any)]
-    turns: Turns,
+    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none` [default: those that the files allow]
+    #[arg(long, value_enum)]
+    turns: Option<Turns>,
+    /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
+    /// contour's size]
+    #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
+    tolerance: Option<f64>,
     /// Search for about this long: 30s, 5m, 1.5h
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true, default_value = "30s")]
     time: Duration,
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the drawing (.svg), or the places (.csv, .json)
+    /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
     #[arg(long, value_name = "CUT.SVG")]
     output: PathBuf,
     /// Print one JSON object instead of a table
@@ -97,10 +106,17 @@ fn parse_sheet(text: &str) -> Result<Sheet, String> {
     Ok(Sheet { width: length(width)?, height: length(height)?, count })
 }
 
+/// Reads a length.
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let length = text.parse::<f64>().ok().filter(|length| (SMALLEST_TOLERANCE..1e6).contains(length));
+    length.ok_or_else(|| format!("not a length from {SMALLEST_TOLERANCE:e} to 1e6"))
+}
+
 /// A format of outputs.
 #[derive(Clone, Copy)]
 enum Format {
     Svg,
+    Dxf,
     Csv,
     Json,
 }
@@ -110,10 +126,11 @@ impl Format {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
             Some("svg") => Ok(Format::Svg),
+            Some("dxf") => Ok(Format::Dxf),
             Some("csv") => Ok(Format::Csv),
             Some("json") => Ok(Format::Json),
             _ => Err(Failure::error(format_args!(
-                "{}: the name must end in .svg, .csv or .json, which tells the format",
+                "{}: the name must end in .svg, .dxf, .csv or .json, which tells the format",
                 path.display()
             ))),
         }
@@ -159,6 +176,8 @@ struct Report<'a> {
     device: &'a str,
     sheets: Vec<SheetReport>,
     left: Vec<LeftReport<'a>>,
+    /// Largest distance of a curve from the lines in its place.
+    deviation: f64,
     seconds: f64,
     cancelled: bool,
     places: Vec<Place<'a>>,
@@ -172,9 +191,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
     let mut parts: Vec<(Part, usize)> = Vec::new();
     for (text, count) in kinds {
-        parts.extend(read_parts(text)?.into_iter().map(|part| (part, count)));
+        let read = read_parts(text, arguments.tolerance)?;
+        parts.extend(read.into_iter().map(|part| (part.count.saturating_mul(count), part)).map(|(count, part)| (part, count)));
     }
-    let all: usize = parts.iter().map(|(_, count)| count).sum();
+    let all = parts.iter().fold(0usize, |all, (_, count)| all.saturating_add(*count));
     if all > MOST_POSES {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
     }
@@ -186,7 +206,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let nesting = Nesting {
         spacing: arguments.spacing,
         margin: arguments.margin,
-        turns: arguments.turns,
+        turns: arguments.turns.map_or_else(|| turns(&parts), Ok)?,
         seed: arguments.seed,
         ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
     };
@@ -202,6 +222,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         device: device.name(),
         sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
+        deviation: parts.iter().map(|(part, _)| part.deviation).fold(0.0, f64::max),
         seconds: nested.seconds,
         cancelled,
         places: places(&nested, &parts),
@@ -215,7 +236,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         _ if cancelled => Err(Failure::Cancelled),
         [] => Ok(()),
         left => {
-            let each = left.iter().map(|left| format!("{} of {} ({})", left.count, left.part, left.reason));
+            let each = left.iter().zip(&nested.left).map(|(report, left)| {
+                let LeftReport { part, count, reason } = report;
+                let [width, height] = parts[left.part].0.size();
+                let size = format!(": {} x {}", format::trimmed(width, 3), format::trimmed(height, 3));
+                format!("{count} of {part} ({reason}{})", if left.too_large { &size } else { "" })
+            });
             Err(Failure::error(format_args!("without a place: {}", each.collect::<Vec<_>>().join(", "))))
         }
     }
@@ -228,6 +254,44 @@ fn counted(text: &str) -> Result<(&str, usize), Failure> {
         Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
         Some(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
     }
+}
+
+/// The angles that the files allow, which must be the same for all parts.
+fn turns(parts: &[(Part, usize)]) -> Result<Turns, Failure> {
+    let allowed = |part: &Part| match &part.angles {
+        None => Some(Turns::Any),
+        Some(angles) => {
+            let mut angles: Vec<f64> = angles.iter().map(|angle| angle.rem_euclid(360.0)).collect();
+            angles.sort_by(f64::total_cmp);
+            angles.dedup();
+            match angles[..] {
+                [0.0] => Some(Turns::None),
+                [0.0, 180.0] => Some(Turns::Half),
+                [0.0, 90.0, 180.0, 270.0] => Some(Turns::Quarters),
+                _ => None,
+            }
+        }
+    };
+    let mut all = Turns::Any;
+    for (index, (part, _)) in parts.iter().enumerate() {
+        let name = part.shape.name();
+        match allowed(part) {
+            Some(turns) if index == 0 || turns == all => all = turns,
+            Some(_) => {
+                let first = parts[0].0.shape.name();
+                let text = format_args!("{first} and {name} allow different angles: nest them apart, or give --turns for all");
+                return Err(Failure::error(text));
+            }
+            None => {
+                let angles: Vec<_> = part.angles.iter().flatten().map(f64::to_string).collect();
+                return Err(Failure::error(format_args!(
+                    "{name} allows the angles {}, which are not 0, the multiples of 180 or of 90: give --turns",
+                    angles.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ {
@@ -264,9 +328,9 @@ fn write(
     destination: &Destination,
     format: Format,
 ) -> Result<(), Failure> {
-    let drawing = matches!(format, Format::Svg).then(|| drawing(report, nested, parts, sheets));
     destination.write(|file| match format {
-        Format::Svg => file.write_all(drawing.unwrap_or_default().as_bytes()),
+        Format::Svg => file.write_all(svg_drawing(report, nested, parts, sheets).as_bytes()),
+        Format::Dxf => file.write_all(&dxf_drawing(nested, parts, sheets)?),
         Format::Json => {
             serde_json::to_writer_pretty(&mut *file, &report.places)?;
             writeln!(file)
@@ -282,22 +346,44 @@ fn write(
     Ok(())
 }
 
-/// Returns the drawing of all sheets, side by side, in mm.
-fn drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> String {
-    let sizes: Vec<&Sheet> = nested.sheets.iter().map(|filled| &sheets[filled.sheet]).collect();
-    let widest = sizes.iter().map(|sheet| sheet.width).fold(0.0, f64::max);
-    let gap = BETWEEN * widest;
-    let width = sizes.iter().map(|sheet| sheet.width).sum::<f64>() + gap * sizes.len().saturating_sub(1) as f64;
-    let height = sizes.iter().map(|sheet| sheet.height).fold(0.0, f64::max);
-    let line = widest / 2000.0;
+/// The sheets side by side, each with its size and its left edge.
+fn side_by_side<'a>(nested: &'a Nested, sheets: &'a [Sheet]) -> Vec<(&'a Filled, &'a Sheet, f64)> {
+    let sizes = nested.sheets.iter().map(|filled| (filled, &sheets[filled.sheet]));
+    let gap = BETWEEN * sizes.clone().map(|(_, sheet)| sheet.width).fold(0.0, f64::max);
+    let placed = sizes.scan(0.0, |left, (filled, sheet)| {
+        let own = *left;
+        *left += sheet.width + gap;
+        Some((filled, sheet, own))
+    });
+    placed.collect()
+}
+
+/// Returns the drawing of all sheets in mm, with a layer for each sheet's parts and one for the outlines of sheets.
+fn dxf_drawing(nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> std::io::Result<Vec<u8>> {
+    let mut contours = Vec::new();
+    for (index, (filled, sheet, left)) in side_by_side(nested, sheets).into_iter().enumerate() {
+        let Sheet { width, height, .. } = *sheet;
+        let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
+        contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
+        let placed = filled.parts.iter().flat_map(|(part, [x, y, theta])| parts[*part].0.bulges([left + x, *y, *theta]));
+        contours.extend(placed.map(|contour| (format!("sheet-{}", index + 1), contour)));
+    }
+    dxf(contours)
+}
+
+/// Returns the drawing of all sheets in mm.
+fn svg_drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> String {
+    let placed = side_by_side(nested, sheets);
+    let width = placed.last().map_or(0.0, |(_, sheet, left)| left + sheet.width);
+    let height = placed.iter().map(|(_, sheet, _)| sheet.height).fold(0.0, f64::max);
+    let line = placed.iter().map(|(_, sheet, _)| sheet.width).fold(0.0, f64::max) / 2000.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\" \
          width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\" fill=\"none\" stroke=\"#000\" stroke-width=\"{line}\">\n"
     );
     let mut ids: HashMap<String, usize> = HashMap::new();
     let mut places = report.places.iter();
-    let mut left = 0.0;
-    for (index, (filled, sheet)) in nested.sheets.iter().zip(sizes).enumerate() {
+    for (index, (filled, sheet, left)) in placed.into_iter().enumerate() {
         let number = index + 1;
         let _ = writeln!(
             out,
@@ -310,7 +396,6 @@ fn drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets
             let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", parts[*part].0.svg_path(*pose, sheet.height));
         }
         out.push_str("</g>\n");
-        left += sheet.width + gap;
     }
     out.push_str("</svg>\n");
     out
@@ -353,6 +438,9 @@ impl Report<'_> {
             format::time(1e3 * self.seconds),
             self.device
         ))?;
+        if self.deviation > 0.0 {
+            terminal::print(format_args!("Curves count as lines outside of them, at most {:.1e} away.", self.deviation))?;
+        }
         terminal::print(format_args!("Written: {}", self.output))
     }
 }

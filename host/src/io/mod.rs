@@ -38,9 +38,9 @@ mod table;
 pub use files::Reason;
 pub(crate) use lines::{Lines, at, number, words};
 pub(crate) use market::{Field, Market, Symmetry};
-pub(crate) use source::quoted;
 pub use source::{
     Input, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared, filled, push,
     reserve, text, zeroed,
 };
+pub(crate) use source::{any_text, quoted};
 pub(crate) use table::Table;

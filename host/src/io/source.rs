@@ -169,6 +169,15 @@ impl Seek for Source {
 /// The file can't be read, is longer, or isn't UTF-8. Errors are clauses that follow the file's
 /// name.
 pub fn text(path: &Path) -> Result<String, Reason> {
+    String::from_utf8(bytes(path)?).map_err(|_| "is not UTF-8 text".into())
+}
+
+/// As [`text`]; what isn't UTF-8 counts as Latin-1.
+pub(crate) fn any_text(path: &Path) -> Result<String, Reason> {
+    Ok(String::from_utf8(bytes(path)?).unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Reason> {
     let source = Source::open(path)?;
     let mut bytes = Vec::new();
     // While the vector grows, its old and new memory coexist.
@@ -182,7 +191,7 @@ pub fn text(path: &Path) -> Result<String, Reason> {
     if bytes.starts_with("\u{feff}".as_bytes()) {
         bytes.drain(..3);
     }
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
+    Ok(bytes)
 }
 
 /// Reserves memory for this many more elements. The capacity doubles, so that repeated calls take

@@ -29,7 +29,7 @@ use super::{Global, failure::Failure};
         to Kaggle's Santa 2025: .csv with the header id,x,y,deg. Packings are numbered from 0, those of a submission by how many \
         trees they have.\n\n\
         A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...], \"holes\": [...]}, with {\"pieces\": [...]} of convex \
-        polygons or GeoJSON; .svg; .wkt, or WKT itself. A file of several shapes stands for all of them: the closed paths of a \
+        polygons or GeoJSON; .svg; .dxf; .wkt, or WKT itself. A file of several shapes stands for all of them: the closed paths of a \
         drawing, or the polygons of a MULTIPOLYGON or FeatureCollection. Drawings are read with y upwards, in mm if they tell their \
         size; a path within another one of the same element is a hole, and curves become lines outside of the material.",
     after_help = "Examples:\n  \

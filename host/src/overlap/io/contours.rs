@@ -1,6 +1,6 @@
 //! Turns closed paths with curves into polygons that contain what they enclose.
 
-use kurbo::{BezPath, CubicBez, Line, ParamCurve as _, PathEl, PathSeg, Point as Place, QuadBez, Vec2};
+use kurbo::{BezPath, CubicBez, Line, ParamCurve as _, PathEl, PathSeg, Point as Place, QuadBez, Shape as _, Vec2};
 
 use super::problem::{Problem, check_vertices};
 use crate::{
@@ -8,9 +8,17 @@ use crate::{
     overlap::{
         Point,
         convex::{area, bounds},
+        error::SMALLEST,
         shape::is_inside,
     },
 };
+
+/// Largest distance of a curve from the lines that take its place, relative to the larger of the closed path's width and
+/// height.
+pub const CURVE_TOLERANCE: f64 = 1.0 / 2000.0;
+
+/// Least tolerance: of a closed path of the least size, and far from rounding.
+const LEAST_TOLERANCE: f64 = CURVE_TOLERANCE * SMALLEST;
 
 /// Largest number of halvings of a curve.
 const MOST_HALVINGS: u32 = 24;
@@ -25,6 +33,10 @@ pub struct Contour {
     pub holes: Vec<Vec<Point>>,
     /// The paths of both, with their curves.
     pub path: BezPath,
+    /// Largest distance of a curve from its lines.
+    pub deviation: f64,
+    /// The index of the outline among the closed parts of the path.
+    pub number: usize,
 }
 
 /// The parts of a path.
@@ -43,8 +55,9 @@ struct Subpath {
 }
 
 /// Returns the contours of a path. A part within another one is a hole in it, and a part within a hole is an outline
-/// again. Curves become lines outside of the material, at most `tolerance` away from them.
-pub fn contours(path: &BezPath, tolerance: f64) -> Result<Contours, Problem> {
+/// again. Curves become lines outside of the material, at most `tolerance` away from them, or without it
+/// [`CURVE_TOLERANCE`].
+pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Problem> {
     let subpaths = subpaths(path);
     let has_open = subpaths.iter().any(|subpath| !subpath.is_closed);
     let closed: Vec<Subpath> = subpaths.into_iter().filter(|subpath| subpath.is_closed).collect();
@@ -52,7 +65,7 @@ pub fn contours(path: &BezPath, tolerance: f64) -> Result<Contours, Problem> {
     let mut rings = Vec::new();
     let mut vertices = 0;
     for subpath in &closed {
-        let ring = polygon(subpath, None, tolerance);
+        let ring = Lines::of(subpath, None, tolerance).ring;
         vertices += ring.len();
         check_vertices(vertices)?;
         rings.push(ring);
@@ -71,14 +84,18 @@ pub fn contours(path: &BezPath, tolerance: f64) -> Result<Contours, Problem> {
     let is_hole = |ring: usize| around[ring].len() % 2 == 1;
     let outside = |ring: usize| {
         let material_left = (area(&rings[ring]) > 0.0) != is_hole(ring);
-        polygon(&closed[ring], Some(material_left), tolerance)
+        Lines::of(&closed[ring], Some(material_left), tolerance)
     };
     let contour = |outline: usize| {
         // The innermost outline around a hole is one level above it.
         let holes = (0..rings.len()).filter(|&hole| is_hole(hole) && around[hole].contains(&outline));
-        let holes: Vec<_> = holes.filter(|&hole| around[hole].len() == around[outline].len() + 1).collect();
-        let path = [outline].iter().chain(&holes).flat_map(|&ring| closed[ring].elements()).collect();
-        Contour { outline: outside(outline), holes: holes.into_iter().map(outside).collect(), path }
+        let of: Vec<_> =
+            [outline].into_iter().chain(holes.filter(|&hole| around[hole].len() == around[outline].len() + 1)).collect();
+        let path = of.iter().flat_map(|&ring| closed[ring].elements()).collect();
+        let lines: Vec<Lines> = of.into_iter().map(outside).collect();
+        let deviation = lines.iter().map(|lines| lines.deviation).fold(0.0, f64::max);
+        let mut rings = lines.into_iter().map(|lines| lines.ring);
+        Contour { outline: rings.next().unwrap_or_default(), holes: rings.collect(), path, deviation, number: outline }
     };
     let closed: Vec<Contour> = (0..rings.len()).filter(|&ring| !is_hole(ring)).map(contour).collect();
     check_vertices(closed.iter().flat_map(|contour| contour.holes.iter().chain([&contour.outline])).map(Vec::len).sum())?;
@@ -127,61 +144,82 @@ impl Subpath {
     }
 }
 
-/// The polygon of a closed part: around the material if it is known on which side that is, else with all vertices on
-/// the curve.
-fn polygon(subpath: &Subpath, material_left: Option<bool>, tolerance: f64) -> Vec<Point> {
-    let mut ring: Vec<Point> = vec![[subpath.start.x, subpath.start.y]];
-    for segment in &subpath.segments {
-        // More are an error in any case.
-        if ring.len() > MOST_VERTICES {
-            break;
-        }
-        match segment {
-            PathSeg::Line(line) => ring.push([line.p1.x, line.p1.y]),
-            PathSeg::Quad(quad) => add_curve(quad.raise(), material_left, tolerance, &mut ring),
-            PathSeg::Cubic(cubic) => add_curve(*cubic, material_left, tolerance, &mut ring),
-        }
-    }
-    ring
+/// The polygon in place of a closed part.
+struct Lines {
+    ring: Vec<Point>,
+    /// The side of the material; without it, all vertices are on the curve.
+    material_left: Option<bool>,
+    tolerance: f64,
+    /// Largest distance of a curve from its lines.
+    deviation: f64,
 }
 
-/// Adds the lines in place of a curve, but for its start. Between inflections a curve turns one way.
-fn add_curve(curve: CubicBez, material_left: Option<bool>, tolerance: f64, ring: &mut Vec<Point>) {
-    let mut from = 0.0;
-    for to in curve.inflections().into_iter().chain([1.0]) {
-        if to > from {
-            add_arch(curve.subsegment(from..to), material_left, tolerance, MOST_HALVINGS, ring);
-            from = to;
+impl Lines {
+    fn of(subpath: &Subpath, material_left: Option<bool>, tolerance: Option<f64>) -> Self {
+        let extent = |segments: &[PathSeg]| {
+            let boxes = segments.iter().map(PathSeg::bounding_box).reduce(|all, own| all.union(own)).unwrap_or_default();
+            boxes.width().max(boxes.height())
+        };
+        let tolerance = tolerance.unwrap_or_else(|| CURVE_TOLERANCE * extent(&subpath.segments)).max(LEAST_TOLERANCE);
+        let ring = vec![[subpath.start.x, subpath.start.y]];
+        let mut lines = Lines { ring, material_left, tolerance, deviation: 0.0 };
+        for segment in &subpath.segments {
+            // More are an error in any case.
+            if lines.ring.len() > MOST_VERTICES {
+                break;
+            }
+            match segment {
+                PathSeg::Line(line) => lines.ring.push([line.p1.x, line.p1.y]),
+                PathSeg::Quad(quad) => lines.add_curve(quad.raise()),
+                PathSeg::Cubic(cubic) => lines.add_curve(*cubic),
+            }
         }
+        lines
     }
-}
 
-/// Adds the lines in place of a curve that turns one way: its chord where that is outside of the material, else the
-/// tangents at its ends.
-fn add_arch(arch: CubicBez, material_left: Option<bool>, tolerance: f64, halvings: u32, ring: &mut Vec<Point>) {
-    let CubicBez { p0, p1, p2, p3 } = arch;
-    let chord = p3 - p0;
-    let off = |point: Place| chord.cross(point - p0).abs() / chord.hypot();
-    let first = [p1, p2, p3].into_iter().map(|point| point - p0).find(|tangent| *tangent != Vec2::ZERO);
-    let last = [p2, p1, p0].into_iter().map(|point| p3 - point).find(|tangent| *tangent != Vec2::ZERO);
-    let (Some(first), Some(last)) = (first, last) else { return };
-    let (turn, farthest) = (first.cross(last), off(p1).max(off(p2)));
-    // The curve is within the triangle of its chord and tangents, which is flat then.
-    let is_flat = chord != Vec2::ZERO && first.dot(last) > 0.0 && 0.75 * farthest <= tolerance;
-    let is_outside = material_left.is_none_or(|left| (turn > 0.0) != left);
-    let apex = p0 + first * (chord.cross(last) / turn);
-    let is_between = (0.0..=chord.hypot2()).contains(&chord.dot(apex - p0));
-    // Distances from the curve grow along the tangents up to their intersection.
-    let is_near = is_between && apex.distance(arch.eval(0.5)) <= tolerance;
-    let is_straight = farthest <= STRAIGHT * tolerance;
-    if is_flat && (is_outside || is_near || is_straight) || halvings == 0 {
-        if !is_outside && is_near && !is_straight {
-            ring.push([apex.x, apex.y]);
+    /// Adds the lines in place of a curve, but for its start. Between inflections a curve turns one way.
+    fn add_curve(&mut self, curve: CubicBez) {
+        let mut from = 0.0;
+        for to in curve.inflections().into_iter().chain([1.0]) {
+            if to > from {
+                self.add_arch(curve.subsegment(from..to), MOST_HALVINGS);
+                from = to;
+            }
         }
-        ring.push([p3.x, p3.y]);
-        return;
     }
-    let (before, after) = arch.subdivide();
-    add_arch(before, material_left, tolerance, halvings - 1, ring);
-    add_arch(after, material_left, tolerance, halvings - 1, ring);
+
+    /// Adds the lines in place of a curve that turns one way: its chord where that is outside of the material, else the
+    /// tangents at its ends.
+    fn add_arch(&mut self, arch: CubicBez, halvings: u32) {
+        let CubicBez { p0, p1, p2, p3 } = arch;
+        let chord = p3 - p0;
+        let off = |point: Place| chord.cross(point - p0).abs() / chord.hypot();
+        let first = [p1, p2, p3].into_iter().map(|point| point - p0).find(|tangent| *tangent != Vec2::ZERO);
+        let last = [p2, p1, p0].into_iter().map(|point| p3 - point).find(|tangent| *tangent != Vec2::ZERO);
+        let (Some(first), Some(last)) = (first, last) else { return };
+        let (turn, farthest) = (first.cross(last), off(p1).max(off(p2)));
+        // The curve is within the triangle of its chord and tangents, which is flat then.
+        let is_flat = chord != Vec2::ZERO && first.dot(last) > 0.0 && 0.75 * farthest <= self.tolerance;
+        let is_outside = self.material_left.is_none_or(|left| (turn > 0.0) != left);
+        let apex = p0 + first * (chord.cross(last) / turn);
+        let is_between = (0.0..=chord.hypot2()).contains(&chord.dot(apex - p0));
+        // Distances from the curve grow along the tangents up to their intersection.
+        let above = apex.distance(arch.eval(0.5));
+        let is_near = is_between && above <= self.tolerance;
+        let is_straight = farthest <= STRAIGHT * self.tolerance;
+        if is_flat && (is_outside || is_near || is_straight) || halvings == 0 {
+            let has_apex = !is_outside && is_near && !is_straight;
+            if has_apex {
+                self.ring.push([apex.x, apex.y]);
+            }
+            if !is_straight {
+                self.deviation = self.deviation.max(if has_apex { above } else { 0.75 * farthest });
+            }
+            self.ring.push([p3.x, p3.y]);
+            return;
+        }
+        let (before, after) = arch.subdivide();
+        self.add_arch(before, halvings - 1);
+        self.add_arch(after, halvings - 1);
+    }
 }

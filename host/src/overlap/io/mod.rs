@@ -3,8 +3,9 @@
 //! | shape | is |
 //! | --- | --- |
 //! | `tree` | the built-in [tree](super::Shape::tree) |
-//! | `.json` | `{"outline": [[x, y], ...], "holes": [...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, or GeoJSON with Polygons |
+//! | `.json` | `{"outline": [[x, y], ...], "holes": [...]}`, `{"pieces": [[[x, y], ...], ...]}` of convex pieces, GeoJSON with Polygons, or an instance of jagua-rs or sparrow |
 //! | `.svg` | the closed paths, polygons, rectangles, circles and ellipses of a drawing, in mm if it tells its size; y is turned upwards, and curves become lines outside of them, at most [`CURVE_TOLERANCE`] away |
+//! | `.dxf` | the closed contours of a drawing, as those of `.svg`, in mm if it tells its unit; lines and arcs that meet are joined |
 //! | `.wkt`, or the text itself | `POLYGON ((x y, ...), (a hole), ...)` or `MULTIPOLYGON` |
 //!
 //! | poses | are |
@@ -16,13 +17,15 @@
 //! Files are written beside their place first, and renamed once they are complete.
 
 mod contours;
+mod dxf;
 mod part;
 mod poses;
 mod problem;
 mod shapes;
 mod svg;
 
+pub use contours::CURVE_TOLERANCE;
+pub use dxf::{Bulges, dxf};
 pub use part::Part;
 pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
 pub use shapes::{read_parts, read_shape, read_shapes};
-pub use svg::CURVE_TOLERANCE;

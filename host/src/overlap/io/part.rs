@@ -1,20 +1,55 @@
 //! Parts: shapes with the paths from which they were made.
 
-use kurbo::{Affine, BezPath, Point as Place, Vec2};
+use kurbo::{Affine, BezPath, Point as Place, Shape as _, Vec2};
 
-use crate::overlap::Shape;
+use super::{
+    contours::Contour,
+    dxf::{Bulges, bulges},
+};
+use crate::overlap::{OverlapError, Shape};
+
+/// Largest distance of a curve from lines that are written in its place, relative to the part.
+const LINES: f64 = 1e-5;
 
 /// A shape, and its path as it was drawn, with its curves.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The shape, which contains all that the path encloses.
     pub shape: Shape,
+    /// Number of copies that the file asks for, 1 if it doesn't.
+    pub count: usize,
+    /// The angles in degrees to which the file restricts the part.
+    pub angles: Option<Vec<f64>>,
+    /// Largest distance of a curve of the path from the shape's lines.
+    pub deviation: f64,
     path: BezPath,
 }
 
 impl Part {
-    pub(super) fn drawn(shape: Shape, path: BezPath) -> Self {
-        Part { shape, path }
+    /// A part of a drawing.
+    pub(super) fn drawn(name: impl Into<String>, contour: Contour) -> Result<Self, OverlapError> {
+        let Contour { outline, holes, path, deviation, .. } = contour;
+        Ok(Part { path, deviation, ..Shape::with_holes(name, &outline, &holes)?.into() })
+    }
+
+    /// A part of several shapes that keep their places.
+    pub(super) fn several(name: impl Into<String>, shapes: &[Shape]) -> Result<Self, OverlapError> {
+        let pieces: Vec<_> = shapes.iter().flat_map(|shape| shape.pieces().iter().cloned()).collect();
+        let path = shapes.iter().flat_map(|shape| Part::from(shape.clone()).path).collect();
+        Ok(Part { path, ..Shape::from_pieces(name, &pieces)?.into() })
+    }
+
+    /// Width and height, as drawn.
+    pub fn size(&self) -> [f64; 2] {
+        let size = self.path.bounding_box().size();
+        [size.width, size.height]
+    }
+
+    /// Returns the closed contours at a pose, with arcs as bulges. Other curves become lines, within a 100,000th of the part.
+    pub fn bulges(&self, [x, y, theta]: [f64; 3]) -> Vec<Bulges> {
+        let [width, height] = self.size();
+        let path = Affine::translate(Vec2::new(x, y)) * Affine::rotate(theta) * &self.path;
+        bulges(&path, LINES * width.max(height))
     }
 
     /// Returns the text of an SVG path's attribute `d` for the part at a pose, with y downwards from `top`.
@@ -34,6 +69,6 @@ impl From<Shape> for Part {
             points.for_each(|point| path.line_to(point));
             path.close_path();
         }
-        Part { shape, path }
+        Part { shape, count: 1, angles: None, deviation: 0.0, path }
     }
 }

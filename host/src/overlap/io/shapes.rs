@@ -6,16 +6,17 @@ use serde_json::Value;
 use wkt::{Wkt, types::LineString};
 
 use super::{
+    dxf,
     part::Part,
     problem::{Problem, check_vertices, polygon, problem},
-    svg,
+    svg::{self, ClosedPath, Drawn},
 };
 use crate::{
     io::{Reason, brief, quoted},
     overlap::{OverlapError, Point, Shape},
 };
 
-/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg` or `.wkt` file, or a polygon in WKT itself.
+/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg`, `.dxf` or `.wkt` file, or a polygon in WKT itself.
 ///
 /// The name of a shape from a file is the file's name without the extension, unless the file has
 /// another. A warning (`tracing`) names each part of a drawing that the shape lacks or approximates:
@@ -25,11 +26,11 @@ use crate::{
 /// If the text is not of this kind, the file can't be read or has other content or several shapes, or the [`Shape`]
 /// is invalid.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
-    read(text, true).map(|mut parts| parts.swap_remove(0).shape)
+    read(text, Wanted::One).map(|mut parts| parts.swap_remove(0).shape)
 }
 
 /// Reads all shapes of a file, or one as [`read_shape`] does: the closed paths of a drawing, whose names are their ids,
-/// and the polygons of a MULTIPOLYGON or of a GeoJSON FeatureCollection.
+/// the polygons of a MULTIPOLYGON or of a GeoJSON FeatureCollection, and the items of an instance of jagua-rs or sparrow.
 ///
 /// Lengths of a drawing that tells its size are in millimetres. A path within another one of the same element is a hole.
 /// Curves become lines outside of the material.
@@ -37,30 +38,43 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 /// # Errors
 /// As [`read_shape`].
 pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
-    Ok(read(text, false)?.into_iter().map(|part| part.shape).collect())
+    Ok(read(text, Wanted::All)?.into_iter().map(|part| part.shape).collect())
 }
 
-/// As [`read_shapes`], with the paths as they were drawn.
+/// As [`read_shapes`], with the paths as they were drawn. Lines in place of curves are at most `tolerance` away from them,
+/// or without it [`CURVE_TOLERANCE`](super::CURVE_TOLERANCE).
 ///
 /// # Errors
 /// As [`read_shape`].
-pub fn read_parts(text: &str) -> Result<Vec<Part>, OverlapError> {
-    read(text, false)
+pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, OverlapError> {
+    read(text, Wanted::Parts(tolerance))
 }
 
-fn read(text: &str, only_one: bool) -> Result<Vec<Part>, OverlapError> {
+/// A choice of the shapes of a file.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    One,
+    All,
+    /// All, to cut: they tell themselves how far their curves' lines are from the curves.
+    Parts(Option<f64>),
+}
+
+fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
         return Ok(vec![Shape::tree().into()]);
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    let parse: fn(&str, &str) -> Result<Found, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => |text, name| Ok(Found { parts: plain(parse_json(text, name)?), notes: Vec::new() }),
-        Some("svg") => parse_svg,
-        Some("wkt") => |text, name| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new() }),
+    let parse: fn(&str, &str, Option<f64>) -> Result<Found, Problem> = match extension.as_deref() {
+        Some("json" | "geojson") => {
+            |text, name, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true })
+        }
+        Some("svg") => |text, name, tolerance| drawn(svg::parse(text, tolerance)?, name),
+        Some("dxf") => |text, name, tolerance| drawn(dxf::parse(text, tolerance)?, name),
+        Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
         _ if is_wkt(text) => {
-            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), only_one));
+            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
             return parts.map_err(|problem| match problem {
                 Problem::Text(reason) => none(reason),
                 Problem::Shape(error) => error,
@@ -68,14 +82,25 @@ fn read(text: &str, only_one: bool) -> Result<Vec<Part>, OverlapError> {
         }
         _ => {
             return Err(none(
-                "it must be `tree`, a file .json, .svg or .wkt, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
+                "it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
             ));
         }
     };
     let fail = |reason: Reason| OverlapError::file(path, reason);
-    let content = crate::io::text(path).map_err(fail)?;
+    let content =
+        if extension.as_deref() == Some("dxf") { crate::io::any_text(path) } else { crate::io::text(path) }.map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let found = parse(&content, &name).and_then(|Found { parts, notes }| Ok((chosen(parts, only_one)?, notes)));
+    let tolerance = if let Wanted::Parts(tolerance) = wanted { tolerance } else { None };
+    let found = parse(&content, &name, tolerance).and_then(|Found { parts, mut notes, has_unit }| {
+        if let (Wanted::Parts(_), false) = (wanted, has_unit) {
+            notes.push("tells no unit: its lengths count as mm".to_owned());
+        }
+        let curves = parts.iter().filter(|(_, part)| part.deviation > 0.0 && !matches!(wanted, Wanted::Parts(_)));
+        notes.extend(curves.map(|(called, Part { deviation, .. })| {
+            format!("{called} has curves: they become lines outside of it, up to {deviation:.1e} away")
+        }));
+        Ok((chosen(parts, wanted)?, notes))
+    });
     let (shapes, notes) = found.map_err(|problem| match problem {
         Problem::Text(reason) => fail(reason.into()),
         Problem::Shape(error) => fail(error.to_string().into()),
@@ -90,6 +115,8 @@ fn read(text: &str, only_one: bool) -> Result<Vec<Part>, OverlapError> {
 struct Found {
     parts: Vec<(String, Part)>,
     notes: Vec<String>,
+    /// False if the text is a drawing that doesn't tell what its lengths are.
+    has_unit: bool,
 }
 
 /// Parts that are drawn as their shapes.
@@ -98,31 +125,29 @@ fn plain(shapes: Vec<(String, Shape)>) -> Vec<(String, Part)> {
 }
 
 /// Returns the parts. If only one may be there, several are an error.
-fn chosen(parts: Vec<(String, Part)>, only_one: bool) -> Result<Vec<Part>, Problem> {
+fn chosen(parts: Vec<(String, Part)>, wanted: Wanted) -> Result<Vec<Part>, Problem> {
     match &parts[..] {
         [] => problem("has no polygon"),
-        [(first, _), (second, _), ..] if only_one => {
+        [(first, _), (second, _), ..] if wanted == Wanted::One => {
             problem(format!("has several shapes, {first} and {second}, and must have one here"))
         }
         _ => Ok(parts.into_iter().map(|(_, part)| part).collect()),
     }
 }
 
-/// Reads the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
-fn parse_svg(text: &str, name: &str) -> Result<Found, Problem> {
-    let (parts, notes) = svg::parse(text)?;
-    let alone = parts.len() == 1;
-    let mut shapes = Vec::new();
-    for (index, svg::ClosedPath { id, element, contour }) in parts.into_iter().enumerate() {
+/// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
+fn drawn(Drawn { paths, notes, has_unit }: Drawn, name: &str) -> Result<Found, Problem> {
+    let alone = paths.len() == 1;
+    let mut parts = Vec::new();
+    for (index, ClosedPath { id, element, contour }) in paths.into_iter().enumerate() {
         let name = match id {
             _ if alone => name.to_owned(),
             Some(id) => id,
             None => format!("{name} {}", index + 1),
         };
-        let shape = Shape::with_holes(name, &contour.outline, &contour.holes)?;
-        shapes.push((element, Part::drawn(shape, contour.path)));
+        parts.push((element, Part::drawn(name, contour)?));
     }
-    Ok(Found { parts: shapes, notes })
+    Ok(Found { parts, notes, has_unit })
 }
 
 /// Returns whether a text starts like WKT.
@@ -198,7 +223,7 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
+fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Part)>, Problem> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return problem(format!("is not JSON: {}", brief(error))),
@@ -213,13 +238,17 @@ fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
             let own = own.map_or_else(|| format!("{name} {}", index + 1), str::to_owned);
             found.extend(geometry(feature.get("geometry").unwrap_or(&Value::Null), &own)?);
         }
-        return Ok(found);
+        return Ok(plain(found));
     }
     // A feature is a geometry with properties.
     match value.get("type").and_then(Value::as_str) {
-        Some("Feature") => return geometry(value.get("geometry").unwrap_or(&Value::Null), name),
-        Some(_) => return geometry(&value, name),
+        Some("Feature") => return geometry(value.get("geometry").unwrap_or(&Value::Null), name).map(plain),
+        Some(_) => return geometry(&value, name).map(plain),
         None => {}
+    }
+    if let Some(items) = value.get("items") {
+        let Some(items) = items.as_array() else { return problem("`items` is not an array") };
+        return items.iter().enumerate().map(|(index, value)| item(value, name, index)).collect();
     }
     let shape = match (value.get("outline"), value.get("pieces")) {
         (Some(outline), None) => {
@@ -234,7 +263,50 @@ fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
         (Some(_), Some(_)) => return problem("has both `outline` and `pieces`; a shape is one or the other"),
         (None, None) => return problem("must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
     };
-    Ok(vec![(name.to_owned(), shape)])
+    Ok(plain(vec![(name.to_owned(), shape)]))
+}
+
+/// An item of an instance of jagua-rs or sparrow.
+fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Problem> {
+    let at = format!("items[{index}]");
+    let name = format!("{name} {}", value.get("id").map_or_else(|| index.to_string(), |id| brief(id.to_string())));
+    let Some(demand) = value.get("demand").map_or(Some(1), Value::as_u64) else {
+        return problem(format!("`{at}.demand` is not a whole number"));
+    };
+    let angles = match value.get("allowed_orientations") {
+        None | Some(Value::Null) => None,
+        Some(angles) => match angles.as_array().and_then(|angles| angles.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()) {
+            Some(angles) if !angles.is_empty() => Some(angles),
+            _ => return problem(format!("`{at}.allowed_orientations` is not an array of angles in degrees")),
+        },
+    };
+    let at = format!("{at}.shape.data");
+    let data = value.pointer("/shape/data").unwrap_or(&Value::Null);
+    let with_holes = |value: &Value, at: &str| {
+        let outer = points(value.get("outer").unwrap_or(&Value::Null), &format!("{at}.outer"))?;
+        let inner = value.get("inner").map_or(Ok(Vec::new()), |inner| rings(inner, &format!("{at}.inner")))?;
+        polygon(&name, [outer].into_iter().chain(inner).collect())
+    };
+    let mut part: Part = match value.pointer("/shape/type").and_then(Value::as_str) {
+        Some("simple_polygon") => polygon(&name, vec![points(data, &at)?])?.into(),
+        Some("polygon") => with_holes(data, &at)?.into(),
+        Some("multi_polygon") => {
+            let Some(all) = data.as_array() else { return problem(format!("`{at}` is not an array")) };
+            let shapes = all.iter().enumerate().map(|(place, one)| with_holes(one, &format!("{at}[{place}]")));
+            Part::several(&name, &shapes.collect::<Result<Vec<_>, _>>()?)?
+        }
+        Some("rectangle") => {
+            let number = |key: &str| match data.get(key).and_then(Value::as_f64) {
+                Some(number) => Ok(number),
+                None => problem(format!("`{at}.{key}` is not a number")),
+            };
+            let (x, y, width, height) = (number("x_min")?, number("y_min")?, number("width")?, number("height")?);
+            polygon(&name, vec![vec![[x, y], [x + width, y], [x + width, y + height], [x, y + height]]])?.into()
+        }
+        _ => return problem(format!("`items[{index}].shape.type` must be simple_polygon, polygon, multi_polygon or rectangle")),
+    };
+    (part.count, part.angles) = (usize::try_from(demand).unwrap_or(usize::MAX), angles);
+    Ok((format!("items[{index}]"), part))
 }
 
 /// Reads the polygons of a GeoJSON geometry.

@@ -1,6 +1,8 @@
 //! Reads drawings (SVG).
 
-use kurbo::{Affine, Arc, BezPath, Circle, PathEl, Point as Place, Rect, Shape as _, SvgArc, Vec2};
+use std::collections::HashMap;
+
+use kurbo::{Affine, Arc, BezPath, Circle, Point as Place, Rect, Shape as _, SvgArc, Vec2};
 use roxmltree::{Document, Node};
 use svgtypes::{PathParser, PathSegment};
 
@@ -13,16 +15,13 @@ use crate::{
     overlap::error::{LARGEST, SMALLEST},
 };
 
-/// Largest distance of a curve from the lines that take its place, relative to the larger of the
-/// path's width and height.
-pub const CURVE_TOLERANCE: f64 = 1.0 / 2000.0;
 /// Largest distance of an arc from the curves that approximate it, relative to its radius.
-const ARC_TOLERANCE: f64 = 1e-6;
+pub(super) const ARC_TOLERANCE: f64 = 1e-6;
 
 /// Elements of a drawing that are drawn elsewhere, or never.
 const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
 /// Elements of a drawing that are drawn, and not read.
-const NOT_READ: &[&str] = &["use", "text", "image", "line", "foreignObject"];
+const NOT_READ: &[&str] = &["text", "image", "line", "foreignObject"];
 /// Units of length, and their number per inch.
 const UNITS: &[(&str, f64)] =
     &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6), ("px", UNITS_OF_SCREEN)];
@@ -47,11 +46,17 @@ pub struct ClosedPath {
     pub contour: Contour,
 }
 
-/// The parts of a drawing, and what they lack of it, in sentences without the file's name.
-pub type Drawn = (Vec<ClosedPath>, Vec<String>);
+/// The parts of a drawing.
+pub struct Drawn {
+    pub paths: Vec<ClosedPath>,
+    /// What they lack of it, in sentences without the file's name.
+    pub notes: Vec<String>,
+    /// True if the drawing tells what its lengths are.
+    pub has_unit: bool,
+}
 
 /// Reads the closed paths of a drawing, in millimetres if it tells its size.
-pub fn parse(text: &str) -> Result<Drawn, Problem> {
+pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     check_markup(text)?;
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
     let document = match Document::parse_with_options(text, options) {
@@ -63,44 +68,60 @@ pub fn parse(text: &str) -> Result<Drawn, Problem> {
         return problem(format!("is not SVG: its element is {}", quoted(root.tag_name().name())));
     }
     let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), None);
-    let scale = millimetres(root, &mut notes);
+    let told = millimetres(root, &mut notes);
+    let scale = told.unwrap_or(1.0);
     if (scale - 1.0).abs() > 1e-9 {
         notes.push(format!("lengths are in mm: 1 in the drawing is {}", (scale * 1e6).round() / 1e6));
     }
-    let flip = Affine::scale_non_uniform(scale, -scale);
-    // The enclosing elements, with the transform from their coordinates to the drawing's, y
-    // upwards; `None` if they aren't drawn.
-    let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
-    for node in root.descendants().filter(Node::is_element) {
-        while around.last().is_some_and(|(outer, _)| Some(*outer) != node.parent_element()) {
-            around.pop();
+    let ids: HashMap<&str, Node> = root.descendants().filter_map(|node| Some((node.attribute("id")?, node))).collect();
+    // Elements to draw, the next one last: each with the transform from the coordinates around it to the drawing's, y
+    // upwards, the number of elements around it, and the id of the copy that it is.
+    let mut todo = vec![(root, Affine::scale_non_uniform(scale, -scale), 0, None)];
+    let mut visited = 0;
+    while let Some((node, outer, depth, copy)) = todo.pop() {
+        let name = node.tag_name().name();
+        if NOT_DRAWN.contains(&name) || is_hidden(node) {
+            continue;
         }
-        if around.len() == MOST_NESTED {
+        visited += 1;
+        if depth == MOST_NESTED {
             return problem(format!("has more than {MOST_NESTED} elements within each other"));
         }
-        let outer = around.last().map_or(Some(flip), |(_, transform)| *transform);
-        let drawn = outer.filter(|_| !NOT_DRAWN.contains(&node.tag_name().name()));
-        let transform = drawn.map(|outer| Ok::<_, Problem>(outer * transform(node)?)).transpose()?;
-        around.push((node, transform));
-        let Some(transform) = transform else { continue };
+        if visited > MOST_NODES {
+            return problem(format!("has more than {MOST_NODES} elements with all copies"));
+        }
+        let transform = outer * transform(node)?;
+        if name == "use" {
+            let link =
+                node.attributes().find(|attribute| attribute.name() == "href").and_then(|link| link.value().strip_prefix('#'));
+            let place = transform * Affine::translate((number(node, "x")?, number(node, "y")?));
+            let copy = copy.or(node.attribute("id"));
+            match link.and_then(|id| ids.get(id)) {
+                Some(symbol) if symbol.has_tag_name("symbol") => {
+                    let place = place * view(*symbol, node)?;
+                    todo.extend(children(*symbol).map(|child| (child, place, depth + 1, copy)));
+                }
+                Some(element) => todo.push((*element, place, depth + 1, copy)),
+                None => notes.push(format!("{} is left out: it refers to no element of the drawing", called(node))),
+            }
+            continue;
+        }
+        todo.extend(children(node).map(|child| (child, transform, depth + 1, copy)));
         let Some(path) = element_path(node)? else {
-            if NOT_READ.contains(&node.tag_name().name()) {
+            if NOT_READ.contains(&name) {
                 notes.push(format!("{} is left out: such elements are not read", called(node)));
             }
             continue;
         };
         let path = transform * path;
-        let Some(extent) = extent(&path, node)? else { continue };
-        let tolerance = CURVE_TOLERANCE * extent;
+        if !is_drawn(&path, || called(node))? {
+            continue;
+        }
         let Contours { closed, has_open } = contours(&path, tolerance)?;
         if has_open {
             open = open.or_else(|| Some(called(node)));
         }
-        if !closed.is_empty() && path.elements().iter().any(|element| matches!(element, PathEl::QuadTo(..) | PathEl::CurveTo(..)))
-        {
-            notes.push(format!("{} has curves: they become lines outside of it, up to {tolerance:.1e} away", called(node)));
-        }
-        let id = node.attribute("id").map(str::to_owned);
+        let id = copy.or(node.attribute("id")).map(str::to_owned);
         parts.extend(closed.into_iter().map(|contour| ClosedPath { id: id.clone(), element: called(node), contour }));
     }
     match open {
@@ -109,11 +130,11 @@ pub fn parse(text: &str) -> Result<Drawn, Problem> {
         None if parts.is_empty() => return problem("has no path, polygon, rectangle, circle or ellipse"),
         None => {}
     }
-    Ok((parts, notes))
+    Ok(Drawn { paths: parts, notes, has_unit: told.is_some() })
 }
 
-/// Returns the millimetres per unit of the drawing's coordinates if it tells its width, else 1.
-fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> f64 {
+/// Returns the millimetres per unit of the drawing's coordinates if it tells its width or height.
+fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> Option<f64> {
     let length = |name: &str| {
         let text = root.attribute(name)?.trim();
         let (number, per_inch) = UNITS
@@ -127,10 +148,7 @@ fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> f64 {
             .filter(|number| *number > 0.0 && number.is_finite())
             .map(|number| 25.4 * number / per_inch)
     };
-    let view = root.attribute("viewBox").map(|text| {
-        let numbers = text.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
-        numbers.map(|part| part.parse().unwrap_or(f64::NAN)).collect::<Vec<f64>>()
-    });
+    let view = view_box(root);
     // Without a view box, coordinates are in px.
     let scale = |name: &str, place: usize| match &view {
         Some(view) => Some(length(name)? / view.get(place).filter(|size| **size > 0.0)?),
@@ -141,9 +159,9 @@ fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> f64 {
         // As by default the drawing isn't distorted, the smaller one counts.
         (Some(across), Some(down)) if (across / down - 1.0).abs() > 1e-3 => {
             notes.push("width and height are not those of its view box: the smaller scale is taken".to_owned());
-            across.min(down)
+            Some(across.min(down))
         }
-        (across, down) => across.or(down).unwrap_or(1.0),
+        (across, down) => across.or(down),
     }
 }
 
@@ -178,15 +196,54 @@ fn called(node: Node<'_, '_>) -> String {
     }
 }
 
-/// Returns the path that an element draws, or `None` if it isn't a drawing element.
-fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
-    let number = |name: &str| match node.attribute(name) {
+/// The elements within another one, the last one first.
+fn children<'a, 'input: 'a>(node: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
+    node.children().rev().filter(Node::is_element)
+}
+
+/// An attribute that is a number, or 0 without it.
+fn number(node: Node<'_, '_>, name: &str) -> Result<f64, Problem> {
+    match node.attribute(name) {
         None => Ok(0.0),
         Some(text) => match text.trim().strip_suffix("px").unwrap_or(text.trim()).parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
             _ => problem(format!("{}: `{name}` is {}, but it must be a number", called(node), quoted(text))),
         },
-    };
+    }
+}
+
+/// Returns true if an element isn't drawn, such as that of a layer that is switched off.
+fn is_hidden(node: Node<'_, '_>) -> bool {
+    let style = node.attribute("style").unwrap_or_default();
+    let mut styles = style.split(';').filter_map(|style| style.split_once(':'));
+    node.attribute("display") == Some("none") || styles.any(|(name, value)| name.trim() == "display" && value.trim() == "none")
+}
+
+/// The transform from a symbol's coordinates to those of an element that uses it: its view box in the middle of the
+/// element's size.
+fn view(symbol: Node<'_, '_>, node: Node<'_, '_>) -> Result<Affine, Problem> {
+    let size = |name: &str| number(if node.has_attribute(name) { node } else { symbol }, name);
+    let (width, height) = (size("width")?, size("height")?);
+    Ok(match view_box(symbol).as_deref() {
+        Some(&[x, y, w, h]) if w > 0.0 && h > 0.0 && width > 0.0 && height > 0.0 => {
+            let scale = (width / w).min(height / h);
+            Affine::translate((0.5 * width, 0.5 * height))
+                * Affine::scale(scale)
+                * Affine::translate((-x - 0.5 * w, -y - 0.5 * h))
+        }
+        _ => Affine::IDENTITY,
+    })
+}
+
+/// The numbers of an element's view box.
+fn view_box(node: Node<'_, '_>) -> Option<Vec<f64>> {
+    let numbers = node.attribute("viewBox")?.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
+    Some(numbers.map(|part| part.parse().unwrap_or(f64::NAN)).collect())
+}
+
+/// Returns the path that an element draws, or `None` if it isn't a drawing element.
+fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
+    let number = |name: &str| number(node, name);
     let length = |name: &str| match number(name)? {
         length if length < 0.0 => problem(format!("{}: `{name}` is {length}, but it must not be negative", called(node))),
         length => Ok(length),
@@ -306,7 +363,7 @@ fn path_of(text: &str) -> Result<BezPath, String> {
 }
 
 /// Draws an elliptical arc as curves, in units of its chord: those of the text may be anything.
-fn arc(
+pub(super) fn arc(
     path: &mut BezPath,
     from: Place,
     to: Place,
@@ -361,23 +418,23 @@ fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
     }
 }
 
-/// Returns the larger of a path's width and height, or `None` if it is empty or a point.
-fn extent(path: &BezPath, node: Node<'_, '_>) -> Result<Option<f64>, Problem> {
+/// Returns false if a path is empty or a point.
+pub(super) fn is_drawn(path: &BezPath, called: impl Fn() -> String) -> Result<bool, Problem> {
     if path.elements().is_empty() {
-        return Ok(None);
+        return Ok(false);
     }
     let controls = path.control_box();
     // Within these limits, the number of lines depends on the form only, not on the size.
     let reach = [controls.x0, controls.y0, controls.x1, controls.y1];
     if !path.is_finite() || reach.into_iter().any(|number| number.abs() >= LARGEST) {
-        return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
+        return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called()));
     }
     let extent = path.bounding_box();
     match extent.width().max(extent.height()) {
-        0.0 => Ok(None),
+        0.0 => Ok(false),
         extent if extent < SMALLEST => {
-            problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called(node)))
+            problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called()))
         }
-        extent => Ok(Some(extent)),
+        _ => Ok(true),
     }
 }
