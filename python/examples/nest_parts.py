@@ -12,7 +12,7 @@ from warpsmith.overlap import nest
 
 folder = Path(__file__).parent / "parts"
 counts = {"bracket": 4, "flange": 4, "lever": 4, "gusset": 4}
-nested = nest([(folder / f"{name}.svg", count) for name, count in counts.items()], (600, 400, 2), spacing=3, margin=5, time=10)
+nested = nest([(folder / f"{name}.svg", count) for name, count in counts.items()], (600, 400, 2), spacing=3, margin=5, time=4)
 print(nested)
 for path in sys.argv[1:]:
     nested.write(path)

@@ -240,7 +240,7 @@ def nest(
     Examples
     --------
     >>> triangle = [(0, 0), (40, 0), (0, 30)]
-    >>> nested = nest({"triangle": (triangle, 8)}, (100, 60, 2), spacing=1, time=2)
+    >>> nested = nest({"triangle": (triangle, 4)}, (100, 60, 2), spacing=1, time=2)
     >>> len(nested.sheets), nested.left, nested.sheets[0].placements[0].name
     (1, [], 'triangle')
     """

@@ -99,14 +99,14 @@ class Packed(NamedTuple):
         return [copy for part, poses in zip(self.parts, np.split(self.poses, ends)) for copy in geometries(part.shape, poses)]
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draws the copies and the square around them with matplotlib.
+        """Draws the copies and their container with matplotlib; several shapes with a legend.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             The axes; by default the current ones.
         **style
-            Arguments of `matplotlib.collections.PolyCollection`, for the copies.
+            Arguments of `matplotlib.collections.PathCollection`, for the copies.
 
         Returns
         -------
@@ -121,6 +121,7 @@ class Packed(NamedTuple):
         try:
             from matplotlib import pyplot
             from matplotlib.collections import PathCollection
+            from matplotlib.patches import Patch
             from matplotlib.path import Path
         except ImportError as error:
             raise ImportError("plots need matplotlib: pip install matplotlib") from error
@@ -132,16 +133,17 @@ class Packed(NamedTuple):
         paths = [path(copy) for copy in self._copies()]
         # The order of names gives a shape its colour, whatever the order of the shapes is.
         names = sorted(part.name for part in self.parts)
+        marks = []
         for index, part in enumerate(self.parts):
             own = [path for path, shape in zip(paths, self.shapes) if shape == index]
-            colour = f"C{names.index(part.name) % 10}"
-            label = f"{part.name} ({part.count:,})"
-            where.add_collection(PathCollection(own, **{"facecolor": colour, "edgecolor": "black", "alpha": 0.6, "label": label, **style}))
+            look = {"facecolor": f"C{names.index(part.name) % 10}", "edgecolor": "black", "alpha": 0.6, **style}
+            where.add_collection(PathCollection(own, **look))
+            marks.append(Patch(**{"label": f"{part.name} ({part.count:,})", **look}))
         where.add_collection(PathCollection([path([self.outline])], facecolor="none", edgecolor="black"))
         where.set_aspect("equal")
         where.autoscale_view()
         if len(self.parts) > 1:
-            where.legend(loc="upper left", bbox_to_anchor=(1, 1))
+            where.legend(handles=marks, loc="upper left", bbox_to_anchor=(1, 1))
         return where
 
     def _repr_html_(self, width: int = 300) -> str:
@@ -156,7 +158,7 @@ class Packed(NamedTuple):
 
         names = sorted(part.name for part in self.parts)
         hues = [210 + 360 * names.index(part.name) / len(names) for part in self.parts]
-        copies = (path(copy, f' fill="hsl({hues[shape] % 360:.0f} 60% 75%)"') for copy, shape in zip(self._copies(), self.shapes))
+        copies = (path(copy, f' fill="hsl({hues[shape] % 360:.0f},60%,75%)"') for copy, shape in zip(self._copies(), self.shapes))
         text = f"{len(self.poses):,} copies in a container of side {self.side:.6f}, density {self.density:.4f}"
         return (
             f'<div>{text}</div><svg width="{across:.0f}" height="{down:.0f}" xmlns="http://www.w3.org/2000/svg">'
