@@ -147,7 +147,12 @@ impl Shape {
     ///     If it holds no shape.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        work::brief(py, || Ok(overlap::io::read_shape(&path.to_string_lossy())?.into()))
+        let name = path.to_string_lossy();
+        work::brief(py, || match <[Part; 1]>::try_from(overlap::io::read_parts(&name)?) {
+            Ok([part]) => Ok(Shape(part)),
+            // Says that there are several.
+            Err(_) => Ok(overlap::io::read_shape(&name)?.into()),
+        })
     }
 
     /// Loads all shapes of a file: the closed paths of a drawing, or the polygons of a collection.

@@ -32,6 +32,8 @@ const THOUSAND: usize = 1000;
 type Arrays<'py> = (Bound<'py, PyArray2<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 /// For each sheet the index of its size, its density, the used extent, and parts with their poses.
 type Sheets = Vec<(usize, f64, f64, overlap::nest::Places)>;
+/// Parts without a place, each with its number of copies, and whether it is larger than every sheet.
+type Without = Vec<(usize, usize, bool)>;
 /// Parts, each with its number of copies.
 type Parts<'py> = Vec<(Bound<'py, Shape>, usize)>;
 
@@ -106,8 +108,7 @@ pub fn pack<'py>(
     Ok((matrix(py, poses)?, side, density, starts, steps, seconds, matrix(py, history)?, outline))
 }
 
-/// Nests parts on sheets of a width, a height, and a number unless it has no limit. Copies without a place are the part,
-/// their number, and whether it is larger than every sheet.
+/// Nests parts on sheets of a width, a height, and a number unless it has no limit.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn nest<'py>(
@@ -121,7 +122,7 @@ pub fn nest<'py>(
     seed: u64,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Sheets, Vec<(usize, usize, bool)>, f64)> {
+) -> PyResult<(Sheets, Without, f64)> {
     let all = parts.iter().fold(0usize, |sum, (_, count)| sum.saturating_add(*count));
     if all > MOST_POSES {
         return Err(PyValueError::new_err(format!("{all} parts are too many: at most {MOST_POSES}")));

@@ -19,6 +19,11 @@ from test_work import ends_soon
 
 from warpsmith.overlap import Left, Nested, Overlap, Shape, nest, pack
 
+try:
+    import shapely
+except ImportError:
+    shapely = None
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SQUARE = [(0, 0), (10, 0), (10, 10), (0, 10)]
 TRIANGLE = [(0, 0), (40, 0), (0, 30)]
@@ -53,7 +58,6 @@ def check(nested: Nested, spacing: float, margin: float) -> None:
         own = [at.copy for at in places if at.part == index]
         left = sum(left.count for left in nested.left if left.part == index)
         assert own == list(range(1, len(own) + 1)) and len(own) + left == part.count
-    shapely: Any = pytest.importorskip("shapely") if "shapely" in sys.modules else None
     for index in range(len(nested.sheets) if shapely else 0):
         polygons = nested.polygons(index)
         for first, polygon in enumerate(polygons):
@@ -68,7 +72,7 @@ def test_nests_are_valid() -> None:
 
 
 def test_shapely() -> None:
-    shapely: Any = pytest.importorskip("shapely")
+    pytest.importorskip("shapely")
     ring = shapely.Point(5, 5).buffer(20).difference(shapely.Point(5, 5).buffer(14))
     two = shapely.MultiPolygon([shapely.box(0, 0, 4, 4), shapely.box(9, 9, 12, 14)])
     nested = nest([(ring, 2), two, (shapely.Point(0, 0).buffer(9), 2)], [(90, 45)], spacing=0.5, time=3)
@@ -138,6 +142,8 @@ def test_names_and_files(tmp_path: Path) -> None:
     assert [part.name for part in nested.parts] == ["two 1", "two 2", "two 1 2", "two 2 2", "frame", "part 5"]
     assert [part.count for part in nested.parts] == [1, 1, 2, 2, 1, 1]
     assert [part.name for part in nest({"plate": path}, (100, 100), time=1).parts] == ["plate 1", "plate 2"]
+    path.write_text("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))")
+    assert Shape.load(path).name == "two" and [shape.area for shape in Shape.load_all(path)] == [16]
     # One shape needs no list.
     for single in (SQUARE, np.array(SQUARE), Shape(SQUARE), (SQUARE, 1)):
         assert [at.part for at in nest(single, (100, 100), time=1).sheets[0].placements] == [0]

@@ -11,17 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
-from ._parts import Part, geometries, parts as parts_of
+from ._parts import Part, Turns, geometries, parts as parts_of
 from ._progress import Progress, shown
 from ._warpsmith import Device
-
-Turns = Literal["any", "none", 90, 180]
 
 
 class Placement(NamedTuple):

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
-from ._parts import Array, Part, geometries, parts as parts_of, shapes as shapes_of
+from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Turns = Literal["any", "none", 90, 180]
 
 
 class Packed(NamedTuple):

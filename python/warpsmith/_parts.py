@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ._warpsmith import Shape
 
 Array = npt.NDArray[np.float64]
+Turns = Literal["any", "none", 90, 180]
 
 _KINDS = "a Shape, an array of shape (n, 2), a Shapely Polygon or MultiPolygon, or the name of a file"
 

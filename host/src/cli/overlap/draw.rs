@@ -236,3 +236,25 @@ fn joined(rings: &[Vec<[f64; 2]>]) -> Vec<Vec<[f64; 2]>> {
         rings => rings.to_vec(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legends() {
+        let of = |names: &[&'static str], shapes: &[usize]| {
+            let polygons = shapes.iter().map(|&shape| Polygons { shape, rings: Vec::new() }).collect();
+            Picture { title: "", names: names.to_vec(), polygons, common: Vec::new(), container: Vec::new() }.legend()
+        };
+        assert!(of(&["a"], &[0, 0]).is_empty());
+        let legend = of(&["b", "a", "a-name-of-more-than-24-letters-10"], &[0, 1, 0]);
+        let texts: Vec<&str> = legend.iter().map(|(_, text)| &**text).collect();
+        assert_eq!(texts, ["b × 2", "a × 1", "a-name-of-mo…-letters-10 × 0"]);
+        // Names alone tell the colours.
+        let other = of(&["a", "a-name-of-more-than-24-letters-10", "b"], &[]);
+        let colours = |order: [usize; 3]| order.map(|shape| other[shape].0);
+        assert_eq!(legend.iter().map(|(colour, _)| *colour).collect::<Vec<_>>(), colours([2, 0, 1]));
+        assert!(legend[0].0 != legend[1].0 && legend[1].0 != legend[2].0);
+    }
+}
