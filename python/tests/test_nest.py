@@ -45,7 +45,9 @@ def check(nested: Nested, spacing: float, margin: float) -> None:
     for index, sheet in enumerate(nested.sheets):
         parts = placed(nested, index)
         vertices = np.concatenate([piece for part in parts for piece in part])
-        assert vertices.min() >= margin - 1e-6 and np.all(vertices.max(axis=0) <= (sheet.width - margin, sheet.height - margin) + np.array(1e-6))
+        assert vertices.min() >= margin - 1e-6 and np.all(
+            vertices.max(axis=0) <= (sheet.width - margin, sheet.height - margin) + np.array(1e-6)
+        )
         assert sheet.used == pytest.approx(vertices[:, 1].max() + margin)
         area = sum(nested.parts[at.part].shape.area for at in sheet.placements)
         assert sheet.density == pytest.approx(area / (sheet.width * sheet.height))
@@ -82,11 +84,15 @@ def test_shapely() -> None:
     for at, polygon in zip(nested.sheets[0].placements, nested.polygons(0), strict=True):
         assert polygon.area == pytest.approx([ring.area, 16, 15, shapely.Point(0, 0).buffer(9).area][at.part])
         assert len(polygon.interiors) == (at.part == 0)
-    packed = pack({"ring": (ring, 2), "dot": (shapely.Point(0, 0).buffer(4), 3)}, container=shapely.box(3, 3, 5, 4), steps=600)
+    packed = pack(
+        {"ring": (ring, 2), "dot": (shapely.Point(0, 0).buffer(4), 3)}, container=shapely.box(3, 3, 5, 4), steps=600
+    )
     copies = packed.geometries()
     assert len(copies) == 5 and all(a.intersection(b).area < 1e-9 for k, a in enumerate(copies) for b in copies[:k])
     outline = shapely.Polygon(packed.outline)
-    assert all(outline.buffer(1e-9).contains(copy) for copy in copies) and outline.area == pytest.approx(2 * packed.side**2)
+    assert all(outline.buffer(1e-9).contains(copy) for copy in copies) and outline.area == pytest.approx(
+        2 * packed.side**2
+    )
     assert packed.density == pytest.approx(sum(copy.area for copy in copies) / outline.area)
     pieces = Shape.from_pieces([[(0, 0), (1, 0), (0, 1)], [(2, 0), (3, 0), (2, 1)]])
     assert nest([pieces], (5, 5), time=1).polygons(0)[0].geom_type == "MultiPolygon"
@@ -95,7 +101,11 @@ def test_shapely() -> None:
         (shapely.LineString([(0, 0), (1, 1)]), TypeError, "a LineString is no shape"),
         (shapely.Polygon(), ValueError, "the Polygon is empty"),
         (shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)]), ValueError, r"parts\[1\]: .* cross or touch"),
-        (shapely.Polygon([(0, 0, 1), (1, 0, 1), (1, 1, 1)]), ValueError, r"parts\[1\]: an outline has the shape \(4, 3\)"),
+        (
+            shapely.Polygon([(0, 0, 1), (1, 0, 1), (1, 1, 1)]),
+            ValueError,
+            r"parts\[1\]: an outline has the shape \(4, 3\)",
+        ),
     ):
         with pytest.raises(error, match=text):
             nest([SQUARE, geometry], (60, 40))
@@ -123,10 +133,14 @@ def test_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     with pytest.raises(ValueError, match="must end in .svg, .csv or .json"):
         nested.write(tmp_path / "cut.png")
     again = pickle.loads(pickle.dumps(nested))
-    assert again._repr_svg_() == files[0].read_text() == copy.deepcopy(nested)._repr_svg_() and repr(again) == repr(nested)
+    assert again._repr_svg_() == files[0].read_text() == copy.deepcopy(nested)._repr_svg_() and repr(again) == repr(
+        nested
+    )
 
 
-@pytest.mark.parametrize("shape", [Shape(TRIANGLE, "a"), Shape.tree(), FRAME, Shape.from_pieces([TRIANGLE, [(50, 0), (60, 0), (50, 9)]])])
+@pytest.mark.parametrize(
+    "shape", [Shape(TRIANGLE, "a"), Shape.tree(), FRAME, Shape.from_pieces([TRIANGLE, [(50, 0), (60, 0), (50, 9)]])]
+)
 def test_shapes_pickle(shape: Shape) -> None:
     again = pickle.loads(pickle.dumps(shape))
     assert (again.name, again.area, repr(again)) == (shape.name, shape.area, repr(shape))
@@ -153,13 +167,24 @@ def test_what_has_no_place(tmp_path: Path) -> None:
     nested = nest({"long": [(0, 0), (50, 0), (0, 1)], "square": (SQUARE, 5)}, (25, 14, 1), margin=1, turns=90, time=1)
     long, squares = nested.left
     assert isinstance(long, Left) and (long.name, long.count) == ("long", 1)
-    assert long.reason == "larger than every sheet at the angles that are allowed: 50 x 1, but sheets have 23 x 12 within the margins"
+    assert (
+        long.reason
+        == "larger than every sheet at the angles that are allowed: 50 x 1, but sheets have 23 x 12 within the margins"
+    )
     assert (squares.name, squares.count, squares.reason) == ("square", 3, "no room was found")
     assert all(at.theta % (np.pi / 2) == pytest.approx(0) for at in nested.sheets[0].placements)
     nothing = nest([(0, 0), (50, 0), (0, 40)], (10, 10), time=1)
     assert nothing.sheets == [] and "left: 1 of part 0" in repr(nothing)
     with pytest.raises(ValueError, match="no part has a place"):
         nothing.write(tmp_path / "cut.svg")
+
+
+def test_without_shapely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shapely", None)
+    with pytest.raises(ImportError, match="pip install shapely"):
+        nest(SQUARE, (10, 10), time=1).polygons(0)
+    with pytest.raises(ImportError, match="pip install shapely"):
+        pack(SQUARE, 1, steps=1).geometries()
 
 
 def test_ctrl_c_and_progress() -> None:
@@ -178,7 +203,12 @@ def test_what_cannot_be_nested() -> None:
         ([SQUARE, 3], {}, TypeError, r"parts\[1\]: 3 is no shape, which is a Shape, an array"),
         ([SQUARE, (SQUARE, 0)], {}, ValueError, r"parts\[1\]: the count is 0"),
         ([SQUARE, nan], {}, ValueError, r"parts\[1\]: .*vertex 1: x = NaN"),
-        ({"a": SQUARE, "b": [(0, 0), (1, 1), (1, 0), (0, 1)]}, {}, ValueError, r"parts\['b'\]: shape b: edges 0 and 2 cross"),
+        (
+            {"a": SQUARE, "b": [(0, 0), (1, 1), (1, 0), (0, 1)]},
+            {},
+            ValueError,
+            r"parts\['b'\]: shape b: edges 0 and 2 cross",
+        ),
         ([(0, 0, 1), (1, 0, 1), (1, 1, 1)], {}, ValueError, r"parts: an outline has the shape \(3, 3\)"),
         ([SQUARE, [(0, 0), (1, 0, 2)]], {}, TypeError, r"parts\[1\]: .* is no shape"),
         (["no.svg"], {}, FileNotFoundError, "no.svg"),

@@ -180,7 +180,9 @@ def test_what_is_no_pose() -> None:
             trees.evaluate(poses)
     with pytest.raises(TypeError, match=r"shapes\[0\]: 3 is no shape"):
         Overlap([3])
+    with pytest.raises(TypeError, match=r"shapes\[0\]: .* is no shape"):
+        Overlap([(Shape.tree(), 2)])
     with pytest.raises(TypeError, match="float32 or float64"):
         Overlap([Shape.tree()], dtype=int)
-    with pytest.raises(ValueError, match="shapes are empty"):
-        Overlap([])
+    with pytest.raises(ValueError, match="there are no shapes"):
+        Overlap([]).evaluate([[0, 0, 0]])

@@ -143,6 +143,7 @@ def test_what_cannot_be_packed() -> None:
     others: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"shapes": []}, ValueError, "shapes are empty"),
         ({"shapes": [SQUARE, 3]}, TypeError, r"shapes\[1\]: 3 is no shape"),
+        ({"shapes": [(SQUARE, 3)]}, ValueError, "count is 2, but shapes have counts of their own"),
         ({"container": "box"}, ValueError, "it must be `square`, `strip:WIDTH`, `circle`"),
         ({"container": [(0, 0), (2, 0), (1, 0.5), (1, 2)]}, ValueError, "it must be convex"),
         ({"container": "strip:0.5"}, ValueError, "the strip is too narrow"),
@@ -157,9 +158,13 @@ def test_what_cannot_be_packed() -> None:
             pack(**{"shapes": SQUARE, "count": 2, "steps": 100, **arguments})
 
 
-@pytest.mark.parametrize(("container", "area"), [("square", 1.0), ("circle", np.pi), ("strip:3", 0), ([(5, 5), (9, 5), (9, 7), (5, 7)], 8)])
+@pytest.mark.parametrize(
+    ("container", "area"), [("square", 1.0), ("circle", np.pi), ("strip:3", 0), ([(5, 5), (9, 5), (9, 7), (5, 7)], 8)]
+)
 def test_containers_and_mixtures(container: Any, area: float) -> None:
-    packed = pack({"square": (SQUARE, 2), "triangle": (TRIANGLE, 3)}, container=container, turns=180, spacing=0.1, steps=400)
+    packed = pack(
+        {"square": (SQUARE, 2), "triangle": (TRIANGLE, 3)}, container=container, turns=180, spacing=0.1, steps=400
+    )
     assert packed.shapes.tolist() == [0, 0, 1, 1, 1] and packed.shape is SQUARE
     assert np.allclose(np.sin(packed.poses[:, 2]), 0)
     polygons = packed.polygons()

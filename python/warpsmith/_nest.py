@@ -128,7 +128,9 @@ class Nested(NamedTuple):
     def _places(self) -> list[dict[str, Any]]:
         sheets = enumerate(self.sheets, 1)
         keys = ("part", "copy", "sheet", "x", "y", "theta")
-        return [dict(zip(keys, (at.name, at.copy, number, *at[3:]))) for number, sheet in sheets for at in sheet.placements]
+        return [
+            dict(zip(keys, (at.name, at.copy, number, *at[3:]))) for number, sheet in sheets for at in sheet.placements
+        ]
 
     def _json(self) -> str:
         return json.dumps(self._places(), indent=2) + "\n"
@@ -250,7 +252,15 @@ def nest(
         raise ValueError(f"time is {time}, but it must be a positive number of seconds")
     with numbers_in_range(), shown(progress, "nest") as tell:
         filled, left, seconds = _warpsmith.nest(
-            [(part.shape, part.count) for part in wanted], sizes, spacing, margin, str(turns).lower(), time, seed, device, tell
+            [(part.shape, part.count) for part in wanted],
+            sizes,
+            spacing,
+            margin,
+            str(turns).lower(),
+            time,
+            seed,
+            device,
+            tell,
         )
     copies = [0] * len(wanted)
     found = []
@@ -271,7 +281,9 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:
     """The sizes with their counts."""
     given = list(sheets) if isinstance(sheets, Iterable) and not isinstance(sheets, (str, Mapping)) else []
     if not given:
-        raise ValueError(f"sheets are {sheets!r}, but they must be (width, height) or (width, height, count), or several of these")
+        raise ValueError(
+            f"sheets are {sheets!r}, but they must be (width, height) or (width, height, count), or several of these"
+        )
     if isinstance(given[0], Real):
         given = [given]
     sizes = []

@@ -69,7 +69,11 @@ class Packed(NamedTuple):
         Packed
             The new packing.
         """
-        return pack({part.name: (part.shape, part.count) for part in self.parts}, initial=self.poses, **{**self.options, **options})
+        return pack(
+            {part.name: (part.shape, part.count) for part in self.parts},
+            initial=self.poses,
+            **{**self.options, **options},
+        )
 
     def polygons(self) -> list[Array]:
         """The outlines of all copies where they lie, as arrays of shape (n, 2). Those of holes are clockwise."""
@@ -94,7 +98,11 @@ class Packed(NamedTuple):
             If Shapely is not installed.
         """
         ends = np.cumsum([part.count for part in self.parts])[:-1]
-        return [copy for part, poses in zip(self.parts, np.split(self.poses, ends)) for copy in geometries(part.shape, poses)]
+        return [
+            copy
+            for part, poses in zip(self.parts, np.split(self.poses, ends))
+            for copy in geometries(part.shape, poses)
+        ]
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draws the copies and their container with matplotlib; several shapes with a legend.
@@ -150,13 +158,19 @@ class Packed(NamedTuple):
         across, down = 4 + extent * scale
 
         def path(rings: list[Array], style: str = "") -> str:
-            xy = [np.stack([2 + (ring[:, 0] - low[0]) * scale, down - 2 - (ring[:, 1] - low[1]) * scale], axis=1) for ring in rings]
-            text = "".join(f'M{"L".join(f"{a:.2f} {b:.2f}" for a, b in ring)}Z' for ring in xy)
+            xy = [
+                np.stack([2 + (ring[:, 0] - low[0]) * scale, down - 2 - (ring[:, 1] - low[1]) * scale], axis=1)
+                for ring in rings
+            ]
+            text = "".join(f"M{'L'.join(f'{a:.2f} {b:.2f}' for a, b in ring)}Z" for ring in xy)
             return f'<path d="{text}"{style}/>'
 
         names = sorted(part.name for part in self.parts)
         hues = [210 + 360 * names.index(part.name) / len(names) for part in self.parts]
-        copies = (path(copy, f' fill="hsl({hues[shape] % 360:.0f},60%,75%)"') for copy, shape in zip(self._copies(), self.shapes))
+        copies = (
+            path(copy, f' fill="hsl({hues[shape] % 360:.0f},60%,75%)"')
+            for copy, shape in zip(self._copies(), self.shapes)
+        )
         text = f"{len(self.poses):,} copies in a container of side {self.side:.6f}, density {self.density:.4f}"
         return (
             f'<div>{text}</div><svg width="{across:.0f}" height="{down:.0f}" xmlns="http://www.w3.org/2000/svg">'
@@ -244,6 +258,8 @@ def pack(
         raise ValueError(f"spacing is {spacing}, but it must be a length from 0 to below 1e6")
     parts = parts_of(shapes, "shapes")
     if count is not None:
+        if any(part.count != 1 for part in parts):
+            raise ValueError(f"count is {count}, but shapes have counts of their own: only one of both may be given")
         parts = [replace(part, count=operator.index(count)) for part in parts]
     poses = None if initial is None else _poses(initial, sum(part.count for part in parts))
     options = {"container": container, "turns": turns, "spacing": spacing}
@@ -251,11 +267,23 @@ def pack(
     try:
         with numbers_in_range(), shown(progress, "pack") as tell:
             found, side, density, starts, steps, took, history, outline = _warpsmith.pack(
-                counted, _container(container), str(turns).lower(), spacing, seed, starts, poses, steps, seconds, device, tell
+                counted,
+                _container(container),
+                str(turns).lower(),
+                spacing,
+                seed,
+                starts,
+                poses,
+                steps,
+                seconds,
+                device,
+                tell,
             )
     except ValueError as error:
         if poses is not None and np.abs(poses[:, 2]).max() > 2 * np.pi:
-            raise ValueError(f"{error}; initial has angles beyond a full turn: they are radians, and not degrees") from None
+            raise ValueError(
+                f"{error}; initial has angles beyond a full turn: they are radians, and not degrees"
+            ) from None
         raise
     return Packed(found, side, density, starts, steps, took, history, parts, outline, options)
 

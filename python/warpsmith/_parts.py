@@ -67,7 +67,10 @@ def shapes(given: Any, where: str, name: str | None = None, first: int = 0) -> l
     with _about(where):
         if isinstance(given, (str, os.PathLike)):
             return Shape.load_all(given)
-        return [Shape(outline, name or f"part {index}", holes) for index, (outline, *holes) in enumerate(_rings(given), first)]
+        return [
+            Shape(outline, name or f"part {index}", holes)
+            for index, (outline, *holes) in enumerate(_rings(given), first)
+        ]
 
 
 def geometries(shape: Shape, poses: Iterable[Any]) -> list[Any]:
@@ -83,7 +86,8 @@ def geometries(shape: Shape, poses: Iterable[Any]) -> list[Any]:
     else:
         flat = MultiPolygon([Polygon(ring) for ring in shape.outlines])
     return [
-        affinity.affine_transform(flat, [math.cos(t), -math.sin(t), math.sin(t), math.cos(t), x, y]) for x, y, t in poses
+        affinity.affine_transform(flat, [math.cos(t), -math.sin(t), math.sin(t), math.cos(t), x, y])
+        for x, y, t in poses
     ]
 
 
@@ -102,7 +106,9 @@ def _named(shape: Any, where: str, name: str | None, index: int) -> list[tuple[S
 
 def _is_counted(item: Any) -> bool:
     """Whether this is (shape, count)."""
-    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Integral) and not isinstance(item[0], Real)
+    return (
+        isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Integral) and not isinstance(item[0], Real)
+    )
 
 
 def _is_single(given: Any) -> bool:
@@ -131,7 +137,9 @@ def _rings(given: Any) -> Iterator[list[Any]]:
     if kind == "Polygon":
         polygons = [polygons]
     elif kind != "MultiPolygon":
-        raise TypeError(f"a {kind} is no shape: it must be a Polygon or a MultiPolygon, such as buffer() makes of lines")
+        raise TypeError(
+            f"a {kind} is no shape: it must be a Polygon or a MultiPolygon, such as buffer() makes of lines"
+        )
     polygons = [polygon for polygon in polygons if len(polygon)]
     if not polygons:
         raise ValueError(f"the {kind} is empty")

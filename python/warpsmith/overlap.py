@@ -28,7 +28,7 @@ from . import _warpsmith
 from ._arrays import on_gpu
 from ._nest import Left, Nested, Placement, Sheet, nest
 from ._pack import Packed, pack
-from ._parts import Part, parts
+from ._parts import Part, shapes as shapes_of
 from ._warpsmith import Device, Shape
 
 __all__ = [
@@ -140,7 +140,7 @@ class Overlap:
         device: Device | str | None = None,
     ) -> None:
         self._dtype = np.dtype(dtype)
-        own = [part.shape for part in parts(shapes, "shapes")]
+        own = [shape for index, item in enumerate(shapes) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
         self._given = (own, self._dtype, boundary, lattice, deterministic, device)
         if isinstance(boundary, str):
             if boundary != "square":
