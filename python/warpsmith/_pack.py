@@ -183,7 +183,7 @@ def pack(
     shapes: Any,
     count: int | None = None,
     *,
-    container: str | Shape | npt.ArrayLike = "square",
+    container: Any = "square",
     turns: Turns = "any",
     spacing: float = 0,
     steps: int = 20_000,

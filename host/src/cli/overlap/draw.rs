@@ -34,7 +34,9 @@ const CHARACTER: f64 = 0.7 * SMALL;
 /// Largest number of characters of a name in the legend.
 const LONGEST: usize = 24;
 
-/// Colours of shapes in the order of their names, used in turn.
+/// Factor by which colours that are used again are darker.
+const DARKER: f64 = 0.8;
+/// Colours of shapes in the order of their names.
 const SHAPES: [RGBColor; 10] = [
     RGBColor(168, 194, 162),
     RGBColor(150, 180, 222),
@@ -92,7 +94,10 @@ impl Picture<'_> {
     /// A shape's colour, which depends on the names alone, whatever the order of the shapes is.
     fn colour(&self, shape: usize) -> RGBColor {
         let name = self.names.get(shape);
-        SHAPES[self.names.iter().filter(|other| Some(*other) < name).count() % SHAPES.len()]
+        let index = self.names.iter().filter(|other| Some(*other) < name).count();
+        let RGBColor(r, g, b) = SHAPES[index % SHAPES.len()];
+        let shade = |part: u8| (f64::from(part) * DARKER.powi((index / SHAPES.len()) as i32)) as u8;
+        RGBColor(shade(r), shade(g), shade(b))
     }
 
     /// Each shape's colour with its name and number of copies, if there are several shapes.
@@ -243,16 +248,19 @@ mod tests {
 
     #[test]
     fn legends() {
-        let of = |names: &[&'static str], shapes: &[usize]| {
+        fn of(names: &[&str], shapes: &[usize]) -> Vec<(RGBColor, String)> {
             let polygons = shapes.iter().map(|&shape| Polygons { shape, rings: Vec::new() }).collect();
             Picture { title: "", names: names.to_vec(), polygons, common: Vec::new(), container: Vec::new() }.legend()
-        };
+        }
         assert!(of(&["a"], &[0, 0]).is_empty());
         let legend = of(&["b", "a", "a-name-of-more-than-24-letters-10"], &[0, 1, 0]);
         let texts: Vec<&str> = legend.iter().map(|(_, text)| &**text).collect();
         assert_eq!(texts, ["b × 2", "a × 1", "a-name-of-mo…-letters-10 × 0"]);
         // Names alone tell the colours.
         let other = of(&["a", "a-name-of-more-than-24-letters-10", "b"], &[]);
+        let many: Vec<String> = (0..22).map(|name| format!("{name:02}")).collect();
+        let many = of(&many.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+        assert!((0..22).all(|k| many[..k].iter().all(|(colour, _)| *colour != many[k].0)));
         let colours = |order: [usize; 3]| order.map(|shape| other[shape].0);
         assert_eq!(legend.iter().map(|(colour, _)| *colour).collect::<Vec<_>>(), colours([2, 0, 1]));
         assert!(legend[0].0 != legend[1].0 && legend[1].0 != legend[2].0);
