@@ -9,10 +9,11 @@ use numpy::{Element, IntoPyArray as _, PyArray1, PyReadonlyArray1, PyReadonlyArr
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
+    types::PyTuple,
 };
 use warpsmith::{
     device::Buffer,
-    overlap::{self, Boundary, Evaluation, Lattice, OverlapError, OverlapPair, OverlapReal, Packings, Scene, Wanted},
+    overlap::{self, Boundary, Evaluation, Lattice, OverlapError, OverlapPair, OverlapReal, Packings, Scene, Wanted, io::Part},
 };
 
 use crate::{
@@ -22,7 +23,9 @@ use crate::{
     work,
 };
 
-/// A simple polygon, or a union of convex pieces that don't overlap, in a frame of its own.
+/// A simple polygon, maybe with holes, or a union of convex pieces that don't overlap, in a frame of its own.
+///
+/// It never changes: copies are the object itself. It pickles.
 ///
 /// Parameters
 /// ----------
@@ -30,12 +33,14 @@ use crate::{
 ///     The polygon's vertices in either direction: x and y. The last one may repeat the first.
 /// name : str
 ///     The name in messages.
+/// holes : sequence of (n, 2) array_like
+///     The vertices of each hole, into which other shapes fit.
 ///
 /// Raises
 /// ------
 /// ValueError
 ///     If there are fewer than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is
-///     smaller than 1e-6, the outline meets itself, or there is next to no area.
+///     smaller than 1e-6, the outline meets itself, there is next to no area, or a hole isn't within the outline.
 ///
 /// Examples
 /// --------
@@ -43,7 +48,13 @@ use crate::{
 /// >>> square.area
 /// 1.0
 #[pyclass(module = "warpsmith.overlap", frozen)]
-pub struct Shape(pub overlap::Shape);
+pub struct Shape(pub Part);
+
+impl From<overlap::Shape> for Shape {
+    fn from(shape: overlap::Shape) -> Self {
+        Shape(shape.into())
+    }
+}
 
 /// Rows of x and y.
 fn vertices(array: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 2]>> {
@@ -58,6 +69,18 @@ fn vertices(array: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 2]>> {
     Ok(rows.rows().into_iter().map(|row| [row[0], row[1]]).collect())
 }
 
+/// The vertices of each ring.
+fn rings(arrays: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<[f64; 2]>>> {
+    arrays.try_iter()?.map(|ring| vertices(&ring?)).collect()
+}
+
+fn is_clockwise(ring: &[[f64; 2]]) -> bool {
+    let next = ring.iter().cycle().skip(1);
+    // Relative to a vertex, which loses fewer digits far from the origin.
+    let off = |point: &[f64; 2]| [point[0] - ring[0][0], point[1] - ring[0][1]];
+    ring.iter().zip(next).map(|(a, b)| (off(a), off(b))).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>() < 0.0
+}
+
 /// Polygons as arrays of shape (n, 2).
 fn polygons<'py>(py: Python<'py>, polygons: &[Vec<[f64; 2]>]) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let array =
@@ -68,9 +91,10 @@ fn polygons<'py>(py: Python<'py>, polygons: &[Vec<[f64; 2]>]) -> PyResult<Vec<Bo
 #[pymethods]
 impl Shape {
     #[new]
-    #[pyo3(signature = (outline, name="shape"))]
-    fn new(outline: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
-        Ok(Shape(overlap::Shape::polygon(name, &vertices(outline)?).map_err(Failure::from)?))
+    #[pyo3(signature = (outline, name="shape", holes=None))]
+    fn new(outline: &Bound<'_, PyAny>, name: &str, holes: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let holes = holes.map_or_else(|| Ok(Vec::new()), rings)?;
+        Ok(overlap::Shape::with_holes(name, &vertices(outline)?, &holes).map_err(Failure::from)?.into())
     }
 
     /// The tree of Kaggle's Santa 2025: 15 vertices, 0.7 wide and 1 high.
@@ -81,7 +105,7 @@ impl Shape {
     /// 0.245625
     #[staticmethod]
     fn tree() -> Self {
-        Shape(overlap::Shape::tree())
+        overlap::Shape::tree().into()
     }
 
     /// A shape of convex pieces, which may touch or be apart.
@@ -105,8 +129,7 @@ impl Shape {
     #[staticmethod]
     #[pyo3(signature = (pieces, name="shape"))]
     fn from_pieces(pieces: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
-        let pieces: Vec<_> = pieces.try_iter()?.map(|piece| vertices(&piece?)).collect::<PyResult<_>>()?;
-        Ok(Shape(overlap::Shape::from_pieces(name, &pieces).map_err(Failure::from)?))
+        Ok(overlap::Shape::from_pieces(name, &rings(pieces)?).map_err(Failure::from)?.into())
     }
 
     /// Loads a shape from a `.json`, `.svg` or `.wkt` file.
@@ -124,35 +147,100 @@ impl Shape {
     ///     If it holds no shape.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        work::brief(py, || Ok(Shape(overlap::io::read_shape(&path.to_string_lossy())?)))
+        let name = path.to_string_lossy();
+        work::brief(py, || match <[Part; 1]>::try_from(overlap::io::read_parts(&name)?) {
+            Ok([part]) => Ok(Shape(part)),
+            // Says that there are several.
+            Err(_) => Ok(overlap::io::read_shape(&name)?.into()),
+        })
+    }
+
+    /// Loads all shapes of a file: the closed paths of a drawing, or the polygons of a collection.
+    ///
+    /// Lengths of a drawing that tells its size are in millimetres.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : path_like
+    ///     The file.
+    ///
+    /// Returns
+    /// -------
+    /// list of Shape
+    ///     Shapes with the names that they have in the file, and their curves, which `Nested.write` draws.
+    ///
+    /// Raises
+    /// ------
+    /// OSError
+    ///     If the file can't be read.
+    /// ValueError
+    ///     If it holds no shape, or one of them isn't valid.
+    #[staticmethod]
+    fn load_all(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Self>> {
+        work::brief(py, || Ok(overlap::io::read_parts(&path.to_string_lossy())?.into_iter().map(Shape).collect()))
+    }
+
+    /// Makes a shape of what `__reduce__` gives: outlines whose holes are clockwise, or pieces; and the path.
+    #[staticmethod]
+    fn _restored(name: &str, outlines: Vec<Vec<[f64; 2]>>, path: &str) -> PyResult<Self> {
+        let shape = match &outlines[..] {
+            [outline, holes @ ..] if holes.iter().all(|hole| is_clockwise(hole)) => {
+                overlap::Shape::with_holes(name, outline, holes)
+            }
+            pieces => overlap::Shape::from_pieces(name, pieces),
+        };
+        let part = Part::from(shape.map_err(Failure::from)?).with_svg_path(path);
+        part.map(Shape).ok_or_else(|| PyValueError::new_err("the pickle of a shape has no path"))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (class, shape) = (py.get_type::<Self>(), &self.0.shape);
+        if *shape == overlap::Shape::tree() {
+            return Ok((class.getattr("tree")?, PyTuple::empty(py)));
+        }
+        let state = (shape.name(), shape.outlines().to_vec(), self._svg_path([0.0; 3], 0.0));
+        Ok((class.getattr("_restored")?, state.into_pyobject(py)?))
+    }
+
+    fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this
+    }
+
+    /// The SVG path at a pose, with y downwards from `top`.
+    fn _svg_path(&self, pose: [f64; 3], top: f64) -> String {
+        self.0.svg_path(pose, top)
     }
 
     /// The shape's name.
     #[getter]
     fn name(&self) -> &str {
-        self.0.name()
+        self.0.shape.name()
     }
 
     /// Its area.
     #[getter]
     fn area(&self) -> f64 {
-        self.0.area()
+        self.0.shape.area()
     }
 
     /// The outline or the pieces that it was made of: arrays of shape (n, 2).
     #[getter]
     fn outlines<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        polygons(py, self.0.outlines())
+        polygons(py, self.0.shape.outlines())
     }
 
     /// Its convex pieces: arrays of shape (n, 2).
     #[getter]
     fn pieces<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        polygons(py, self.0.pieces())
+        polygons(py, self.0.shape.pieces())
     }
 
     fn __repr__(&self) -> String {
-        format!("Shape {:?} of {} pieces, area {:.6}", self.0.name(), self.0.pieces().len(), self.0.area())
+        format!("Shape {:?} of {} pieces, area {:.6}", self.0.shape.name(), self.0.shape.pieces().len(), self.0.shape.area())
     }
 }
 
@@ -352,7 +440,7 @@ impl Overlap {
     ) -> PyResult<Self> {
         let device = Device::of(py, device)?;
         let boundary = boundary.map(vertices).transpose()?;
-        let shapes: Vec<overlap::Shape> = shapes.iter().map(|shape| shape.get().0.clone()).collect();
+        let shapes: Vec<overlap::Shape> = shapes.iter().map(|shape| shape.get().0.shape.clone()).collect();
         fn made<T: OverlapReal>(
             device: &warpsmith::device::Device,
             shapes: &[overlap::Shape],

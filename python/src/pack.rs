@@ -1,13 +1,22 @@
-//! The packer.
+//! The packer, and nests.
 
-use std::time::Duration;
+use std::{io::Write as _, path::PathBuf, time::Duration};
 
-use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray2};
-use pyo3::prelude::*;
-use warpsmith::overlap::pack::{Budget, Packed, Packer, Packing, Progress, Settings};
+use numpy::{IntoPyArray as _, PyArray2, PyArrayMethods as _, PyReadonlyArray2};
+use pyo3::{exceptions::PyValueError, prelude::*};
+use warpsmith::{
+    engine::Cancel,
+    io::files::Destination,
+    overlap::{
+        self,
+        nest::{Filled, Left, Nested, Nesting, Sheet},
+        pack::{Budget, Copies, MOST_POSES, Packed, Packer, Packing, Progress, Settings, Turns, read_container},
+    },
+};
 
 use crate::{
     device::Device,
+    error::Failure,
     overlap::{Shape, rows},
     work,
 };
@@ -15,17 +24,52 @@ use crate::{
 /// Maximum duration of a search, in seconds. A clock's time plus this doesn't overflow.
 const LONGEST: f64 = 1e9;
 
-/// Poses, three numbers each; side; density; starts; steps; seconds; for each improvement the
-/// steps, the seconds and the side.
-type Arrays<'py> = (Bound<'py, PyArray1<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray1<f64>>);
+/// Number of units of a nest's progress.
+const THOUSAND: usize = 1000;
+
+/// Poses; side; density; starts; steps; seconds; for each improvement the steps, the seconds and the side; the container's
+/// corners.
+type Arrays<'py> = (Bound<'py, PyArray2<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
+/// For each sheet the index of its size, its density, the used extent, and parts with their poses.
+type Sheets = Vec<(usize, f64, f64, overlap::nest::Places)>;
+/// Parts without a place, each with its number of copies, and whether it is larger than every sheet.
+type Without = Vec<(usize, usize, bool)>;
+/// Parts, each with its number of copies.
+type Parts<'py> = Vec<(Bound<'py, Shape>, usize)>;
+
+fn duration(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.clamp(0.0, LONGEST))
+}
+
+/// The allowed angles by their names.
+fn turns(name: &str) -> PyResult<Turns> {
+    match name {
+        "any" => Ok(Turns::Any),
+        "90" => Ok(Turns::Quarters),
+        "180" => Ok(Turns::Half),
+        "none" => Ok(Turns::None),
+        _ => Err(PyValueError::new_err(format!("turns is {name}, but it must be \"any\", \"none\", or 90 or 180 (degrees)"))),
+    }
+}
+
+fn shapes(parts: &Parts<'_>) -> Vec<(overlap::Shape, usize)> {
+    parts.iter().map(|(shape, count)| (shape.get().0.shape.clone(), *count)).collect()
+}
+
+fn matrix<'py, const N: usize>(py: Python<'py>, rows: Vec<[f64; N]>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let len = rows.len();
+    rows.into_flattened().into_pyarray(py).reshape([len, N])
+}
 
 /// The budget is `seconds`, a positive number, or otherwise `steps`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn pack<'py>(
     py: Python<'py>,
-    shape: &Bound<'py, Shape>,
-    count: usize,
+    parts: Parts<'py>,
+    container: &str,
+    allowed: &str,
+    spacing: f64,
     seed: u64,
     starts: Option<usize>,
     initial: Option<PyReadonlyArray2<'py, f64>>,
@@ -34,11 +78,13 @@ pub fn pack<'py>(
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Arrays<'py>> {
-    let budget = seconds.map_or(Budget::Steps(steps), |seconds| Budget::Time(Duration::from_secs_f64(seconds.min(LONGEST))));
-    let mut settings = Settings { seed, starts, budget, ..Settings::of([(shape.get().0.clone(), count)]) };
-    if let Some(poses) = initial {
-        settings = settings.going_on(rows(&poses));
-    }
+    let budget = seconds.map_or(Budget::Steps(steps), |seconds| Budget::Time(duration(seconds)));
+    let (shapes, counts): (Vec<_>, Vec<usize>) =
+        shapes(&parts).into_iter().map(|(shape, count)| (shape.with_distance(0.5 * spacing), count)).unzip();
+    let copies = Copies { from: initial.map(|poses| rows(&poses)), ..Copies::new(counts) };
+    let container = read_container(container).map_err(Failure::from)?;
+    let settings =
+        Settings { shapes, packings: vec![copies], container: container.clone(), turns: turns(allowed)?, seed, starts, budget };
     let device = Device::of(py, device)?.device;
     let packed = work::cancellable(py, progress.as_ref(), |control| {
         let packer = Packer::new(&device, settings)?;
@@ -57,7 +103,50 @@ pub fn pack<'py>(
     })?;
     let Packed { mut packings, density, starts, steps, seconds, history, .. } = packed;
     let Packing { poses, side } = packings.swap_remove(0);
-    let history: Vec<f64> = history.iter().flat_map(|at| [at.steps as f64, at.seconds, at.sides[0]]).collect();
-    let poses = poses.into_flattened().into_pyarray(py);
-    Ok((poses, side, density, starts, steps, seconds, history.into_pyarray(py)))
+    let history = history.iter().map(|at| [at.steps as f64, at.seconds, at.sides[0]]).collect();
+    let outline = matrix(py, container.outline(side))?;
+    Ok((matrix(py, poses)?, side, density, starts, steps, seconds, matrix(py, history)?, outline))
+}
+
+/// Nests parts on sheets of a width, a height, and a number unless it has no limit.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are Python's")]
+pub fn nest<'py>(
+    py: Python<'py>,
+    parts: Parts<'py>,
+    sheets: Vec<(f64, f64, Option<usize>)>,
+    spacing: f64,
+    margin: f64,
+    allowed: &str,
+    time: f64,
+    seed: u64,
+    device: Option<&Bound<'py, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Sheets, Without, f64)> {
+    let all = parts.iter().fold(0usize, |sum, (_, count)| sum.saturating_add(*count));
+    if all > MOST_POSES {
+        return Err(PyValueError::new_err(format!("{all} parts are too many: at most {MOST_POSES}")));
+    }
+    let sheets = sheets.into_iter().map(|(width, height, count)| Sheet { width, height, count });
+    let plan = Nesting { spacing, margin, turns: turns(allowed)?, seed, ..Nesting::new(shapes(&parts), sheets, duration(time)) };
+    let device = Device::of(py, device)?.device;
+    let nested = work::cancellable(py, progress.as_ref(), |control| {
+        let never = Cancel::new();
+        let tell = |share: f64| {
+            if let Some(note) = control.progress {
+                note((share * THOUSAND as f64) as usize, THOUSAND);
+            }
+        };
+        Ok(plan.run(&device, control.cancel.unwrap_or(&never), tell)?)
+    })?;
+    let Nested { sheets, left, seconds } = nested;
+    let sheets = sheets.into_iter().map(|Filled { sheet, parts, density, used }| (sheet, density, used, parts)).collect();
+    let left = left.into_iter().map(|Left { part, count, too_large }| (part, count, too_large)).collect();
+    Ok((sheets, left, seconds))
+}
+
+/// Writes a file, which is whole or absent.
+#[pyfunction]
+pub fn write_text(py: Python<'_>, path: PathBuf, text: &str) -> PyResult<()> {
+    work::brief(py, || Ok(Destination::prepare(&path)?.write(|file| file.write_all(text.as_bytes()))?))
 }

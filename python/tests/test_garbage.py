@@ -14,6 +14,7 @@ from warpsmith import concurrency, list_rank, overlap, pcf, rules
 
 SET = pcf.PcfSet([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]])
 TREES = overlap.Overlap([overlap.Shape.tree()], boundary="square")
+NESTED = overlap.nest(overlap.Shape.tree(), (2, 2), time=0.01)
 RUNS = rules.Runs(["a;b", "b;a"] * 10, [1.0, 2.0] * 10)
 MODEL = rules.learn(RUNS)
 DAG = rules.Dag({"a": "gpu", "b": "cpu"})
@@ -85,6 +86,12 @@ CALLS: list[tuple[Callable[..., Any], int, list[str]]] = [
     (lambda value: overlap.pack(overlap.Shape.tree(), 1, initial=value, steps=1, starts=1), 1, []),
     (lambda value: overlap.pack(overlap.Shape.tree(), 2, steps=1, starts=1, seed=value), 1, []),
     (lambda value: overlap.pack(overlap.Shape.tree(), 2, steps=1, device=value), 1, []),
+    *((lambda value, name=name: overlap.pack(overlap.Shape.tree(), 1, steps=1, starts=1, **{name: value}), 1, [])
+      for name in ("container", "turns", "spacing")),
+    *((lambda value, name=name: overlap.nest(**{"parts": overlap.Shape.tree(), "sheets": (2, 2, 1), "time": 0.01, name: value}), 1, [])
+      for name in ("parts", "sheets", "spacing", "margin", "turns", "seed", "device")),
+    (lambda value: overlap.nest((overlap.Shape.tree(), value), (2, 2, 1), time=0.01), 1, []),
+    (lambda value: NESTED.write(value), 1, []),
     (lambda value: concurrency.study(streams=value, batch=[1], fixed=[], poses=1, runs=1, iterations=1), 1, []),
     (lambda value: concurrency.study(streams=[1], batch=value, fixed=[], poses=1, runs=1, iterations=1), 1, []),
     (lambda value: concurrency.study(streams=[1], batch=[1], fixed=[], poses=1, runs=1, iterations=1, seed=value), 1, []),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,20 @@ def test_many_packings() -> None:
     assert plain.per_pose is None and plain.gradient is None and plain.outside is None
     np.testing.assert_allclose(plain.totals, all_in_one.totals, rtol=1e-13, atol=1e-15)
     assert set(trees.pairs(packings).packing) <= set(range(8))
+
+
+def test_copies() -> None:
+    given: dict[str, Any] = {"dtype": "float32", "boundary": [(-1, -1), (1, -1), (0, 1)], "deterministic": True, "device": "cpu"}
+    triangles = Overlap([[(0, 0), (1, 0), (0, 1)], Shape.tree()], **given)
+    poses, chosen = [[0, 0, 0], [0.25, 0.5, 0.3], [0, 0.1, 0]], [0, 0, 1]
+    expected = triangles.evaluate(poses, shapes=chosen, scales=1.5)
+    assert expected.outside is not None
+    for again in (pickle.loads(pickle.dumps(triangles)), copy.copy(triangles), copy.deepcopy(triangles)):
+        found = again.evaluate(poses, shapes=chosen, scales=1.5)
+        assert again.dtype == np.float32 and found.totals == expected.totals > 0
+        assert found.outside is not None and found.outside.totals == expected.outside.totals > 0
+    cells = pickle.loads(pickle.dumps(Overlap([UNIT], lattice=[(0.75, 0), (0, 0.75)])))
+    assert cells.evaluate([[0, 0, 0]]).totals == pytest.approx(2 * 0.25 + 2 * 0.25**2)
 
 
 def test_nothing_to_overlap() -> None:
@@ -162,8 +178,10 @@ def test_what_is_no_pose() -> None:
     for poses, error, text in wrong:
         with pytest.raises(error, match=text):
             trees.evaluate(poses)
-    with pytest.raises(TypeError):
-        Overlap([UNIT])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"shapes\[0\]: 3 is no shape"):
+        Overlap([3])
+    with pytest.raises(TypeError, match=r"shapes\[0\]: .* is no shape"):
+        Overlap([(Shape.tree(), 2)])
     with pytest.raises(TypeError, match="float32 or float64"):
         Overlap([Shape.tree()], dtype=int)
     with pytest.raises(ValueError, match="there are no shapes"):

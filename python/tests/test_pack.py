@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -89,8 +91,9 @@ def test_pictures() -> None:
     packed = pack(Shape.from_pieces([[(0, 0), (1, 0), (0, 1)], [(2, 0), (3, 0), (2, 1)]]), 2, steps=600)
     # A polygon for each piece.
     assert len(packed.polygons()) == 4
+    # A path for each copy, and the container's.
     page = packed._repr_html_()
-    assert page.count("<path") == 4 and f"side {packed.side:.6f}" in page
+    assert page.count("<path") == 3 and page.count("M") == 5 and f"side {packed.side:.6f}" in page
     matplotlib: Any = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     from matplotlib import pyplot
@@ -98,10 +101,21 @@ def test_pictures() -> None:
     figure, ax = pyplot.subplots()
     packed.plot(ax, facecolor="red")
     drawn: Any = ax.collections[0]
-    for path, polygon in zip(drawn.get_paths(), packed.polygons(), strict=True):
-        np.testing.assert_array_equal(path.vertices[: len(polygon)], polygon)
+    rings = [ring for path in drawn.get_paths() for ring in path.to_polygons(closed_only=False)]
+    for ring, polygon in zip(rings, packed.polygons(), strict=True):
+        np.testing.assert_array_equal(ring[: len(polygon)], polygon)
     assert ax.get_xlim()[0] <= -packed.side / 2 < packed.side / 2 <= ax.get_xlim()[1]
     pyplot.close(figure)
+    # A shape's colour depends on the names alone.
+    colours = []
+    for names in ("ab", "ba"):
+        figure, ax = pyplot.subplots()
+        pack({name: {"a": SQUARE, "b": TRIANGLE}[name] for name in names}, steps=100).plot(ax)
+        legend: Any = ax.get_legend()
+        labels = [text.get_text() for text in legend.get_texts()]
+        colours.append({label: str(drawn.get_facecolor()) for label, drawn in zip(labels, ax.collections)})
+        pyplot.close(figure)
+    assert colours[0] == colours[1] and set(colours[0]) == {"a (1)", "b (1)"} and len(set(colours[0].values())) == 2
 
 
 def test_what_cannot_be_packed() -> None:
@@ -126,5 +140,46 @@ def test_what_cannot_be_packed() -> None:
     for arguments, error, text in calls:
         with pytest.raises(error, match=text):
             pack(SQUARE, **{"count": 2, "steps": 100, **arguments})
-    with pytest.raises(TypeError):
-        pack([(0, 0), (1, 0), (0, 1)], 2)  # type: ignore[arg-type]
+    others: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"shapes": []}, ValueError, "shapes are empty"),
+        ({"shapes": [SQUARE, 3]}, TypeError, r"shapes\[1\]: 3 is no shape"),
+        ({"shapes": [(SQUARE, 3)]}, ValueError, "count is 2, but shapes have counts of their own"),
+        ({"container": "box"}, ValueError, "it must be `square`, `strip:WIDTH`, `circle`"),
+        ({"container": [(0, 0), (2, 0), (1, 0.5), (1, 2)]}, ValueError, "it must be convex"),
+        ({"container": "strip:0.5"}, ValueError, "the strip is too narrow"),
+        ({"container": Shape([(0, 0), (9, 0), (0, 9)], holes=[[(1, 1), (2, 1), (1, 2)]])}, ValueError, "without holes"),
+        ({"turns": 45}, ValueError, "turns is 45"),
+        ({"spacing": -1}, ValueError, "spacing is -1"),
+        ({"turns": "none", "initial": [[0, 0, 0], [1, 0, 0.5]]}, ValueError, "copy 1 .* is turned by 0.5"),
+        ({"initial": [[0, 0, 0], [0.9, 0, 90]]}, ValueError, "they are radians, and not degrees"),
+    ]
+    for arguments, error, text in others:
+        with pytest.raises(error, match=text):
+            pack(**{"shapes": SQUARE, "count": 2, "steps": 100, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("container", "area"), [("square", 1.0), ("circle", np.pi), ("strip:3", 0), ([(5, 5), (9, 5), (9, 7), (5, 7)], 8)]
+)
+def test_containers_and_mixtures(container: Any, area: float) -> None:
+    packed = pack(
+        {"square": (SQUARE, 2), "triangle": (TRIANGLE, 3)}, container=container, turns=180, spacing=0.1, steps=400
+    )
+    assert packed.shapes.tolist() == [0, 0, 1, 1, 1] and packed.shape is SQUARE
+    assert np.allclose(np.sin(packed.poses[:, 2]), 0)
+    polygons = packed.polygons()
+    for first in range(5):
+        # The axes of edges give at most the distance.
+        assert all(depth(polygons[first], polygons[second]) < 0 for second in range(first))
+    of_container = area * packed.side**2 if area else 3 * packed.side
+    assert packed.density == pytest.approx((2 * 1 + 3 * 2) / of_container)
+    # Within the container by half of the spacing: along the normals of its edges, which are counter-clockwise.
+    edges = np.roll(packed.outline, -1, axis=0) - packed.outline
+    normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1) / np.linalg.norm(edges, axis=1, keepdims=True)
+    inside = (np.concatenate(polygons)[:, None] - packed.outline) @ normals.T
+    least = np.diagonal(inside, axis1=1, axis2=2).min()
+    assert 0.05 - (2e-4 * packed.side if container == "circle" else 1e-9) <= least
+    again = pickle.loads(pickle.dumps(packed))
+    for resumed in (again.resume(steps=50), copy.deepcopy(packed).resume(steps=50, spacing=0.05)):
+        assert resumed.side <= packed.side and [part.name for part in resumed.parts] == ["square", "triangle"]
+        assert resumed.options == {**packed.options, "spacing": resumed.options["spacing"]}

@@ -112,10 +112,10 @@ def interrupted(work: Callable[[], object], after: float = 0.3) -> float:
     return ended - pressed
 
 
-def ends_soon(work: Callable[[], object]) -> bool:
-    """Whether Ctrl-C ends the work within 0.2 s, or as many times that as other processes have taken of the cores."""
+def ends_soon(work: Callable[[], object], seconds: float = 0.2) -> bool:
+    """Whether Ctrl-C ends the work within this time, or as many times that as other processes have taken of the cores."""
     crowded = max(os.getloadavg()[0] / (os.cpu_count() or 1), 1)
-    return any(interrupted(work) < 0.2 * crowded for _ in range(3))
+    return any(interrupted(work) < seconds * crowded for _ in range(3))
 
 
 @pytest.mark.parametrize(("p", "points"), [(1, 1000), (2.5, 300)])

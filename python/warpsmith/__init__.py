@@ -7,7 +7,7 @@ Modules
 pcf
     Piecewise constant functions: sets, barcodes, distances and inner products of all pairs.
 overlap
-    Copies of polygons: the areas in which they overlap, their derivatives, and packing.
+    Copies of polygons: the areas in which they overlap, their derivatives, packing and nesting.
 list_rank
     The position of every element of a linked list.
 rules

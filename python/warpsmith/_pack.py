@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,24 +11,25 @@ import numpy.typing as npt
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
+from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = npt.NDArray[np.float64]
-
 
 class Packed(NamedTuple):
-    """The result of `pack`. In a notebook it shows itself as a picture."""
+    """The result of `pack`. It pickles. In a notebook it shows itself as a picture."""
 
     poses: Array
-    """x, y and theta of each copy: (count, 3). No two copies overlap, and the square around all is about the origin."""
+    """x, y and theta of each copy, ordered by shape: (copies, 3). No two copies overlap, and the container around all is
+    about the origin."""
     side: float
-    """The side of that square."""
+    """The container's scale: the side of a square, the radius of a circle, the height of a strip, or the factor of a
+    polygon."""
     density: float
-    """Fraction of the square that the copies cover."""
+    """Fraction of the container that the copies cover."""
     starts: int
     """Number of candidates that were improved."""
     steps: int
@@ -37,26 +39,80 @@ class Packed(NamedTuple):
     history: Array
     """Improvements of the best packing: rows of steps, seconds and side. The last one is the result. Sides before it are
     estimates, because copies overlap during the search."""
-    shape: Shape
-    """The packed shape."""
+    parts: list[Part]
+    """The packed shapes, each with its name and number of copies."""
+    outline: Array
+    """The container's corners, counter-clockwise; points of a circle: (n, 2)."""
+    options: dict[str, Any]
+    """The container, turns and spacing that `pack` was given."""
+
+    @property
+    def shape(self) -> Shape:
+        """The first shape."""
+        return self.parts[0].shape
+
+    @property
+    def shapes(self) -> npt.NDArray[np.int64]:
+        """The index in `parts` of each copy's shape, which `Overlap.evaluate` takes: (copies,)."""
+        return np.repeat(np.arange(len(self.parts)), [part.count for part in self.parts])
+
+    def resume(self, **options: Any) -> Packed:
+        """Goes on from this packing. The result is never larger.
+
+        Parameters
+        ----------
+        **options
+            Arguments of `pack` but for `initial`. Container, turns and spacing are this packing's by default.
+
+        Returns
+        -------
+        Packed
+            The new packing.
+        """
+        return pack(
+            {part.name: (part.shape, part.count) for part in self.parts},
+            initial=self.poses,
+            **{**self.options, **options},
+        )
 
     def polygons(self) -> list[Array]:
-        """The outlines of all copies where they lie, as arrays of shape (n, 2)."""
+        """The outlines of all copies where they lie, as arrays of shape (n, 2). Those of holes are clockwise."""
+        return [ring for copy in self._copies() for ring in copy]
+
+    def _copies(self) -> list[list[Array]]:
+        """The outlines of each copy."""
         cosine, sine = np.cos(self.poses[:, 2]), np.sin(self.poses[:, 2])
         turns = np.stack([np.stack([cosine, sine], axis=-1), np.stack([-sine, cosine], axis=-1)], axis=1)
+        outlines = [part.shape.outlines for part in self.parts]
         return [
-            outline @ turn + place for turn, place in zip(turns, self.poses[:, :2]) for outline in self.shape.outlines
+            [ring @ turn + place for ring in outlines[shape]]
+            for shape, turn, place in zip(self.shapes, turns, self.poses[:, :2])
+        ]
+
+    def geometries(self) -> list[Any]:
+        """The copies where they lie, as Shapely's polygons, in the order of the poses.
+
+        Raises
+        ------
+        ImportError
+            If Shapely is not installed.
+        """
+        ends = np.cumsum([part.count for part in self.parts])[:-1]
+        return [
+            copy
+            for part, poses in zip(self.parts, np.split(self.poses, ends))
+            for copy in geometries(part.shape, poses)
         ]
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draws the copies and the square around them with matplotlib.
+        """Draws the copies and their container with matplotlib; several shapes with a legend.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             The axes; by default the current ones.
         **style
-            Arguments of `matplotlib.collections.PolyCollection`, for the copies.
+            Arguments of `matplotlib.collections.PathCollection`, for the copies.
 
         Returns
         -------
@@ -70,37 +126,66 @@ class Packed(NamedTuple):
         """
         try:
             from matplotlib import pyplot
-            from matplotlib.collections import PolyCollection
-            from matplotlib.patches import Rectangle
+            from matplotlib.collections import PathCollection
+            from matplotlib.patches import Patch
+            from matplotlib.path import Path
         except ImportError as error:
             raise ImportError("plots need matplotlib: pip install matplotlib") from error
         where = pyplot.gca() if ax is None else ax
-        where.add_collection(PolyCollection(self.polygons(), **{"facecolor": "C0", "edgecolor": "black", "alpha": 0.6, **style}))
-        where.add_patch(Rectangle((-self.side / 2, -self.side / 2), self.side, self.side, fill=False))
+
+        def path(rings: list[Array]) -> Any:
+            return Path.make_compound_path(*(Path(np.concatenate([ring, ring[:1]]), closed=True) for ring in rings))
+
+        paths = [path(copy) for copy in self._copies()]
+        # The order of names gives a shape its colour, whatever the order of the shapes is.
+        names = sorted(part.name for part in self.parts)
+        marks = []
+        for index, part in enumerate(self.parts):
+            own = [path for path, shape in zip(paths, self.shapes) if shape == index]
+            look = {"facecolor": f"C{names.index(part.name) % 10}", "edgecolor": "black", "alpha": 0.6, **style}
+            where.add_collection(PathCollection(own, **look))
+            marks.append(Patch(**{"label": f"{part.name} ({part.count:,})", **look}))
+        where.add_collection(PathCollection([path([self.outline])], facecolor="none", edgecolor="black"))
         where.set_aspect("equal")
         where.autoscale_view()
+        if len(self.parts) > 1:
+            where.legend(handles=marks, loc="upper left", bbox_to_anchor=(1, 1))
         return where
 
     def _repr_html_(self, width: int = 300) -> str:
-        scale = (width - 4) / self.side
+        low, extent = self.outline.min(axis=0), np.ptp(self.outline, axis=0)
+        scale = (width - 4) / extent.max()
+        across, down = 4 + extent * scale
 
-        def path(polygon: Array) -> str:
-            x, y = width / 2 + polygon[:, 0] * scale, width / 2 - polygon[:, 1] * scale
-            return f'<path d="M{"L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y))}Z"/>'
+        def path(rings: list[Array], style: str = "") -> str:
+            xy = [
+                np.stack([2 + (ring[:, 0] - low[0]) * scale, down - 2 - (ring[:, 1] - low[1]) * scale], axis=1)
+                for ring in rings
+            ]
+            text = "".join(f"M{'L'.join(f'{a:.2f} {b:.2f}' for a, b in ring)}Z" for ring in xy)
+            return f'<path d="{text}"{style}/>'
 
-        copies = "".join(map(path, self.polygons()))
-        text = f"{len(self.poses):,} copies in a square of side {self.side:.6f}, density {self.density:.4f}"
+        names = sorted(part.name for part in self.parts)
+        hues = [210 + 360 * names.index(part.name) / len(names) for part in self.parts]
+        copies = (
+            path(copy, f' fill="hsl({hues[shape] % 360:.0f},60%,75%)"')
+            for copy, shape in zip(self._copies(), self.shapes)
+        )
+        text = f"{len(self.poses):,} copies in a container of side {self.side:.6f}, density {self.density:.4f}"
         return (
-            f'<div>{text}</div><svg width="{width}" height="{width}" xmlns="http://www.w3.org/2000/svg">'
-            f'<rect x="2" y="2" width="{width - 4}" height="{width - 4}" fill="none" stroke="gray"/>'
-            f'<g fill="hsl(210 60% 75%)" stroke="black" stroke-width="0.5">{copies}</g></svg>'
+            f'<div>{text}</div><svg width="{across:.0f}" height="{down:.0f}" xmlns="http://www.w3.org/2000/svg">'
+            f'<g stroke="gray" fill="none">{path([self.outline])}</g>'
+            f'<g stroke="black" stroke-width="0.5">{"".join(copies)}</g></svg>'
         )
 
 
 def pack(
-    shape: Shape,
-    count: int,
+    shapes: Any,
+    count: int | None = None,
     *,
+    container: Any = "square",
+    turns: Turns = "any",
+    spacing: float = 0,
     steps: int = 20_000,
     seconds: float | None = None,
     starts: int | None = None,
@@ -109,16 +194,24 @@ def pack(
     device: Device | str | None = None,
     progress: bool | Progress = False,
 ) -> Packed:
-    """Packs copies of a shape into as small a square as it can.
+    """Packs copies of shapes into as small a container as it can: a square, a circle, a strip or a polygon.
 
     Many candidates are improved at once. The best one is settled until no two copies overlap.
 
     Parameters
     ----------
-    shape : Shape
-        The shape.
-    count : int
-        Number of copies.
+    shapes : shape, sequence of shapes or of (shape, count), or dict of these by name
+        What to pack. A shape is a `Shape`; an array of shape (n, 2); a Polygon of Shapely, whose holes are kept; or the
+        name of a file. A MultiPolygon, or a file of several shapes, is several shapes.
+    count : int, optional
+        Number of copies of the shape, or of each.
+    container : "square", "circle", "strip:WIDTH", or a convex polygon
+        What to pack into. A polygon is a shape as above; it is moved so that its centroid is the origin, and its scale
+        is a factor.
+    turns : {"any", "none", 90, 180}
+        Angles that copies may have: any, none but 0, or multiples of this many degrees.
+    spacing : float
+        Least distance of two copies. Half of it remains to the container.
     steps : int
         Number of steps of each candidate. The same seed gives the same bits on the same kind of device.
     seconds : float, optional
@@ -126,8 +219,9 @@ def pack(
     starts : int, optional
         Number of candidates that are improved at once. By default 8 to 256 on a GPU, the fewer the more copies; 4 on
         the CPU, with `seconds` up to one per thread.
-    initial : (count, 3) array_like, optional
-        A packing without overlaps to go on from: the result is never larger. By default the search starts anew.
+    initial : (copies, 3) array_like, optional
+        A packing without overlaps to go on from, ordered by shape: the result is never larger. `Packed.resume` goes on
+        from a result. By default the search starts anew.
     seed : int
         Seed of all random numbers, from 0 to 2^64 - 1.
     device : Device or str, optional
@@ -154,21 +248,62 @@ def pack(
     >>> packed.poses.shape, bool(2 <= packed.side < 2.2)
     ((4, 3), True)
     """
-    for name, number, least in (("count", count, 1), ("steps", steps, 1), ("starts", starts, 1), ("seed", seed, 0)):
+    numbers = (("count", count, 1), ("steps", steps, 1), ("starts", starts, 1), ("seed", seed, 0))
+    for name, number, least in numbers:
         if number is not None and operator.index(number) < least:
             raise ValueError(f"{name} is {number}, but it must be at least {least}")
     if seconds is not None and not seconds > 0:
         raise ValueError(f"seconds is {seconds}, but it must be a positive number")
-    poses = None
-    if initial is not None:
-        poses = np.asarray(initial, np.float64)
-        if poses.ndim != 2 or poses.shape[1] != 3:
-            raise ValueError(f"initial has the shape {poses.shape}, but it must be ({count}, 3): x, y and theta")
-        wrong = np.argwhere(~np.isfinite(poses))
-        if wrong.size:
-            raise ValueError(f"initial[{wrong[0, 0]}] has {poses[tuple(wrong[0])]}, but it must be finite")
-    with numbers_in_range(), shown(progress, "pack") as tell:
-        found, side, density, starts, steps, took, history = _warpsmith.pack(
-            shape, count, seed, starts, poses, steps, seconds, device, tell
-        )
-    return Packed(found.reshape(-1, 3), side, density, starts, steps, took, history.reshape(-1, 3), shape)
+    if not 0 <= spacing < 1e6:
+        raise ValueError(f"spacing is {spacing}, but it must be a length from 0 to below 1e6")
+    parts = parts_of(shapes, "shapes")
+    if count is not None:
+        if any(part.count != 1 for part in parts):
+            raise ValueError(f"count is {count}, but shapes have counts of their own: only one of both may be given")
+        parts = [replace(part, count=operator.index(count)) for part in parts]
+    poses = None if initial is None else _poses(initial, sum(part.count for part in parts))
+    options = {"container": container, "turns": turns, "spacing": spacing}
+    counted = [(part.shape, part.count) for part in parts]
+    try:
+        with numbers_in_range(), shown(progress, "pack") as tell:
+            found, side, density, starts, steps, took, history, outline = _warpsmith.pack(
+                counted,
+                _container(container),
+                str(turns).lower(),
+                spacing,
+                seed,
+                starts,
+                poses,
+                steps,
+                seconds,
+                device,
+                tell,
+            )
+    except ValueError as error:
+        if poses is not None and np.abs(poses[:, 2]).max() > 2 * np.pi:
+            raise ValueError(
+                f"{error}; initial has angles beyond a full turn: they are radians, and not degrees"
+            ) from None
+        raise
+    return Packed(found, side, density, starts, steps, took, history, parts, outline, options)
+
+
+def _poses(initial: npt.ArrayLike, count: int) -> Array:
+    poses = np.asarray(initial, np.float64)
+    if poses.ndim != 2 or poses.shape[1] != 3:
+        raise ValueError(f"initial has the shape {poses.shape}, but it must be ({count}, 3): x, y and theta")
+    wrong = np.argwhere(~np.isfinite(poses))
+    if wrong.size:
+        raise ValueError(f"initial[{wrong[0, 0]}] has {poses[tuple(wrong[0])]}, but it must be finite")
+    return poses
+
+
+def _container(container: Any) -> str:
+    """The text of a container: a polygon as WKT."""
+    if isinstance(container, str):
+        return container
+    polygons = shapes_of(container, "container")
+    if len(polygons) > 1 or len(polygons[0].outlines) > 1:
+        raise ValueError("container: it must be one convex polygon without holes")
+    ring = polygons[0].outlines[0].tolist()
+    return f"POLYGON (({', '.join(f'{x!r} {y!r}' for x, y in [*ring, ring[0]])}))"

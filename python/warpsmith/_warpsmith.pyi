@@ -24,12 +24,14 @@ __all__ = [
     "devices",
     "forest",
     "free_memory",
+    "nest",
     "on_gpu",
     "pack",
     "pairwise",
     "prefix_sums",
     "rank",
     "study",
+    "write_text",
 ]
 
 __version__: str
@@ -124,13 +126,22 @@ def pairwise(
 ) -> Any: ...
 @final
 class Shape:
-    def __new__(cls, outline: npt.ArrayLike, name: str = "shape") -> Shape: ...
+    def __new__(
+        cls, outline: npt.ArrayLike, name: str = "shape", holes: Sequence[npt.ArrayLike] | None = None
+    ) -> Shape: ...
     @staticmethod
     def tree() -> Shape: ...
     @staticmethod
     def from_pieces(pieces: Sequence[npt.ArrayLike], name: str = "shape") -> Shape: ...
     @staticmethod
     def load(path: str | PathLike[str]) -> Shape: ...
+    @staticmethod
+    def load_all(path: str | PathLike[str]) -> list[Shape]: ...
+    @staticmethod
+    def _restored(name: str, outlines: Sequence[Sequence[Sequence[float]]], path: str) -> Shape: ...
+    def _svg_path(self, pose: Sequence[float], top: float) -> str: ...
+    def __copy__(self) -> Shape: ...
+    def __deepcopy__(self, _memo: Any, /) -> Shape: ...
     @property
     def name(self) -> str: ...
     @property
@@ -176,8 +187,10 @@ class Overlap:
     ) -> tuple[list[_Indices], npt.NDArray[np.int32], _Array]: ...
 
 def pack(
-    shape: Shape,
-    count: int,
+    parts: list[tuple[Shape, int]],
+    container: str,
+    allowed: str,
+    spacing: float,
     seed: int,
     starts: int | None,
     initial: npt.NDArray[np.float64] | None,
@@ -185,7 +198,23 @@ def pack(
     seconds: float | None,
     device: Device | str | None,
     progress: Callable[[int, int], object] | None,
-) -> tuple[npt.NDArray[np.float64], float, float, int, int, float, npt.NDArray[np.float64]]: ...
+) -> tuple[
+    npt.NDArray[np.float64], float, float, int, int, float, npt.NDArray[np.float64], npt.NDArray[np.float64]
+]: ...
+def nest(
+    parts: list[tuple[Shape, int]],
+    sheets: list[tuple[float, float, int | None]],
+    spacing: float,
+    margin: float,
+    allowed: str,
+    time: float,
+    seed: int,
+    device: Device | str | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[
+    list[tuple[int, float, float, list[tuple[int, list[float]]]]], list[tuple[int, int, bool]], float
+]: ...
+def write_text(path: str | PathLike[str], text: str) -> None: ...
 def rank(next: _Next, head: int | None, device: Device | str | None) -> Any: ...
 def prefix_sums(
     next: _Next, weights: _Array | DeviceArray, head: int | None, device: Device | str | None

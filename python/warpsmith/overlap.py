@@ -1,4 +1,4 @@
-"""Copies of polygons: the areas in which they overlap, exact derivatives by every pose, and packing.
+"""Copies of polygons: the areas in which they overlap, exact derivatives by every pose, packing and nesting.
 
 A pose is x, y and theta: it turns its shape by theta (radians, counter-clockwise) about the origin of the shape's
 frame, and then moves that origin to (x, y).
@@ -26,10 +26,26 @@ import numpy.typing as npt
 
 from . import _warpsmith
 from ._arrays import on_gpu
+from ._nest import Left, Nested, Placement, Sheet, nest
 from ._pack import Packed, pack
+from ._parts import Part, shapes as shapes_of
 from ._warpsmith import Device, Shape
 
-__all__ = ["Evaluation", "Outside", "Overlap", "Packed", "Pairs", "Shape", "pack"]
+__all__ = [
+    "Evaluation",
+    "Left",
+    "Nested",
+    "Outside",
+    "Overlap",
+    "Packed",
+    "Pairs",
+    "Part",
+    "Placement",
+    "Shape",
+    "Sheet",
+    "nest",
+    "pack",
+]
 
 Array = npt.NDArray[Any]
 
@@ -82,12 +98,12 @@ class Overlap:
     """Overlaps of copies of some shapes.
 
     It keeps its arrays on the device, so that evaluating as many poses again allocates nothing there. Threads that
-    share one wait for each other.
+    share one wait for each other. It pickles, without those arrays.
 
     Parameters
     ----------
-    shapes : sequence of Shape
-        The shapes.
+    shapes : sequence of shapes
+        The shapes: each a `Shape`, an array of shape (n, 2), or a Polygon of Shapely.
     dtype : {"float64", "float32"}
         The precision.
     boundary : "square" or (n, 2) array_like, optional
@@ -111,11 +127,11 @@ class Overlap:
     0.0
     """
 
-    __slots__ = ("_dtype", "_overlap")
+    __slots__ = ("_dtype", "_given", "_overlap")
 
     def __init__(
         self,
-        shapes: Sequence[Shape],
+        shapes: Sequence[Any],
         *,
         dtype: npt.DTypeLike = np.float64,
         boundary: Literal["square"] | npt.ArrayLike | None = None,
@@ -124,6 +140,8 @@ class Overlap:
         device: Device | str | None = None,
     ) -> None:
         self._dtype = np.dtype(dtype)
+        own = [shape for index, item in enumerate(shapes) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
+        self._given = (own, self._dtype, boundary, lattice, deterministic, device)
         if isinstance(boundary, str):
             if boundary != "square":
                 raise ValueError(f'boundary is "{boundary}": "square", or the vertices of a polygon')
@@ -134,13 +152,16 @@ class Overlap:
             if vectors.shape != (2, 2):
                 raise ValueError(f"lattice has the shape {vectors.shape}, but it must be (2, 2): two vectors")
         self._overlap = _warpsmith.Overlap(
-            list(shapes),
+            own,
             self._dtype.name,
             None if boundary is None else np.asarray(boundary, np.float64),
             None if vectors is None else vectors.tolist(),
             deterministic,
             device,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _overlap, self._given
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -243,6 +264,11 @@ class Overlap:
         array, offsets, flat = _packings(poses)
         (packing, first, second), shifts, areas = self._overlap.pairs(flat, offsets, _shapes(shapes, array.shape[:-1]))
         return Pairs(packing, first, second, shifts.reshape(-1, 2), areas)
+
+
+def _overlap(shapes: Any, dtype: Any, boundary: Any, lattice: Any, deterministic: bool, device: Any) -> Overlap:
+    """What a pickle is made of."""
+    return Overlap(shapes, dtype=dtype, boundary=boundary, lattice=lattice, deterministic=deterministic, device=device)
 
 
 def _packings(poses: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.int64], Array]:

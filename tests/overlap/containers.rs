@@ -238,7 +238,11 @@ fn the_command_packs_into_containers() -> Result {
                 let near = |[x, y]: [f64; 2]| [x * (1.0 - 1e-12), y * (1.0 - 1e-12)];
                 assert!(corners.len() == 6 && vertices.into_iter().all(|vertex| exact::in_convex(&corners, near(vertex))));
             }
-            assert!(fs::read_to_string(folder.path("p.svg"))?.starts_with("<svg"));
+            let picture = fs::read_to_string(folder.path("p.svg"))?;
+            let title = format!("5 copies of 2 shapes, {name} {scale:.6}, density {:.2} %", 100.0 * density);
+            for text in [&title, "bar × 3", "tree × 2"] {
+                assert!(picture.contains(text), "{text}");
+            }
         }
     }
     let other = "--shape bar.json:2 --shape tree:3";

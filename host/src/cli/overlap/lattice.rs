@@ -92,7 +92,7 @@ pub fn run(arguments: &LatticeArgs) -> Result<(), Failure> {
         let title = format!("{}: density {:.6}", shape.name(), densest.density);
         // The cell.
         let container = vec![[0.0, 0.0], a, [a[0] + b[0], a[1] + b[1]], b];
-        picture.write(&Picture { title: &title, polygons, common: Vec::new(), container })?;
+        picture.write(&Picture { title: &title, names: vec![shape.name()], polygons, common: Vec::new(), container })?;
     }
     let row = |periodic: &Periodic| Row {
         copies: periodic.poses.len(),

@@ -381,19 +381,21 @@ fn draw(
     container: &Boundary,
     file: &Target,
 ) -> Result<(), Failure> {
-    let last = if container.is_square() {
+    let last = if container.is_square() && copies.len() == 1 {
         format!("side²/n {:.6}", container.area(side) / poses.len() as f64)
     } else {
         format!("density {:.2} %", 100.0 * density)
     };
     let count = format::counted(poses.len(), "copy", "copies");
-    let title = format!("{count} of {}, {} {side:.6}, {last}", names(copies), container.scale_name());
+    let what = if copies.len() == 1 { names(copies) } else { format!("{} shapes", copies.len()) };
+    let title = format!("{count} of {what}, {} {side:.6}, {last}", container.scale_name());
     let polygon = |(&pose, shape): (&[f64; 3], u32)| {
         let shape = shape as usize;
         Polygons { shape, rings: copies[shape].0.posed(pose).collect() }
     };
     let polygons = poses.iter().zip(shapes_of(copies)).map(polygon).collect();
-    file.write(&Picture { title: &title, polygons, common: Vec::new(), container: container.outline(side) })
+    let names = copies.iter().map(|(shape, _)| shape.name()).collect();
+    file.write(&Picture { title: &title, names, polygons, common: Vec::new(), container: container.outline(side) })
 }
 
 impl Report<'_> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{Boundary, Overlap, Packings, Wanted, convex_intersection, io::PoseLayout};
+use warpsmith::overlap::{Boundary, Overlap, Packings, Shape, Wanted, convex_intersection, io::PoseLayout};
 
 use super::{
     draw::{Picture, Polygons},
@@ -102,7 +102,8 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
-    picture.write(&Picture { title: &title, polygons, common, container })?;
+    let names = loaded.shapes.iter().map(Shape::name).collect();
+    picture.write(&Picture { title: &title, names, polygons, common, container })?;
     drop(work);
 
     let report = Report {

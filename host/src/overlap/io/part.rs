@@ -57,6 +57,13 @@ impl Part {
         let flip = Affine::translate(Vec2::new(0.0, top)) * Affine::FLIP_Y;
         (flip * Affine::translate(Vec2::new(x, y)) * Affine::rotate(theta) * &self.path).to_svg()
     }
+
+    /// Returns the part with another path, whose [`svg_path`](Self::svg_path) at the pose 0 and the top 0 is this text.
+    /// None if it isn't the text of a path.
+    pub fn with_svg_path(self, path: &str) -> Option<Self> {
+        let path = Affine::FLIP_Y * BezPath::from_svg(path).ok()?;
+        Some(Part { path, ..self })
+    }
 }
 
 /// A part that is drawn as its shape's outlines.

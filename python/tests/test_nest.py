@@ -1,0 +1,232 @@
+"""Nests, and what parts are given as."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import pickle
+import runpy
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_pack import depth
+from test_work import ends_soon
+
+from warpsmith.overlap import Left, Nested, Overlap, Shape, nest, pack
+
+try:
+    import shapely
+except ImportError:
+    shapely = None
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SQUARE = [(0, 0), (10, 0), (10, 10), (0, 10)]
+TRIANGLE = [(0, 0), (40, 0), (0, 30)]
+FRAME = Shape([(0, 0), (60, 0), (60, 60), (0, 60)], "frame", holes=[[(8, 8), (52, 8), (52, 52), (8, 52)]])
+
+
+def placed(nested: Nested, sheet: int) -> list[list[np.ndarray[Any, Any]]]:
+    """Where the pieces of each part on a sheet lie."""
+    found = []
+    for at in nested.sheets[sheet].placements:
+        cosine, sine = np.cos(at.theta), np.sin(at.theta)
+        turn = np.array([[cosine, sine], [-sine, cosine]])
+        found.append([piece @ turn + (at.x, at.y) for piece in nested.parts[at.part].shape.pieces])
+    return found
+
+
+def check(nested: Nested, spacing: float, margin: float) -> None:
+    """That parts are apart and on their sheets, by the separating axes of convex pieces, and that each is there."""
+    for index, sheet in enumerate(nested.sheets):
+        parts = placed(nested, index)
+        vertices = np.concatenate([piece for part in parts for piece in part])
+        assert vertices.min() >= margin - 1e-6 and np.all(
+            vertices.max(axis=0) <= (sheet.width - margin, sheet.height - margin) + np.array(1e-6)
+        )
+        assert sheet.used == pytest.approx(vertices[:, 1].max() + margin)
+        area = sum(nested.parts[at.part].shape.area for at in sheet.placements)
+        assert sheet.density == pytest.approx(area / (sheet.width * sheet.height))
+        for first in range(len(parts)):
+            for second in range(first):
+                # Along the axes of edges, two are no farther apart than they are.
+                assert all(depth(a, b) <= 1e-9 for a in parts[first] for b in parts[second])
+    places = [at for sheet in nested.sheets for at in sheet.placements]
+    for index, part in enumerate(nested.parts):
+        own = [at.copy for at in places if at.part == index]
+        left = sum(left.count for left in nested.left if left.part == index)
+        assert own == list(range(1, len(own) + 1)) and len(own) + left == part.count
+    for index in range(len(nested.sheets) if shapely else 0):
+        polygons = nested.polygons(index)
+        for first, polygon in enumerate(polygons):
+            assert all(polygon.distance(other) >= spacing - 1e-6 for other in polygons[:first])
+
+
+def test_nests_are_valid() -> None:
+    nested = nest({"triangle": (TRIANGLE, 8), "square": (SQUARE, 6)}, (100, 60), spacing=1, margin=2, time=3)
+    check(nested, 1, 2)
+    assert [(part.name, part.count) for part in nested.parts] == [("triangle", 8), ("square", 6)]
+    assert nested.left == [] and 0 < nested.seconds
+
+
+def test_shapely() -> None:
+    pytest.importorskip("shapely")
+    ring = shapely.Point(5, 5).buffer(20).difference(shapely.Point(5, 5).buffer(14))
+    two = shapely.MultiPolygon([shapely.box(0, 0, 4, 4), shapely.box(9, 9, 12, 14)])
+    nested = nest([(ring, 2), two, (shapely.Point(0, 0).buffer(9), 2)], [(90, 45)], spacing=0.5, time=3)
+    check(nested, 0.5, 0)
+    # Polygons of a MultiPolygon are parts of their own.
+    assert [part.count for part in nested.parts] == [2, 1, 1, 2] and nested.left == []
+    for at, polygon in zip(nested.sheets[0].placements, nested.polygons(0), strict=True):
+        assert polygon.area == pytest.approx([ring.area, 16, 15, shapely.Point(0, 0).buffer(9).area][at.part])
+        assert len(polygon.interiors) == (at.part == 0)
+    packed = pack(
+        {"ring": (ring, 2), "dot": (shapely.Point(0, 0).buffer(4), 3)}, container=shapely.box(3, 3, 5, 4), steps=600
+    )
+    copies = packed.geometries()
+    assert len(copies) == 5 and all(a.intersection(b).area < 1e-9 for k, a in enumerate(copies) for b in copies[:k])
+    outline = shapely.Polygon(packed.outline)
+    assert all(outline.buffer(1e-9).contains(copy) for copy in copies) and outline.area == pytest.approx(
+        2 * packed.side**2
+    )
+    assert packed.density == pytest.approx(sum(copy.area for copy in copies) / outline.area)
+    pieces = Shape.from_pieces([[(0, 0), (1, 0), (0, 1)], [(2, 0), (3, 0), (2, 1)]])
+    assert nest([pieces], (5, 5), time=1).polygons(0)[0].geom_type == "MultiPolygon"
+    assert Overlap([ring]).evaluate([[0, 0, 0], [0, 0, 0]]).totals == pytest.approx(ring.area)
+    for geometry, error, text in (
+        (shapely.LineString([(0, 0), (1, 1)]), TypeError, "a LineString is no shape"),
+        (shapely.Polygon(), ValueError, "the Polygon is empty"),
+        (shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)]), ValueError, r"parts\[1\]: .* cross or touch"),
+        (
+            shapely.Polygon([(0, 0, 1), (1, 0, 1), (1, 1, 1)]),
+            ValueError,
+            r"parts\[1\]: an outline has the shape \(4, 3\)",
+        ),
+    ):
+        with pytest.raises(error, match=text):
+            nest([SQUARE, geometry], (60, 40))
+
+
+def test_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four drawings on two sheets, cut files out."""
+    files = [tmp_path / f"cut.{extension}" for extension in ("svg", "csv", "json")]
+    monkeypatch.setattr(sys, "argv", ["nest_parts.py", *map(str, files)])
+    nested = runpy.run_path(str(EXAMPLES / "nest_parts.py"))["nested"]
+    assert isinstance(nested, Nested) and nested.left == [] and len(nested.sheets) <= 2
+    assert "Nested 16 parts on" in capsys.readouterr().out
+    check(nested, 3, 5)
+    drawing = xml.parse(files[0]).getroot()
+    paths = [path for path in drawing.iter() if path.tag.endswith("}path")]
+    assert len(paths) == len({path.get("id") for path in paths}) == 16
+    # Curves are cut as they were drawn.
+    flanges = [path.get("d", "") for path in paths if path.get("id", "").startswith("flange-")]
+    assert len(flanges) == 4 and all("C" in path and "L" not in path for path in flanges)
+    rows = list(csv.DictReader(files[1].read_text().splitlines()))
+    places = json.loads(files[2].read_text())
+    assert [{key: str(value) for key, value in place.items()} for place in places] == rows
+    first = nested.sheets[0].placements[0]
+    assert places[0] == {"part": first.name, "copy": 1, "sheet": 1, "x": first.x, "y": first.y, "theta": first.theta}
+    with pytest.raises(ValueError, match="must end in .svg, .csv or .json"):
+        nested.write(tmp_path / "cut.png")
+    again = pickle.loads(pickle.dumps(nested))
+    assert again._repr_svg_() == files[0].read_text() == copy.deepcopy(nested)._repr_svg_() and repr(again) == repr(
+        nested
+    )
+
+
+@pytest.mark.parametrize(
+    "shape", [Shape(TRIANGLE, "a"), Shape.tree(), FRAME, Shape.from_pieces([TRIANGLE, [(50, 0), (60, 0), (50, 9)]])]
+)
+def test_shapes_pickle(shape: Shape) -> None:
+    again = pickle.loads(pickle.dumps(shape))
+    assert (again.name, again.area, repr(again)) == (shape.name, shape.area, repr(shape))
+    for ours, theirs in ((shape.outlines, again.outlines), (shape.pieces, again.pieces)):
+        assert len(ours) == len(theirs) and all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+    assert copy.deepcopy(shape) is shape
+
+
+def test_names_and_files(tmp_path: Path) -> None:
+    path = tmp_path / "two.wkt"
+    path.write_text("MULTIPOLYGON (((0 0, 4 0, 4 4, 0 4, 0 0)), ((9 9, 12 9, 12 14, 9 9)))")
+    nested = nest([path, (str(path), 2), FRAME, SQUARE], (100, 100), time=1)
+    assert [part.name for part in nested.parts] == ["two 1", "two 2", "two 1 2", "two 2 2", "frame", "part 5"]
+    assert [part.count for part in nested.parts] == [1, 1, 2, 2, 1, 1]
+    assert [part.name for part in nest({"plate": path}, (100, 100), time=1).parts] == ["plate 1", "plate 2"]
+    path.write_text("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))")
+    assert Shape.load(path).name == "two" and [shape.area for shape in Shape.load_all(path)] == [16]
+    # One shape needs no list.
+    for single in (SQUARE, np.array(SQUARE), Shape(SQUARE), (SQUARE, 1)):
+        assert [at.part for at in nest(single, (100, 100), time=1).sheets[0].placements] == [0]
+
+
+def test_what_has_no_place(tmp_path: Path) -> None:
+    nested = nest({"long": [(0, 0), (50, 0), (0, 1)], "square": (SQUARE, 5)}, (25, 14, 1), margin=1, turns=90, time=1)
+    long, squares = nested.left
+    assert isinstance(long, Left) and (long.name, long.count) == ("long", 1)
+    assert (
+        long.reason
+        == "larger than every sheet at the angles that are allowed: 50 x 1, but sheets have 23 x 12 within the margins"
+    )
+    assert (squares.name, squares.count, squares.reason) == ("square", 3, "no room was found")
+    assert all(at.theta % (np.pi / 2) == pytest.approx(0) for at in nested.sheets[0].placements)
+    nothing = nest([(0, 0), (50, 0), (0, 40)], (10, 10), time=1)
+    assert nothing.sheets == [] and "left: 1 of part 0" in repr(nothing)
+    with pytest.raises(ValueError, match="no part has a place"):
+        nothing.write(tmp_path / "cut.svg")
+
+
+def test_without_shapely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shapely", None)
+    with pytest.raises(ImportError, match="pip install shapely"):
+        nest(SQUARE, (10, 10), time=1).polygons(0)
+    with pytest.raises(ImportError, match="pip install shapely"):
+        pack(SQUARE, 1, steps=1).geometries()
+
+
+def test_ctrl_c_and_progress() -> None:
+    parts = [(Shape.tree(), 60), (np.array(SQUARE) / 20, 30)]
+    assert ends_soon(lambda: [nest(parts, (5, 5, 1), time=60) for _ in range(100)], 1)
+    calls: list[tuple[int, int]] = []
+    nest((SQUARE, 4), (21, 11), time=1, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (1000, 1000) and calls == sorted(calls)
+
+
+def test_what_cannot_be_nested() -> None:
+    nan = [(0, 0), (np.nan, 1), (1, 0)]
+    calls: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        ([], {}, ValueError, "parts are empty"),
+        (None, {}, TypeError, "parts are a NoneType"),
+        ([SQUARE, 3], {}, TypeError, r"parts\[1\]: 3 is no shape, which is a Shape, an array"),
+        ([SQUARE, (SQUARE, 0)], {}, ValueError, r"parts\[1\]: the count is 0"),
+        ([SQUARE, nan], {}, ValueError, r"parts\[1\]: .*vertex 1: x = NaN"),
+        (
+            {"a": SQUARE, "b": [(0, 0), (1, 1), (1, 0), (0, 1)]},
+            {},
+            ValueError,
+            r"parts\['b'\]: shape b: edges 0 and 2 cross",
+        ),
+        ([(0, 0, 1), (1, 0, 1), (1, 1, 1)], {}, ValueError, r"parts: an outline has the shape \(3, 3\)"),
+        ([SQUARE, [(0, 0), (1, 0, 2)]], {}, TypeError, r"parts\[1\]: .* is no shape"),
+        (["no.svg"], {}, FileNotFoundError, "no.svg"),
+        (["part.docx"], {}, ValueError, "part.docx"),
+        ((SQUARE, 2**40), {}, ValueError, "too many"),
+        (SQUARE, {"sheets": []}, ValueError, r"sheets are \[\]"),
+        (SQUARE, {"sheets": "A4"}, ValueError, "sheets are 'A4', but they must be"),
+        (SQUARE, {"sheets": [(60, 40), (60,)]}, ValueError, r"sheets\[1\] is \(60,\)"),
+        (SQUARE, {"sheets": (60, -40)}, ValueError, "positive numbers below 1e6"),
+        (SQUARE, {"sheets": (60, 40, 0)}, ValueError, "number of sheets"),
+        (SQUARE, {"sheets": (60, 40, 1.5)}, ValueError, "number of sheets"),
+        (SQUARE, {"margin": 20}, ValueError, "margins of 20"),
+        (SQUARE, {"spacing": -1}, ValueError, "spacing is -1"),
+        (SQUARE, {"spacing": np.nan}, ValueError, "spacing is nan"),
+        (SQUARE, {"turns": np.pi / 2}, ValueError, "90 or 180 \\(degrees\\)"),
+        (SQUARE, {"time": 0}, ValueError, "time is 0"),
+        (SQUARE, {"seed": -1}, ValueError, "out of range"),
+    ]
+    for parts, arguments, error, text in calls:
+        with pytest.raises(error, match=text):
+            nest(parts, **{"sheets": (60, 40), **arguments})

@@ -1,0 +1,308 @@
+"""Nests; part of `warpsmith.overlap`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _warpsmith
+from ._arrays import numbers_in_range
+from ._parts import Part, Turns, geometries, parts as parts_of
+from ._progress import Progress, shown
+from ._warpsmith import Device
+
+
+class Placement(NamedTuple):
+    """A part on a sheet."""
+
+    part: int
+    """Its index in `Nested.parts`."""
+    name: str
+    """The part's name."""
+    copy: int
+    """Number of this copy, from 1 among all of the part."""
+    x: float
+    """Where the origin of the part's frame is. The sheet's lower left corner is (0, 0), and y points upwards."""
+    y: float
+    """As `x`."""
+    theta: float
+    """The angle by which it is turned about that origin, in radians, counter-clockwise."""
+
+
+class Sheet(NamedTuple):
+    """A sheet with parts."""
+
+    width: float
+    """Extent in x."""
+    height: float
+    """Extent in y."""
+    density: float
+    """Fraction of the sheet that parts cover."""
+    used: float
+    """Extent in y up to which there are parts, with the margin."""
+    placements: list[Placement]
+    """The parts."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """Copies of a part that no sheet has."""
+
+    part: int
+    """Its index in `Nested.parts`."""
+    name: str
+    """The part's name."""
+    count: int
+    """Number of copies."""
+    reason: str
+    """Why, such as "no room was found"."""
+
+
+class Nested(NamedTuple):
+    """The result of `nest`. It pickles. In a notebook it shows itself as a drawing."""
+
+    sheets: list[Sheet]
+    """The sheets that were used, in the order in which they were filled."""
+    left: list[Left]
+    """Copies without a place; empty if all have one."""
+    seconds: float
+    """Duration of the search, in seconds."""
+    parts: list[Part]
+    """The parts, as they were given: name, shape and count."""
+
+    def polygons(self, sheet: int) -> list[Any]:
+        """The parts on a sheet where they lie, as Shapely's polygons.
+
+        Parameters
+        ----------
+        sheet : int
+            The sheet's index.
+
+        Returns
+        -------
+        list of shapely.Polygon or shapely.MultiPolygon
+            A geometry for each of `sheets[sheet].placements`, with its holes.
+
+        Raises
+        ------
+        ImportError
+            If Shapely is not installed.
+        """
+        return [geometries(self.parts[place.part].shape, [place[3:]])[0] for place in self.sheets[sheet].placements]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes a drawing to cut from, or a table of the places.
+
+        Parameters
+        ----------
+        path : path_like
+            A name that ends in `.svg` for a drawing in mm: a layer for each sheet with its outline, and a path for each
+            part, with the curves that it has in its file; in `.csv` or `.json` for part, copy, sheet (from 1), x, y and
+            theta (radians) of each part.
+
+        Raises
+        ------
+        ValueError
+            If the name ends otherwise, or no sheet has parts.
+        OSError
+            If the file can't be written.
+        """
+        formats = {".svg": self._repr_svg_, ".csv": self._csv, ".json": self._json}
+        text = formats.get(Path(path).suffix.lower())
+        if text is None:
+            raise ValueError(f"{os.fspath(path)}: the name must end in .svg, .csv or .json, which tells the format")
+        if not self.sheets:
+            raise ValueError(f"{os.fspath(path)}: there is nothing to write, because no part has a place on a sheet")
+        _warpsmith.write_text(path, text())
+
+    def _places(self) -> list[dict[str, Any]]:
+        sheets = enumerate(self.sheets, 1)
+        keys = ("part", "copy", "sheet", "x", "y", "theta")
+        return [
+            dict(zip(keys, (at.name, at.copy, number, *at[3:]))) for number, sheet in sheets for at in sheet.placements
+        ]
+
+    def _json(self) -> str:
+        return json.dumps(self._places(), indent=2) + "\n"
+
+    def _csv(self) -> str:
+        text, places = io.StringIO(), self._places()
+        table = csv.DictWriter(text, places[0], lineterminator="\n")
+        table.writeheader()
+        table.writerows(places)
+        return text.getvalue()
+
+    def _repr_svg_(self) -> str:
+        widest = max((sheet.width for sheet in self.sheets), default=1.0)
+        left, gap, layers, ids = 0.0, 0.05 * widest, [], dict[str, int]()
+        for number, sheet in enumerate(self.sheets, 1):
+            paths = []
+            for at in sheet.placements:
+                name = re.sub(r"[^\w.-]", "_", re.sub(r"^(?=\W|\d)", "_", f"{at.name}-{at.copy}"))
+                ids[name] = ids.get(name, 0) + 1
+                name = name if ids[name] == 1 else f"{name}.{ids[name]}"
+                path = self.parts[at.part].shape._svg_path(at[3:], sheet.height)
+                paths.append(f'<path id="{name}" d="{path}"/>\n')
+            layers.append(
+                f'<g id="sheet-{number}" inkscape:groupmode="layer" inkscape:label="sheet {number}" '
+                f'transform="translate({left} 0)">\n<rect id="sheet-{number}-outline" width="{sheet.width}" '
+                f'height="{sheet.height}" stroke="#888"/>\n{"".join(paths)}</g>\n'
+            )
+            left += sheet.width + gap
+        width, height = max(left - gap, 0.0), max((sheet.height for sheet in self.sheets), default=0.0)
+        return (
+            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" '
+            f'width="{width}mm" height="{height}mm" viewBox="0 0 {width} {height}" fill="none" stroke="#000" '
+            f'stroke-width="{widest / 2000}">\n{"".join(layers)}</svg>\n'
+        )
+
+    def __repr__(self) -> str:
+        rows = [
+            f"  sheet {index}: {sheet.width:g} x {sheet.height:g}, {_counted(len(sheet.placements))}, density {sheet.density:.1%}"
+            for index, sheet in enumerate(self.sheets)
+        ]
+        rows += [f"  left: {left.count} of {left.name} ({left.reason})" for left in self.left]
+        placed = sum(len(sheet.placements) for sheet in self.sheets)
+        head = f"Nested {_counted(placed)} on {len(self.sheets)} sheet{'s' * (len(self.sheets) != 1)} in {self.seconds:.1f} s"
+        return "\n".join([head, *rows])
+
+
+def _counted(count: int) -> str:
+    return f"{count} part{'s' * (count != 1)}"
+
+
+def nest(
+    parts: Any,
+    sheets: tuple[float, ...] | Sequence[tuple[float, ...]],
+    *,
+    spacing: float = 0,
+    margin: float = 0,
+    turns: Turns = "any",
+    time: float = 30,
+    seed: int = 0,
+    device: Device | str | None = None,
+    progress: bool | Progress = False,
+) -> Nested:
+    """Nests parts on sheets: on as few as it finds in the time.
+
+    Parts lie together at one end of a sheet, so that the rest is in one piece, and in holes of others.
+
+    Parameters
+    ----------
+    parts : sequence of shapes or of (shape, count), or dict of these by name
+        What to place, and how many copies of each; 1 by default. A shape is a `Shape`; an array of shape (n, 2); a
+        Polygon of Shapely, whose holes are kept; or the name of a file, `.svg`, `.json`, `.geojson` or `.wkt`. A
+        MultiPolygon, or a file of several shapes, is several parts: the count is that of each.
+    sheets : (width, height) or (width, height, count), or sequence of these
+        Sizes of sheets, used in this order; without a count, as many as needed. Lengths are in the parts' unit, which is
+        mm for drawings that tell their size.
+    spacing : float
+        Least distance of two parts.
+    margin : float
+        Least distance of a part from a sheet's edge.
+    turns : {"any", "none", 90, 180}
+        Angles that parts may have: any, none but 0, or multiples of this many degrees.
+    time : float
+        Approximate duration of the search, in seconds. The result changes from run to run.
+    seed : int
+        Seed of all random numbers, from 0 to 2^64 - 1.
+    device : Device or str, optional
+        The device; by default the best one.
+    progress : bool or callable
+        Whether to show a progress bar, or a function of two numbers: thousandths of the parts' area that are on sheets,
+        and 1000.
+
+    Returns
+    -------
+    Nested
+        The sheets with their parts, and what is left without a place, which is no error. Ctrl-C ends the search without
+        a result.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a part is no shape or an invalid one, or a number is out of range.
+    OSError
+        If a file can't be read.
+    MemoryError
+        If the memory of the device or the host doesn't suffice.
+
+    Examples
+    --------
+    >>> triangle = [(0, 0), (40, 0), (0, 30)]
+    >>> nested = nest({"triangle": (triangle, 4)}, (100, 60, 2), spacing=1, time=2)
+    >>> len(nested.sheets), nested.left, nested.sheets[0].placements[0].name
+    (1, [], 'triangle')
+    """
+    wanted, sizes = parts_of(parts), _sizes(sheets)
+    for name, number in (("spacing", spacing), ("margin", margin)):
+        if not (0 <= number < 1e6):
+            raise ValueError(f"{name} is {number}, but it must be a length from 0 to below 1e6")
+    if not time > 0:
+        raise ValueError(f"time is {time}, but it must be a positive number of seconds")
+    with numbers_in_range(), shown(progress, "nest") as tell:
+        filled, left, seconds = _warpsmith.nest(
+            [(part.shape, part.count) for part in wanted],
+            sizes,
+            spacing,
+            margin,
+            str(turns).lower(),
+            time,
+            seed,
+            device,
+            tell,
+        )
+    copies = [0] * len(wanted)
+    found = []
+    for size, density, used, places in filled:
+        placements = []
+        for part, pose in places:
+            copies[part] += 1
+            placements.append(Placement(part, wanted[part].name, copies[part], *pose))
+        found.append(Sheet(sizes[size][0], sizes[size][1], density, used, placements))
+    without = [
+        Left(part, wanted[part].name, count, _too_large(wanted[part], sizes, margin) if large else "no room was found")
+        for part, count, large in left
+    ]
+    return Nested(found, without, seconds, wanted)
+
+
+def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:
+    """The sizes with their counts."""
+    given = list(sheets) if isinstance(sheets, Iterable) and not isinstance(sheets, (str, Mapping)) else []
+    if not given:
+        raise ValueError(
+            f"sheets are {sheets!r}, but they must be (width, height) or (width, height, count), or several of these"
+        )
+    if isinstance(given[0], Real):
+        given = [given]
+    sizes = []
+    for index, sheet in enumerate(given):
+        numbers = list(sheet) if isinstance(sheet, Iterable) and not isinstance(sheet, str) else []
+        if len(numbers) not in (2, 3) or not all(isinstance(number, Real) for number in numbers):
+            raise ValueError(f"sheets[{index}] is {sheet!r}, but it must be (width, height) or (width, height, count)")
+        width, height, *rest = numbers
+        if not (0 < width < 1e6 and 0 < height < 1e6):
+            raise ValueError(f"sheets[{index}] is {sheet!r}, but its extents must be positive numbers below 1e6")
+        if rest and (rest[0] < 1 or rest[0] != int(rest[0])):
+            raise ValueError(f"sheets[{index}] is {sheet!r}, but the number of sheets must be 1 or more")
+        sizes.append((float(width), float(height), int(rest[0]) if rest else None))
+    return sizes
+
+
+def _too_large(part: Part, sizes: list[tuple[float, float, int | None]], margin: float) -> str:
+    """The reason with the sizes, which may show wrong units."""
+    extents = np.ptp(np.concatenate(part.shape.outlines), axis=0)
+    rooms = ", ".join(f"{width - 2 * margin:g} x {height - 2 * margin:g}" for width, height, _ in sizes)
+    within = " within the margins" if margin else ""
+    return f"larger than every sheet at the angles that are allowed: {extents[0]:g} x {extents[1]:g}, but sheets have {rooms}{within}"

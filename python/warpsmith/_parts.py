@@ -1,0 +1,173 @@
+"""What parts and copies are given as: shapes, arrays, Shapely's polygons, files; part of `warpsmith.overlap`."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ._warpsmith import Shape
+
+Array = npt.NDArray[np.float64]
+Turns = Literal["any", "none", 90, 180]
+
+_KINDS = "a Shape, an array of shape (n, 2), a Shapely Polygon or MultiPolygon, or the name of a file"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A shape in some number of copies."""
+
+    name: str
+    """Its name, which no other part has."""
+    shape: Shape
+    """The shape."""
+    count: int
+    """Number of copies."""
+
+
+def parts(given: Any, what: str = "parts") -> list[Part]:
+    """The parts of an argument: one shape, a sequence of shapes or of (shape, count), or such by name."""
+    items: Iterable[tuple[str, str | None, Any]]
+    if isinstance(given, Mapping) and "type" not in given:
+        items = ((f"{what}[{name!r}]", str(name), item) for name, item in given.items())
+    elif _is_single(given):
+        items = [(what, None, given)]
+    elif isinstance(given, Iterable):
+        items = ((f"{what}[{index}]", None, item) for index, item in enumerate(given))
+    else:
+        raise TypeError(f"{what} are a {type(given).__name__}, but each of them must be {_KINDS}")
+    found: list[Part] = []
+    seen: dict[str, int] = {}
+    for where, name, item in items:
+        shape, count = item if _is_counted(item) else (item, 1)
+        if count < 1:
+            raise ValueError(f"{where}: the count is {count}, but it must be at least 1")
+        for one, own in _named(shape, where, name, len(found)):
+            seen[own] = seen.get(own, 0) + 1
+            unique = own if seen[own] == 1 else f"{own} {seen[own]}"
+            found.append(Part(unique, one, operator.index(count)))
+    if not found:
+        raise ValueError(f"{what} are empty: there must be at least one shape")
+    return found
+
+
+def shapes(given: Any, where: str, name: str | None = None, first: int = 0) -> list[Shape]:
+    """The shapes of anything that may be given as one, in its order. Without a name, polygons have numbers from `first`."""
+    if isinstance(given, Shape):
+        return [given]
+    with _about(where):
+        if isinstance(given, (str, os.PathLike)):
+            return Shape.load_all(given)
+        return [
+            Shape(outline, name or f"part {index}", holes)
+            for index, (outline, *holes) in enumerate(_rings(given), first)
+        ]
+
+
+def geometries(shape: Shape, poses: Iterable[Any]) -> list[Any]:
+    """Shapely's polygon of a shape at each pose."""
+    try:
+        from shapely import MultiPolygon, Polygon, affinity
+    except ImportError as error:
+        raise ImportError("geometries need Shapely: pip install shapely") from error
+    outline, *others = shape.outlines
+    # Holes are clockwise, pieces are not.
+    if all(_twice_area(ring) < 0 for ring in others):
+        flat = Polygon(outline, others)
+    else:
+        flat = MultiPolygon([Polygon(ring) for ring in shape.outlines])
+    return [
+        affinity.affine_transform(flat, [math.cos(t), -math.sin(t), math.sin(t), math.cos(t), x, y])
+        for x, y, t in poses
+    ]
+
+
+def _twice_area(ring: Array) -> float:
+    x, y = (ring - ring[0]).T
+    return float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+
+
+def _named(shape: Any, where: str, name: str | None, index: int) -> list[tuple[Shape, str]]:
+    """The shapes of a part with their names: the dictionary's, or their own."""
+    found = shapes(shape, where, name, index)
+    if name is None:
+        return [(one, one.name) for one in found]
+    return [(one, name if len(found) == 1 else f"{name} {k + 1}") for k, one in enumerate(found)]
+
+
+def _is_counted(item: Any) -> bool:
+    """Whether this is (shape, count)."""
+    return (
+        isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Integral) and not isinstance(item[0], Real)
+    )
+
+
+def _is_single(given: Any) -> bool:
+    """Whether this is one part, and not a sequence."""
+    if isinstance(given, (Shape, str, os.PathLike)) or _is_counted(given) or _interface(given) is not None:
+        return True
+    try:
+        return np.asarray(given, np.float64).ndim == 2
+    except (TypeError, ValueError):
+        return False
+
+
+def _interface(given: Any) -> Mapping[str, Any] | None:
+    """What a geometry of Shapely, or another library, says of itself in GeoJSON's terms."""
+    found = given if isinstance(given, Mapping) else getattr(given, "__geo_interface__", None)
+    return found if isinstance(found, Mapping) and "type" in found else None
+
+
+def _rings(given: Any) -> Iterator[list[Any]]:
+    """Each polygon's outline and holes."""
+    geometry = _interface(given)
+    if geometry is None:
+        yield [_vertices(given)]
+        return
+    kind, polygons = geometry["type"], geometry.get("coordinates", ())
+    if kind == "Polygon":
+        polygons = [polygons]
+    elif kind != "MultiPolygon":
+        raise TypeError(
+            f"a {kind} is no shape: it must be a Polygon or a MultiPolygon, such as buffer() makes of lines"
+        )
+    polygons = [polygon for polygon in polygons if len(polygon)]
+    if not polygons:
+        raise ValueError(f"the {kind} is empty")
+    for polygon in polygons:
+        yield [_vertices(ring) for ring in polygon]
+
+
+def _vertices(given: Any) -> Array:
+    try:
+        array = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{_brief(given)} is no shape, which is {_KINDS}") from None
+    if array.ndim == 0:
+        raise TypeError(f"{_brief(given)} is no shape, which is {_KINDS}")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"an outline has the shape {array.shape}, but it must be (n, 2): x and y of each vertex")
+    return array
+
+
+def _brief(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 60 else f"a {type(given).__name__}"
+
+
+@contextmanager
+def _about(where: str) -> Iterator[None]:
+    """Names the argument in the message of an error."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}: {error}") from None
