@@ -148,7 +148,7 @@ impl Shape {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let name = path.to_string_lossy();
-        work::brief(py, || match <[Part; 1]>::try_from(overlap::io::read_parts(&name)?) {
+        work::brief(py, || match <[Part; 1]>::try_from(overlap::io::read_parts(&name, None)?) {
             Ok([part]) => Ok(Shape(part)),
             // Says that there are several.
             Err(_) => Ok(overlap::io::read_shape(&name)?.into()),
@@ -177,7 +177,7 @@ impl Shape {
     ///     If it holds no shape, or one of them isn't valid.
     #[staticmethod]
     fn load_all(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Self>> {
-        work::brief(py, || Ok(overlap::io::read_parts(&path.to_string_lossy())?.into_iter().map(Shape).collect()))
+        work::brief(py, || Ok(overlap::io::read_parts(&path.to_string_lossy(), None)?.into_iter().map(Shape).collect()))
     }
 
     /// Makes a shape of what `__reduce__` gives: outlines whose holes are clockwise, or pieces; and the path.

@@ -7,7 +7,7 @@ use super::{
         clip::Point,
         fields::{BOX, Fields, PARTS, SIZE, TURN},
     },
-    MOST_COPIES, Measure, Own, Packings, Random, Try,
+    MOST_COPIES, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH,
 };
 use crate::collectives::warp::{self, Lanes};
 use cuda_std::{
@@ -15,24 +15,24 @@ use cuda_std::{
     warp::{ballot, sync_warp},
 };
 
-/// Number of groups of places. A warp has one at a time.
-const GROUPS: u32 = 8;
-const CPU_GROUPS: u32 = 4;
-/// Number of places where a group starts, and of those around its best one in each refinement: on GPUs and on CPUs.
-const GPU_STARTS: u32 = 32;
-const GPU_PLACES: u32 = 32;
-const CPU_STARTS: u32 = 16;
-const CPU_PLACES: u32 = 6;
-/// Number of refinements. Their reach is `NEAR` times the shape's radius at first, and shrinks by the factor `NEARER`.
+/// Number of places tried for a copy.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Number of groups. A warp has one at a time.
+    groups: u32,
+    /// Number of places that a group starts from, and number of those around its best one in each refinement.
+    starts: u32,
+    places: u32,
+}
+
+const GPU: Effort = Effort { groups: 8, starts: 32, places: 32 };
+/// On CPUs, places cost more than barriers.
+const CPU: Effort = Effort { groups: 4, starts: 16, places: 6 };
+/// Number of refinements. Their reach shrinks by the factor `NEARER` each time.
 const REFINEMENTS: u32 = 10;
 const NEARER: f64 = 0.5;
-const NEAR: f64 = 0.25;
-/// Largest cost, relative to the present place's, at which a random place is refined.
-const WORTH: f64 = 3.0;
 /// Number of depths that are looked up at once.
 const TOGETHER: usize = 4;
-/// Number of times that a position is pushed inside.
-const PUSHES: u32 = 3;
 /// Largest number of threads of a block.
 const MOST_THREADS: u32 = 256;
 const WARPS: usize = (MOST_THREADS / 32) as usize;
@@ -46,6 +46,14 @@ pub(super) struct Groups<T> {
     pub best: SharedArray<T, BEST>,
     /// True in every second call.
     pub odd: bool,
+}
+
+impl<T: Scalar> Groups<T> {
+    /// Start of the list of this thread's warp, for packings of `count` copies.
+    #[inline(always)]
+    fn start(count: usize) -> usize {
+        (thread::thread_idx_x() / 32) as usize * count
+    }
 }
 
 /// Measures depths by fields.
@@ -122,23 +130,67 @@ impl<T: Scalar> Depths<'_, T> {
         Try { position: Point::new(x, y), theta, cost: least }
     }
 
+    /// Returns the best place of a group for a copy. The first group looks around where the copy is, the others anywhere.
+    ///
+    /// # Safety
+    /// As of [`Measure::place`].
+    #[inline(always)]
+    unsafe fn group(
+        own: &Own<'_, T, Self>,
+        (copy, shape): (usize, &u32),
+        (there, first): (Try<T>, bool),
+        random: &mut Random,
+        (lanes, effort): (Lanes, Effort),
+        groups: &mut Groups<T>,
+    ) -> Try<T> {
+        let each = |count: u32| count.div_ceil(lanes.count());
+        let limit = T::from_f64(WORTH) * there.cost;
+        // SAFETY: as said (this function's contract).
+        unsafe {
+            let radius = own.measure.radius(shape);
+            let mut mine = if first { there } else { Try { cost: T::INFINITY, ..there } };
+            for _ in 0..each(effort.starts) {
+                let to = if first {
+                    own.around(&there, T::from_f64(2.0 * NEAR) * radius, true, shape, random)
+                } else {
+                    own.anywhere(shape, random)
+                };
+                mine = Self::better(mine, own.cost(copy, shape, to, (0, 1), math::min(limit, mine.cost)));
+            }
+            let mut best = Self::best_of(lanes, mine);
+            let mut reach = T::from_f64(NEAR) * radius;
+            for _ in 0..REFINEMENTS {
+                if best.cost == T::ZERO || best.cost >= limit && !first {
+                    break;
+                }
+                // A place is off by the reach on each axis.
+                let near = Self::near(own, copy, (&best, radius + reach + reach), lanes, groups);
+                let mut mine = best;
+                for _ in 0..each(effort.places) {
+                    let to = own.around(&best, reach, false, shape, random);
+                    mine = Self::better(mine, Self::among(own, copy, to, (groups, near), mine.cost));
+                }
+                best = Self::best_of(lanes, mine);
+                reach = reach * T::from_f64(NEARER);
+            }
+            best
+        }
+    }
+
     /// Lists the copies that a copy within `reach` of a place may meet, for the warp. Returns their number.
     ///
     /// # Safety
     /// As of [`Measure::overlap`], of all copies, and the memory is the block's.
     #[inline(always)]
     unsafe fn near(
-        &self,
         own: &Own<'_, T, Self>,
         copy: usize,
-        place: &Try<T>,
-        reach: T,
-        radius: T,
-        (warp, lanes): (u32, Lanes),
+        (place, reach): (&Try<T>, T),
+        lanes: Lanes,
         groups: &mut Groups<T>,
     ) -> usize {
-        let lane = thread::thread_idx_x() % 32;
-        let start = warp as usize * own.count;
+        let (lane, start) = (thread::thread_idx_x() % 32, Groups::<T>::start(own.count));
+        let Depths { fields, poses } = own.measure;
         let mut found = 0;
         for base in (0..own.count).step_by(lanes.count() as usize) {
             let other = base + lane as usize;
@@ -146,10 +198,10 @@ impl<T: Scalar> Depths<'_, T> {
             let near = other < own.count
                 && other != copy
                 && unsafe {
-                    let pose = self.poses.add(3 * (own.first + other));
+                    let pose = poses.add(3 * (own.first + other));
                     let by = Point::new(*pose, *pose.add(1)).minus(place.position);
-                    let theirs = *self.fields.turns.get_unchecked(TURN * (*pose.add(2)).to_i32() as usize + 3);
-                    let far = radius + theirs + reach;
+                    let theirs = *fields.turns.get_unchecked(TURN * (*pose.add(2)).to_i32() as usize + 3);
+                    let far = theirs + reach;
                     by.x * by.x + by.y * by.y < far * far
                 };
             let all = if lanes.count() == 1 { u32::from(near) } else { ballot(lanes.mask(), near) };
@@ -172,20 +224,17 @@ impl<T: Scalar> Depths<'_, T> {
     /// As of [`near`](Self::near).
     #[inline(always)]
     unsafe fn among(
-        &self,
         own: &Own<'_, T, Self>,
         copy: usize,
         (position, theta): (Point<T>, T),
-        near: usize,
-        warp: u32,
-        groups: &Groups<T>,
+        (groups, near): (&Groups<T>, usize),
         limit: T,
     ) -> Try<T> {
-        let start = warp as usize * own.count;
+        let (measure, start) = (own.measure, Groups::<T>::start(own.count));
         // SAFETY: as said (this function's contract).
         unsafe {
-            let turned = self.variant(theta.to_i32() as usize);
-            let (position, depth) = self.inside(&turned, position, &own.packings, own.scale);
+            let turned = measure.variant(theta.to_i32() as usize);
+            let (position, depth) = measure.inside(&turned, position, &own.packings, own.scale);
             let weights = own.weights.add(copy * own.count);
             let mut cost = *weights.add(copy) * depth;
             let mut next = 0;
@@ -194,7 +243,7 @@ impl<T: Scalar> Depths<'_, T> {
                 for (k, cost) in costs.iter_mut().enumerate() {
                     if next + k < near {
                         let other = groups.near.read(start + next + k) as usize;
-                        *cost = *weights.add(other) * self.overlap(&turned, position, own.first + other);
+                        *cost = *weights.add(other) * measure.overlap(&turned, position, own.first + other);
                     }
                 }
                 for more in costs {
@@ -306,6 +355,7 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
     #[inline(always)]
     unsafe fn put(&self, _: usize, _: &Variant<T>, _: Point<T>) {}
 
+    #[inline(always)]
     unsafe fn place(
         own: &Own<'_, T, Self>,
         copy: usize,
@@ -316,44 +366,14 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
     ) -> Try<T> {
         let (thread, lanes) = (thread::thread_idx_x(), Lanes::of_block(thread::block_dim_x()));
         let (warp, warps) = (thread / 32, thread::block_dim_x().div_ceil(32));
-        let (groups_of_all, places, rounds) =
-            if lanes.is_full() { (GROUPS, GPU_PLACES, GPU_STARTS) } else { (CPU_GROUPS, CPU_PLACES, CPU_STARTS) };
-        let each = |count: u32| count.div_ceil(lanes.count());
+        let effort = if lanes.is_full() { GPU } else { CPU };
         let mut chosen = there;
-        for group in (warp..groups_of_all).step_by(warps as usize) {
+        for group in (warp..effort.groups).step_by(warps as usize) {
+            let from = (there, group == 0);
             // SAFETY: as said (this function's contract).
-            unsafe {
-                let radius = own.measure.radius(shape);
-                let (first, limit) = (group == 0, T::from_f64(WORTH) * there.cost);
-                let mut best = if first { there } else { Try { cost: T::INFINITY, ..there } };
-                let mut mine = best;
-                for _ in 0..each(rounds) {
-                    let to = if first {
-                        own.around(&there, T::from_f64(2.0 * NEAR) * radius, true, shape, random)
-                    } else {
-                        own.anywhere(shape, random)
-                    };
-                    mine = Self::better(mine, own.cost(copy, shape, to, (0, 1), math::min(limit, mine.cost)));
-                }
-                best = Self::best_of(lanes, mine);
-                let mut reach = T::from_f64(NEAR) * radius;
-                for _ in 0..REFINEMENTS {
-                    if best.cost == T::ZERO || best.cost >= limit && !first {
-                        break;
-                    }
-                    let near = own.measure.near(own, copy, &best, reach + reach, radius, (warp, lanes), groups);
-                    let mut mine = best;
-                    for _ in 0..each(places) {
-                        let to = own.around(&best, reach, false, shape, random);
-                        mine = Self::better(mine, own.measure.among(own, copy, to, near, warp, groups, mine.cost));
-                    }
-                    best = Self::best_of(lanes, mine);
-                    reach = reach * T::from_f64(NEARER);
-                }
-                chosen = Self::better(chosen, best);
-            }
+            chosen = Self::better(chosen, unsafe { Self::group(own, (copy, shape), from, random, (lanes, effort), groups) });
             if warps == 1 && chosen.cost == T::ZERO {
-                return chosen;
+                break;
             }
         }
         if warps == 1 {

@@ -81,9 +81,14 @@ impl<T: LaneReal> Search<'_, T> {
         let kinds: Vec<&[u32]> = kinds_of(&self.task.groups).collect();
         let groups: Vec<usize> = (0..kinds.len()).map(|lane| self.group_of(lane)).collect();
         let Search { randoms, fresh, failed, disrupted, tighter, .. } = self;
-        let changed = |(lane, (random, (fresh, disrupted))): (usize, (&mut Random, (&mut Option<Vec<usize>>, &mut bool)))| {
+        let anew: Vec<bool> = fresh
+            .iter_mut()
+            .zip(disrupted)
+            .map(|(fresh, disrupted)| fresh.take().is_some() | std::mem::take(disrupted))
+            .collect();
+        let changed = |(lane, random): (usize, &mut Random)| {
             let (mut poses, side, overlap) = (failed.poses(lane).to_vec(), failed.sides[lane], failed.energies[lane]);
-            let forgets = fresh.take().is_some() | std::mem::take(disrupted);
+            let forgets = anew[lane];
             if forgets && share > 0.0 {
                 exchange(random, problem, kinds[lane], &mut poses);
             }
@@ -94,19 +99,18 @@ impl<T: LaneReal> Search<'_, T> {
             let target = if room < *tighter * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
             let factor = (target / side).min(if overlap > 0.0 && !forgets { MOST_ROOM } else { 1.0 });
             scale(problem, &mut poses, factor);
-            (poses, side * factor, 1.0 - *tighter * random.between(ONWARDS[0], ONWARDS[1]), forgets)
+            (poses, side * factor, 1.0 - *tighter * random.between(ONWARDS[0], ONWARDS[1]))
         };
-        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh.par_iter_mut().zip(disrupted)).enumerate().map(changed).collect();
-        let (mut state, mut factors, mut forgets) = (State::default(), Vec::new(), Vec::new());
-        for (poses, side, factor, forget) in changed {
+        let changed: Vec<_> = randoms.par_iter_mut().enumerate().map(changed).collect();
+        let (mut state, mut factors) = (State::default(), Vec::new());
+        for (poses, side, factor) in changed {
             state.push(&poses, side, 0.0);
             factors.push(factor);
-            forgets.push(forget);
         }
         self.lanes.set(state.poses, &state.sides)?;
         let rounds = ROUNDS.min((most / FIELD_ROUND).max(1));
-        let (taken, found) = self.apart((&factors, &forgets), (rounds, false), limit)?;
-        Ok((taken > 0).then_some((forgets, taken, found)))
+        let (taken, found) = self.apart((&factors, &anew), (rounds, false), limit)?;
+        Ok((taken > 0).then_some((anew, taken, found)))
     }
 
     /// Lets lanes that make no progress go on from others. A good packing may spread to all lanes in a part of the time, in

@@ -104,7 +104,7 @@ impl<T: OverlapReal> Fields<T> {
         };
         let point = |&[x, y]: &[f64; 2]| clip::Point::new(T::from_f64(x), T::from_f64(y));
         let of_quads: Vec<_> =
-            shapes.iter().flat_map(|shape| shape.quads()).flat_map(|quad| bounds(quad)).map(|corner| point(&corner)).collect();
+            shapes.iter().flat_map(|shape| shape.quads()).flat_map(bounds).map(|corner| point(&corner)).collect();
         let corners = shapes.iter().flat_map(|shape| shape.quads().as_flattened());
         let quads: Vec<_> = corners.map(point).collect();
         let firsts = std::iter::once(0).chain(shapes.iter().scan(0, |end, shape| {
@@ -155,13 +155,12 @@ mod tests {
     use super::*;
     use crate::overlap::{Boundary, Shape, pack::Turns};
 
-    type Result = std::result::Result<(), Box<dyn std::error::Error>>;
+    type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+    /// A field's points with their depths, and its step.
+    type Grid = (Vec<([f64; 2], f64)>, f64);
 
-    /// Returns the fields of these shapes: for each, the grid's points with their depths, and a step.
-    fn fields_of(
-        shapes: &[Shape],
-        turns: Turns,
-    ) -> std::result::Result<Vec<(Vec<([f64; 2], f64)>, f64)>, Box<dyn std::error::Error>> {
+    /// Returns the fields of these shapes.
+    fn fields_of(shapes: &[Shape], turns: Turns) -> Result<Vec<Grid>> {
         let device = Device::best()?;
         let stream = device.stream()?;
         let problem = Problem::new(shapes, &vec![1; shapes.len()], Boundary::square(), turns);
