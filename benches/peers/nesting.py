@@ -5,10 +5,10 @@
 
 The instances are those that jagua-rs (github.com/JeroenGar/jagua-rs) has converted to JSON; they are fetched from there, or
 read from --folder, and aren't part of this project. An instance has the strip's height and asks for the least length: it is
-turned by a quarter, so that the height is the strip's width. All pieces may be turned by half a turn, or not at all.
+turned by a quarter, so that the height is the strip's width. All pieces may be turned by the same angles.
 
 PUBLISHED is of sparrow, by the same author (github.com/JeroenGar/sparrow): the mean density of its runs of 20 minutes each
-(data/experiments/benchmark_runs there), and the shortest strip that it comes with (data/records).
+(data/experiments/benchmark_runs there), and the shortest strip that it comes with (data/records), for some.
 """
 
 import argparse
@@ -19,7 +19,22 @@ import tempfile
 import urllib.request
 
 ASSETS = "https://raw.githubusercontent.com/JeroenGar/jagua-rs/76aab0fa70688ee50d1809f5376f71c758ea0b7c/assets"
-PUBLISHED = {"albano": (0.89461, 9692.056), "swim": (0.78302, 5541.653), "shirts": (0.89720, 59.392952)}
+NAN = float("nan")
+PUBLISHED = {
+    "albano": (0.89461, 9692.056),
+    "swim": (0.78302, 5541.653),
+    "shirts": (0.89720, 59.392952),
+    "trousers": (0.917, NAN),
+    "marques": (0.909, NAN),
+    "fu": (0.922, NAN),
+    "jakobs1": (0.891, NAN),
+    "jakobs2": (0.848, NAN),
+    "mao": (0.861, NAN),
+    "dagli": (0.893, NAN),
+    "shapes0": (0.686, NAN),
+    "shapes1": (0.757, NAN),
+    "blaz1": (0.847, NAN),
+}
 
 
 def read(name, folder):
@@ -39,10 +54,11 @@ def area(points):
 def pack(instance, folder, arguments):
     """What `overlap pack --json` prints of an instance."""
     allowed = {tuple(item.get("allowed_orientations", [0.0])) for item in instance["items"]}
-    if allowed != {(0.0, 180.0)} and allowed != {(0.0,)}:
+    turns = {(0.0,): "none", (0.0, 180.0): "180", (0.0, 90.0, 180.0, 270.0): "90"}
+    if len(allowed) != 1 or not allowed <= set(turns):
         raise SystemExit(f"{instance['name']}: turns {allowed} can't be asked for")
     command = [arguments.ours, "overlap", "pack", "--container", f"strip:{instance['strip_height']}"]
-    command += ["--turns", "180" if allowed == {(0.0, 180.0)} else "none"]
+    command += ["--turns", turns[allowed.pop()]]
     for number, item in enumerate(instance["items"]):
         path = folder / f"piece{number}.json"
         path.write_text(json.dumps({"outline": [(-y, x) for x, y in item["shape"]["data"]]}))
@@ -69,7 +85,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             packed = pack(instance, pathlib.Path(folder), arguments)
         pieces = sum(item["demand"] * area(item["shape"]["data"]) for item in instance["items"])
-        mean, shortest = PUBLISHED.get(name, (float("nan"), float("nan")))
+        mean, shortest = PUBLISHED.get(name, (NAN, NAN))
         best = pieces / (instance["strip_height"] * shortest)
         print(f"{name:8} {packed['count']:6} {packed['height']:12.3f} {packed['density']:9.2%} {mean:9.2%} {best:9.2%}")
 

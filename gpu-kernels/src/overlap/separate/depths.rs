@@ -7,7 +7,7 @@ use super::{
         clip::Point,
         fields::{BOX, Fields, PARTS, SIZE, TURN},
     },
-    MOST_COPIES, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH,
+    MOST_COPIES, MOST_THREADS, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH,
 };
 use crate::collectives::warp::{self, Lanes};
 use cuda_std::{
@@ -33,8 +33,6 @@ const REFINEMENTS: u32 = 10;
 const NEARER: f64 = 0.5;
 /// Number of depths that are looked up at once.
 const TOGETHER: usize = 4;
-/// Largest number of threads of a block.
-const MOST_THREADS: u32 = 256;
 const WARPS: usize = (MOST_THREADS / 32) as usize;
 /// Shared memory for lists of copies, and for the best places of warps in alternating calls.
 pub(super) const NEAR_ONES: usize = WARPS * MOST_COPIES as usize;

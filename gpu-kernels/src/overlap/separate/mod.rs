@@ -32,6 +32,8 @@ mod depths;
 
 /// Number of places tried at once.
 pub const PLACES: u32 = 64;
+/// Largest number of threads of a block that separates by fields.
+pub const MOST_THREADS: u32 = 256;
 /// Largest number of threads per place.
 pub const MOST_PARTS: u32 = 4;
 /// Largest cost, relative to the present place's, at which a random place is refined.
@@ -514,7 +516,8 @@ pub unsafe fn separate<T: Scalar>(
 /// The same, by fields in place of areas.
 ///
 /// # Safety
-/// As of [`separate`], and the fields are those of the packings' shapes and half-planes.
+/// As of [`separate`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one
+/// thread.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn separate_by_fields<T: Scalar>(

@@ -177,17 +177,22 @@ impl<T: LaneReal> Lanes<T> {
         Ok((poses_of(&stream.download_vec(probes.scene.poses())?), energies))
     }
 
-    /// Downloads the lanes, and evaluates them.
-    pub fn state(&mut self) -> Result<State, PackError> {
-        let Lanes { stream, own: Walk { scene, .. }, judge, kinds, .. } = self;
+    /// Downloads the lanes, without their energies.
+    pub fn packings(&self) -> Result<State, PackError> {
+        let Lanes { stream, own: Walk { scene, .. }, .. } = self;
         let poses = poses_of(&stream.download_vec(scene.poses())?);
         let sides: Vec<f64> = stream.download_vec(scene.scales())?.into_iter().map(T::to_f64).collect();
-        let offsets = scene.offsets().to_vec();
-        let packings = with_kinds(Packings::ragged(poses.clone(), offsets.clone())?, kinds.as_deref())?;
-        let found = judge.evaluate_within(&packings, &sides, Wanted::TOTALS)?;
+        Ok(State { offsets: scene.offsets().to_vec(), energies: vec![0.0; sides.len()], poses, sides })
+    }
+
+    /// Downloads the lanes, and evaluates them.
+    pub fn state(&mut self) -> Result<State, PackError> {
+        let state = self.packings()?;
+        let packings = with_kinds(Packings::ragged(state.poses.clone(), state.offsets.clone())?, self.kinds.as_deref())?;
+        let found = self.judge.evaluate_within(&packings, &state.sides, Wanted::TOTALS)?;
         let outside = found.outside.map(|outside| outside.totals).unwrap_or_default();
         let energies = found.totals.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();
-        Ok(State { offsets, poses, sides, energies })
+        Ok(State { energies, ..state })
     }
 }
 
@@ -269,5 +274,54 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// One thread and any number of whole warps separate copies by fields, in containers that shrink by whole factors. Copies
+    /// that have no room stay together.
+    #[test]
+    fn apart_by_fields() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let (device, limit) = (Device::best()?, Limit::default());
+        let rectangle = |x: f64, y: f64| Shape::polygon("r", &[[0.0, 0.0], [x, 0.0], [x, y], [0.0, y]]);
+        let shapes = [rectangle(1.0, 1.0)?, rectangle(3.0, 0.5)?];
+        let problem = Problem::new(&shapes, &[20, 20], Boundary::square(), Turns::Quarters);
+        // The last one has an area of 49.
+        let counts = [1, 2, 5, 33, 40];
+        let offsets: Vec<usize> = std::iter::once(0)
+            .chain(counts.iter().scan(0, |end, count| {
+                *end += count;
+                Some(*end)
+            }))
+            .collect();
+        let kinds: Vec<Vec<u32>> = counts.iter().map(|&count| (0..count).map(|k| k as u32 % 2).collect()).collect();
+        let sides = [4.0, 4.5, 5.0, 9.0, 6.9];
+        for threads in [1, 32, 256] {
+            let mut lanes =
+                Lanes::<f32>::new(&device, &problem, &problem.searched, &offsets, kinds.iter().map(|kinds| &kinds[..]), true)?;
+            assert!(lanes.have_fields(&problem)?);
+            if let Some(separation) = &mut lanes.separation {
+                separation.field_threads = threads;
+            }
+            lanes.set(counts.iter().flat_map(|&count| (0..count).map(|k| [0.1, 0.1 * k as f64, 0.0])).collect(), &sides)?;
+            let plan = Plan { factors: &[0.97; 5], forgets: &[true; 5], rounds: 24, seed: 3, exact: false };
+            let (taken, overlaps) = lanes.separate(&problem, plan, &limit)?;
+            let found = lanes.packings()?;
+            assert_eq!(taken, 24);
+            for lane in 0..counts.len() {
+                let factors = (found.sides[lane] / sides[lane]).ln() / 0.97f64.ln();
+                if lane == 4 {
+                    assert!(overlaps[lane] > 0.0 && factors.abs() < 1e-3, "{threads}: {overlaps:?}");
+                    continue;
+                }
+                assert!(
+                    overlaps[lane] == 0.0 && factors > 0.5 && (factors - factors.round()).abs() < 1e-3,
+                    "{threads}: {overlaps:?} {factors}"
+                );
+                let packing = problem.own(&kinds[lane], found.poses(lane)).ok_or("too wide")?;
+                // Fields are exact for rectangles.
+                assert!(problem.overlapping(&kinds[lane], &packing.poses)?.is_none(), "{threads} {lane}");
+                assert!(packing.side <= found.sides[lane] * (1.0 + 1e-6), "{threads}: {packing:?}");
+            }
+        }
+        Ok(())
     }
 }

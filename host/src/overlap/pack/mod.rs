@@ -9,9 +9,13 @@
 //!
 //! Copies of several shapes start at random. They are separated in smaller and smaller containers:
 //! one copy after the other moves to where it overlaps least, and pairs that keep overlapping count
-//! more and more. Then they are squeezed, and separated again. Copies count as apart only if shapes
-//! that are a little larger are apart. Otherwise the search would put copies into notches that fit
-//! exactly, where any margin makes them overlap.
+//! more and more. If shapes have few angles, depths of overlaps are looked up in tables that are made
+//! first, one for two shapes and the angle between them. Then all candidates work on a container that
+//! is a little smaller than the best one so far. One that makes no progress goes on from another that
+//! overlaps less, after two of its copies have exchanged places. At any angle, areas are computed in
+//! place of depths, and candidates are squeezed and separated again. Copies count as apart only if
+//! shapes that are a little larger are apart. Otherwise the search would put copies into notches that
+//! fit exactly, where any margin makes them overlap.
 //!
 //! Copies of one shape start as containers cut out of the densest lattices of the shape and its
 //! half turn ([`Periodic`]), and few copies also at random. Then a few copies of each candidate are

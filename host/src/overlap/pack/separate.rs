@@ -56,8 +56,9 @@ pub struct Separation<T: OverlapReal> {
     angles: u32,
     /// Set if the next launch starts anew instead of going on from this state.
     fresh: bool,
-    /// Fields, if there are some.
+    /// Fields, if there are some, and number of threads per packing that use them: whole warps, or one.
     fields: Option<Fields<T>>,
+    pub(super) field_threads: u32,
     overlaps: Buffer<T>,
     weights: Buffer<T>,
     poses: Buffer<T>,
@@ -84,6 +85,7 @@ impl<T: OverlapReal> Separation<T> {
             angles: problem.turns.angles().map_or(0, |angles| angles.len() as u32),
             fresh: true,
             fields: Fields::new(device, stream, problem)?,
+            field_threads: if device.backend() == Backend::Cuda { separate::MOST_THREADS } else { 1 },
             overlaps: device.alloc(pairs)?,
             weights: device.alloc(pairs)?,
             poses: device.alloc(3 * offsets[lanes])?,
@@ -163,7 +165,7 @@ impl<T: OverlapReal> Separation<T> {
         let source =
             SourceArgs { poses: &nothing, shapes: &phases.shapes.spans, quads: &phases.shapes.quads, shape_of, first_piece };
         let strip = u32::from(region.strip);
-        let Separation { longest, extent, factors, forgets, angles, fresh, fields, .. } = self;
+        let Separation { longest, extent, factors, forgets, angles, fresh, fields, field_threads, .. } = self;
         let (longest, angles, fresh) = (*longest as u32, *angles, u32::from(std::mem::take(fresh)));
         let (offsets, half_planes) = (&*offsets, &region.half_planes);
         let (extent, factors, forgets) = (&*extent, &*factors, &*forgets);
@@ -180,10 +182,9 @@ impl<T: OverlapReal> Separation<T> {
         let kept = separate::RecordArgs { overlaps, weights, poses: best, scales: best_scales, least };
         let blocks = packings as u32;
         if let Some(fields) = fields {
-            let threads = if phases.device.backend() == Backend::Cuda { 256 } else { 1 };
             // SAFETY: the fields are of the problem's shapes.
             unsafe {
-                launch!(stream, separate::separate_by_fields::<T><<<blocks, threads>>>(fields, args, poses, scales, kept, rounds, seed, fresh))?;
+                launch!(stream, separate::separate_by_fields::<T><<<blocks, *field_threads>>>(fields, args, poses, scales, kept, rounds, seed, fresh))?;
             }
             return Ok(());
         }

@@ -198,7 +198,7 @@ impl<T: LaneReal> Search<'_, T> {
         let (taken, least) = self.lanes.separate(self.task.problem, Plan { factors, forgets, rounds, seed, exact }, limit)?;
         let steps = taken * if exact { ROUND } else { FIELD_ROUND };
         self.steps += steps;
-        let mut state = self.lanes.state()?;
+        let mut state = if exact { self.lanes.state() } else { self.lanes.packings() }?;
         for (energy, least) in state.energies.iter_mut().zip(least) {
             *energy = match (least == 0.0, exact) {
                 (true, _) => 0.0,
