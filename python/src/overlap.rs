@@ -221,6 +221,12 @@ impl Shape {
         self.0.shape.name()
     }
 
+    /// Number of copies that the shape's file asks for; 1 if it doesn't.
+    #[getter]
+    fn demand(&self) -> usize {
+        self.0.count
+    }
+
     /// Its area.
     #[getter]
     fn area(&self) -> f64 {

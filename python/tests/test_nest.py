@@ -158,6 +158,10 @@ def test_names_and_files(tmp_path: Path) -> None:
     assert [part.name for part in nest({"plate": path}, (100, 100), time=1).parts] == ["plate 1", "plate 2"]
     path.write_text("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))")
     assert Shape.load(path).name == "two" and [shape.area for shape in Shape.load_all(path)] == [16]
+    # An instance of sparrow has demands.
+    items = [{"id": 0, "demand": 3, "shape": {"type": "simple_polygon", "data": [[0, 0], [4, 0], [4, 4]]}}]
+    (tmp_path / "some.json").write_text(json.dumps({"name": "some", "items": items, "strip_height": 9}))
+    assert [part.count for part in nest([(tmp_path / "some.json", 2)], (100, 100), time=1).parts] == [6]
     # One shape needs no list.
     for single in (SQUARE, np.array(SQUARE), Shape(SQUARE), (SQUARE, 1)):
         assert [at.part for at in nest(single, (100, 100), time=1).sheets[0].placements] == [0]

@@ -54,7 +54,7 @@ def parts(given: Any, what: str = "parts") -> list[Part]:
         for one, own in _named(shape, where, name, len(found)):
             seen[own] = seen.get(own, 0) + 1
             unique = own if seen[own] == 1 else f"{own} {seen[own]}"
-            found.append(Part(unique, one, operator.index(count)))
+            found.append(Part(unique, one, operator.index(count) * one.demand))
     if not found:
         raise ValueError(f"{what} are empty: there must be at least one shape")
     return found
