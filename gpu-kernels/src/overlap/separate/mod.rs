@@ -516,7 +516,7 @@ pub unsafe fn separate<T: Scalar>(
 /// The same, by fields in place of areas.
 ///
 /// # Safety
-/// As of [`separate`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one
+/// As of [`separate()`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one
 /// thread.
 #[kernel(for T in [f32, f64], max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
@@ -548,7 +548,7 @@ pub unsafe fn separate_by_fields<T: Scalar>(
 /// The search of a block.
 ///
 /// # Safety
-/// As of [`separate`].
+/// As of [`separate()`].
 #[inline(always)]
 unsafe fn search<T: Scalar, M: Measure<T>>(
     measure: M,

@@ -7,18 +7,22 @@ use gpu_kernels::overlap::{
     fields::{self, WantedArgs},
 };
 
-use super::{PackError, problem::Problem};
+use super::{Budget, PackError, problem::Problem};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,
     overlap::{OverlapReal, convex::bounds},
 };
 
-/// Number of steps along the longer side of a field, at most and at least; and number of values of all fields.
+/// Number of steps along the longer side of a field, at most and at least; number of values of all fields; and number of
+/// pairs of quads that are compared to compute them, in all or per second of a budget of time.
 const MOST_STEPS: usize = 255;
 const LEAST_STEPS: usize = 48;
 const CPU_VALUES: usize = 1 << 22;
 const GPU_VALUES: usize = 1 << 27;
+const CPU_WORK: f64 = 5e8;
+const GPU_WORK: f64 = 3e10;
+const CPU_WORK_PER_SECOND: f64 = 1e8;
 /// Largest number of variants.
 const MOST_VARIANTS: usize = 1 << 11;
 /// Number of fields that a launch computes.
@@ -46,10 +50,26 @@ fn uploaded<T: OverlapReal>(device: &Device, numbers: &[f64]) -> Result<Buffer<T
     Ok(device.upload(&numbers.iter().map(|&number| T::from_f64(number)).collect::<Vec<_>>())?)
 }
 
+/// Number of steps of the fields of shapes at so many angles. None if there would be too few.
+fn steps(device: &Device, problem: &Problem, budget: Budget, angles: usize) -> Option<usize> {
+    let on_gpu = device.backend() == Backend::Cuda;
+    let (most, values, work) = if on_gpu { (MOST_STEPS, GPU_VALUES, GPU_WORK) } else { (MOST_STEPS / 2, CPU_VALUES, CPU_WORK) };
+    let work = match budget {
+        Budget::Time(time) if !on_gpu => work.min(CPU_WORK_PER_SECOND * time.as_secs_f64()),
+        _ => work,
+    };
+    let (shapes, quads) =
+        problem.searched.iter().fold((0.0, 0.0), |(shapes, quads), shape| (shapes + 1.0, quads + shape.quads().len() as f64));
+    // Each two shapes, at each angle between them.
+    let (fields, pairs) = (0.5 * shapes * (shapes + 1.0) * angles as f64, 0.5 * quads * quads * angles as f64);
+    let steps = (values as f64 / fields).min(work / pairs).sqrt().min(most as f64) as usize;
+    (steps >= LEAST_STEPS).then_some(steps)
+}
+
 impl<T: OverlapReal> Fields<T> {
     /// Computes the fields of a problem's shapes as they are searched. None if all angles are allowed, or there would be too
-    /// many fields.
-    pub fn new(device: &Device, stream: &Stream, problem: &Problem) -> Result<Option<Self>, PackError>
+    /// many fields, or they would take too large a part of the budget.
+    pub fn new(device: &Device, stream: &Stream, problem: &Problem, budget: Budget) -> Result<Option<Self>, PackError>
     where
         T: fields::fields::Instance,
     {
@@ -58,9 +78,9 @@ impl<T: OverlapReal> Fields<T> {
         // Variants, and the fields of each two.
         let variants: Vec<(u32, f64)> =
             (0..shapes.len()).flat_map(|shape| angles.iter().map(move |&angle| (shape as u32, angle))).collect();
-        if variants.len() > MOST_VARIANTS {
+        let Some(steps) = steps(device, problem, budget, angles.len()).filter(|_| variants.len() <= MOST_VARIANTS) else {
             return Ok(None);
-        }
+        };
         let round = |angle: f64| ((angle / TAU).rem_euclid(1.0) * ANGLES).round() as i64 % ANGLES as i64;
         let (mut keys, mut table): (Vec<(u32, u32, f64)>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut known: HashMap<Key, u32> = HashMap::new();
@@ -76,12 +96,6 @@ impl<T: OverlapReal> Fields<T> {
             }
         }
         // Boxes of differences at which they meet.
-        let most = if device.backend() == Backend::Cuda { GPU_VALUES } else { CPU_VALUES };
-        let steps = ((most / keys.len()) as f64).sqrt() as usize;
-        if steps < LEAST_STEPS {
-            return Ok(None);
-        }
-        let steps = steps.min(if device.backend() == Backend::Cuda { MOST_STEPS } else { MOST_STEPS / 2 });
         let (mut boxes, mut sizes, mut all, mut largest) = (Vec::new(), Vec::new(), 0, 0);
         for &(first, second, angle) in &keys {
             let [low, high] = shapes[first as usize].bounds_at(0.0);
@@ -152,6 +166,8 @@ impl<T: OverlapReal> Fields<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::overlap::{Boundary, Shape, pack::Turns};
 
@@ -164,7 +180,7 @@ mod tests {
         let device = Device::best()?;
         let stream = device.stream()?;
         let problem = Problem::new(shapes, &vec![1; shapes.len()], Boundary::square(), turns);
-        let fields = Fields::<f32>::new(&device, &stream, &problem)?.ok_or("no fields")?;
+        let fields = Fields::<f32>::new(&device, &stream, &problem, Budget::Steps(1))?.ok_or("no fields")?;
         let (boxes, sizes) = (stream.download_vec(&fields.boxes)?, stream.download_vec(&fields.sizes)?);
         let values = stream.download_vec(&fields.values)?;
         let field = |(corner, size): (&[f32], &[u32])| {
@@ -238,8 +254,17 @@ mod tests {
         let stream = device.stream()?;
         let problem =
             |count: usize, turns: Turns| Problem::new(&vec![Shape::tree(); count], &vec![1; count], Boundary::square(), turns);
-        assert!(Fields::<f32>::new(&device, &stream, &problem(2, Turns::Any))?.is_none());
-        assert!(Fields::<f32>::new(&device, &stream, &problem(MOST_VARIANTS / 4 + 1, Turns::Quarters))?.is_none());
+        assert!(Fields::<f32>::new(&device, &stream, &problem(2, Turns::Any), Budget::Steps(1))?.is_none());
+        assert!(steps(&device, &problem(3, Turns::Half), Budget::Steps(1), 2).is_some());
+        assert!(steps(&device, &problem(MOST_VARIANTS, Turns::None), Budget::Steps(1), 1).is_none());
+        if device.backend() == Backend::Cpu {
+            // From the time on in which they can be computed.
+            let in_time =
+                |seconds: f64| steps(&device, &problem(10, Turns::Half), Budget::Time(Duration::from_secs_f64(seconds)), 2);
+            let quads = Shape::tree().quads().len() as f64;
+            let needed = (LEAST_STEPS * LEAST_STEPS) as f64 * 100.0 * quads * quads / CPU_WORK_PER_SECOND;
+            assert!(in_time(0.99 * needed).is_none() && in_time(1.01 * needed) == Some(LEAST_STEPS), "{needed}");
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Many packings at once, on a device.
 
 use super::{
-    PackError, Turns,
+    Budget, PackError, Turns,
     limit::Limit,
     problem::Problem,
     real::LaneReal,
@@ -36,7 +36,7 @@ pub struct Lanes<T: LaneReal> {
     steps: Steps<T>,
     /// Single copies that look for places, from the first time on.
     probes: Option<Walk<T>>,
-    /// Memory of separations, from the first one on.
+    /// Memory of separations, once they are prepared.
     separation: Option<Separation<T>>,
     /// Radians per unit of length; 0 if angles stay.
     turn: f64,
@@ -112,21 +112,21 @@ impl<T: LaneReal> Lanes<T> {
         own.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| Ok(overlap.enqueue_slopes(streams, scene)?))
     }
 
-    /// Returns true if copies can be separated by fields.
-    pub fn have_fields(&mut self, problem: &Problem) -> Result<bool, PackError> {
-        let separation = Separation::new(self.overlap.device(), &self.stream, problem, self.own.scene.offsets())?;
-        Ok(self.separation.insert(separation).has_fields())
+    /// Prepares separations. Returns true if copies can be separated by fields.
+    pub fn prepare(&mut self, problem: &Problem, budget: Budget) -> Result<bool, PackError> {
+        let Lanes { overlap, stream, own, separation, .. } = self;
+        let prepared = Separation::new(overlap.device(), stream, (problem, budget), own.scene.offsets())?;
+        Ok(separation.insert(prepared).has_fields())
     }
 
     /// Separates the copies of all lanes by [`Separation::run`].
-    pub fn separate(&mut self, problem: &Problem, plan: Plan<'_>, limit: &Limit) -> Result<(usize, Vec<f64>), PackError> {
+    ///
+    /// # Panics
+    /// If this wasn't prepared.
+    pub fn separate(&mut self, plan: Plan<'_>, limit: &Limit) -> Result<(usize, Vec<f64>), PackError> {
         let Lanes { overlap, stream, own, separation, .. } = self;
-        let scene = &mut own.scene;
-        let separation = match separation {
-            Some(separation) => separation,
-            none => none.insert(Separation::new(overlap.device(), stream, problem, scene.offsets())?),
-        };
-        separation.run(stream, overlap, scene, plan, limit)
+        let separation = separation.as_mut().expect("prepared");
+        separation.run(stream, overlap, &mut own.scene, plan, limit)
     }
 
     /// Looks for free places in the lanes, which don't change: single copies of these shapes, the
@@ -297,13 +297,13 @@ mod tests {
         for threads in [1, 32, 256] {
             let mut lanes =
                 Lanes::<f32>::new(&device, &problem, &problem.searched, &offsets, kinds.iter().map(|kinds| &kinds[..]), true)?;
-            assert!(lanes.have_fields(&problem)?);
+            assert!(lanes.prepare(&problem, Budget::Steps(1))?);
             if let Some(separation) = &mut lanes.separation {
                 separation.field_threads = threads;
             }
             lanes.set(counts.iter().flat_map(|&count| (0..count).map(|k| [0.1, 0.1 * k as f64, 0.0])).collect(), &sides)?;
             let plan = Plan { factors: &[0.97; 5], forgets: &[true; 5], rounds: 24, seed: 3, exact: false };
-            let (taken, overlaps) = lanes.separate(&problem, plan, &limit)?;
+            let (taken, overlaps) = lanes.separate(plan, &limit)?;
             let found = lanes.packings()?;
             assert_eq!(taken, 24);
             for lane in 0..counts.len() {

@@ -119,7 +119,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             matches!(task.budget, Budget::Steps(_)),
         )?;
         Ok(Search {
-            by_fields: separates && lanes.have_fields(problem)?,
+            by_fields: separates && lanes.prepare(problem, task.budget)?,
             lanes,
             source,
             randoms,

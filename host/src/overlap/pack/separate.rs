@@ -6,7 +6,7 @@ use gpu_kernels::overlap::{
     transform::SourceArgs,
 };
 
-use super::{PackError, fields::Fields, limit::Limit, problem::Problem, real::LaneReal};
+use super::{Budget, PackError, fields::Fields, limit::Limit, problem::Problem, real::LaneReal};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,
@@ -15,8 +15,8 @@ use crate::{
 
 /// Approximate number of copies that one launch moves. It takes a fraction of a second.
 const TURNS: usize = 256;
-/// The same by fields.
-const FIELD_TURNS: usize = 2048;
+/// Approximate number of pairs of copies that a launch looks at by fields.
+const FIELD_PAIRS: usize = 1 << 18;
 /// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a
 /// launch that short. With more than `MOST_WORK`, even one round takes too long.
 const WORK: usize = 1 << 22;
@@ -68,7 +68,12 @@ pub struct Separation<T: OverlapReal> {
 
 impl<T: OverlapReal> Separation<T> {
     /// A separation of packings with these offsets, for which it must be [possible](can).
-    pub fn new(device: &Device, stream: &Stream, problem: &Problem, offsets: &[usize]) -> Result<Self, PackError>
+    pub fn new(
+        device: &Device,
+        stream: &Stream,
+        (problem, budget): (&Problem, Budget),
+        offsets: &[usize],
+    ) -> Result<Self, PackError>
     where
         T: LaneReal,
     {
@@ -84,7 +89,7 @@ impl<T: OverlapReal> Separation<T> {
             forgets: device.upload(&vec![1; lanes])?,
             angles: problem.turns.angles().map_or(0, |angles| angles.len() as u32),
             fresh: true,
-            fields: Fields::new(device, stream, problem)?,
+            fields: Fields::new(device, stream, problem, budget)?,
             field_threads: if device.backend() == Backend::Cuda { separate::MOST_THREADS } else { 1 },
             overlaps: device.alloc(pairs)?,
             weights: device.alloc(pairs)?,
@@ -119,7 +124,7 @@ impl<T: OverlapReal> Separation<T> {
         stream.upload(&mut self.forgets, &forgets.iter().map(|&forgets| u32::from(forgets)).collect::<Vec<_>>())?;
         self.fresh = true;
         let by_fields = !exact && self.fields.is_some();
-        let at_once = if by_fields { (FIELD_TURNS / self.longest).max(1) } else { self.at_once };
+        let at_once = if by_fields { (FIELD_PAIRS / self.longest.pow(2).max(1)).max(1) } else { self.at_once };
         let mut taken = 0;
         while taken < rounds && !(taken > 0 && limit.reached()) {
             let some = at_once.min(rounds - taken);

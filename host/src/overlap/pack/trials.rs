@@ -195,7 +195,7 @@ impl<T: LaneReal> Search<'_, T> {
         limit: &Limit,
     ) -> Result<(usize, State), PackError> {
         let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
-        let (taken, least) = self.lanes.separate(self.task.problem, Plan { factors, forgets, rounds, seed, exact }, limit)?;
+        let (taken, least) = self.lanes.separate(Plan { factors, forgets, rounds, seed, exact }, limit)?;
         let steps = taken * if exact { ROUND } else { FIELD_ROUND };
         self.steps += steps;
         let mut state = if exact { self.lanes.state() } else { self.lanes.packings() }?;
