@@ -1,10 +1,9 @@
-//! Depths by which copies overlap, on grids.
+//! Tables of the depth of overlaps.
 //!
-//! Where only some angles are allowed, the depth by which two copies overlap depends on the difference of their positions
-//! alone. A *field* has it on a grid of differences, for two shapes and the angle between them. It is positive inside of
-//! the Minkowski difference of the shapes, whose boundary is where they touch, and negative outside. Between points of the
-//! grid it is interpolated. This is right along straight parts of the boundary, and off by a part of the grid's step at
-//! its corners.
+//! For two shapes and the angle between them, the depth of their overlap is a function of the difference of their
+//! positions. A *field* has its values on a grid. They are positive where the shapes overlap, negative where they are
+//! apart, and 0 where they touch. Interpolation between points of the grid is exact where the line of touching is
+//! straight. At its corners the error is a part of the grid's step.
 //!
 //! A shape at an allowed angle is a *variant*.
 

@@ -213,13 +213,13 @@ trait Measure<T: Scalar>: Copy {
     /// As of [`shape`](Self::shape), and nobody changes that copy.
     unsafe fn overlap(&self, turned: &Self::Turned, position: Point<T>, other: usize) -> T;
 
-    /// Notes that a copy is there, at the same angle. One thread comes here.
+    /// Records the new position of a copy that keeps its angle. One thread comes here.
     ///
     /// # Safety
     /// As of [`put`](Self::put).
     unsafe fn moved(&self, copy: usize, turned: &Self::Turned, position: Point<T>);
 
-    /// Notes that a copy is there, at any angle. All threads of the block come here.
+    /// Records the new position and angle of a copy. All threads of the block come here.
     ///
     /// # Safety
     /// As of [`shape`](Self::shape), and no thread reads or writes this copy.

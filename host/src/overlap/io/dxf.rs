@@ -221,7 +221,7 @@ fn vertices(entity: &Entity) -> usize {
 impl Reader<'_> {
     /// Draws an entity. `within` are the names of blocks and the layers of their inserts, from the outside.
     fn draw(&mut self, entity: &Entity, transform: Affine, within: &[(&str, &str)]) -> Result<(), Problem> {
-        // What is on layer 0 in a block is on the layer of its insert.
+        // Entities on layer 0 of a block are on the layer of its insert.
         let own = Some(entity.common.layer.as_str()).filter(|layer| *layer != "0");
         let layer = own.or(within.last().map(|(_, layer)| *layer)).unwrap_or("0");
         self.has_paper |= entity.common.is_in_paper_space;
@@ -436,7 +436,7 @@ type End = GeomWithData<[f64; 2], (usize, bool)>;
 fn joined(pieces: Vec<Piece>, scale: f64) -> Result<Vec<Piece>, Problem> {
     let all = pieces.iter().map(|piece| piece.path.bounding_box()).reduce(|all, own| all.union(own)).unwrap_or_default();
     let join = JOIN.min(JOIN_SHARE * all.width().max(all.height()));
-    // What is there twice counts once.
+    // Equal pieces count once.
     let mut seen = HashSet::new();
     let rounded = |point: Place| [(point.x / join).round() as i64, (point.y / join).round() as i64];
     let mut pieces: Vec<Option<Piece>> = pieces

@@ -49,7 +49,7 @@ pub struct ClosedPath {
 /// The parts of a drawing.
 pub struct Drawn {
     pub paths: Vec<ClosedPath>,
-    /// What they lack of it, in sentences without the file's name.
+    /// Notes on what was left out, in sentences without the file's name.
     pub notes: Vec<String>,
     /// True if the drawing tells what its lengths are.
     pub has_unit: bool,

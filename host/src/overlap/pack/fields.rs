@@ -231,7 +231,7 @@ mod tests {
         let problem = Problem { shapes: centred, ..problem };
         let mut seen = [0; 2];
         for (points, step) in fields {
-            // The angle is that at which all signs agree: none of the others does.
+            // All signs agree at the field's own angle, and at no other.
             let points: Vec<_> = points.into_iter().step_by(151).filter(|(_, depth)| depth.abs() > 1e-3 * step).collect();
             let agrees = |&(one, other, turn): &(usize, usize, usize)| {
                 points.iter().all(|&([x, y], depth)| {
