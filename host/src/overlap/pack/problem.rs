@@ -145,9 +145,14 @@ impl Problem {
         if let Some(pose) = poses.iter().position(|pose| !self.turns.allow(pose[2])) {
             return Err(PackError::StartTurned { pose, theta: poses[pose][2] });
         }
-        let Some(valid) = self.own(kinds, &self.about_centers(kinds, poses)) else {
+        let Some(mut valid) = self.own(kinds, &self.about_centers(kinds, poses)) else {
             return Err(PackError::StartWide { width: self.container.width().unwrap_or_default() });
         };
+        // Poses that are in place and at allowed angles to the last bit stay as they are. Others have moved by roundings.
+        let in_place = self.container.scale_containing(&self.vertices(kinds, poses)).filter(|&side| side <= valid.side);
+        if let Some(side) = in_place.filter(|_| poses.iter().all(|pose| pose[2] == self.turned(pose[2]))) {
+            valid = Packing { poses: poses.to_vec(), side };
+        }
         match self.overlapping(kinds, &valid.poses)? {
             None => Ok(valid),
             Some(Meeting { first, second, area, .. }) => Err(PackError::StartOverlaps { first, second, area }),
