@@ -26,7 +26,7 @@ mod _warpsmith {
         kept::free_memory,
         list_rank::{forest, prefix_sums, rank},
         overlap::{Overlap, Shape},
-        pack::{nest, pack, write_text},
+        pack::{nest, nest_text, pack, write_text},
         pcf::{PcfSet, pairwise},
         rules::{Dag, Explorer, Model, Runs},
     };

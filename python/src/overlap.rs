@@ -198,7 +198,7 @@ impl Shape {
         if *shape == overlap::Shape::tree() {
             return Ok((class.getattr("tree")?, PyTuple::empty(py)));
         }
-        let state = (shape.name(), shape.outlines().to_vec(), self._svg_path([0.0; 3], 0.0));
+        let state = (shape.name(), shape.outlines().to_vec(), self.0.svg_path([0.0; 3], 0.0));
         Ok((class.getattr("_restored")?, state.into_pyobject(py)?))
     }
 
@@ -208,11 +208,6 @@ impl Shape {
 
     fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         this
-    }
-
-    /// The SVG path at a pose, with y downwards from `top`.
-    fn _svg_path(&self, pose: [f64; 3], top: f64) -> String {
-        self.0.svg_path(pose, top)
     }
 
     /// The shape's name.

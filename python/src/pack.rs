@@ -9,7 +9,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         self,
-        nest::{Filled, Left, Nested, Nesting, Sheet},
+        nest::{Filled, Format, Laid, Layout, Left, Nested, Nesting, Places, Sheet},
         pack::{Budget, Copies, MOST_POSES, Packed, Packer, Packing, Progress, Settings, Turns, read_container},
     },
 };
@@ -31,7 +31,7 @@ const THOUSAND: usize = 1000;
 /// corners.
 type Arrays<'py> = (Bound<'py, PyArray2<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 /// For each sheet the index of its size, its density, the used extent, and parts with their poses.
-type Sheets = Vec<(usize, f64, f64, overlap::nest::Places)>;
+type Sheets = Vec<(usize, f64, f64, Places)>;
 /// Parts without a place, each with its number of copies, and whether it is larger than every sheet.
 type Without = Vec<(usize, usize, bool)>;
 /// Parts, each with its number of copies.
@@ -143,6 +143,22 @@ pub fn nest<'py>(
     let sheets = sheets.into_iter().map(|Filled { sheet, parts, density, used }| (sheet, density, used, parts)).collect();
     let left = left.into_iter().map(|Left { part, count, too_large }| (part, count, too_large)).collect();
     Ok((sheets, left, seconds))
+}
+
+/// The text of a drawing or a table of nested parts: their names and shapes, and sheets with their extents and places.
+#[pyfunction]
+pub fn nest_text(parts: Vec<(String, Bound<'_, Shape>)>, sheets: Vec<(f64, f64, Places)>, extension: &str) -> PyResult<String> {
+    let format = Format::of_extension(extension).ok_or_else(|| PyValueError::new_err(format!("no format {extension}")))?;
+    if sheets.iter().flat_map(|(.., places)| places).any(|(part, _)| *part >= parts.len()) {
+        return Err(PyValueError::new_err("a place is that of no part"));
+    }
+    let layout = Layout {
+        parts: parts.iter().map(|(name, shape)| (&name[..], &shape.get().0)).collect(),
+        sheets: sheets.iter().map(|(width, height, parts)| Laid { width: *width, height: *height, parts }).collect(),
+    };
+    let mut text = Vec::new();
+    layout.write(format, &mut text)?;
+    Ok(String::from_utf8(text)?)
 }
 
 /// Writes a file, which is whole or absent.

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -117,54 +113,19 @@ class Nested(NamedTuple):
         OSError
             If the file can't be written.
         """
-        formats = {".svg": self._repr_svg_, ".csv": self._csv, ".json": self._json}
-        text = formats.get(Path(path).suffix.lower())
-        if text is None:
+        extension = Path(path).suffix[1:].lower()
+        if extension not in ("svg", "csv", "json"):
             raise ValueError(f"{os.fspath(path)}: the name must end in .svg, .csv or .json, which tells the format")
         if not self.sheets:
             raise ValueError(f"{os.fspath(path)}: there is nothing to write, because no part has a place on a sheet")
-        _warpsmith.write_text(path, text())
+        _warpsmith.write_text(path, self._text(extension))
 
-    def _places(self) -> list[dict[str, Any]]:
-        sheets = enumerate(self.sheets, 1)
-        keys = ("part", "copy", "sheet", "x", "y", "theta")
-        return [
-            dict(zip(keys, (at.name, at.copy, number, *at[3:]))) for number, sheet in sheets for at in sheet.placements
-        ]
-
-    def _json(self) -> str:
-        return json.dumps(self._places(), indent=2) + "\n"
-
-    def _csv(self) -> str:
-        text, places = io.StringIO(), self._places()
-        table = csv.DictWriter(text, places[0], lineterminator="\n")
-        table.writeheader()
-        table.writerows(places)
-        return text.getvalue()
+    def _text(self, extension: str) -> str:
+        sheets = [(at.width, at.height, [(place.part, place[3:]) for place in at.placements]) for at in self.sheets]
+        return _warpsmith.nest_text([(part.name, part.shape) for part in self.parts], sheets, extension)
 
     def _repr_svg_(self) -> str:
-        widest = max((sheet.width for sheet in self.sheets), default=1.0)
-        left, gap, layers, ids = 0.0, 0.05 * widest, [], dict[str, int]()
-        for number, sheet in enumerate(self.sheets, 1):
-            paths = []
-            for at in sheet.placements:
-                name = re.sub(r"[^\w.-]", "_", re.sub(r"^(?=\W|\d)", "_", f"{at.name}-{at.copy}"))
-                ids[name] = ids.get(name, 0) + 1
-                name = name if ids[name] == 1 else f"{name}.{ids[name]}"
-                path = self.parts[at.part].shape._svg_path(at[3:], sheet.height)
-                paths.append(f'<path id="{name}" d="{path}"/>\n')
-            layers.append(
-                f'<g id="sheet-{number}" inkscape:groupmode="layer" inkscape:label="sheet {number}" '
-                f'transform="translate({left} 0)">\n<rect id="sheet-{number}-outline" width="{sheet.width}" '
-                f'height="{sheet.height}" stroke="#888"/>\n{"".join(paths)}</g>\n'
-            )
-            left += sheet.width + gap
-        width, height = max(left - gap, 0.0), max((sheet.height for sheet in self.sheets), default=0.0)
-        return (
-            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" '
-            f'width="{width}mm" height="{height}mm" viewBox="0 0 {width} {height}" fill="none" stroke="#000" '
-            f'stroke-width="{widest / 2000}">\n{"".join(layers)}</svg>\n'
-        )
+        return self._text("svg")
 
     def __repr__(self) -> str:
         rows = [

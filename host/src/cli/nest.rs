@@ -1,22 +1,15 @@
 //! `warpsmith nest`
 
-use std::{
-    collections::HashMap,
-    fmt::Write as _,
-    io::Write as _,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
     common::chain,
-    io::files::Destination,
     overlap::{
         Shape,
-        io::{Part, dxf, read_parts},
-        nest::{Filled, Nested, Nesting, Sheet},
+        io::{Part, read_parts},
+        nest::{Filled, Format, Laid, Layout, Left, Nesting, Place, Sheet},
         pack::{MOST_POSES, PackError, Turns},
     },
 };
@@ -25,8 +18,6 @@ use super::{Global, count, duration, failure::Failure, format, interrupt::Interr
 
 /// Millimetres per unit of a sheet's size.
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
-/// Space between two sheets of a drawing, as a share of the widest one.
-const BETWEEN: f64 = 0.05;
 /// Least tolerance of curves.
 const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
@@ -112,45 +103,6 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
     length.ok_or_else(|| format!("not a length from {SMALLEST_TOLERANCE:e} to 1e6"))
 }
 
-/// A format of outputs.
-#[derive(Clone, Copy)]
-enum Format {
-    Svg,
-    Dxf,
-    Csv,
-    Json,
-}
-
-impl Format {
-    fn of(path: &Path) -> Result<Self, Failure> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        match extension.as_deref() {
-            Some("svg") => Ok(Format::Svg),
-            Some("dxf") => Ok(Format::Dxf),
-            Some("csv") => Ok(Format::Csv),
-            Some("json") => Ok(Format::Json),
-            _ => Err(Failure::error(format_args!(
-                "{}: the name must end in .svg, .dxf, .csv or .json, which tells the format",
-                path.display()
-            ))),
-        }
-    }
-}
-
-/// A part at its place.
-#[derive(Serialize)]
-struct Place<'a> {
-    part: &'a str,
-    /// From 1 among all copies of the part.
-    copy: usize,
-    /// From 1.
-    sheet: usize,
-    x: f64,
-    y: f64,
-    /// Radians.
-    theta: f64,
-}
-
 /// A sheet.
 #[derive(Serialize)]
 struct SheetReport {
@@ -186,7 +138,11 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let format = Format::of(&arguments.output)?;
+    let extension = arguments.output.extension().unwrap_or_default();
+    let format = Format::of_extension(&extension.to_string_lossy()).ok_or_else(|| {
+        let name = arguments.output.display();
+        Failure::error(format_args!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
+    })?;
     let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;
     let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
     let mut parts: Vec<(Part, usize)> = Vec::new();
@@ -216,6 +172,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         .map_err(failure)?;
     drop(work);
     let cancelled = interrupt.cancel().is_cancelled();
+    let layout = Layout {
+        parts: parts.iter().map(|(part, _)| (part.shape.name(), part)).collect(),
+        sheets: nested.sheets.iter().map(|filled| laid(filled, &arguments.sheets)).collect(),
+    };
     let report = Report {
         system: "overlap",
         command: "nest",
@@ -225,11 +185,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         deviation: parts.iter().map(|(part, _)| part.deviation).fold(0.0, f64::max),
         seconds: nested.seconds,
         cancelled,
-        places: places(&nested, &parts),
+        places: layout.places(),
         output: arguments.output.display().to_string(),
     };
     if !nested.sheets.is_empty() {
-        write(&report, &nested, &parts, &arguments.sheets, &destination, format)?;
+        destination.write(|file| layout.write(format, file))?;
         if arguments.json { terminal::print_json(&report) } else { report.print() }?;
     }
     match &report.left[..] {
@@ -298,123 +258,19 @@ fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ 
     parts.iter().map(|(part, count)| (part.shape.clone(), *count))
 }
 
+fn laid<'a>(filled: &'a Filled, sheets: &[Sheet]) -> Laid<'a> {
+    let Sheet { width, height, .. } = sheets[filled.sheet];
+    Laid { width, height, parts: &filled.parts }
+}
+
 fn sheet_report(filled: &Filled, sheets: &[Sheet]) -> SheetReport {
     let Sheet { width, height, .. } = sheets[filled.sheet];
     SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
 }
 
-fn left_report<'a>(left: &warpsmith::overlap::nest::Left, parts: &'a [(Part, usize)]) -> LeftReport<'a> {
+fn left_report<'a>(left: &Left, parts: &'a [(Part, usize)]) -> LeftReport<'a> {
     let reason = if left.too_large { "larger than every sheet" } else { "no room was found" };
     LeftReport { part: parts[left.part].0.shape.name(), count: left.count, reason }
-}
-
-fn places<'a>(nested: &Nested, parts: &'a [(Part, usize)]) -> Vec<Place<'a>> {
-    let mut copies = vec![0; parts.len()];
-    let sheets = nested.sheets.iter().enumerate();
-    let placed = sheets.flat_map(|(sheet, filled)| filled.parts.iter().map(move |part| (sheet, part)));
-    let place = |(sheet, &(part, [x, y, theta])): (usize, &(usize, [f64; 3]))| {
-        copies[part] += 1;
-        Place { part: parts[part].0.shape.name(), copy: copies[part], sheet: sheet + 1, x, y, theta }
-    };
-    placed.map(place).collect()
-}
-
-/// Writes the output.
-fn write(
-    report: &Report<'_>,
-    nested: &Nested,
-    parts: &[(Part, usize)],
-    sheets: &[Sheet],
-    destination: &Destination,
-    format: Format,
-) -> Result<(), Failure> {
-    destination.write(|file| match format {
-        Format::Svg => file.write_all(svg_drawing(report, nested, parts, sheets).as_bytes()),
-        Format::Dxf => file.write_all(&dxf_drawing(nested, parts, sheets)?),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *file, &report.places)?;
-            writeln!(file)
-        }
-        Format::Csv => {
-            let mut table = csv::Writer::from_writer(file);
-            for place in &report.places {
-                table.serialize(place)?;
-            }
-            table.flush()
-        }
-    })?;
-    Ok(())
-}
-
-/// The sheets side by side, each with its size and its left edge.
-fn side_by_side<'a>(nested: &'a Nested, sheets: &'a [Sheet]) -> Vec<(&'a Filled, &'a Sheet, f64)> {
-    let sizes = nested.sheets.iter().map(|filled| (filled, &sheets[filled.sheet]));
-    let gap = BETWEEN * sizes.clone().map(|(_, sheet)| sheet.width).fold(0.0, f64::max);
-    let placed = sizes.scan(0.0, |left, (filled, sheet)| {
-        let own = *left;
-        *left += sheet.width + gap;
-        Some((filled, sheet, own))
-    });
-    placed.collect()
-}
-
-/// Returns the drawing of all sheets in mm, with a layer for each sheet's parts and one for the outlines of sheets.
-fn dxf_drawing(nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> std::io::Result<Vec<u8>> {
-    let mut contours = Vec::new();
-    for (index, (filled, sheet, left)) in side_by_side(nested, sheets).into_iter().enumerate() {
-        let Sheet { width, height, .. } = *sheet;
-        let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
-        contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
-        let placed = filled.parts.iter().flat_map(|(part, [x, y, theta])| parts[*part].0.bulges([left + x, *y, *theta]));
-        contours.extend(placed.map(|contour| (format!("sheet-{}", index + 1), contour)));
-    }
-    dxf(contours)
-}
-
-/// Returns the drawing of all sheets in mm.
-fn svg_drawing(report: &Report<'_>, nested: &Nested, parts: &[(Part, usize)], sheets: &[Sheet]) -> String {
-    let placed = side_by_side(nested, sheets);
-    let width = placed.last().map_or(0.0, |(_, sheet, left)| left + sheet.width);
-    let height = placed.iter().map(|(_, sheet, _)| sheet.height).fold(0.0, f64::max);
-    let line = placed.iter().map(|(_, sheet, _)| sheet.width).fold(0.0, f64::max) / 2000.0;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\" \
-         width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\" fill=\"none\" stroke=\"#000\" stroke-width=\"{line}\">\n"
-    );
-    let mut ids: HashMap<String, usize> = HashMap::new();
-    let mut places = report.places.iter();
-    for (index, (filled, sheet, left)) in placed.into_iter().enumerate() {
-        let number = index + 1;
-        let _ = writeln!(
-            out,
-            "<g id=\"sheet-{number}\" inkscape:groupmode=\"layer\" inkscape:label=\"sheet {number}\" transform=\"translate({left} 0)\">\n\
-             <rect id=\"sheet-{number}-outline\" width=\"{}\" height=\"{}\" stroke=\"#888\"/>",
-            sheet.width, sheet.height
-        );
-        for ((part, pose), place) in filled.parts.iter().zip(&mut places) {
-            let id = unique(&mut ids, format!("{}-{}", identifier(place.part), place.copy));
-            let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", parts[*part].0.svg_path(*pose, sheet.height));
-        }
-        out.push_str("</g>\n");
-    }
-    out.push_str("</svg>\n");
-    out
-}
-
-/// Returns a name as an XML identifier: other characters become underscores.
-fn identifier(name: &str) -> String {
-    let start = name.starts_with(|first: char| !first.is_alphabetic()).then_some('_');
-    start
-        .into_iter()
-        .chain(name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }))
-        .collect()
-}
-
-/// Returns an identifier that none had before.
-fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
-    let times = ids.entry(id.clone()).or_insert(0);
-    *times += 1;
-    if *times == 1 { id } else { format!("{id}.{times}") }
 }
 
 impl Report<'_> {
@@ -460,12 +316,5 @@ mod tests {
         for text in ["", "600", "600x", "x4", "0x4", "-1x4", "infx3", "6x4ft", "6x4:0", "6x4:", "6x4:x"] {
             assert!(parse_sheet(text).unwrap_err().starts_with("not a sheet"), "{text}");
         }
-    }
-
-    #[test]
-    fn identifiers() {
-        let mut ids = HashMap::new();
-        assert_eq!(["a b\"<", "3", "", "é-1."].map(identifier), ["a_b__", "_3", "", "é-1."]);
-        assert_eq!(["a", "b", "a", "a"].map(|id| unique(&mut ids, id.to_owned())), ["a", "b", "a.2", "a.3"]);
     }
 }

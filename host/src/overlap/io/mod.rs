@@ -25,7 +25,8 @@ mod shapes;
 mod svg;
 
 pub use contours::CURVE_TOLERANCE;
-pub use dxf::{Bulges, dxf};
+pub use dxf::Bulges;
+pub(super) use dxf::dxf;
 pub use part::Part;
 pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
 pub use shapes::{read_parts, read_shape, read_shapes};

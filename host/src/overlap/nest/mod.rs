@@ -17,6 +17,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod layout;
+
+pub use layout::{Format, Laid, Layout, Place};
+
 use std::{
     f64::consts::FRAC_PI_2,
     thread,

@@ -1,0 +1,196 @@
+//! Drawings and tables of nested parts.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    io::{self, Write},
+};
+
+use serde::Serialize;
+
+use crate::overlap::io::{Part, dxf};
+
+/// Space between two sheets of a drawing, as a share of the widest one.
+const BETWEEN: f64 = 0.05;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A drawing in mm: a layer for each sheet with its outline, and a path for each part.
+    Svg,
+    /// A drawing in mm: a layer for each sheet's parts, and one for the outlines of sheets.
+    Dxf,
+    /// A table of [`Place`]s.
+    Csv,
+    /// A list of [`Place`]s.
+    Json,
+}
+
+impl Format {
+    /// Returns the format of files with this extension, if there is one.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension.to_ascii_lowercase().as_str() {
+            "svg" => Some(Format::Svg),
+            "dxf" => Some(Format::Dxf),
+            "csv" => Some(Format::Csv),
+            "json" => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
+/// A part at its place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place<'a> {
+    /// The part's name.
+    pub part: &'a str,
+    /// From 1 among all copies of the part.
+    pub copy: usize,
+    /// From 1.
+    pub sheet: usize,
+    /// Position from the sheet's lower left corner.
+    pub x: f64,
+    /// As `x`.
+    pub y: f64,
+    /// Radians.
+    pub theta: f64,
+}
+
+/// A sheet with its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Laid<'a> {
+    /// Extent in x.
+    pub width: f64,
+    /// Extent in y.
+    pub height: f64,
+    /// Indices of parts, and their poses.
+    pub parts: &'a [(usize, [f64; 3])],
+}
+
+/// Sheets to write.
+#[derive(Clone, Debug)]
+pub struct Layout<'a> {
+    /// All parts with their names.
+    pub parts: Vec<(&'a str, &'a Part)>,
+    /// The sheets in their order.
+    pub sheets: Vec<Laid<'a>>,
+}
+
+impl<'a> Layout<'a> {
+    /// Returns the places of all parts, sheet by sheet.
+    pub fn places(&self) -> Vec<Place<'a>> {
+        let mut copies = vec![0; self.parts.len()];
+        let placed = self.sheets.iter().enumerate().flat_map(|(sheet, laid)| laid.parts.iter().map(move |part| (sheet, part)));
+        let place = |(sheet, &(part, [x, y, theta])): (usize, &(usize, [f64; 3]))| {
+            copies[part] += 1;
+            Place { part: self.parts[part].0, copy: copies[part], sheet: sheet + 1, x, y, theta }
+        };
+        placed.map(place).collect()
+    }
+
+    /// Writes the sheets.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Svg => out.write_all(self.svg().as_bytes()),
+            Format::Dxf => out.write_all(&self.dxf()?),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, &self.places())?;
+                writeln!(out)
+            }
+            Format::Csv => {
+                let mut table = csv::Writer::from_writer(out);
+                for place in self.places() {
+                    table.serialize(place)?;
+                }
+                table.flush()
+            }
+        }
+    }
+
+    /// The sheets side by side, each with its left edge.
+    fn side_by_side(&self) -> Vec<(&Laid<'a>, f64)> {
+        let gap = BETWEEN * self.widest();
+        let placed = self.sheets.iter().scan(0.0, |left, sheet| {
+            let own = *left;
+            *left += sheet.width + gap;
+            Some((sheet, own))
+        });
+        placed.collect()
+    }
+
+    fn widest(&self) -> f64 {
+        self.sheets.iter().map(|sheet| sheet.width).fold(0.0, f64::max)
+    }
+
+    fn dxf(&self) -> io::Result<Vec<u8>> {
+        let mut contours = Vec::new();
+        for (index, (&Laid { width, height, parts }, left)) in self.side_by_side().into_iter().enumerate() {
+            let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
+            contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
+            let placed = parts.iter().flat_map(|(part, [x, y, theta])| self.parts[*part].1.bulges([left + x, *y, *theta]));
+            contours.extend(placed.map(|contour| (format!("sheet-{}", index + 1), contour)));
+        }
+        dxf(contours)
+    }
+
+    fn svg(&self) -> String {
+        let placed = self.side_by_side();
+        let width = placed.last().map_or(0.0, |(sheet, left)| left + sheet.width);
+        let height = placed.iter().map(|(sheet, _)| sheet.height).fold(0.0, f64::max);
+        let line = self.widest() / 2000.0;
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\" \
+             width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\" fill=\"none\" stroke=\"#000\" \
+             stroke-width=\"{line}\">\n"
+        );
+        let mut ids: HashMap<String, usize> = HashMap::new();
+        let mut places = self.places().into_iter();
+        for (index, (&Laid { width, height, parts }, left)) in placed.into_iter().enumerate() {
+            let number = index + 1;
+            let _ = writeln!(
+                out,
+                "<g id=\"sheet-{number}\" inkscape:groupmode=\"layer\" inkscape:label=\"sheet {number}\" \
+                 transform=\"translate({left} 0)\">\n\
+                 <rect id=\"sheet-{number}-outline\" width=\"{width}\" height=\"{height}\" stroke=\"#888\"/>"
+            );
+            for ((part, pose), place) in parts.iter().zip(&mut places) {
+                let id = unique(&mut ids, format!("{}-{}", identifier(place.part), place.copy));
+                let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", self.parts[*part].1.svg_path(*pose, height));
+            }
+            out.push_str("</g>\n");
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+/// Returns a name as an XML identifier: other characters become underscores.
+fn identifier(name: &str) -> String {
+    let start = name.starts_with(|first: char| !first.is_alphabetic()).then_some('_');
+    start
+        .into_iter()
+        .chain(name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }))
+        .collect()
+}
+
+/// Returns an identifier that none had before.
+fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
+    let times = ids.entry(id.clone()).or_insert(0);
+    *times += 1;
+    if *times == 1 { id } else { format!("{id}.{times}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers() {
+        let mut ids = HashMap::new();
+        assert_eq!(["a b\"<", "3", "", "é-1."].map(identifier), ["a_b__", "_3", "", "é-1."]);
+        assert_eq!(["a", "b", "a", "a"].map(|id| unique(&mut ids, id.to_owned())), ["a", "b", "a.2", "a.3"]);
+    }
+}
