@@ -364,7 +364,7 @@ fn copies_apart() -> Result {
     apart_of::<f64>()
 }
 
-/// Shapes at few angles are separated by fields, from single precision on.
+/// Shapes at few angles are separated by fields.
 #[test]
 fn copies_apart_by_fields() -> Result {
     let bar = Shape::polygon("bar", &[[0.0, 0.0], [1.0, 0.0], [1.0, 0.3], [0.0, 0.3]])?;

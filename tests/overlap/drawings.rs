@@ -44,7 +44,7 @@ fn check(name: &str, text: &str, area: f64, [width, height]: [f64; 2], holes: us
 fn entities_of_dxf() {
     let alone = |words: &str, area: f64, size: [f64; 2]| check("a.dxf", &entities(words), area, size, 0);
     alone("0 CIRCLE 8 0 10 3 20 4 40 5", 25.0 * PI, [10.0, 10.0]);
-    // Lines in any order and direction, with gaps of half a micrometre, of which one is there twice.
+    // Lines in any order and direction, with gaps of half a micrometre. One is drawn twice.
     alone(
         "0 LINE 8 0 10 0 20 0 11 9 21 0 0 LINE 8 0 10 0 20 4 11 0.0005 21 0 0 LINE 8 0 10 9 20 4 11 0 21 4 \
          0 LINE 8 0 10 9 20 4.0005 11 9 21 0 0 LINE 8 0 10 0 20 4 11 9 21 4",
@@ -101,7 +101,7 @@ fn entities_of_dxf() {
         [[3.0, 0.0], [3.0, 3.0], [0.0, 3.0], [-3.0, 3.0], [-3.0, 0.0], [-3.0, -3.0], [0.0, -3.0], [3.0, -3.0], [3.0, 0.0]];
     let weights = (0..9).fold(String::new(), |text, k| text + &format!("41 {} ", if k % 2 == 1 { 0.5f64.sqrt() } else { 1.0 }));
     alone(&format!("0 SPLINE 8 0 70 5 71 2 72 12 73 9 {circle} {weights} {}", points(&around)), 9.0 * PI, [6.0, 6.0]);
-    // What is off, frozen, on paper or no contour is left out.
+    // Layers that are off or frozen, the paper, and entities that are no contours are left out.
     let layers = "0 SECTION 2 TABLES 0 TABLE 2 LAYER 70 2 0 LAYER 2 off 70 0 62 -7 0 LAYER 2 cold 70 1 62 7 0 ENDTAB 0 ENDSEC";
     let left_out = "0 LINE 8 OFF 10 0 20 0 11 9 21 0 0 CIRCLE 8 cold 10 0 20 0 40 90 0 CIRCLE 8 0 67 1 10 0 20 0 40 90 \
         0 LINE 8 Defpoints 10 0 20 0 11 9 21 0 0 TEXT 8 0 1 words 0 HATCH 8 0 0 POINT 8 0 10 0 20 0";

@@ -114,8 +114,8 @@ pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i
     }
 }
 
-/// The depth by which two convex quads overlap, or any smaller number if it is at most `least`: the shortest way along a
-/// normal of an edge that separates them. Their boxes are `around` deep.
+/// The depth of the overlap of two convex quads: the shortest way along a normal of an edge that separates them. May be any
+/// smaller number if it is at most `least`. Their boxes overlap by `around`.
 #[inline(always)]
 fn depth<T: Scalar>(one: &[Point<T>; 4], other: &[Point<T>; 4], around: T, least: T) -> T {
     let mut depth = around;

@@ -108,9 +108,7 @@ impl<T: Scalar> Depths<'_, T> {
             math::max(depth, T::ZERO) * *boxes.get_unchecked(BOX * field + 2) * T::from_f64(1.0 / PARTS)
         }
     }
-}
 
-impl<T: Scalar> Depths<'_, T> {
     #[inline(always)]
     fn better(one: Try<T>, other: Try<T>) -> Try<T> {
         if other.cost < one.cost { other } else { one }
@@ -216,7 +214,7 @@ impl<T: Scalar> Depths<'_, T> {
         found
     }
 
-    /// The cost of a place for a copy among those listed; or any number of at least `limit` if it reaches that.
+    /// The cost of a place for a copy, by the copies listed. May be any number from `limit` on if it reaches that.
     ///
     /// # Safety
     /// As of [`near`](Self::near).

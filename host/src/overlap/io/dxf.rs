@@ -53,7 +53,7 @@ const UNITS: &[(i64, f64)] = &[
     (21, 1200.0 / 3937.0 * 1e3),
 ];
 
-/// What a text holds.
+/// Contents of a file's text.
 #[derive(Default)]
 struct Scanned<'a> {
     /// The entities and blocks, for the parser. It passes over an entity that it can't read, so it gets checked ones only.

@@ -46,11 +46,13 @@ impl<T: LaneReal> Search<'_, T> {
     /// places. `share` is that of the budget that is used up.
     pub fn explore(&mut self, share: f64, most: usize, limit: &Limit) -> Result<(), PackError> {
         let start = Instant::now();
-        let Some((forgets, taken, found)) = self.separated(share, most, limit)? else { return Ok(()) };
-        let before: Vec<f64> = self.best_scores().collect();
+        // Of each lane's group.
+        let best: Vec<f64> = self.best_scores().collect();
+        let bests: Vec<f64> = (0..self.failures.len()).map(|lane| best[self.group_of(lane)]).collect();
+        let Some((anew, taken, found)) = self.separated(&bests, share, most, limit)? else { return Ok(()) };
         let mut better = false;
-        for (lane, forgets) in forgets.into_iter().enumerate() {
-            let (last, now) = (if forgets { f64::INFINITY } else { self.failed.energies[lane] }, found.energies[lane]);
+        for (lane, anew) in anew.into_iter().enumerate() {
+            let (last, now) = (if anew { f64::INFINITY } else { self.failed.energies[lane] }, found.energies[lane]);
             self.failed.take(&found, lane);
             self.failures[lane] = if now < PROGRESS * last { 0 } else { self.failures[lane] + 1 };
             if now > 0.0 {
@@ -60,7 +62,7 @@ impl<T: LaneReal> Search<'_, T> {
             if found.sides[lane] < self.lane_scores[lane] {
                 self.lane_scores[lane] = found.sides[lane];
                 self.best.take(&found, lane);
-                better |= found.sides[lane] < before[self.group_of(lane)];
+                better |= found.sides[lane] < bests[lane];
             }
         }
         let least = LEAST_TIGHTER[usize::from(share >= LATE)];
@@ -73,13 +75,17 @@ impl<T: LaneReal> Search<'_, T> {
         Ok(())
     }
 
-    /// Changes all lanes, and separates their copies. Returns for each lane whether it began anew, the number of steps
-    /// taken, and the packings. None if there was no time.
-    fn separated(&mut self, share: f64, most: usize, limit: &Limit) -> Result<Option<(Vec<bool>, usize, State)>, PackError> {
-        let bests: Vec<f64> = self.best_scores().collect();
+    /// Changes all lanes, and separates their copies in containers by their groups' best ones. Returns for each lane whether
+    /// it began anew, the number of steps taken, and the packings. None if there was no time.
+    fn separated(
+        &mut self,
+        bests: &[f64],
+        share: f64,
+        most: usize,
+        limit: &Limit,
+    ) -> Result<Option<(Vec<bool>, usize, State)>, PackError> {
         let problem = self.task.problem;
         let kinds: Vec<&[u32]> = kinds_of(&self.task.groups).collect();
-        let groups: Vec<usize> = (0..kinds.len()).map(|lane| self.group_of(lane)).collect();
         let Search { randoms, fresh, failed, disrupted, tighter, .. } = self;
         let anew: Vec<bool> = fresh
             .iter_mut()
@@ -88,16 +94,15 @@ impl<T: LaneReal> Search<'_, T> {
             .collect();
         let changed = |(lane, random): (usize, &mut Random)| {
             let (mut poses, side, overlap) = (failed.poses(lane).to_vec(), failed.sides[lane], failed.energies[lane]);
-            let forgets = anew[lane];
-            if forgets && share > 0.0 {
+            if anew[lane] && share > 0.0 {
                 exchange(random, problem, kinds[lane], &mut poses);
             }
-            let best = bests[groups[lane]];
+            let best = bests[lane];
             let target = best * (1.0 - *tighter);
             // A container that is higher by the sum of depths has room for small ones.
             let room = if overlap.is_finite() { 0.5 * overlap } else { 0.0 };
             let target = if room < *tighter * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
-            let factor = (target / side).min(if overlap > 0.0 && !forgets { MOST_ROOM } else { 1.0 });
+            let factor = (target / side).min(if overlap > 0.0 && !anew[lane] { MOST_ROOM } else { 1.0 });
             scale(problem, &mut poses, factor);
             (poses, side * factor, 1.0 - *tighter * random.between(ONWARDS[0], ONWARDS[1]))
         };
@@ -113,8 +118,8 @@ impl<T: LaneReal> Search<'_, T> {
         Ok((taken > 0).then_some((anew, taken, found)))
     }
 
-    /// Lets lanes that make no progress go on from others. A good packing may spread to all lanes in a part of the time, in
-    /// which there are about `left` separations.
+    /// Lets lanes that make no progress go on from others. About `left` separations are left. A good packing may spread to all
+    /// lanes in a part of them.
     fn replace(&mut self, left: f64) {
         for lane in 0..self.failures.len() {
             if self.failures[lane] < PATIENCE {

@@ -145,7 +145,8 @@ impl<T: OverlapReal> Fields<T> {
             let rows = AT_ONCE.min(keys.len() - from) as u32;
             // SAFETY: each field's shapes, quads, box and size were just made, and its values have room.
             unsafe {
-                launch!(stream, fields::fields::<T><<<(largest.div_ceil(THREADS), rows), THREADS>>>(wanted, from as u32, &mut values))?;
+                let blocks = (largest.div_ceil(THREADS), rows);
+                launch!(stream, fields::fields::<T><<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
             }
         }
         stream.synchronize()?;

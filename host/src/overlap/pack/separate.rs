@@ -29,7 +29,7 @@ pub const MOST_PAIRS: usize = 1 << 27;
 pub struct Plan<'a> {
     /// Factor by which a packing's scale is multiplied once its copies are apart.
     pub factors: &'a [f64],
-    /// Whether the weights of a packing's pairs begin at 1, or where they were.
+    /// True for packings whose pairs' weights begin at 1, false for those that keep them.
     pub forgets: &'a [bool],
     pub rounds: usize,
     pub seed: u64,
@@ -189,7 +189,12 @@ impl<T: OverlapReal> Separation<T> {
         if let Some(fields) = fields {
             // SAFETY: the fields are of the problem's shapes.
             unsafe {
-                launch!(stream, separate::separate_by_fields::<T><<<blocks, *field_threads>>>(fields, args, poses, scales, kept, rounds, seed, fresh))?;
+                launch!(
+                    stream,
+                    separate::separate_by_fields::<T><<<blocks, *field_threads>>>(
+                        fields, args, poses, scales, kept, rounds, seed, fresh
+                    )
+                )?;
             }
             return Ok(());
         }

@@ -35,7 +35,7 @@ impl Turns {
         }
     }
 
-    /// The allowed angles; of all, those at which an edge of the shape's hull is upright.
+    /// Returns the allowed angles. If all are, those that turn an edge of the shape's hull upright.
     pub(in crate::overlap) fn of_hull(self, shape: &Shape) -> Vec<f64> {
         self.angles().map_or_else(
             || {
