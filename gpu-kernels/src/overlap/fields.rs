@@ -66,7 +66,7 @@ pub struct Wanted<'a, T> {
 ///
 /// # Safety
 /// The shapes and quads exist, boxes and sizes are those of the fields, and there is room for their values.
-#[kernel(for T in [f32, f64], max_threads = 256)]
+#[kernel(for T in [f32], max_threads = 256)]
 pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i16) {
     let field = (from + thread::block_idx_y()) as usize;
     let Wanted { first, quads, bounds, shapes, turns, boxes, sizes } = wanted;

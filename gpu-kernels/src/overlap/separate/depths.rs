@@ -7,7 +7,7 @@ use super::{
         clip::Point,
         fields::{BOX, Fields, PARTS, SIZE, TURN},
     },
-    MOST_COPIES, MOST_THREADS, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH,
+    MOST_COPIES, MOST_THREADS, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH, threads,
 };
 use crate::collectives::warp::{self, Lanes};
 use cuda_std::{
@@ -23,34 +23,82 @@ struct Effort {
     /// Number of places that a group starts from, and number of those around its best one in each refinement.
     starts: u32,
     places: u32,
+    /// Number of refinements, and the factor by which their reach shrinks each time.
+    refinements: u32,
+    nearer: f64,
 }
 
-const GPU: Effort = Effort { groups: 8, starts: 32, places: 32 };
+const GPU: Effort = Effort { groups: 8, starts: 32, places: 32, refinements: 7, nearer: 0.375 };
 /// On CPUs, places cost more than barriers.
-const CPU: Effort = Effort { groups: 4, starts: 16, places: 6 };
-/// Number of refinements. Their reach shrinks by the factor `NEARER` each time.
-const REFINEMENTS: u32 = 10;
-const NEARER: f64 = 0.5;
-/// Number of depths that are looked up at once.
+const CPU: Effort = Effort { groups: 4, starts: 16, places: 6, refinements: 10, nearer: 0.5 };
+/// Refinement before which the copies around are looked for again.
+const AGAIN: u32 = 3;
+/// Largest distance that a place moves by in all further refinements, in units of the reach.
+const FURTHER: f64 = 3.0;
+/// Number of copies that are compared before depths are looked up: one per bit.
+const COMPARED: usize = 32;
+/// Number of depths that are looked up at once, so that their memory accesses overlap.
 const TOGETHER: usize = 4;
+/// Where no copy is.
+const NOWHERE: f64 = 1e18;
 const WARPS: usize = (MOST_THREADS / 32) as usize;
-/// Shared memory for lists of copies, and for the best places of warps in alternating calls.
-pub(super) const NEAR_ONES: usize = WARPS * MOST_COPIES as usize;
+const MOST: usize = MOST_COPIES as usize + TOGETHER;
+/// Number of copies that a warp has views of at once.
+const ROOM: usize = 96;
+/// Shared memory for circles around copies, for views, and for the best places of warps in alternating calls.
+pub(super) const CIRCLES: usize = 3 * MOST;
+pub(super) const VIEWS: usize = WARPS * ROOM;
 pub(super) const BEST: usize = 2 * 4 * WARPS;
 
 /// Shared memory of a block.
 pub(super) struct Groups<T> {
-    pub near: SharedArray<u16, NEAR_ONES>,
+    /// All x, all y, then all radii. The copy that is moved is nowhere.
+    pub circles: SharedArray<T, CIRCLES>,
+    pub views: SharedArray<View<T>, VIEWS>,
     pub best: SharedArray<T, BEST>,
     /// True in every second call.
     pub odd: bool,
 }
 
 impl<T: Scalar> Groups<T> {
-    /// Start of the list of this thread's warp, for packings of `count` copies.
+    /// A copy's place and radius.
+    ///
+    /// # Safety
+    /// There is such a copy, or one of the entries after the last; barriers stand between this and writes.
     #[inline(always)]
-    fn start(count: usize) -> usize {
-        (thread::thread_idx_x() / 32) as usize * count
+    unsafe fn circle(&self, copy: usize) -> (Point<T>, T) {
+        // SAFETY: as said (this function's contract).
+        unsafe { (Point::new(self.circles.read(copy), self.circles.read(MOST + copy)), self.circles.read(2 * MOST + copy)) }
+    }
+
+    /// Returns true if the circle of a copy meets this one.
+    ///
+    /// # Safety
+    /// As of [`circle`](Self::circle).
+    #[inline(always)]
+    unsafe fn meets(&self, copy: usize, (center, radius): (Point<T>, T)) -> bool {
+        // SAFETY: as said (this function's contract).
+        let (at, theirs) = unsafe { self.circle(copy) };
+        let (by, far) = (at.minus(center), radius + theirs);
+        by.x * by.x + by.y * by.y < far * far
+    }
+
+    /// Bits of up to [`COMPARED`] of `count` copies, from number `from` on, whose circles meet this one.
+    ///
+    /// # Safety
+    /// As of [`circle`](Self::circle).
+    #[inline(always)]
+    unsafe fn met(&self, (from, count): (usize, usize), circle: (Point<T>, T)) -> u32 {
+        let end = COMPARED.min(count - from);
+        let (mut bits, mut base) = (0, 0);
+        while base < end {
+            for k in base..base + TOGETHER {
+                // SAFETY: there are entries up to a multiple of it.
+                bits |= u32::from(unsafe { self.meets(from + k, circle) }) << k;
+            }
+            base += TOGETHER;
+        }
+        bits
     }
 }
 
@@ -70,6 +118,80 @@ pub(super) struct Variant<T> {
     radius: T,
 }
 
+/// The field of a variant and another one. The difference of their places, turned and scaled, plus an offset is a place in
+/// its grid.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(super) struct View<T> {
+    cosine: T,
+    sine: T,
+    offset: Point<T>,
+    /// Depth per value.
+    unit: T,
+    /// Index of the first value, and numbers of columns and rows but the last.
+    first: u32,
+    columns: u32,
+    rows: u32,
+}
+
+impl<T: Scalar> View<T> {
+    /// A field where nothing meets.
+    const NOTHING: Self =
+        View { cosine: T::ZERO, sine: T::ZERO, offset: Point::ORIGIN, unit: T::ZERO, first: 0, columns: 0, rows: 0 };
+
+    /// The place in the grid for a difference.
+    #[inline(always)]
+    fn at(&self, by: Point<T>) -> Point<T> {
+        let u = math::mul_add(self.cosine, by.x, math::mul_add(self.sine, by.y, self.offset.x));
+        let v = math::mul_add(self.cosine, by.y, math::mul_add(-self.sine, by.x, self.offset.y));
+        Point::new(u, v)
+    }
+
+    /// The depth for a difference, at least 0. Without branches, so that loads of several don't wait for each other.
+    ///
+    /// # Safety
+    /// It is a view of a field with these values.
+    #[inline(always)]
+    unsafe fn depth(&self, values: &[i16], by: Point<T>) -> T {
+        let Point { x: u, y: v } = self.at(by);
+        let meet = (u >= T::ZERO) & (v >= T::ZERO) & (u < T::from_u32(self.columns)) & (v < T::from_u32(self.rows));
+        let (u, v, unit) = if meet { (u, v, self.unit) } else { (T::ZERO, T::ZERO, T::ZERO) };
+        let (i, j) = (u.to_i32(), v.to_i32());
+        let corner = (self.first + j as u32 * (self.columns + 1) + i as u32) as usize;
+        let below = corner + self.columns as usize + 1;
+        // SAFETY: four values are around each point of the grid but the last ones.
+        let (a, b, c, d) = unsafe {
+            (
+                *values.get_unchecked(corner),
+                *values.get_unchecked(corner + 1),
+                *values.get_unchecked(below),
+                *values.get_unchecked(below + 1),
+            )
+        };
+        let [a, b, c, d] = [a, b, c, d].map(|value| T::from_i32(i32::from(value)));
+        let (s, t) = (u - T::from_i32(i), v - T::from_i32(j));
+        let (low, high) = (a + (b - a) * s, c + (d - c) * s);
+        math::max(low + (high - low) * t, T::ZERO) * unit
+    }
+}
+
+/// The copies around a place, of which a warp has views.
+#[derive(Clone, Copy)]
+struct Near<T> {
+    /// They are seen from here.
+    circle: (Point<T>, T),
+    /// Number of views, a multiple of [`TOGETHER`].
+    found: usize,
+    /// The first copy, and that after the last, among which they were looked for.
+    from: usize,
+    end: usize,
+}
+
+impl<T: Scalar> Near<T> {
+    /// Of no copies.
+    const NOTHING: Self = Near { circle: (Point::ORIGIN, T::ZERO), found: 0, from: usize::MAX, end: 0 };
+}
+
 impl<T: Scalar> Depths<'_, T> {
     /// A variant.
     ///
@@ -82,30 +204,52 @@ impl<T: Scalar> Depths<'_, T> {
         Variant { number, rotation: (turns[1], turns[2]), radius: turns[3] }
     }
 
-    /// Depth in a field, at least 0.
+    /// The field of a variant and another one.
     ///
     /// # Safety
-    /// There is such a field.
+    /// There are these variants.
     #[inline(always)]
-    unsafe fn depth(&self, field: usize, at: Point<T>) -> T {
-        let Fields { boxes, sizes, values, .. } = self.fields;
-        // SAFETY: the field's numbers; the four values are those of a cell of its grid, as was just checked.
+    unsafe fn view(&self, own: usize, theirs: usize) -> View<T> {
+        let Fields { turns, table, boxes, sizes, .. } = self.fields;
+        // SAFETY: the table has a field for each two variants.
         unsafe {
-            let (x, y) = (*boxes.get_unchecked(BOX * field), *boxes.get_unchecked(BOX * field + 1));
-            let inverse = *boxes.get_unchecked(BOX * field + 3);
-            let (columns, rows) = (*sizes.get_unchecked(SIZE * field + 1), *sizes.get_unchecked(SIZE * field + 2));
-            let (u, v) = ((at.x - x) * inverse, (at.y - y) * inverse);
-            if !(u >= T::ZERO && v >= T::ZERO && u < T::from_u32(columns - 1) && v < T::from_u32(rows - 1)) {
-                return T::ZERO;
+            let entry = *table.get_unchecked(own * (turns.len() / TURN) + theirs);
+            let (swapped, field) = (entry % 2 == 1, (entry / 2) as usize);
+            let turn = TURN * if swapped { theirs } else { own };
+            let (step, inverse) = (*boxes.get_unchecked(BOX * field + 2), *boxes.get_unchecked(BOX * field + 3));
+            let scale = if swapped { -inverse } else { inverse };
+            let offset = Point::new(*boxes.get_unchecked(BOX * field), *boxes.get_unchecked(BOX * field + 1)).times(-inverse);
+            View {
+                cosine: scale * *turns.get_unchecked(turn + 2),
+                sine: scale * *turns.get_unchecked(turn + 1),
+                offset,
+                unit: step * T::from_f64(1.0 / PARTS),
+                first: *sizes.get_unchecked(SIZE * field),
+                columns: *sizes.get_unchecked(SIZE * field + 1) - 1,
+                rows: *sizes.get_unchecked(SIZE * field + 2) - 1,
             }
-            let (i, j) = (u.to_i32(), v.to_i32());
-            let (s, t) = (u - T::from_i32(i), v - T::from_i32(j));
-            let corner = *sizes.get_unchecked(SIZE * field) as usize + j as usize * columns as usize + i as usize;
-            let value = |k: usize| T::from_i32(i32::from(*values.get_unchecked(corner + k)));
-            let (a, b, c, d) = (value(0), value(1), value(columns as usize), value(columns as usize + 1));
-            let (low, high) = (a + (b - a) * s, c + (d - c) * s);
-            let depth = low + (high - low) * t;
-            math::max(depth, T::ZERO) * *boxes.get_unchecked(BOX * field + 2) * T::from_f64(1.0 / PARTS)
+        }
+    }
+
+    /// The depth of a variant inside a half-plane, and the plane's normal.
+    ///
+    /// # Safety
+    /// There are such a variant and half-plane.
+    #[inline(always)]
+    unsafe fn beyond(
+        &self,
+        own: &Variant<T>,
+        position: Point<T>,
+        (packings, scale): (&Packings<'_, T>, T),
+        number: usize,
+    ) -> (Point<T>, T) {
+        let count = packings.half_planes.len() / HALF_PLANE;
+        // SAFETY: there are so many numbers for each, and a number for each variant and half-plane.
+        unsafe {
+            let plane = packings.half_planes.get_unchecked(HALF_PLANE * number..HALF_PLANE * (number + 1));
+            let least = *self.fields.supports.get_unchecked(own.number * count + number);
+            let normal = Point::new(plane[0], plane[1]);
+            (normal, normal.x * position.x + normal.y * position.y + scale * plane[3] + plane[2] + least)
         }
     }
 
@@ -129,7 +273,7 @@ impl<T: Scalar> Depths<'_, T> {
     /// Returns the best place of a group for a copy. The first group looks around where the copy is, the others anywhere.
     ///
     /// # Safety
-    /// As of [`Measure::place`].
+    /// As of [`Measure::place`]; circles are in place.
     #[inline(always)]
     unsafe fn group(
         own: &Own<'_, T, Self>,
@@ -137,117 +281,226 @@ impl<T: Scalar> Depths<'_, T> {
         (there, first): (Try<T>, bool),
         random: &mut Random,
         (lanes, effort): (Lanes, Effort),
-        groups: &mut Groups<T>,
+        groups: &Groups<T>,
     ) -> Try<T> {
-        let each = |count: u32| count.div_ceil(lanes.count());
         let limit = T::from_f64(WORTH) * there.cost;
         // SAFETY: as said (this function's contract).
         unsafe {
             let radius = own.measure.radius(shape);
+            let mut reach = T::from_f64(2.0 * NEAR) * radius;
             let mut mine = if first { there } else { Try { cost: T::INFINITY, ..there } };
-            for _ in 0..each(effort.starts) {
-                let to = if first {
-                    own.around(&there, T::from_f64(2.0 * NEAR) * radius, true, shape, random)
-                } else {
-                    own.anywhere(shape, random)
-                };
-                mine = Self::better(mine, own.cost(copy, shape, to, (0, 1), math::min(limit, mine.cost)));
+            for _ in 0..effort.starts.div_ceil(lanes.count()) {
+                let to = if first { own.around(&there, reach, true, shape, random) } else { own.anywhere(shape, random) };
+                mine = Self::better(mine, Self::cost(own, copy, to, groups, (math::min(limit, mine.cost), lanes)));
             }
             let mut best = Self::best_of(lanes, mine);
-            let mut reach = T::from_f64(NEAR) * radius;
-            for _ in 0..REFINEMENTS {
+            reach = T::from_f64(NEAR) * radius;
+            let turned = own.measure.variant(best.theta.to_i32() as usize);
+            let mut near = Near::NOTHING;
+            for refinement in 0..effort.refinements {
                 if best.cost == T::ZERO || best.cost >= limit && !first {
                     break;
                 }
-                // A place is off by the reach on each axis.
-                let near = Self::near(own, copy, (&best, radius + reach + reach), lanes, groups);
+                if refinement == 0 || refinement == AGAIN {
+                    let around = math::mul_add(T::from_f64(FURTHER), reach, radius);
+                    near = Near { circle: (best.position, around), ..Near::NOTHING };
+                }
                 let mut mine = best;
-                for _ in 0..each(effort.places) {
-                    let to = own.around(&best, reach, false, shape, random);
-                    mine = Self::better(mine, Self::among(own, copy, to, (groups, near), mine.cost));
+                for _ in 0..effort.places.div_ceil(lanes.count()) {
+                    let (to, _) = own.around(&best, reach, false, shape, random);
+                    let (position, depth) = own.measure.inside(&turned, to, &own.packings, own.scale);
+                    let mut cost = *own.weights.add(copy * own.count + copy) * depth;
+                    let mut from = 0;
+                    while from < own.count {
+                        // Seldom are there more than a warp has room for.
+                        if near.from != from {
+                            near = Self::views(own, copy, turned.number, (near, from), lanes, groups);
+                        }
+                        cost = Self::among(own, near, (position, cost), mine.cost, lanes, groups);
+                        from = near.end;
+                    }
+                    mine = Self::better(mine, Try { position, theta: best.theta, cost });
                 }
                 best = Self::best_of(lanes, mine);
-                reach = reach * T::from_f64(NEARER);
+                reach = reach * T::from_f64(effort.nearer);
             }
             best
         }
     }
 
-    /// Lists the copies that a copy within `reach` of a place may meet, for the warp. Returns their number.
+    /// Makes views for the warp of the copies whose circles meet that of `near`, from copy `from` on as far as there is room.
+    /// Their units are weighted.
     ///
     /// # Safety
-    /// As of [`Measure::overlap`], of all copies, and the memory is the block's.
+    /// As of [`Measure::place`]; circles are in place, and all lanes come here.
     #[inline(always)]
-    unsafe fn near(
+    unsafe fn views(
         own: &Own<'_, T, Self>,
         copy: usize,
-        (place, reach): (&Try<T>, T),
+        variant: usize,
+        (near, from): (Near<T>, usize),
         lanes: Lanes,
-        groups: &mut Groups<T>,
-    ) -> usize {
-        let (lane, start) = (thread::thread_idx_x() % 32, Groups::<T>::start(own.count));
-        let Depths { fields, poses } = own.measure;
-        let mut found = 0;
-        for base in (0..own.count).step_by(lanes.count() as usize) {
-            let other = base + lane as usize;
-            // SAFETY: the copy's numbers, if there is one (this function's contract).
-            let near = other < own.count
-                && other != copy
-                && unsafe {
-                    let pose = poses.add(3 * (own.first + other));
-                    let by = Point::new(*pose, *pose.add(1)).minus(place.position);
-                    let theirs = *fields.turns.get_unchecked(TURN * (*pose.add(2)).to_i32() as usize + 3);
-                    let far = theirs + reach;
-                    by.x * by.x + by.y * by.y < far * far
-                };
-            let all = if lanes.count() == 1 { u32::from(near) } else { ballot(lanes.mask(), near) };
-            if near {
-                let before = (all & ((1 << lane) - 1)).count_ones() as usize;
-                // SAFETY: each warp has room for all copies, and each lane an entry of its own.
-                unsafe { groups.near.write(start + found + before, other as u16) };
-            }
-            found += all.count_ones() as usize;
-        }
-        if lanes.count() > 1 {
+        groups: &Groups<T>,
+    ) -> Near<T> {
+        let (lane, all) = ((thread::thread_idx_x() % 32) as usize, lanes.count() as usize);
+        let start = (thread::thread_idx_x() / 32) as usize * ROOM;
+        let (mut found, mut base) = (0, from);
+        if all > 1 {
+            // Others may still read.
             sync_warp(lanes.mask());
         }
-        found
+        while base < own.count && found + all <= ROOM - TOGETHER {
+            let other = base + lane;
+            // SAFETY: the copy, if there is one; each warp has room for its views, and each lane for one of its own.
+            unsafe {
+                let meets = other < own.count && groups.meets(other, near.circle);
+                let those = if all == 1 { u32::from(meets) } else { ballot(lanes.mask(), meets) };
+                if meets {
+                    let theirs = (*own.poses.add(3 * (own.first + other) + 2)).to_i32() as usize;
+                    let mut view = own.measure.view(variant, theirs);
+                    view.offset = view.at(groups.circle(other).0.minus(near.circle.0));
+                    view.unit = view.unit * *own.weights.add(copy * own.count + other);
+                    groups.views.write(start + found + (those & ((1 << lane) - 1)).count_ones() as usize, view);
+                }
+                found += those.count_ones() as usize;
+            }
+            base += all;
+        }
+        for more in (lane..found.next_multiple_of(TOGETHER) - found).step_by(all) {
+            // SAFETY: there is room for these, too.
+            unsafe { groups.views.write(start + found + more, View::NOTHING) };
+        }
+        if all > 1 {
+            sync_warp(lanes.mask());
+        }
+        Near { found: found.next_multiple_of(TOGETHER), from, end: base.min(own.count), ..near }
     }
 
-    /// The cost of a place for a copy, by the copies listed. May be any number from `limit` on if it reaches that.
+    /// Adds to a cost the overlaps with the copies that the warp has views of. May be any number from `limit` on if it
+    /// reaches that.
     ///
     /// # Safety
-    /// As of [`near`](Self::near).
+    /// As of [`views`](Self::views), which made them.
     #[inline(always)]
     unsafe fn among(
         own: &Own<'_, T, Self>,
+        near: Near<T>,
+        (position, mut cost): (Point<T>, T),
+        limit: T,
+        lanes: Lanes,
+        groups: &Groups<T>,
+    ) -> T {
+        let (start, values) = ((thread::thread_idx_x() / 32) as usize * ROOM, own.measure.fields.values);
+        let by = near.circle.0.minus(position);
+        let mut next = start;
+        // SAFETY: as said (this function's contract).
+        unsafe {
+            while next < start + near.found && cost < limit {
+                if lanes.is_full() {
+                    let [a, b, c, d] = [0, 1, 2, 3].map(|k| groups.views.read(next + k));
+                    let [a, b, c, d] = [a.depth(values, by), b.depth(values, by), c.depth(values, by), d.depth(values, by)];
+                    cost = cost + ((a + b) + (c + d));
+                    next += TOGETHER;
+                } else {
+                    let view = groups.views.read(next);
+                    let Point { x: u, y: v } = view.at(by);
+                    if u >= T::ZERO && v >= T::ZERO && u < T::from_u32(view.columns) && v < T::from_u32(view.rows) {
+                        cost = cost + view.depth(values, by);
+                    }
+                    next += 1;
+                }
+            }
+        }
+        cost
+    }
+
+    /// The cost of a place for a copy among all others. May be any number from `limit` on if it reaches that.
+    ///
+    /// # Safety
+    /// As of [`Measure::place`]; circles are in place.
+    #[inline(always)]
+    unsafe fn cost(
+        own: &Own<'_, T, Self>,
         copy: usize,
         (position, theta): (Point<T>, T),
-        (groups, near): (&Groups<T>, usize),
-        limit: T,
+        groups: &Groups<T>,
+        (limit, lanes): (T, Lanes),
     ) -> Try<T> {
-        let (measure, start) = (own.measure, Groups::<T>::start(own.count));
+        let (measure, values) = (own.measure, own.measure.fields.values);
         // SAFETY: as said (this function's contract).
         unsafe {
             let turned = measure.variant(theta.to_i32() as usize);
             let (position, depth) = measure.inside(&turned, position, &own.packings, own.scale);
             let weights = own.weights.add(copy * own.count);
             let mut cost = *weights.add(copy) * depth;
-            let mut next = 0;
-            while next < near && cost < limit {
-                let mut costs = [T::ZERO; TOGETHER];
-                for (k, cost) in costs.iter_mut().enumerate() {
-                    if next + k < near {
-                        let other = groups.near.read(start + next + k) as usize;
-                        *cost = *weights.add(other) * measure.overlap(&turned, position, own.first + other);
+            let mut from = 0;
+            while from < own.count && cost < limit {
+                let mut bits = groups.met((from, own.count), (position, turned.radius));
+                while bits != 0 && cost < limit {
+                    if lanes.is_full() {
+                        let a = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
+                        let b = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
+                        let c = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
+                        let d = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
+                        let [a, b, c, d] =
+                            [a.0.depth(values, a.1), b.0.depth(values, b.1), c.0.depth(values, c.1), d.0.depth(values, d.1)];
+                        cost = cost + ((a + b) + (c + d));
+                    } else {
+                        let (view, by) = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
+                        cost = cost + view.depth(values, by);
                     }
                 }
-                for more in costs {
-                    cost = cost + more;
-                }
-                next += TOGETHER;
+                from += COMPARED;
             }
             Try { position, theta, cost }
+        }
+    }
+
+    /// The view of the first copy that has a bit, which it loses, and its place as seen from a position. Its unit is
+    /// weighted, and 0 if there is none.
+    ///
+    /// # Safety
+    /// As of [`cost`](Self::cost).
+    #[inline(always)]
+    unsafe fn next(
+        (own, variant): (&Own<'_, T, Self>, usize),
+        (weights, from): (*mut T, usize),
+        bits: &mut u32,
+        groups: &Groups<T>,
+        position: Point<T>,
+    ) -> (View<T>, Point<T>) {
+        let valid = *bits != 0;
+        let other = from + if valid { bits.trailing_zeros() as usize } else { 0 };
+        *bits &= bits.wrapping_sub(1);
+        // SAFETY: as said (this function's contract).
+        unsafe {
+            let theirs = (*own.poses.add(3 * (own.first + other) + 2)).to_i32() as usize;
+            let mut view = own.measure.view(variant, theirs);
+            view.unit = if valid { view.unit * *weights.add(other) } else { T::ZERO };
+            (view, groups.circle(other).0.minus(position))
+        }
+    }
+
+    /// Writes the circles of all copies, of which `copy` is nowhere.
+    ///
+    /// # Safety
+    /// As of [`Measure::place`], between barriers.
+    #[inline(always)]
+    unsafe fn gather(own: &Own<'_, T, Self>, copy: usize, groups: &Groups<T>) {
+        let end = own.count.next_multiple_of(TOGETHER);
+        for other in (thread::thread_idx_x() as usize..end).step_by(threads()) {
+            // SAFETY: each thread writes entries of its own; there are `MOST` of each kind.
+            unsafe {
+                let circle = if other < own.count && other != copy {
+                    let pose = own.poses.add(3 * (own.first + other));
+                    [*pose, *pose.add(1), own.measure.variant((*pose.add(2)).to_i32() as usize).radius]
+                } else {
+                    [T::from_f64(NOWHERE), T::from_f64(NOWHERE), T::ZERO]
+                };
+                for (kind, number) in circle.into_iter().enumerate() {
+                    groups.circles.write(kind * MOST + other, number);
+                }
+            }
         }
     }
 }
@@ -296,17 +549,21 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
     #[inline(always)]
     unsafe fn inside(&self, own: &Variant<T>, mut position: Point<T>, packings: &Packings<'_, T>, scale: T) -> (Point<T>, T) {
         let count = packings.half_planes.len() / HALF_PLANE;
+        // Most are inside. These products don't wait for each other.
+        let mut least = T::INFINITY;
+        for number in 0..count {
+            // SAFETY: there are these (this function's contract).
+            least = math::min(least, unsafe { self.beyond(own, position, (packings, scale), number) }.1);
+        }
+        if least >= T::ZERO {
+            return (position, T::ZERO);
+        }
         let mut worst = T::ZERO;
         for push in 0..PUSHES {
             worst = T::ZERO;
             for number in 0..count {
-                // SAFETY: there are so many half-planes, and a number for each variant and each of them.
-                let (plane, least) = unsafe {
-                    let plane = packings.half_planes.get_unchecked(HALF_PLANE * number..HALF_PLANE * (number + 1));
-                    (plane, *self.fields.supports.get_unchecked(own.number * count + number))
-                };
-                let normal = Point::new(plane[0], plane[1]);
-                let depth = normal.x * position.x + normal.y * position.y + scale * plane[3] + plane[2] + least;
+                // SAFETY: there are these (this function's contract).
+                let (normal, depth) = unsafe { self.beyond(own, position, (packings, scale), number) };
                 if depth < T::ZERO {
                     position = position.minus(normal.times(depth));
                     worst = math::max(worst, -depth);
@@ -335,13 +592,7 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
             if by.x * by.x + by.y * by.y >= far * far {
                 return T::ZERO;
             }
-            let variants = self.fields.turns.len() / TURN;
-            let entry = *self.fields.table.get_unchecked(own.number * variants + theirs);
-            let (by, (sine, cosine)) = match entry % 2 {
-                0 => (by, own.rotation),
-                _ => (Point::ORIGIN.minus(by), self.variant(theirs).rotation),
-            };
-            self.depth((entry / 2) as usize, Point::new(cosine * by.x + sine * by.y, cosine * by.y - sine * by.x))
+            self.view(own.number, theirs).depth(self.fields.values, by)
         }
     }
 
@@ -363,6 +614,9 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
         let (thread, lanes) = (thread::thread_idx_x(), Lanes::of_block(thread::block_dim_x()));
         let (warp, warps) = (thread / 32, thread::block_dim_x().div_ceil(32));
         let effort = if lanes.is_full() { GPU } else { CPU };
+        // SAFETY: a barrier was before, and another follows.
+        unsafe { Self::gather(own, copy, groups) };
+        thread::sync_threads();
         let mut chosen = there;
         for group in (warp..effort.groups).step_by(warps as usize) {
             let from = (there, group == 0);

@@ -25,7 +25,7 @@ use super::{
 use crate::collectives::block::{Block, STORAGE, Storage};
 use areas::{Areas, COSTS, TRIES, Tries};
 use cuda_std::prelude::*;
-use depths::{BEST, Depths, Groups, NEAR_ONES};
+use depths::{BEST, CIRCLES, Depths, Groups, VIEWS, View};
 
 mod areas;
 mod depths;
@@ -518,7 +518,7 @@ pub unsafe fn separate<T: Scalar>(
 /// # Safety
 /// As of [`separate()`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one
 /// thread.
-#[kernel(for T in [f32, f64], max_threads = 256)]
+#[kernel(for T in [f32 { min_blocks = 2 }], max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn separate_by_fields<T: Scalar>(
     fields: Fields<'_, T>,
@@ -530,7 +530,12 @@ pub unsafe fn separate_by_fields<T: Scalar>(
     seed: u64,
     fresh: u32,
 ) {
-    let groups = Groups { near: shared_array![u16; NEAR_ONES], best: shared_array![T; BEST], odd: false };
+    let groups = Groups {
+        circles: shared_array![T; CIRCLES],
+        views: shared_array![View<T>; VIEWS],
+        best: shared_array![T; BEST],
+        odd: false,
+    };
     // SAFETY: this kernel's contract.
     unsafe {
         search(

@@ -5,7 +5,6 @@ use std::f64::consts::TAU;
 use super::{
     PackError,
     islands::{Island, read, written},
-    real::LaneReal,
     search::Search,
     symmetry::{mirror, paired},
     task::Task,
@@ -19,7 +18,7 @@ const MOST_LOST: usize = 12;
 /// it replaces.
 const PASSED: f64 = 1.1;
 
-impl<T: LaneReal> Search<'_, T> {
+impl Search<'_> {
     /// Spreads good packings, slowly. Lanes form a ring, and in half of the pairs of neighbours the
     /// better packing may replace the other. Then the worst lane of each group that need not be
     /// symmetric gets a packing from the group with a copy more or less.

@@ -9,7 +9,6 @@ use super::{
     PackError,
     limit::Limit,
     moves::exchange,
-    real::LaneReal,
     search::Search,
     state::State,
     task::kinds_of,
@@ -40,7 +39,7 @@ const CHOICE: usize = 4;
 /// Larger numbers let good packings spread faster.
 const SPREAD: f64 = 12.0;
 
-impl<T: LaneReal> Search<'_, T> {
+impl Search<'_> {
     /// Separates the copies of all lanes by fields. A lane whose copies still overlap goes on from there. If they overlap no
     /// less for a while, it goes on from the packing of a lane near it that overlaps less, after two copies have exchanged
     /// places. `share` is that of the budget that is used up.

@@ -7,11 +7,11 @@ use gpu_kernels::overlap::{
     fields::{self, WantedArgs},
 };
 
-use super::{Budget, PackError, problem::Problem};
+use super::{Budget, PackError, problem::Problem, real::Squeezed};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,
-    overlap::{OverlapReal, convex::bounds},
+    overlap::convex::bounds,
 };
 
 /// Number of steps along the longer side of a field, at most and at least; number of values of all fields; and number of
@@ -33,12 +33,12 @@ const ANGLES: f64 = 1e6;
 
 /// Fields on a device.
 #[derive(Debug)]
-pub struct Fields<T: OverlapReal> {
+pub struct Fields {
     pub(super) first: Buffer<u32>,
-    pub(super) turns: Buffer<T>,
-    pub(super) supports: Buffer<T>,
+    pub(super) turns: Buffer<Squeezed>,
+    pub(super) supports: Buffer<Squeezed>,
     pub(super) table: Buffer<u32>,
-    pub(super) boxes: Buffer<T>,
+    pub(super) boxes: Buffer<Squeezed>,
     pub(super) sizes: Buffer<u32>,
     pub(super) values: Buffer<i16>,
 }
@@ -46,8 +46,8 @@ pub struct Fields<T: OverlapReal> {
 /// Two shapes, and the angle of the second one, of [`ANGLES`].
 type Key = (u32, u32, i64);
 
-fn uploaded<T: OverlapReal>(device: &Device, numbers: &[f64]) -> Result<Buffer<T>, PackError> {
-    Ok(device.upload(&numbers.iter().map(|&number| T::from_f64(number)).collect::<Vec<_>>())?)
+fn uploaded(device: &Device, numbers: &[f64]) -> Result<Buffer<Squeezed>, PackError> {
+    Ok(device.upload(&numbers.iter().map(|&number| number as Squeezed).collect::<Vec<_>>())?)
 }
 
 /// Number of steps of the fields of shapes at so many angles. None if there would be too few.
@@ -66,13 +66,10 @@ fn steps(device: &Device, problem: &Problem, budget: Budget, angles: usize) -> O
     (steps >= LEAST_STEPS).then_some(steps)
 }
 
-impl<T: OverlapReal> Fields<T> {
+impl Fields {
     /// Computes the fields of a problem's shapes as they are searched. None if all angles are allowed, or there would be too
     /// many fields, or they would take too large a part of the budget.
-    pub fn new(device: &Device, stream: &Stream, problem: &Problem, budget: Budget) -> Result<Option<Self>, PackError>
-    where
-        T: fields::fields::Instance,
-    {
+    pub fn new(device: &Device, stream: &Stream, problem: &Problem, budget: Budget) -> Result<Option<Self>, PackError> {
         let Some(angles) = problem.turns.angles() else { return Ok(None) };
         let shapes = &problem.searched;
         // Variants, and the fields of each two.
@@ -116,7 +113,7 @@ impl<T: OverlapReal> Fields<T> {
             let least = |plane: &[f64; 4]| points.iter().map(|[x, y]| plane[0] * x + plane[1] * y).fold(f64::INFINITY, f64::min);
             planes.iter().map(least).collect::<Vec<_>>()
         };
-        let point = |&[x, y]: &[f64; 2]| clip::Point::new(T::from_f64(x), T::from_f64(y));
+        let point = |&[x, y]: &[f64; 2]| clip::Point::new(x as Squeezed, y as Squeezed);
         let of_quads: Vec<_> =
             shapes.iter().flat_map(|shape| shape.quads()).flat_map(bounds).map(|corner| point(&corner)).collect();
         let corners = shapes.iter().flat_map(|shape| shape.quads().as_flattened());
@@ -127,11 +124,11 @@ impl<T: OverlapReal> Fields<T> {
         }));
         let of_keys: Vec<u32> = keys.iter().flat_map(|&(first, second, _)| [first, second]).collect();
         let key_turns: Vec<f64> = keys.iter().flat_map(|(_, _, angle)| [angle.sin(), angle.cos()]).collect();
-        let (boxes, sizes) = (uploaded::<T>(device, &boxes)?, device.upload(&sizes)?);
+        let (boxes, sizes) = (uploaded(device, &boxes)?, device.upload(&sizes)?);
         let mut values = device.alloc::<i16>(all as usize)?;
         let (first_quad, quads) = (device.upload(&firsts.collect::<Vec<u32>>())?, device.upload(&quads)?);
         let of_quads = device.upload(&of_quads)?;
-        let (of_keys, key_turns) = (device.upload(&of_keys)?, uploaded::<T>(device, &key_turns)?);
+        let (of_keys, key_turns) = (device.upload(&of_keys)?, uploaded(device, &key_turns)?);
         let wanted = WantedArgs {
             first: &first_quad,
             quads: &quads,
@@ -146,7 +143,7 @@ impl<T: OverlapReal> Fields<T> {
             // SAFETY: each field's shapes, quads, box and size were just made, and its values have room.
             unsafe {
                 let blocks = (largest.div_ceil(THREADS), rows);
-                launch!(stream, fields::fields::<T><<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
+                launch!(stream, fields::fields::<Squeezed><<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
             }
         }
         stream.synchronize()?;
@@ -181,7 +178,7 @@ mod tests {
         let device = Device::best()?;
         let stream = device.stream()?;
         let problem = Problem::new(shapes, &vec![1; shapes.len()], Boundary::square(), turns);
-        let fields = Fields::<f32>::new(&device, &stream, &problem, Budget::Steps(1))?.ok_or("no fields")?;
+        let fields = Fields::new(&device, &stream, &problem, Budget::Steps(1))?.ok_or("no fields")?;
         let (boxes, sizes) = (stream.download_vec(&fields.boxes)?, stream.download_vec(&fields.sizes)?);
         let values = stream.download_vec(&fields.values)?;
         let field = |(corner, size): (&[f32], &[u32])| {
@@ -255,7 +252,7 @@ mod tests {
         let stream = device.stream()?;
         let problem =
             |count: usize, turns: Turns| Problem::new(&vec![Shape::tree(); count], &vec![1; count], Boundary::square(), turns);
-        assert!(Fields::<f32>::new(&device, &stream, &problem(2, Turns::Any), Budget::Steps(1))?.is_none());
+        assert!(Fields::new(&device, &stream, &problem(2, Turns::Any), Budget::Steps(1))?.is_none());
         assert!(steps(&device, &problem(3, Turns::Half), Budget::Steps(1), 2).is_some());
         assert!(steps(&device, &problem(MOST_VARIANTS, Turns::None), Budget::Steps(1), 1).is_none());
         if device.backend() == Backend::Cpu {

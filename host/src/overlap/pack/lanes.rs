@@ -4,7 +4,7 @@ use super::{
     Budget, PackError, Turns,
     limit::Limit,
     problem::Problem,
-    real::LaneReal,
+    real::{LaneReal, Squeezed},
     separate::{Plan, Separation},
     state::State,
     walk::{Squeeze, Steps, Walk},
@@ -37,7 +37,7 @@ pub struct Lanes<T: LaneReal> {
     /// Single copies that look for places, from the first time on.
     probes: Option<Walk<T>>,
     /// Memory of separations, once they are prepared.
-    separation: Option<Separation<T>>,
+    separation: Option<Separation>,
     /// Radians per unit of length; 0 if angles stay.
     turn: f64,
     /// Each pose's shape, if there are several; and the shape with the most pieces.
@@ -112,23 +112,6 @@ impl<T: LaneReal> Lanes<T> {
         own.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| Ok(overlap.enqueue_slopes(streams, scene)?))
     }
 
-    /// Prepares separations. Returns true if copies can be separated by fields.
-    pub fn prepare(&mut self, problem: &Problem, budget: Budget) -> Result<bool, PackError> {
-        let Lanes { overlap, stream, own, separation, .. } = self;
-        let prepared = Separation::new(overlap.device(), stream, (problem, budget), own.scene.offsets())?;
-        Ok(separation.insert(prepared).has_fields())
-    }
-
-    /// Separates the copies of all lanes by [`Separation::run`].
-    ///
-    /// # Panics
-    /// If this wasn't prepared.
-    pub fn separate(&mut self, plan: Plan<'_>, limit: &Limit) -> Result<(usize, Vec<f64>), PackError> {
-        let Lanes { overlap, stream, own, separation, .. } = self;
-        let separation = separation.as_mut().expect("prepared");
-        separation.run(stream, overlap, &mut own.scene, plan, limit)
-    }
-
     /// Looks for free places in the lanes, which don't change: single copies of these shapes, the
     /// same number in each lane, go downhill by the schedule's steps, or until the limit, and ignore
     /// each other. Returns their poses, one lane after the other, and for each the area of overlap
@@ -193,6 +176,25 @@ impl<T: LaneReal> Lanes<T> {
         let outside = found.outside.map(|outside| outside.totals).unwrap_or_default();
         let energies = found.totals.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();
         Ok(State { energies, ..state })
+    }
+}
+
+impl Lanes<Squeezed> {
+    /// Prepares separations. Returns true if copies can be separated by fields.
+    pub fn prepare(&mut self, problem: &Problem, budget: Budget) -> Result<bool, PackError> {
+        let Lanes { overlap, stream, own, separation, .. } = self;
+        let prepared = Separation::new(overlap.device(), stream, (problem, budget), own.scene.offsets())?;
+        Ok(separation.insert(prepared).has_fields())
+    }
+
+    /// Separates the copies of all lanes by [`Separation::run`].
+    ///
+    /// # Panics
+    /// If this wasn't prepared.
+    pub fn separate(&mut self, plan: Plan<'_>, limit: &Limit) -> Result<(usize, Vec<f64>), PackError> {
+        let Lanes { overlap, stream, own, separation, .. } = self;
+        let separation = separation.as_mut().expect("prepared");
+        separation.run(stream, overlap, &mut own.scene, plan, limit)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     islands::Island,
     lanes::Lanes,
     limit::Limit,
-    real::LaneReal,
+    real::Squeezed,
     separate,
     source::Source,
     state::{Finalists, State},
@@ -45,11 +45,11 @@ const LEAST_TIME: Duration = Duration::from_millis(500);
 const MEASURED: usize = 2;
 
 /// A search under way.
-pub struct Search<'a, T: LaneReal> {
+pub struct Search<'a> {
     pub(super) task: &'a Task<'a>,
     /// First lane of each group, and the end.
     pub(super) offsets: Vec<usize>,
-    pub(super) lanes: Lanes<T>,
+    pub(super) lanes: Lanes<Squeezed>,
     pub(super) source: Source<'a>,
     /// Random numbers of each lane, and for choices between lanes.
     pub(super) randoms: Vec<Random>,
@@ -84,7 +84,7 @@ pub struct Search<'a, T: LaneReal> {
     step: Duration,
 }
 
-impl<'a, T: LaneReal> Search<'a, T> {
+impl<'a> Search<'a> {
     /// A search with this seed. Lattices are looked for until the limit.
     pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, limit: &Limit) -> Result<Self, PackError> {
         let Task { problem, groups, .. } = task;

@@ -6,11 +6,11 @@ use gpu_kernels::overlap::{
     transform::SourceArgs,
 };
 
-use super::{Budget, PackError, fields::Fields, limit::Limit, problem::Problem, real::LaneReal};
+use super::{Budget, PackError, fields::Fields, limit::Limit, problem::Problem, real::Squeezed};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,
-    overlap::{Overlap, OverlapError, OverlapReal, Scene, Wanted, convex::bounds},
+    overlap::{Overlap, OverlapError, Scene, Wanted, convex::bounds},
 };
 
 /// Approximate number of copies that one launch moves. It takes a fraction of a second.
@@ -39,17 +39,17 @@ pub struct Plan<'a> {
 
 /// The state of a separation between launches, and its best packings so far.
 #[derive(Debug)]
-pub struct Separation<T: OverlapReal> {
+pub struct Separation {
     /// Start of each packing's poses, and their end.
     offsets: Vec<usize>,
     /// Maximum number of copies in a packing.
     longest: usize,
     /// Minimum and maximum of x and y in the container at scale 1.
-    extent: Buffer<T>,
+    extent: Buffer<Squeezed>,
     /// Number of rounds per launch.
     at_once: usize,
     /// Factor by which each packing's scale is multiplied when its copies are apart.
-    factors: Buffer<T>,
+    factors: Buffer<Squeezed>,
     /// For each packing, 1 if its weights begin at 1.
     forgets: Buffer<u32>,
     /// Number of allowed angles; 0 if all are.
@@ -57,35 +57,32 @@ pub struct Separation<T: OverlapReal> {
     /// Set if the next launch starts anew instead of going on from this state.
     fresh: bool,
     /// Fields, if there are some, and number of threads per packing that use them: whole warps, or one.
-    fields: Option<Fields<T>>,
+    fields: Option<Fields>,
     pub(super) field_threads: u32,
-    overlaps: Buffer<T>,
-    weights: Buffer<T>,
-    poses: Buffer<T>,
-    scales: Buffer<T>,
-    least: Buffer<T>,
+    overlaps: Buffer<Squeezed>,
+    weights: Buffer<Squeezed>,
+    poses: Buffer<Squeezed>,
+    scales: Buffer<Squeezed>,
+    least: Buffer<Squeezed>,
 }
 
-impl<T: OverlapReal> Separation<T> {
+impl Separation {
     /// A separation of packings with these offsets, for which it must be [possible](can).
     pub fn new(
         device: &Device,
         stream: &Stream,
         (problem, budget): (&Problem, Budget),
         offsets: &[usize],
-    ) -> Result<Self, PackError>
-    where
-        T: LaneReal,
-    {
+    ) -> Result<Self, PackError> {
         assert!(can(problem, offsets), "too many copies to separate");
         let (lanes, longest) = (offsets.len() - 1, longest(offsets));
         let [low, high] = bounds(&problem.container.outline(1.0));
         let pairs = lanes * longest * longest;
         Ok(Separation {
             longest,
-            extent: device.upload(&[low, high].as_flattened().iter().map(|&number| T::from_f64(number)).collect::<Vec<_>>())?,
+            extent: device.upload(&[low, high].as_flattened().iter().map(|&number| number as Squeezed).collect::<Vec<_>>())?,
             at_once: (WORK / (longest * pieces(problem).pow(2)).max(1)).clamp(1, TURNS.div_ceil(longest.max(1))),
-            factors: device.upload(&vec![T::ONE; lanes])?,
+            factors: device.upload(&vec![1.0; lanes])?,
             forgets: device.upload(&vec![1; lanes])?,
             angles: problem.turns.angles().map_or(0, |angles| angles.len() as u32),
             fresh: true,
@@ -111,16 +108,13 @@ impl<T: OverlapReal> Separation<T> {
     pub fn run(
         &mut self,
         stream: &Stream,
-        overlap: &Overlap<T>,
-        scene: &mut Scene<T>,
+        overlap: &Overlap<Squeezed>,
+        scene: &mut Scene<Squeezed>,
         plan: Plan<'_>,
         limit: &Limit,
-    ) -> Result<(usize, Vec<f64>), PackError>
-    where
-        T: LaneReal,
-    {
+    ) -> Result<(usize, Vec<f64>), PackError> {
         let Plan { factors, forgets, rounds, seed, exact } = plan;
-        stream.upload(&mut self.factors, &factors.iter().map(|&factor| T::from_f64(factor)).collect::<Vec<_>>())?;
+        stream.upload(&mut self.factors, &factors.iter().map(|&factor| factor as Squeezed).collect::<Vec<_>>())?;
         stream.upload(&mut self.forgets, &forgets.iter().map(|&forgets| u32::from(forgets)).collect::<Vec<_>>())?;
         self.fresh = true;
         let by_fields = !exact && self.fields.is_some();
@@ -137,7 +131,7 @@ impl<T: OverlapReal> Separation<T> {
         }
         stream.copy(&self.poses, &mut scene.poses)?;
         stream.copy(&self.scales, &mut scene.scales)?;
-        let least = stream.download_vec(&self.least)?.into_iter().map(T::to_f64).collect();
+        let least = stream.download_vec(&self.least)?.into_iter().map(f64::from).collect();
         Ok((taken, least))
     }
 
@@ -150,14 +144,11 @@ impl<T: OverlapReal> Separation<T> {
     fn enqueue(
         &mut self,
         stream: &Stream,
-        overlap: &Overlap<T>,
-        scene: &mut Scene<T>,
+        overlap: &Overlap<Squeezed>,
+        scene: &mut Scene<Squeezed>,
         (rounds, by_fields): (u32, bool),
         seed: u64,
-    ) -> Result<(), OverlapError>
-    where
-        T: LaneReal,
-    {
+    ) -> Result<(), OverlapError> {
         let phases = overlap.phases();
         phases.prepare(stream, scene, Wanted::TOTALS)?;
         let packings = scene.packings();
@@ -191,7 +182,7 @@ impl<T: OverlapReal> Separation<T> {
             unsafe {
                 launch!(
                     stream,
-                    separate::separate_by_fields::<T><<<blocks, *field_threads>>>(
+                    separate::separate_by_fields::<Squeezed><<<blocks, *field_threads>>>(
                         fields, args, poses, scales, kept, rounds, seed, fresh
                     )
                 )?;
@@ -206,7 +197,7 @@ impl<T: OverlapReal> Separation<T> {
         unsafe {
             launch!(
                 stream,
-                separate::separate::<T><<<packings as u32, threads>>>(source, args, copies, kept, rounds, seed, fresh)
+                separate::separate::<Squeezed><<<packings as u32, threads>>>(source, args, copies, kept, rounds, seed, fresh)
             )?;
         }
         Ok(())

@@ -9,7 +9,6 @@ use super::{
     limit::Limit,
     moves::{change, exchange},
     problem::Problem,
-    real::LaneReal,
     search::{PRESSURE, RATE, Search},
     separate::Plan,
     state::State,
@@ -70,7 +69,7 @@ pub(super) fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
     }
 }
 
-impl<T: LaneReal> Search<'_, T> {
+impl Search<'_> {
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps.
     /// Returns whether it was a whole squeeze.
     pub fn squeeze(&mut self, most: usize, first: bool, limit: &Limit) -> Result<bool, PackError> {
