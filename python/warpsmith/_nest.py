@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
-from ._parts import Part, Turns, geometries, parts as parts_of
+from ._parts import Part, Turns, geometries, parts as parts_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device
 
@@ -148,7 +148,7 @@ def nest(
     *,
     spacing: float = 0,
     margin: float = 0,
-    turns: Turns = "any",
+    turns: Turns | None = None,
     time: float = 30,
     seed: int = 0,
     device: Device | str | None = None,
@@ -171,8 +171,9 @@ def nest(
         Least distance of two parts.
     margin : float
         Least distance of a part from a sheet's edge.
-    turns : {"any", "none", 90, 180}
-        Angles that parts may have: any, none but 0, or multiples of this many degrees.
+    turns : "any", "none", float, sequence of float, or dict of these by part, optional
+        Angles that parts may have, in degrees: any, none but 0, multiples of a number that divides 360, or those of a
+        sequence. A dict is of some parts by name. By default any, or those that a file allows.
     time : float
         Approximate duration of the search, in seconds. The result changes from run to run.
     seed : int
@@ -217,7 +218,7 @@ def nest(
             sizes,
             spacing,
             margin,
-            str(turns).lower(),
+            turns_of(turns, wanted),
             time,
             seed,
             device,

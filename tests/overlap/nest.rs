@@ -86,20 +86,18 @@ fn check(nesting: &Nesting, nested: &Nested) {
 #[test]
 fn parts_are_apart_and_on_their_sheets() {
     for (spacing, margin, turns, sheets) in [
-        (0.0, 0.0, Turns::Any, vec![sheet(100.0, 60.0, None)]),
-        (1.5, 0.0, Turns::Quarters, vec![sheet(100.0, 60.0, None)]),
-        (0.5, 3.0, Turns::Half, vec![sheet(60.0, 60.0, Some(1)), sheet(90.0, 100.0, None)]),
+        (0.0, 0.0, Turns::ANY, vec![sheet(100.0, 60.0, None)]),
+        (1.5, 0.0, Turns::QUARTERS, vec![sheet(100.0, 60.0, None)]),
+        (0.5, 3.0, Turns::HALVES, vec![sheet(60.0, 60.0, Some(1)), sheet(90.0, 100.0, None)]),
     ] {
+        let step = turns.angles().map(|angles| 1.0 / angles.len() as f64);
+        let turns = vec![turns];
         let nesting = Nesting { spacing, margin, turns, ..Nesting::new(parts(), sheets, Duration::from_secs(12)) };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         assert!(nested.left.is_empty(), "{:?}", nested.left);
         for (_, [_, _, theta]) in nested.sheets.iter().flat_map(|filled| &filled.parts) {
-            let step = match turns {
-                Turns::Any => continue,
-                Turns::Quarters => 0.25,
-                _ => 0.5,
-            };
+            let Some(step) = step else { continue };
             let turns = theta / std::f64::consts::TAU / step;
             assert!((turns - turns.round()).abs() < 1e-9, "{theta}");
         }
@@ -110,21 +108,21 @@ fn parts_are_apart_and_on_their_sheets() {
 #[test]
 fn parts_that_just_fit_or_do_not() {
     let nested = |parts: Vec<(Shape, usize)>, sheets: Vec<Sheet>, turns| {
-        let nesting = Nesting { turns, ..Nesting::new(parts, sheets, Duration::from_secs(4)) };
+        let nesting = Nesting { turns: vec![turns], ..Nesting::new(parts, sheets, Duration::from_secs(4)) };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         (nested.sheets.len(), nested.left)
     };
     let left = |count, too_large| vec![Left { part: 0, count, too_large }];
     let exact = || vec![(rectangle("r", 60.0, 40.0), 2)];
-    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, None)], Turns::None), (2, vec![]));
-    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::None), (0, left(2, true)));
-    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::Quarters), (2, vec![]));
-    assert_eq!(nested(exact(), vec![sheet(60.0, 39.999, None)], Turns::Any), (0, left(2, true)));
-    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, Some(1))], Turns::Any), (1, left(1, false)));
-    assert_eq!(nested(exact(), vec![sheet(9.0, 9.0, Some(1)), sheet(70.0, 50.0, Some(1))], Turns::Any), (1, left(1, false)));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, None)], Turns::NONE), (2, vec![]));
+    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::NONE), (0, left(2, true)));
+    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::QUARTERS), (2, vec![]));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 39.999, None)], Turns::ANY), (0, left(2, true)));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, Some(1))], Turns::ANY), (1, left(1, false)));
+    assert_eq!(nested(exact(), vec![sheet(9.0, 9.0, Some(1)), sheet(70.0, 50.0, Some(1))], Turns::ANY), (1, left(1, false)));
     // A diagonal is longer than a side.
-    assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::Any), (1, vec![]));
+    assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
 }
 
 #[test]

@@ -14,7 +14,15 @@ use warpsmith::{
     },
 };
 
-use super::{Global, count, duration, failure::Failure, format, interrupt::Interrupt, output::Files, progress, terminal, utf8};
+use super::{
+    Global, count, duration,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    named::{self, Named},
+    output::Files,
+    progress, terminal, utf8,
+};
 
 /// Millimetres per unit of a sheet's size.
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
@@ -42,6 +50,7 @@ const THOUSAND: usize = 1000;
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
         warpsmith nest swim.json --sheet 5752x8000 --output places.json\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
+        warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
 pub struct Arguments {
@@ -58,9 +67,10 @@ pub struct Arguments {
     /// Least distance of a part from the sheet's edge
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     margin: f64,
-    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none` [default: those that the files allow]
-    #[arg(long, value_enum)]
-    turns: Option<Turns>,
+    /// Allowed angles of parts, in degrees: `any`, `none`, a number that divides 360 for its multiples, or a list such as
+    /// 0,45,180 for these alone; with PART=, of that part, and given again, of further ones [default: those that the files allow]
+    #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
+    turns: Vec<Named<Turns>>,
     /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
     /// contour's size]
     #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
@@ -154,6 +164,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if all > MOST_POSES {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
     }
+    let names: Vec<&str> = parts.iter().map(|(part, _)| part.shape.name()).collect();
+    let turns = named::each("--turns", &arguments.turns, &names)?;
+    let turns = turns.into_iter().zip(&parts).map(|(turns, (part, _))| turns.unwrap_or_else(|| part.turns.clone())).collect();
     let device = global.open()?;
     let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
     let shown = progress::Progress::new(arguments.json || global.verbose > 0);
@@ -162,7 +175,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let nesting = Nesting {
         spacing: arguments.spacing,
         margin: arguments.margin,
-        turns: arguments.turns.map_or_else(|| turns(&parts), Ok)?,
+        turns,
         seed: arguments.seed,
         ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
     };
@@ -214,44 +227,6 @@ fn counted(text: &str) -> Result<(&str, usize), Failure> {
         Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
         Some(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
     }
-}
-
-/// The angles that the files allow, which must be the same for all parts.
-fn turns(parts: &[(Part, usize)]) -> Result<Turns, Failure> {
-    let allowed = |part: &Part| match &part.angles {
-        None => Some(Turns::Any),
-        Some(angles) => {
-            let mut angles: Vec<f64> = angles.iter().map(|angle| angle.rem_euclid(360.0)).collect();
-            angles.sort_by(f64::total_cmp);
-            angles.dedup();
-            match angles[..] {
-                [0.0] => Some(Turns::None),
-                [0.0, 180.0] => Some(Turns::Half),
-                [0.0, 90.0, 180.0, 270.0] => Some(Turns::Quarters),
-                _ => None,
-            }
-        }
-    };
-    let mut all = Turns::Any;
-    for (index, (part, _)) in parts.iter().enumerate() {
-        let name = part.shape.name();
-        match allowed(part) {
-            Some(turns) if index == 0 || turns == all => all = turns,
-            Some(_) => {
-                let first = parts[0].0.shape.name();
-                let text = format_args!("{first} and {name} allow different angles: nest them apart, or give --turns for all");
-                return Err(Failure::error(text));
-            }
-            None => {
-                let angles: Vec<_> = part.angles.iter().flatten().map(f64::to_string).collect();
-                return Err(Failure::error(format_args!(
-                    "{name} allows the angles {}, which are not 0, the multiples of 180 or of 90: give --turns",
-                    angles.join(", ")
-                )));
-            }
-        }
-    }
-    Ok(all)
 }
 
 fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ {

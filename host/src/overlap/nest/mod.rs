@@ -75,8 +75,8 @@ pub struct Nesting {
     pub spacing: f64,
     /// Least distance of a part from a sheet's edge; 0 by default.
     pub margin: f64,
-    /// The angles that parts may have; any by default.
-    pub turns: Turns,
+    /// The angles that parts may have, of all or of each; any by default.
+    pub turns: Vec<Turns>,
     /// Seed of all random numbers; 0 by default.
     pub seed: u64,
     /// Duration of all searches together.
@@ -125,14 +125,14 @@ impl Nesting {
     /// Parts and sheets, the rest by default.
     pub fn new(parts: impl IntoIterator<Item = (Shape, usize)>, sheets: impl IntoIterator<Item = Sheet>, time: Duration) -> Self {
         let (parts, sheets) = (parts.into_iter().collect(), sheets.into_iter().collect());
-        Nesting { parts, sheets, spacing: 0.0, margin: 0.0, turns: Turns::Any, seed: 0, time }
+        Nesting { parts, sheets, spacing: 0.0, margin: 0.0, turns: vec![Turns::ANY], seed: 0, time }
     }
 
     /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets. After `cancel`, the
     /// sheets until then are the result.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::Sheet`], and those of [`Packer::run`].
+    /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], and those of [`Packer::run`].
     pub fn run(&self, device: &Device, cancel: &Cancel, mut progress: impl FnMut(f64)) -> Result<Nested, PackError> {
         let start = Instant::now();
         self.check()?;
@@ -142,7 +142,7 @@ impl Nesting {
         let mut too_large = vec![true; self.parts.len()];
         let mut filled: Vec<Filled> = Vec::new();
         for (index, sheet) in self.sheets.iter().enumerate() {
-            let alone: Vec<_> = work.grown.iter().map(|shape| work.alone(shape, sheet)).collect();
+            let alone: Vec<_> = (0..self.parts.len()).map(|part| work.alone(part, sheet)).collect();
             too_large.iter_mut().zip(&alone).for_each(|(too_large, alone)| *too_large &= alone.is_none());
             for _ in 0..sheet.count.unwrap_or(usize::MAX) {
                 let wanted: Vec<usize> =
@@ -170,6 +170,7 @@ impl Nesting {
         if self.parts.iter().all(|(_, count)| *count == 0) {
             return Err(PackError::NoCopies);
         }
+        Turns::check(&self.turns, self.parts.len())?;
         let mut lengths = [("spacing", self.spacing), ("margin", self.margin)].into_iter();
         let wrong = lengths.find(|(_, length)| !(0.0..1e6).contains(length));
         if let Some((what, length)) = wrong {
@@ -234,11 +235,18 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
-    /// Returns the least box of a shape that fits on a sheet, at an allowed angle: of any, at those at which an edge of
+    /// The angles that a part may have.
+    fn turns(&self, part: usize) -> &Turns {
+        let turns = &self.nesting.turns;
+        turns.get(part).unwrap_or(&turns[0])
+    }
+
+    /// Returns the least box of a part that fits on a sheet, at an allowed angle: of any, at those at which an edge of
     /// its hull is upright or level, and at each degree.
-    fn alone(&self, shape: &Shape, sheet: &Sheet) -> Option<Alone> {
-        let mut angles = self.nesting.turns.of_hull(shape);
-        if self.nesting.turns.angles().is_none() {
+    fn alone(&self, part: usize, sheet: &Sheet) -> Option<Alone> {
+        let (shape, turns) = (&self.grown[part], self.turns(part));
+        let mut angles = turns.of_hull(shape);
+        if turns.is_any() {
             let level: Vec<_> = angles.iter().map(|upright| upright - FRAC_PI_2).collect();
             angles = level.into_iter().chain(angles).chain((0..180).map(|degrees| f64::from(degrees).to_radians())).collect();
         }
@@ -343,7 +351,7 @@ impl<'a> Work<'a> {
             shapes: parts.iter().map(|&part| self.grown[part].clone()).collect(),
             packings: vec![copies],
             container: Boundary::strip(width * (1.0 + ROUNDING))?,
-            turns: self.nesting.turns,
+            turns: parts.iter().map(|&part| self.turns(part).clone()).collect(),
             seed: self.nesting.seed.wrapping_add(trial),
             starts: None,
             budget: Budget::Time(time),

@@ -30,6 +30,20 @@ pub enum PackError {
         /// Number of shapes.
         shapes: usize,
     },
+    /// There are turns for more or fewer shapes than there are.
+    #[error("there are {turns} sets of allowed angles, but there must be one for all shapes or one for each of {shapes}")]
+    TurnsOfShapes {
+        /// Number of sets.
+        turns: usize,
+        /// Number of shapes.
+        shapes: usize,
+    },
+    /// Angles are not allowed ones.
+    #[error("{reason}")]
+    Turns {
+        /// The reason, which names the angle.
+        reason: String,
+    },
     /// Two packings have the same numbers of copies.
     #[error("two packings have {count} copies, but each number of copies can be searched for only once")]
     CountTwice {
