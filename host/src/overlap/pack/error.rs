@@ -68,6 +68,24 @@ pub enum PackError {
         /// The length.
         length: f64,
     },
+    /// There are numbers for more or fewer parts than there are.
+    #[error("there are {found} {what}, but there must be one for each of {parts} parts")]
+    OfParts {
+        /// Name of the numbers.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// Number of parts.
+        parts: usize,
+    },
+    /// A part's value is not a positive number.
+    #[error("the value of {part} is {value}, but it must be positive and finite")]
+    Value {
+        /// The part's name.
+        part: String,
+        /// Its value.
+        value: f64,
+    },
     /// The text is not a container.
     #[error("container {text}: {reason}")]
     Container {
