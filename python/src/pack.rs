@@ -116,11 +116,13 @@ pub fn nest<'py>(
     spacing: f64,
     margin: f64,
     allowed: Vec<Option<String>>,
+    values: Option<Vec<f64>>,
+    priorities: Vec<i64>,
     time: f64,
     seed: u64,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Sheets, Without, f64)> {
+) -> PyResult<(Sheets, Without, Option<[f64; 2]>, f64)> {
     let all = parts.iter().fold(0usize, |sum, (_, count)| sum.saturating_add(*count));
     if all > MOST_POSES {
         return Err(PyValueError::new_err(format!("{all} parts are too many: at most {MOST_POSES}")));
@@ -130,6 +132,8 @@ pub fn nest<'py>(
         spacing,
         margin,
         turns: turns(&parts, &allowed)?,
+        values,
+        priorities,
         seed,
         ..Nesting::new(shapes(&parts), sheets, duration(time))
     };
@@ -143,10 +147,10 @@ pub fn nest<'py>(
         };
         Ok(plan.run(&device, control.cancel.unwrap_or(&never), tell)?)
     })?;
-    let Nested { sheets, left, seconds } = nested;
+    let Nested { sheets, left, value, seconds } = nested;
     let sheets = sheets.into_iter().map(|Filled { sheet, parts, density, used }| (sheet, density, used, parts)).collect();
     let left = left.into_iter().map(|Left { part, count, too_large }| (part, count, too_large)).collect();
-    Ok((sheets, left, seconds))
+    Ok((sheets, left, value, seconds))
 }
 
 /// The text of a drawing or a table of nested parts: their names and shapes, and sheets with their extents and places.

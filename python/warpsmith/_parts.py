@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ._warpsmith import Shape
 
+Value = TypeVar("Value")
 Array = npt.NDArray[np.float64]
 Angles = str | float | Iterable[float]
 Turns = Angles | Mapping[str, Angles]
@@ -65,11 +66,16 @@ def turns(given: Turns | None, parts: list[Part]) -> list[str | None]:
     """The text of each part's allowed angles; None for those of its file."""
     if not isinstance(given, Mapping):
         return [None if given is None else _angles(given)] * len(parts)
+    return [None if angles is None else _angles(angles) for angles in by_part(given, "turns", parts)]
+
+
+def by_part(given: Mapping[str, Value], what: str, parts: list[Part]) -> list[Value | None]:
+    """The value of each part in a dict by name."""
     names = [part.name for part in parts]
     for name in given:
         if name not in names:
-            raise ValueError(f"turns[{name!r}]: no part is called so; the parts are {', '.join(names[:20])}")
-    return [_angles(given[name]) if name in given else None for name in names]
+            raise ValueError(f"{what}[{name!r}]: no part is called so; the parts are {', '.join(names[:20])}")
+    return [given.get(name) for name in names]
 
 
 def _angles(given: Angles) -> str:

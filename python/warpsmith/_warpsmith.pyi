@@ -213,12 +213,17 @@ def nest(
     spacing: float,
     margin: float,
     allowed: Sequence[str | None],
+    values: Sequence[float] | None,
+    priorities: Sequence[int],
     time: float,
     seed: int,
     device: Device | str | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[
-    list[tuple[int, float, float, list[tuple[int, list[float]]]]], list[tuple[int, int, bool]], float
+    list[tuple[int, float, float, list[tuple[int, list[float]]]]],
+    list[tuple[int, int, bool]],
+    list[float] | None,
+    float,
 ]: ...
 def nest_text(
     parts: Sequence[tuple[str, Shape]],

@@ -43,14 +43,15 @@ const THOUSAND: usize = 1000;
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
         The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
         a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
-        or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
-        or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
+        or .json. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are \
+        none, as sheets are to hold as much value as possible. Ctrl-C or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
         warpsmith nest swim.json --sheet 5752x8000 --output places.json\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
+        warpsmith nest parts.svg:9 --sheet 300x200:2 --value plate=12 --value disc=2.5 --priority bar=1 --output cut.svg\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
 pub struct Arguments {
@@ -71,6 +72,13 @@ pub struct Arguments {
     /// 0,45,180 for these alone; with PART=, of that part, and given again, of further ones [default: those that the files allow]
     #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
+    /// Value of a copy of a part, or with no PART= of any other. Sheets then get as much value as is found, and parts left over
+    /// are no error. Parts without a value have their area's
+    #[arg(long = "value", value_name = "[PART=]V", allow_negative_numbers = true)]
+    values: Vec<Named<f64>>,
+    /// Priority of a part, an integer [default: 0]: parts of higher priority come before all others
+    #[arg(long = "priority", value_name = "[PART=]K", allow_negative_numbers = true)]
+    priorities: Vec<Named<i64>>,
     /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
     /// contour's size]
     #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
@@ -132,12 +140,21 @@ struct LeftReport<'a> {
 }
 
 #[derive(Serialize)]
+struct ValueReport {
+    placed: f64,
+    total: f64,
+}
+
+#[derive(Serialize)]
 struct Report<'a> {
     system: &'static str,
     command: &'static str,
     device: &'a str,
     sheets: Vec<SheetReport>,
     left: Vec<LeftReport<'a>>,
+    /// Value on the sheets, and of all parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<ValueReport>,
     /// Largest distance of a curve from the lines in its place.
     deviation: f64,
     seconds: f64,
@@ -167,6 +184,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let names: Vec<&str> = parts.iter().map(|(part, _)| part.shape.name()).collect();
     let turns = named::each("--turns", &arguments.turns, &names)?;
     let turns = turns.into_iter().zip(&parts).map(|(turns, (part, _))| turns.unwrap_or_else(|| part.turns.clone())).collect();
+    let values = named::each("--value", &arguments.values, &names)?;
+    let value = |(value, (part, _)): (Option<f64>, &(Part, usize))| value.unwrap_or_else(|| part.shape.area());
+    let values = (!arguments.values.is_empty()).then(|| values.into_iter().zip(&parts).map(value).collect());
+    let priorities = named::each("--priority", &arguments.priorities, &names)?;
+    let has_priorities = !arguments.priorities.is_empty();
+    let priorities = priorities.into_iter().filter(|_| has_priorities).map(Option::unwrap_or_default).collect();
     let device = global.open()?;
     let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
     let shown = progress::Progress::new(arguments.json || global.verbose > 0);
@@ -176,6 +199,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         spacing: arguments.spacing,
         margin: arguments.margin,
         turns,
+        values,
+        priorities,
         seed: arguments.seed,
         ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
     };
@@ -195,6 +220,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         device: device.name(),
         sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
+        value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
         deviation: parts.iter().map(|(part, _)| part.deviation).fold(0.0, f64::max),
         seconds: nested.seconds,
         cancelled,
@@ -208,6 +234,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &report.left[..] {
         _ if cancelled => Err(Failure::Cancelled),
         [] => Ok(()),
+        // As many as possible have a place, which may be few.
+        _ if nested.value.is_some() && !nested.sheets.is_empty() => Ok(()),
         left => {
             let each = left.iter().zip(&nested.left).map(|(report, left)| {
                 let LeftReport { part, count, reason } = report;
@@ -269,6 +297,12 @@ impl Report<'_> {
             format::time(1e3 * self.seconds),
             self.device
         ))?;
+        if let Some(ValueReport { placed, total }) = self.value {
+            terminal::print(format_args!("Value: {} of {}.", format::trimmed(placed, 3), format::trimmed(total, 3)))?;
+            for LeftReport { part, count, reason } in &self.left {
+                terminal::print(format_args!("Left: {count} of {part} ({reason})."))?;
+            }
+        }
         if self.deviation > 0.0 {
             terminal::print(format_args!("Curves count as lines outside of them, at most {:.1e} away.", self.deviation))?;
         }

@@ -141,7 +141,17 @@ impl Nesting {
     /// Parts and sheets, the rest by default.
     pub fn new(parts: impl IntoIterator<Item = (Shape, usize)>, sheets: impl IntoIterator<Item = Sheet>, time: Duration) -> Self {
         let (parts, sheets) = (parts.into_iter().collect(), sheets.into_iter().collect());
-        Nesting { parts, sheets, spacing: 0.0, margin: 0.0, turns: vec![Turns::ANY], values: None, priorities: Vec::new(), seed: 0, time }
+        Nesting {
+            parts,
+            sheets,
+            spacing: 0.0,
+            margin: 0.0,
+            turns: vec![Turns::ANY],
+            values: None,
+            priorities: Vec::new(),
+            seed: 0,
+            time,
+        }
     }
 
     /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets. After `cancel`, the
@@ -352,8 +362,7 @@ impl<'a> Work<'a> {
         let room = self.room(sheet);
         let sheets = (self.size(wanted) / (EXPECTED * room[0] * room[1])).ceil().max(1.0);
         let end = Instant::now() + left(self.deadline).div_f64(sheets);
-        let mut levels: Vec<i64> =
-            (0..wanted.len()).filter(|&part| wanted[part] > 0).map(|part| self.priority(part)).collect();
+        let mut levels: Vec<i64> = (0..wanted.len()).filter(|&part| wanted[part] > 0).map(|part| self.priority(part)).collect();
         levels.sort_unstable_by(|a, b| b.cmp(a));
         levels.dedup();
         let mut filling = Filling { counts: vec![0; wanted.len()], places: Places::new(), trials: 0 };
