@@ -156,13 +156,14 @@ pub fn nest<'py>(
 /// The text of a drawing or a table of nested parts: their names and shapes, and sheets with their extents and places.
 #[pyfunction]
 pub fn nest_text(parts: Vec<(String, Bound<'_, Shape>)>, sheets: Vec<(f64, f64, Places)>, extension: &str) -> PyResult<String> {
-    let format = Format::of_extension(extension).ok_or_else(|| PyValueError::new_err(format!("no format {extension}")))?;
+    let format = Format::of_name(extension).ok_or_else(|| PyValueError::new_err(format!("no format {extension}")))?;
     if sheets.iter().flat_map(|(.., places)| places).any(|(part, _)| *part >= parts.len()) {
         return Err(PyValueError::new_err("a place is that of no part"));
     }
     let layout = Layout {
         parts: parts.iter().map(|(name, shape)| (&name[..], &shape.get().0)).collect(),
         sheets: sheets.iter().map(|(width, height, parts)| Laid { width: *width, height: *height, parts }).collect(),
+        seconds: 0.0,
     };
     let mut text = Vec::new();
     layout.write(format, &mut text)?;

@@ -289,6 +289,35 @@ fn instances() {
     );
     folder.bad("nest own.json --sheet 9x9 --turns 90 --turns 0,x --output p.json", "`x` is not an angle: write any, none");
     folder.bad("nest own.json --sheet 9x9 --turns 7 --output p.json", "7 does not divide 360");
+    // As jagua-rs writes it: an instance again, and poses as in the report.
+    let output = folder.run("nest own.json:2 --sheet 7x8:1 --sheet 12x12 --time 1s --output q.sparrow.json --json");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let solved: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path("q.sparrow.json")).unwrap()).unwrap();
+    let again = read_parts(folder.path("q.sparrow.json").to_str().unwrap(), None).unwrap();
+    let given = read_parts(folder.path("own.json").to_str().unwrap(), None).unwrap();
+    assert_eq!(again.len(), given.len());
+    for (again, given) in again.iter().zip(&given) {
+        assert_eq!((again.shape.outlines(), &again.turns, again.id), (given.shape.outlines(), &given.turns, given.id));
+        assert_eq!(again.count, 2 * given.count);
+    }
+    let layouts = solved["solution"]["layouts"].as_array().unwrap();
+    let sheets = report["sheets"].as_array().unwrap();
+    assert!(layouts.len() == sheets.len() && sheets.len() > 1 && solved["solution"]["cost"] == sheets.len());
+    let mut places = report["places"].as_array().unwrap().iter();
+    for (number, (layout, sheet)) in layouts.iter().zip(sheets).enumerate() {
+        let bin = &solved["bins"][layout["container_id"].as_u64().unwrap() as usize]["shape"]["data"];
+        assert_eq!((&bin["width"], &bin["height"]), (&sheet["width"], &sheet["height"]));
+        assert!((layout["density"].as_f64().unwrap() - sheet["density"].as_f64().unwrap()).abs() < 1e-12);
+        for item in layout["placed_items"].as_array().unwrap() {
+            let place = places.next().unwrap();
+            let transformation = &item["transformation"];
+            assert_eq!((&place["part"], &place["sheet"]), (&format!("i {}", item["item_id"]).into(), &(number + 1).into()));
+            assert_eq!(transformation["translation"], serde_json::json!([place["x"], place["y"]]));
+            let rotation = transformation["rotation"].as_f64().unwrap().to_radians();
+            assert!((rotation - place["theta"].as_f64().unwrap()).abs() < 1e-12);
+        }
+    }
+    assert!(places.next().is_none());
     write("far.json", &[one("\"allowed_orientations\": [0, 1e999],")]);
     folder.bad("nest far.json --sheet 9x9 --output p.json", "far.json: is not JSON: number out of range");
     for (items, sentence) in [

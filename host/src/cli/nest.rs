@@ -43,7 +43,8 @@ const THOUSAND: usize = 1000;
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
         The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
         a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
-        or .json. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are \
+        or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets and whose angles are \
+        degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are \
         none, as sheets are to hold as much value as possible. Ctrl-C or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
@@ -89,7 +90,7 @@ pub struct Arguments {
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
+    /// Write the drawing (.svg, .dxf), or the places (.csv, .json; .sparrow.json with the parts, as jagua-rs does)
     #[arg(long, value_name = "CUT.SVG")]
     output: PathBuf,
     /// Print one JSON object instead of a table
@@ -165,31 +166,33 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let extension = arguments.output.extension().unwrap_or_default();
-    let format = Format::of_extension(&extension.to_string_lossy()).ok_or_else(|| {
-        let name = arguments.output.display();
+    let name = arguments.output.to_string_lossy();
+    let format = Format::of_name(&name).ok_or_else(|| {
         Failure::error(format_args!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
     })?;
     let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;
     let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
-    let mut parts: Vec<(Part, usize)> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (text, count) in kinds {
-        let read = read_parts(text, arguments.tolerance)?;
-        parts.extend(read.into_iter().map(|part| (part.count.saturating_mul(count), part)).map(|(count, part)| (part, count)));
+        let mut read = read_parts(text, arguments.tolerance)?;
+        read.iter_mut().for_each(|part| part.count = part.count.saturating_mul(count));
+        parts.append(&mut read);
     }
-    let all = parts.iter().fold(0usize, |all, (_, count)| all.saturating_add(*count));
+    let all = parts.iter().fold(0usize, |all, part| all.saturating_add(part.count));
     if all > MOST_POSES {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
     }
-    let names: Vec<&str> = parts.iter().map(|(part, _)| part.shape.name()).collect();
+    let names: Vec<&str> = parts.iter().map(|part| part.shape.name()).collect();
     let turns = named::each("--turns", &arguments.turns, &names)?;
-    let turns = turns.into_iter().zip(&parts).map(|(turns, (part, _))| turns.unwrap_or_else(|| part.turns.clone())).collect();
     let values = named::each("--value", &arguments.values, &names)?;
-    let value = |(value, (part, _)): (Option<f64>, &(Part, usize))| value.unwrap_or_else(|| part.shape.area());
+    let value = |(value, part): (Option<f64>, &Part)| value.unwrap_or_else(|| part.shape.area());
     let values = (!arguments.values.is_empty()).then(|| values.into_iter().zip(&parts).map(value).collect());
     let priorities = named::each("--priority", &arguments.priorities, &names)?;
     let has_priorities = !arguments.priorities.is_empty();
     let priorities = priorities.into_iter().filter(|_| has_priorities).map(Option::unwrap_or_default).collect();
+    for (part, turns) in parts.iter_mut().zip(turns) {
+        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns));
+    }
     let device = global.open()?;
     let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
     let shown = progress::Progress::new(arguments.json || global.verbose > 0);
@@ -198,7 +201,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let nesting = Nesting {
         spacing: arguments.spacing,
         margin: arguments.margin,
-        turns,
+        turns: parts.iter().map(|part| part.turns.clone()).collect(),
         values,
         priorities,
         seed: arguments.seed,
@@ -211,8 +214,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     drop(work);
     let cancelled = interrupt.cancel().is_cancelled();
     let layout = Layout {
-        parts: parts.iter().map(|(part, _)| (part.shape.name(), part)).collect(),
+        parts: parts.iter().map(|part| (part.shape.name(), part)).collect(),
         sheets: nested.sheets.iter().map(|filled| laid(filled, &arguments.sheets)).collect(),
+        seconds: nested.seconds,
     };
     let report = Report {
         system: "overlap",
@@ -221,7 +225,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
         value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
-        deviation: parts.iter().map(|(part, _)| part.deviation).fold(0.0, f64::max),
+        deviation: parts.iter().map(|part| part.deviation).fold(0.0, f64::max),
         seconds: nested.seconds,
         cancelled,
         places: layout.places(),
@@ -239,7 +243,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         left => {
             let each = left.iter().zip(&nested.left).map(|(report, left)| {
                 let LeftReport { part, count, reason } = report;
-                let [width, height] = parts[left.part].0.size();
+                let [width, height] = parts[left.part].size();
                 let size = format!(": {} x {}", format::trimmed(width, 3), format::trimmed(height, 3));
                 format!("{count} of {part} ({reason}{})", if left.too_large { &size } else { "" })
             });
@@ -257,8 +261,8 @@ fn counted(text: &str) -> Result<(&str, usize), Failure> {
     }
 }
 
-fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ {
-    parts.iter().map(|(part, count)| (part.shape.clone(), *count))
+fn shapes(parts: &[Part]) -> impl Iterator<Item = (Shape, usize)> + '_ {
+    parts.iter().map(|part| (part.shape.clone(), part.count))
 }
 
 fn laid<'a>(filled: &'a Filled, sheets: &[Sheet]) -> Laid<'a> {
@@ -271,9 +275,9 @@ fn sheet_report(filled: &Filled, sheets: &[Sheet]) -> SheetReport {
     SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
 }
 
-fn left_report<'a>(left: &Left, parts: &'a [(Part, usize)]) -> LeftReport<'a> {
+fn left_report<'a>(left: &Left, parts: &'a [Part]) -> LeftReport<'a> {
     let reason = if left.too_large { "larger than every sheet" } else { "no room was found" };
-    LeftReport { part: parts[left.part].0.shape.name(), count: left.count, reason }
+    LeftReport { part: parts[left.part].shape.name(), count: left.count, reason }
 }
 
 impl Report<'_> {

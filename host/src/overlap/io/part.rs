@@ -16,6 +16,8 @@ const LINES: f64 = 1e-5;
 pub struct Part {
     /// The shape, which contains all that the path encloses.
     pub shape: Shape,
+    /// The number by which an instance of jagua-rs or sparrow calls it.
+    pub id: Option<u64>,
     /// Number of copies that the file asks for, 1 if it doesn't.
     pub count: usize,
     /// The angles that the file allows, which are any unless it says so.
@@ -76,6 +78,6 @@ impl From<Shape> for Part {
             points.for_each(|point| path.line_to(point));
             path.close_path();
         }
-        Part { shape, count: 1, turns: Turns::ANY, deviation: 0.0, path }
+        Part { shape, id: None, count: 1, turns: Turns::ANY, deviation: 0.0, path }
     }
 }

@@ -317,6 +317,7 @@ fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Probl
         _ => return problem(format!("`items[{index}].shape.type` must be simple_polygon, polygon, multi_polygon or rectangle")),
     };
     (part.count, part.turns) = (usize::try_from(demand).unwrap_or(usize::MAX), turns);
+    part.id = value.get("id").and_then(Value::as_u64);
     Ok((format!("items[{index}]"), part))
 }
 
