@@ -193,9 +193,11 @@ impl Shape {
             pieces => overlap::Shape::from_pieces(name, pieces),
         };
         let part = Part::from(shape.map_err(Failure::from)?).with_svg_path(path);
-        let part = part.ok_or_else(|| PyValueError::new_err("the pickle of a shape has no path"))?;
-        let turns = turns.map_or(Ok(Turns::ANY), |radians| Turns::of(radians.into_iter().map(f64::to_degrees)));
-        Ok(Shape(Part { turns: turns.map_err(Failure::from)?, ..part }))
+        let mut part = part.ok_or_else(|| PyValueError::new_err("the pickle of a shape has no path"))?;
+        if let Some(radians) = turns {
+            part.turns = Turns::of(radians.into_iter().map(f64::to_degrees)).map_err(Failure::from)?;
+        }
+        Ok(Shape(part))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
