@@ -207,13 +207,14 @@ def test_angles_of_parts(tmp_path: Path) -> None:
     assert angles(path, turns={"i 1": [30]}) == {"i 0": {90}, "i 1": {30}}
     assert angles([first, second], turns="none") == {"i 0": {0}, "i 1": {0}}
     assert angles([first, second], turns=[15, 375.0]) == {"i 0": {15}, "i 1": {15}}
-    for turns, error, text in (
+    wrong: list[tuple[Any, type[Exception], str]] = [
         (7, ValueError, "turns: 7 does not divide 360"),
         ([0, np.nan], ValueError, "an angle is NaN, but it must be finite"),
         (["x"], TypeError, "turns are .*, but they must be"),
         ({"j": 0}, ValueError, r"turns\['j'\]: no part is called so; the parts are i 0, i 1"),
         ([], ValueError, "`` is not an angle"),
-    ):
+    ]
+    for turns, error, text in wrong:
         with pytest.raises(error, match=text):
             nest(path, (40, 40), turns=turns, time=1)
 
@@ -228,11 +229,12 @@ def test_values_and_priorities() -> None:
     assert names(priorities={"a": 1}) == ["a"] and names(priorities={"a": -1}) == ["b", "b"]
     nested = nest(parts, (10, 10, 1), turns="none", time=1, values=1)
     assert nested.value == (2, 3) and "value 2 of 3" in repr(nested) and [left.name for left in nested.left] == ["a"]
-    for options, text in (
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"values": {"a": 0}}, "the value of a is 0, but it must be positive and finite"),
         ({"values": {"c": 1}}, r"values\['c'\]: no part is called so"),
         ({"priorities": {"c": 1}}, r"priorities\['c'\]: no part is called so"),
-    ):
+    ]
+    for options, text in wrong:
         with pytest.raises(ValueError, match=text):
             nest(parts, (10, 10), **options)
 
