@@ -352,7 +352,8 @@ fn apart_of<T: OverlapReal + separate::separate::Instance>() -> Result {
     let container = apart::Container { half_planes, extent: [-0.5, -0.5, 0.5, 0.5], strip: false, scale: 3.0 };
     let heap = |count: u32| (0..count).map(|copy| (copy % 2, [0.1, 0.1 * f64::from(copy), 0.0])).collect();
     let shapes = [Shape::tree(), bar];
-    let found = apart::separate::<T>(&stream()?, &shapes, &[heap(3), heap(40)], container, (4, 0.9), (&[1, 2], 3, 2))?;
+    let found =
+        apart::separate::<T>(&stream()?, &shapes, &[heap(3), heap(40)], container, (&[&[], &[0.0, 1.0]], 0.9), (&[1, 2], 3, 2))?;
     assert!(found.least[0] == 0.0 && found.scales[0] < 3.0, "{found:?}");
     assert!(found.least[1] > 0.0 && found.scales[1] == 3.0, "{found:?}");
     Ok(())
@@ -370,7 +371,7 @@ fn copies_apart_by_fields() -> Result {
     let bar = Shape::polygon("bar", &[[0.0, 0.0], [1.0, 0.0], [1.0, 0.3], [0.0, 0.3]])?;
     let settings = Settings {
         container: Boundary::strip(2.0)?,
-        turns: Turns::Half,
+        turns: vec![Turns::HALVES, "none".parse()?],
         budget: Budget::Steps(400),
         ..Settings::of([(Shape::tree(), 5), (bar, 36)])
     };

@@ -53,16 +53,12 @@ def area(points):
 
 def pack(instance, folder, arguments):
     """What `overlap pack --json` prints of an instance."""
-    allowed = {tuple(item.get("allowed_orientations", [0.0])) for item in instance["items"]}
-    turns = {(0.0,): "none", (0.0, 180.0): "180", (0.0, 90.0, 180.0, 270.0): "90"}
-    if len(allowed) != 1 or not allowed <= set(turns):
-        raise SystemExit(f"{instance['name']}: turns {allowed} can't be asked for")
     command = [arguments.ours, "overlap", "pack", "--container", f"strip:{instance['strip_height']}"]
-    command += ["--turns", turns[allowed.pop()]]
     for number, item in enumerate(instance["items"]):
         path = folder / f"piece{number}.json"
         path.write_text(json.dumps({"outline": [(-y, x) for x, y in item["shape"]["data"]]}))
-        command += ["--shape", f"{path}:{item['demand']}"]
+        angles = "".join(f"{angle}," for angle in item.get("allowed_orientations", [0.0]))
+        command += ["--shape", f"{path}:{item['demand']}", "--turns", f"piece{number}={angles}"]
     output = arguments.plots / f"{instance['name']}.csv" if arguments.plots else folder / "poses.csv"
     command += ["--time", arguments.time, "--seed", str(arguments.seed), "--json", "--output", str(output)]
     if arguments.plots:

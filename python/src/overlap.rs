@@ -13,7 +13,10 @@ use pyo3::{
 };
 use warpsmith::{
     device::Buffer,
-    overlap::{self, Boundary, Evaluation, Lattice, OverlapError, OverlapPair, OverlapReal, Packings, Scene, Wanted, io::Part},
+    overlap::{
+        self, Boundary, Evaluation, Lattice, OverlapError, OverlapPair, OverlapReal, Packings, Scene, Wanted, io::Part,
+        pack::Turns,
+    },
 };
 
 use crate::{
@@ -182,7 +185,7 @@ impl Shape {
 
     /// Makes a shape of what `__reduce__` gives: outlines whose holes are clockwise, or pieces; and the path.
     #[staticmethod]
-    fn _restored(name: &str, outlines: Vec<Vec<[f64; 2]>>, path: &str) -> PyResult<Self> {
+    fn _restored(name: &str, outlines: Vec<Vec<[f64; 2]>>, path: &str, turns: Option<Vec<f64>>) -> PyResult<Self> {
         let shape = match &outlines[..] {
             [outline, holes @ ..] if holes.iter().all(|hole| is_clockwise(hole)) => {
                 overlap::Shape::with_holes(name, outline, holes)
@@ -190,7 +193,11 @@ impl Shape {
             pieces => overlap::Shape::from_pieces(name, pieces),
         };
         let part = Part::from(shape.map_err(Failure::from)?).with_svg_path(path);
-        part.map(Shape).ok_or_else(|| PyValueError::new_err("the pickle of a shape has no path"))
+        let mut part = part.ok_or_else(|| PyValueError::new_err("the pickle of a shape has no path"))?;
+        if let Some(radians) = turns {
+            part.turns = Turns::of(radians.into_iter().map(f64::to_degrees)).map_err(Failure::from)?;
+        }
+        Ok(Shape(part))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -198,7 +205,8 @@ impl Shape {
         if *shape == overlap::Shape::tree() {
             return Ok((class.getattr("tree")?, PyTuple::empty(py)));
         }
-        let state = (shape.name(), shape.outlines().to_vec(), self.0.svg_path([0.0; 3], 0.0));
+        let turns = self.0.turns.angles().map(<[f64]>::to_vec);
+        let state = (shape.name(), shape.outlines().to_vec(), self.0.svg_path([0.0; 3], 0.0), turns);
         Ok((class.getattr("_restored")?, state.into_pyobject(py)?))
     }
 
@@ -220,6 +228,12 @@ impl Shape {
     #[getter]
     fn demand(&self) -> usize {
         self.0.count
+    }
+
+    /// Angles that the shape's file allows, in degrees from -180 to 180; None if any is allowed.
+    #[getter]
+    fn turns(&self) -> Option<Vec<f64>> {
+        self.0.turns.angles().map(|angles| angles.iter().map(|angle| angle.to_degrees()).collect())
     }
 
     /// Its area.

@@ -41,15 +41,13 @@ fn duration(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, LONGEST))
 }
 
-/// The allowed angles by their names.
-fn turns(name: &str) -> PyResult<Turns> {
-    match name {
-        "any" => Ok(Turns::Any),
-        "90" => Ok(Turns::Quarters),
-        "180" => Ok(Turns::Half),
-        "none" => Ok(Turns::None),
-        _ => Err(PyValueError::new_err(format!("turns is {name}, but it must be \"any\", \"none\", or 90 or 180 (degrees)"))),
-    }
+/// Each part's allowed angles: those of a text, or those of its file.
+fn turns(parts: &Parts<'_>, allowed: &[Option<String>]) -> PyResult<Vec<Turns>> {
+    let of = |(text, (shape, _)): (&Option<String>, &(Bound<'_, Shape>, usize))| match text {
+        Some(text) => text.parse().map_err(|error| PyValueError::new_err(format!("turns: {error}"))),
+        None => Ok(shape.get().0.turns.clone()),
+    };
+    allowed.iter().zip(parts).map(of).collect()
 }
 
 fn shapes(parts: &Parts<'_>) -> Vec<(overlap::Shape, usize)> {
@@ -68,7 +66,7 @@ pub fn pack<'py>(
     py: Python<'py>,
     parts: Parts<'py>,
     container: &str,
-    allowed: &str,
+    allowed: Vec<Option<String>>,
     spacing: f64,
     seed: u64,
     starts: Option<usize>,
@@ -78,13 +76,13 @@ pub fn pack<'py>(
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Arrays<'py>> {
+    let turns = turns(&parts, &allowed)?;
     let budget = seconds.map_or(Budget::Steps(steps), |seconds| Budget::Time(duration(seconds)));
     let (shapes, counts): (Vec<_>, Vec<usize>) =
         shapes(&parts).into_iter().map(|(shape, count)| (shape.with_distance(0.5 * spacing), count)).unzip();
     let copies = Copies { from: initial.map(|poses| rows(&poses)), ..Copies::new(counts) };
     let container = read_container(container).map_err(Failure::from)?;
-    let settings =
-        Settings { shapes, packings: vec![copies], container: container.clone(), turns: turns(allowed)?, seed, starts, budget };
+    let settings = Settings { shapes, packings: vec![copies], container: container.clone(), turns, seed, starts, budget };
     let device = Device::of(py, device)?.device;
     let packed = work::cancellable(py, progress.as_ref(), |control| {
         let packer = Packer::new(&device, settings)?;
@@ -117,18 +115,28 @@ pub fn nest<'py>(
     sheets: Vec<(f64, f64, Option<usize>)>,
     spacing: f64,
     margin: f64,
-    allowed: &str,
+    allowed: Vec<Option<String>>,
+    values: Option<Vec<f64>>,
+    priorities: Vec<i64>,
     time: f64,
     seed: u64,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Sheets, Without, f64)> {
+) -> PyResult<(Sheets, Without, Option<[f64; 2]>, f64)> {
     let all = parts.iter().fold(0usize, |sum, (_, count)| sum.saturating_add(*count));
     if all > MOST_POSES {
         return Err(PyValueError::new_err(format!("{all} parts are too many: at most {MOST_POSES}")));
     }
     let sheets = sheets.into_iter().map(|(width, height, count)| Sheet { width, height, count });
-    let plan = Nesting { spacing, margin, turns: turns(allowed)?, seed, ..Nesting::new(shapes(&parts), sheets, duration(time)) };
+    let plan = Nesting {
+        spacing,
+        margin,
+        turns: turns(&parts, &allowed)?,
+        values,
+        priorities,
+        seed,
+        ..Nesting::new(shapes(&parts), sheets, duration(time))
+    };
     let device = Device::of(py, device)?.device;
     let nested = work::cancellable(py, progress.as_ref(), |control| {
         let never = Cancel::new();
@@ -139,22 +147,23 @@ pub fn nest<'py>(
         };
         Ok(plan.run(&device, control.cancel.unwrap_or(&never), tell)?)
     })?;
-    let Nested { sheets, left, seconds } = nested;
+    let Nested { sheets, left, value, seconds } = nested;
     let sheets = sheets.into_iter().map(|Filled { sheet, parts, density, used }| (sheet, density, used, parts)).collect();
     let left = left.into_iter().map(|Left { part, count, too_large }| (part, count, too_large)).collect();
-    Ok((sheets, left, seconds))
+    Ok((sheets, left, value, seconds))
 }
 
 /// The text of a drawing or a table of nested parts: their names and shapes, and sheets with their extents and places.
 #[pyfunction]
 pub fn nest_text(parts: Vec<(String, Bound<'_, Shape>)>, sheets: Vec<(f64, f64, Places)>, extension: &str) -> PyResult<String> {
-    let format = Format::of_extension(extension).ok_or_else(|| PyValueError::new_err(format!("no format {extension}")))?;
+    let format = Format::of_name(extension).ok_or_else(|| PyValueError::new_err(format!("no format {extension}")))?;
     if sheets.iter().flat_map(|(.., places)| places).any(|(part, _)| *part >= parts.len()) {
         return Err(PyValueError::new_err("a place is that of no part"));
     }
     let layout = Layout {
         parts: parts.iter().map(|(name, shape)| (&name[..], &shape.get().0)).collect(),
         sheets: sheets.iter().map(|(width, height, parts)| Laid { width: *width, height: *height, parts }).collect(),
+        seconds: 0.0,
     };
     let mut text = Vec::new();
     layout.write(format, &mut text)?;

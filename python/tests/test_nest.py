@@ -183,6 +183,62 @@ def test_what_has_no_place(tmp_path: Path) -> None:
         nothing.write(tmp_path / "cut.svg")
 
 
+def test_angles_of_parts(tmp_path: Path) -> None:
+    def angles(parts: Any, **options: Any) -> dict[str, set[float]]:
+        nested = nest(parts, (40, 40, 1), time=1, **options)
+        assert not nested.left
+        return {
+            part.name: {round(np.degrees(at.theta), 6) for at in nested.sheets[0].placements if at.part == index}
+            for index, part in enumerate(nested.parts)
+        }
+
+    def item(index: int, turns: list[float] | None) -> dict[str, Any]:
+        bar = {"type": "rectangle", "data": {"x_min": 0, "y_min": 0, "width": 9, "height": 2}}
+        return {"id": index, "demand": 2, "allowed_orientations": turns, "shape": bar}
+
+    path = tmp_path / "i.json"
+    path.write_text(json.dumps({"name": "i", "items": [item(0, [90]), item(1, [0, 45])], "strip_height": 9}))
+    first, second = Shape.load_all(path)
+    assert (first.turns, second.turns, Shape(SQUARE).turns) == ([90], [0, 45], None)
+    for shape in (first, second):
+        assert pickle.loads(pickle.dumps(shape)).turns == shape.turns
+    own = angles(path)
+    assert own["i 0"] == {90} and own["i 1"] <= {0, 45}
+    assert angles(path, turns={"i 1": [30]}) == {"i 0": {90}, "i 1": {30}}
+    assert angles([first, second], turns="none") == {"i 0": {0}, "i 1": {0}}
+    assert angles([first, second], turns=[15, 375.0]) == {"i 0": {15}, "i 1": {15}}
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (7, ValueError, "turns: 7 does not divide 360"),
+        ([0, np.nan], ValueError, "an angle is NaN, but it must be finite"),
+        (["x"], TypeError, "turns are .*, but they must be"),
+        ({"j": 0}, ValueError, r"turns\['j'\]: no part is called so; the parts are i 0, i 1"),
+        ([], ValueError, "`` is not an angle"),
+    ]
+    for turns, error, text in wrong:
+        with pytest.raises(error, match=text):
+            nest(path, (40, 40), turns=turns, time=1)
+
+
+def test_values_and_priorities() -> None:
+    parts = {"a": [(0, 0), (6, 0), (6, 10), (0, 10)], "b": ([(0, 0), (5, 0), (5, 10), (0, 10)], 2)}
+
+    def names(**options: Any) -> list[str]:
+        return [at.name for at in nest(parts, (10, 10, 1), turns="none", time=1, **options).sheets[0].placements]
+
+    assert names(values={"b": 45}) == ["b", "b"] and names(values={"a": 91.0, "b": 45}) == ["a"]
+    assert names(priorities={"a": 1}) == ["a"] and names(priorities={"a": -1}) == ["b", "b"]
+    nested = nest(parts, (10, 10, 1), turns="none", time=1, values=1)
+    assert nested.value == (2, 3) and "value 2 of 3" in repr(nested) and [left.name for left in nested.left] == ["a"]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"values": {"a": 0}}, "the value of a is 0, but it must be positive and finite"),
+        ({"values": {"c": 1}}, r"values\['c'\]: no part is called so"),
+        ({"priorities": {"c": 1}}, r"priorities\['c'\]: no part is called so"),
+    ]
+    for options, text in wrong:
+        with pytest.raises(ValueError, match=text):
+            nest(parts, (10, 10), **options)
+
+
 def test_without_shapely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "shapely", None)
     with pytest.raises(ImportError, match="pip install shapely"):
@@ -227,7 +283,7 @@ def test_what_cannot_be_nested() -> None:
         (SQUARE, {"margin": 20}, ValueError, "margins of 20"),
         (SQUARE, {"spacing": -1}, ValueError, "spacing is -1"),
         (SQUARE, {"spacing": np.nan}, ValueError, "spacing is nan"),
-        (SQUARE, {"turns": np.pi / 2}, ValueError, "90 or 180 \\(degrees\\)"),
+        (SQUARE, {"turns": np.pi / 2}, ValueError, "does not divide 360"),
         (SQUARE, {"time": 0}, ValueError, "time is 0"),
         (SQUARE, {"seed": -1}, ValueError, "out of range"),
     ]

@@ -148,7 +148,7 @@ def test_what_cannot_be_packed() -> None:
         ({"container": [(0, 0), (2, 0), (1, 0.5), (1, 2)]}, ValueError, "it must be convex"),
         ({"container": "strip:0.5"}, ValueError, "the strip is too narrow"),
         ({"container": Shape([(0, 0), (9, 0), (0, 9)], holes=[[(1, 1), (2, 1), (1, 2)]])}, ValueError, "without holes"),
-        ({"turns": 45}, ValueError, "turns is 45"),
+        ({"turns": 7}, ValueError, "turns: 7 does not divide 360"),
         ({"spacing": -1}, ValueError, "spacing is -1"),
         ({"turns": "none", "initial": [[0, 0, 0], [1, 0, 0.5]]}, ValueError, "copy 1 .* is turned by 0.5"),
         ({"initial": [[0, 0, 0], [0.9, 0, 90]]}, ValueError, "they are radians, and not degrees"),

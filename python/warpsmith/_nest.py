@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
-from ._parts import Part, Turns, geometries, parts as parts_of
+from ._parts import Part, Turns, by_part, geometries, parts as parts_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device
 
@@ -75,6 +75,8 @@ class Nested(NamedTuple):
     """Duration of the search, in seconds."""
     parts: list[Part]
     """The parts, as they were given: name, shape and count."""
+    value: tuple[float, float] | None = None
+    """Value of the copies on sheets, and of all, if `nest` was given values."""
 
     def polygons(self, sheet: int) -> list[Any]:
         """The parts on a sheet where they lie, as Shapely's polygons.
@@ -132,6 +134,8 @@ class Nested(NamedTuple):
             f"  sheet {index}: {sheet.width:g} x {sheet.height:g}, {_counted(len(sheet.placements))}, density {sheet.density:.1%}"
             for index, sheet in enumerate(self.sheets)
         ]
+        if self.value:
+            rows.append(f"  value {self.value[0]:g} of {self.value[1]:g}")
         rows += [f"  left: {left.count} of {left.name} ({left.reason})" for left in self.left]
         placed = sum(len(sheet.placements) for sheet in self.sheets)
         head = f"Nested {_counted(placed)} on {len(self.sheets)} sheet{'s' * (len(self.sheets) != 1)} in {self.seconds:.1f} s"
@@ -148,7 +152,9 @@ def nest(
     *,
     spacing: float = 0,
     margin: float = 0,
-    turns: Turns = "any",
+    turns: Turns | None = None,
+    values: float | Mapping[str, float] | None = None,
+    priorities: Mapping[str, int] | None = None,
     time: float = 30,
     seed: int = 0,
     device: Device | str | None = None,
@@ -171,8 +177,14 @@ def nest(
         Least distance of two parts.
     margin : float
         Least distance of a part from a sheet's edge.
-    turns : {"any", "none", 90, 180}
-        Angles that parts may have: any, none but 0, or multiples of this many degrees.
+    turns : "any", "none", float, sequence of float, or dict of these by part, optional
+        Angles that parts may have, in degrees: any, none but 0, multiples of a number that divides 360, or those of a
+        sequence. A dict is of some parts by name. By default any, or those that a file allows.
+    values : float or dict of float by part, optional
+        Value of a copy of each part; parts without one have their area's. Sheets then get as much value as is found. By
+        default they get as much of the parts as is found.
+    priorities : dict of int by part, optional
+        Priority of each part; 0 by default. Parts of higher priority come before all others.
     time : float
         Approximate duration of the search, in seconds. The result changes from run to run.
     seed : int
@@ -212,12 +224,14 @@ def nest(
     if not time > 0:
         raise ValueError(f"time is {time}, but it must be a positive number of seconds")
     with numbers_in_range(), shown(progress, "nest") as tell:
-        filled, left, seconds = _warpsmith.nest(
+        filled, left, value, seconds = _warpsmith.nest(
             [(part.shape, part.count) for part in wanted],
             sizes,
             spacing,
             margin,
-            str(turns).lower(),
+            turns_of(turns, wanted),
+            _values(values, wanted),
+            [] if priorities is None else [number or 0 for number in by_part(priorities, "priorities", wanted)],
             time,
             seed,
             device,
@@ -235,7 +249,17 @@ def nest(
         Left(part, wanted[part].name, count, _too_large(wanted[part], sizes, margin) if large else "no room was found")
         for part, count, large in left
     ]
-    return Nested(found, without, seconds, wanted)
+    return Nested(found, without, seconds, wanted, None if value is None else (value[0], value[1]))
+
+
+def _values(values: float | Mapping[str, float] | None, parts: list[Part]) -> list[float] | None:
+    """The value of a copy of each part."""
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        return [values] * len(parts)
+    given = by_part(values, "values", parts)
+    return [part.shape.area if value is None else value for part, value in zip(parts, given)]
 
 
 def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:

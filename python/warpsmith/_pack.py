@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
-from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of
+from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
@@ -184,7 +184,7 @@ def pack(
     count: int | None = None,
     *,
     container: Any = "square",
-    turns: Turns = "any",
+    turns: Turns | None = None,
     spacing: float = 0,
     steps: int = 20_000,
     seconds: float | None = None,
@@ -208,8 +208,9 @@ def pack(
     container : "square", "circle", "strip:WIDTH", or a convex polygon
         What to pack into. A polygon is a shape as above; it is moved so that its centroid is the origin, and its scale
         is a factor.
-    turns : {"any", "none", 90, 180}
-        Angles that copies may have: any, none but 0, or multiples of this many degrees.
+    turns : "any", "none", float, sequence of float, or dict of these by part, optional
+        Angles that copies may have, in degrees: any, none but 0, multiples of a number that divides 360, or those of a
+        sequence. A dict is of some parts by name. By default any, or those that a file allows.
     spacing : float
         Least distance of two copies. Half of it remains to the container.
     steps : int
@@ -269,7 +270,7 @@ def pack(
             found, side, density, starts, steps, took, history, outline = _warpsmith.pack(
                 counted,
                 _container(container),
-                str(turns).lower(),
+                turns_of(turns, parts),
                 spacing,
                 seed,
                 starts,

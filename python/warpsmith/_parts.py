@@ -9,15 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ._warpsmith import Shape
 
+Value = TypeVar("Value")
 Array = npt.NDArray[np.float64]
-Turns = Literal["any", "none", 90, 180]
+Angles = str | float | Iterable[float]
+Turns = Angles | Mapping[str, Angles]
 
 _KINDS = "a Shape, an array of shape (n, 2), a Shapely Polygon or MultiPolygon, or the name of a file"
 
@@ -58,6 +60,37 @@ def parts(given: Any, what: str = "parts") -> list[Part]:
     if not found:
         raise ValueError(f"{what} are empty: there must be at least one shape")
     return found
+
+
+def turns(given: Turns | None, parts: list[Part]) -> list[str | None]:
+    """The text of each part's allowed angles; None for those of its file."""
+    if not isinstance(given, Mapping):
+        return [None if given is None else _angles(given)] * len(parts)
+    return [None if angles is None else _angles(angles) for angles in by_part(given, "turns", parts)]
+
+
+def by_part(given: Mapping[str, Value], what: str, parts: list[Part]) -> list[Value | None]:
+    """The value of each part in a dict by name."""
+    names = [part.name for part in parts]
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{what}[{name!r}]: no part is called so; the parts are {', '.join(names[:20])}")
+    return [given.get(name) for name in names]
+
+
+def _angles(given: Angles) -> str:
+    """The text of angles: a number with its multiples, or a list."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Real) and not isinstance(given, bool):
+        return repr(float(given))
+    try:
+        return "".join(f"{float(angle)!r}," for angle in given)  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f'turns are {_brief(given)}, but they must be "any", "none", a number of degrees that divides 360, '
+            "a list of degrees, or a dict of these by part"
+        ) from None
 
 
 def shapes(given: Any, where: str, name: str | None = None, first: int = 0) -> list[Shape]:

@@ -139,13 +139,17 @@ class Shape:
     @staticmethod
     def load_all(path: str | PathLike[str]) -> list[Shape]: ...
     @staticmethod
-    def _restored(name: str, outlines: Sequence[Sequence[Sequence[float]]], path: str) -> Shape: ...
+    def _restored(
+        name: str, outlines: Sequence[Sequence[Sequence[float]]], path: str, turns: Sequence[float] | None
+    ) -> Shape: ...
     def __copy__(self) -> Shape: ...
     def __deepcopy__(self, _memo: Any, /) -> Shape: ...
     @property
     def name(self) -> str: ...
     @property
     def demand(self) -> int: ...
+    @property
+    def turns(self) -> list[float] | None: ...
     @property
     def area(self) -> float: ...
     @property
@@ -191,7 +195,7 @@ class Overlap:
 def pack(
     parts: list[tuple[Shape, int]],
     container: str,
-    allowed: str,
+    allowed: Sequence[str | None],
     spacing: float,
     seed: int,
     starts: int | None,
@@ -208,13 +212,18 @@ def nest(
     sheets: list[tuple[float, float, int | None]],
     spacing: float,
     margin: float,
-    allowed: str,
+    allowed: Sequence[str | None],
+    values: Sequence[float] | None,
+    priorities: Sequence[int],
     time: float,
     seed: int,
     device: Device | str | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[
-    list[tuple[int, float, float, list[tuple[int, list[float]]]]], list[tuple[int, int, bool]], float
+    list[tuple[int, float, float, list[tuple[int, list[float]]]]],
+    list[tuple[int, int, bool]],
+    list[float] | None,
+    float,
 ]: ...
 def nest_text(
     parts: Sequence[tuple[str, Shape]],

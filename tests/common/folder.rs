@@ -47,7 +47,11 @@ impl Folder {
     }
 
     pub fn run(&self, arguments: &str) -> Output {
-        let arguments = self.command.split_whitespace().chain(arguments.split_whitespace());
+        self.run_each(arguments.split_whitespace())
+    }
+
+    pub fn run_each<'a>(&'a self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
+        let arguments = self.command.split_whitespace().chain(arguments);
         // So wide that tables are in one piece.
         Command::new(cargo_bin!("warpsmith")).env("COLUMNS", "200").current_dir(&self.directory).args(arguments).output().unwrap()
     }

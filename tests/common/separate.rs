@@ -30,13 +30,14 @@ pub struct Apart {
     pub least: Vec<f64>,
 }
 
-/// Packings of these shapes, by so many threads for each place, in these rounds, one launch for each number.
+/// Packings of these shapes, each at its angles or at any if it has none, by so many threads for each place, in these rounds,
+/// one launch for each number.
 pub fn separate<T: OverlapReal + separate::separate::Instance>(
     stream: &Stream,
     shapes: &[Shape],
     packings: &[Vec<(u32, [f64; 3])>],
     container: Container<'_>,
-    (angles, factor): (u32, f64),
+    (angles, factor): (&[&[f64]], f64),
     (rounds, seed, parts): (&[u32], u64, u32),
 ) -> Result<Apart, Box<dyn std::error::Error>> {
     let device = stream.device();
@@ -68,6 +69,9 @@ pub fn separate<T: OverlapReal + separate::separate::Instance>(
     let mut scales = numbers(&vec![container.scale; packings.len()])?;
     let (half_planes, extent) = (numbers(container.half_planes.as_flattened())?, numbers(&container.extent)?);
     let (factors, forgets) = (numbers(&vec![factor; packings.len()])?, device.upload(&vec![1; packings.len()])?);
+    let mut first_angles = vec![0];
+    angles.iter().for_each(|angles| first_angles.push(first_angles[first_angles.len() - 1] + angles.len() as u32));
+    let (first_angles, angles) = (device.upload(&first_angles)?, numbers(&angles.concat())?);
     let (order, offsets) = (device.upload(&Vec::from_iter(0..n as u32))?, device.upload(&offsets)?);
     let mut circles = device.alloc::<Circle<T>>(n)?;
     let mut places = device.alloc::<Place<T>>(n)?;
@@ -104,7 +108,8 @@ pub fn separate<T: OverlapReal + separate::separate::Instance>(
             let source = SourceArgs { poses: &nothing, shapes, quads, shape_of, first_piece };
             let (longest, strip) = (longest as u32, u32::from(container.strip));
             let (offsets, half_planes, extent, factors, forgets) = (&offsets, &half_planes, &extent, &factors, &forgets);
-            let within = PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors, forgets };
+            let (first_angles, angles) = (&first_angles, &angles);
+            let within = PackingsArgs { offsets, longest, half_planes, extent, strip, first_angles, angles, factors, forgets };
             let copies = CopiesArgs { poses: &mut poses, circles, places, pieces, scales: &mut scales };
             let record = RecordArgs {
                 overlaps: &mut overlaps,

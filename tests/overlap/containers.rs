@@ -65,9 +65,9 @@ fn check(settings: &Settings, packed: &Packed) {
     assert!(inside(*side) && !inside(*side * (1.0 - 1e-12)), "{side}");
     let area: f64 = shapes.iter().map(|&shape| kinds[shape as usize].area()).sum();
     assert!((packed.density - area / container.area(*side)).abs() < 1e-12);
-    if let Some(angles) = turns.angles() {
-        let allowed = |theta: f64| angles.iter().any(|&angle| angle == theta || (angle == PI && theta == -PI));
-        assert!(poses.iter().all(|pose| allowed(pose[2])), "{poses:?}");
+    for (&[_, _, theta], shape) in poses.iter().zip(shapes) {
+        let Some(angles) = turns[shape as usize % turns.len()].angles() else { continue };
+        assert!(angles.iter().any(|&angle| angle == theta || (angle == PI && theta == -PI)), "{shape}: {theta}");
     }
     let least = container.fit(&vertices).expect("it is wide enough");
     assert!(*side <= least * (1.0 + 1e-12), "{side} {least}");
@@ -111,14 +111,15 @@ fn packings_in_containers() -> Result {
 fn least_containers() -> Result {
     let similar = Shape::polygon("similar", &triangle().outline(0.7))?;
     for (shape, count, container, turns, least) in [
-        (unit_square(), 1, Boundary::disk(), Turns::Any, 0.5f64.sqrt()),
-        (unit_square(), 2, Boundary::disk(), Turns::Any, 1.25f64.sqrt()),
-        (unit_square(), 4, Boundary::strip(2.0 + 1e-5)?, Turns::None, 2.0),
-        (unit_square(), 3, Boundary::strip(1.5)?, Turns::Half, 3.0),
-        (l(), 1, Boundary::strip(2.5)?, Turns::Half, 3.0),
-        (l(), 1, Boundary::strip(3.5)?, Turns::Quarters, 2.0),
-        (similar, 1, triangle(), Turns::None, 0.7),
+        (unit_square(), 1, Boundary::disk(), Turns::ANY, 0.5f64.sqrt()),
+        (unit_square(), 2, Boundary::disk(), Turns::ANY, 1.25f64.sqrt()),
+        (unit_square(), 4, Boundary::strip(2.0 + 1e-5)?, Turns::NONE, 2.0),
+        (unit_square(), 3, Boundary::strip(1.5)?, Turns::HALVES, 3.0),
+        (l(), 1, Boundary::strip(2.5)?, Turns::HALVES, 3.0),
+        (l(), 1, Boundary::strip(3.5)?, Turns::QUARTERS, 2.0),
+        (similar, 1, triangle(), Turns::NONE, 0.7),
     ] {
+        let turns = vec![turns];
         let settings =
             Settings { container, turns, starts: Some(6), budget: Budget::Steps(3000), ..Settings::of([(shape, count)]) };
         let packed = pack(settings.clone())?;
@@ -129,32 +130,52 @@ fn least_containers() -> Result {
     Ok(())
 }
 
+/// More copies of one shape than lattices are worth a start, and three shapes: by fields, and if one of them may have any
+/// angle, by areas.
 #[test]
 fn turns_and_shapes() -> Result {
     let small = Shape::polygon("small", &[[7.0, 0.0], [7.4, 0.0], [7.2, 0.5]])?;
-    for (turns, container) in
-        [Turns::None, Turns::Half, Turns::Quarters, Turns::Any].into_iter().zip([triangle(), Boundary::disk()].iter().cycle())
-    {
-        // More of one shape than lattices are worth a start, and three shapes.
-        for copies in [vec![(l(), 13)], vec![(l(), 2), (small.clone(), 5), (Shape::tree(), 3)]] {
-            let settings = Settings {
-                container: container.clone(),
-                turns,
-                starts: Some(2),
-                budget: Budget::Steps(1300),
-                ..Settings::of(copies)
-            };
-            let packed = pack(settings.clone())?;
-            check(&settings, &packed);
-            assert!(packed.density > 0.25, "{turns:?}: {}", packed.density);
+    let alone = || vec![(l(), 13)];
+    let three = || vec![(l(), 2), (small.clone(), 5), (Shape::tree(), 3)];
+    for (turns, container, copies) in [
+        (&["0,45,180"][..], triangle(), alone()),
+        (&["120"], Boundary::disk(), alone()),
+        (&["any"], Boundary::disk(), alone()),
+        (&["none"], triangle(), three()),
+        (&["90"], Boundary::disk(), three()),
+        (&["any"], triangle(), three()),
+        (&["none", "90", "0,45"], Boundary::disk(), three()),
+        (&["30,", "any", "0,45"], triangle(), three()),
+    ] {
+        let settings = Settings {
+            container,
+            turns: turns.iter().map(|text| text.parse()).collect::<std::result::Result<_, _>>()?,
+            starts: Some(2),
+            budget: Budget::Steps(1300),
+            ..Settings::of(copies)
+        };
+        let packed = pack(settings.clone())?;
+        check(&settings, &packed);
+        assert!(packed.density > 0.25, "{turns:?}: {}", packed.density);
+        if settings.shapes.len() > 1 {
             assert_eq!(pack(settings.clone())?.packings, packed.packings, "a seed gives the same");
-            if turns == Turns::None {
-                let from = packed.packings[0].poses.iter().map(|[x, y, _]| [*x, *y, 0.1]).collect();
-                let error = pack(settings.going_on(from)).unwrap_err();
-                assert!(error.to_string().contains("copy 0 of the packing to start from is turned by 0.1"), "{error}");
-            }
         }
+        // The last copy is turned by an angle that only another shape may have.
+        let wrong = if turns.contains(&"any") { continue } else { FRAC_PI_2 / 1.5 };
+        let mut from = packed.packings[0].poses.clone();
+        let last = from.len() - 1;
+        from[last][2] = if turns.len() == 3 { PI } else { wrong };
+        let error = pack(settings.going_on(from)).unwrap_err();
+        assert!(matches!(error.downcast_ref(), Some(PackError::StartTurned { pose, .. }) if *pose == last), "{error}");
     }
+    Ok(())
+}
+
+#[test]
+fn turns_of_other_shapes() -> Result {
+    let turns = vec![Turns::NONE; 3];
+    let error = Packer::new(&Device::best()?, Settings { turns, ..Settings::of([(l(), 1), (unit_square(), 1)]) }).err();
+    assert_eq!(error, Some(PackError::TurnsOfShapes { turns: 3, shapes: 2 }));
     Ok(())
 }
 
@@ -169,8 +190,13 @@ fn units() -> Result {
         };
         for container in [Boundary::square(), Boundary::strip(4.0 * unit)?] {
             let copies = vec![(rectangle(3.0, 1.0)?, 2), (rectangle(1.0, 1.0)?, 2)];
-            let settings =
-                Settings { container, turns: Turns::None, starts: Some(2), budget: Budget::Steps(1900), ..Settings::of(copies) };
+            let settings = Settings {
+                container,
+                turns: vec![Turns::NONE],
+                starts: Some(2),
+                budget: Budget::Steps(1900),
+                ..Settings::of(copies)
+            };
             let packed = pack(settings.clone())?;
             check(&settings, &packed);
             assert!(packed.density > 0.25, "{unit}: {}", packed.density);
@@ -184,16 +210,16 @@ fn too_narrow_a_strip() -> Result {
     let device = Device::best()?;
     let new = |width: f64, turns: Turns| {
         let container = Boundary::strip(width).expect("a width");
-        Packer::new(&device, Settings { container, turns, ..Settings::of([(unit_square(), 1), (l(), 2)]) }).err()
+        Packer::new(&device, Settings { container, turns: vec![turns], ..Settings::of([(unit_square(), 1), (l(), 2)]) }).err()
     };
-    for (turns, least) in [(Turns::None, 2.0), (Turns::Half, 2.0), (Turns::Quarters, 2.0)] {
-        assert_eq!(new(2.0, turns), None);
+    for (turns, least) in [(Turns::NONE, 2.0), (Turns::HALVES, 2.0), (Turns::QUARTERS, 2.0)] {
+        assert_eq!(new(2.0, turns.clone()), None);
         assert_eq!(new(1.99, turns), Some(PackError::TooNarrow { width: 1.99, shape: "l".to_owned(), least }));
     }
     // From the corner to the line from (2, 0.5) to (0.5, 3), which is as far as it goes.
     let across = (2.0 * 2.5 + 0.5 * 1.5) / 1.5f64.hypot(2.5);
-    assert_eq!(new(across * 1.001, Turns::Any), None);
-    assert!(matches!(new(across * 0.999, Turns::Any), Some(PackError::TooNarrow { .. })), "{across}");
+    assert_eq!(new(across * 1.001, Turns::ANY), None);
+    assert!(matches!(new(across * 0.999, Turns::ANY), Some(PackError::TooNarrow { .. })), "{across}");
     let wide = vec![[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [9.0, 0.0, 0.0]];
     let settings = Settings {
         container: Boundary::strip(4.0)?,

@@ -5,7 +5,8 @@ use std::{collections::HashMap, f64::consts::PI};
 use geo::{BoundingRect as _, Coord, Distance as _, Euclidean, LineString, Polygon};
 use warpsmith::overlap::{
     Shape,
-    io::{read_parts, read_shapes},
+    io::{read_parts, read_poses, read_shapes},
+    pack::Turns,
 };
 
 use crate::folder::Folder;
@@ -239,7 +240,7 @@ fn instances() {
     let parts = read_parts(folder.path("i.json").to_str().unwrap(), None).unwrap();
     let found: Vec<_> = parts.iter().map(|part| (part.shape.name(), part.count, part.shape.area())).collect();
     assert_eq!(found, [("i 0", 3, 36.0), ("i 7", 2, 24.0), ("i 8", 1, 13.0), ("i 9", 4, 4.5)]);
-    assert!(parts.iter().all(|part| part.angles.as_deref() == Some(&[0.0, 180.0])));
+    assert!(parts.iter().all(|part| part.turns == Turns::HALVES));
     // A part of two squares is cut as these.
     let squares = parts[2].bulges([0.0; 3]);
     assert_eq!(squares.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4]);
@@ -256,16 +257,86 @@ fn instances() {
     }
 
     let one = |angles: &str| item(1, 1, angles, "simple_polygon", &square(0.0, 1.0));
-    write("two.json", &[one(half), one("")]);
-    folder
-        .bad("nest two.json --sheet 9x9 --output p.json", "i 1 and i 1 allow different angles: nest them apart, or give --turns");
-    folder.good("nest two.json --sheet 9x9 --turns none --time 1s --output p.json");
-    write("odd.json", &[one("\"allowed_orientations\": [0, 45],")]);
-    folder.bad("nest odd.json --sheet 9x9 --output p.json", "i 1 allows the angles 0, 45, which are not 0, the multiples of 180");
+    // Sets of their own, unless the command says otherwise.
+    let bar = |id: u32, angles: &str| {
+        let angles = format!("\"allowed_orientations\": [{angles}],");
+        item(id, 4, &angles, "rectangle", "{\"x_min\": 0, \"y_min\": 0, \"width\": 5, \"height\": 1}")
+    };
+    write("own.json", &[bar(0, "0"), bar(1, "90, 450"), bar(2, "-45, 30"), item(3, 2, "", "simple_polygon", &square(0.0, 1.0))]);
+    for (options, allowed) in [
+        ("", [Some(&[0.0][..]), Some(&[90.0]), Some(&[-45.0, 30.0]), None]),
+        ("--turns 90,", [Some(&[90.0]); 4]),
+        ("--turns none --turns i_1=0,60 --turns i_3=any", [Some(&[0.0]), Some(&[0.0, 60.0]), Some(&[0.0]), None]),
+    ] {
+        // Names have a space.
+        let command = format!("nest own.json --sheet 12x12 {options} --time 1s --output p.json");
+        let arguments: Vec<_> = command.split_whitespace().map(|argument| argument.replace('_', " ")).collect();
+        let output = folder.run_each(arguments.iter().map(String::as_str));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = std::fs::read_to_string(folder.path("p.json")).unwrap();
+        let places: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(places.len(), 14);
+        for place in places {
+            let name = place["part"].as_str().unwrap();
+            let theta = place["theta"].as_f64().unwrap().to_degrees();
+            let own = allowed[usize::from(name.as_bytes()[2] - b'0')];
+            assert!(own.is_none_or(|own| own.iter().any(|angle| (angle - theta).abs() < 1e-9)), "{options}: {place}");
+        }
+    }
+    folder.bad(
+        "nest own.json --sheet 9x9 --turns bar=90 --output p.json",
+        "--turns bar=...: no part is called bar; the parts are i 0, i 1",
+    );
+    folder.bad("nest own.json --sheet 9x9 --turns 90 --turns 0,x --output p.json", "`x` is not an angle: write any, none");
+    folder.bad("nest own.json --sheet 9x9 --turns 7 --output p.json", "7 does not divide 360");
+    let packed = "overlap pack --shape own.json:2 --turns i_3=none --turns i_2=60 --steps 300 --starts 1 --output packed.csv";
+    let arguments: Vec<_> = packed.split_whitespace().map(|argument| argument.replace('_', " ")).collect();
+    let output = folder.run_each(arguments.iter().map(String::as_str));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = read_poses(&folder.path("packed.csv"), false).unwrap().packings;
+    assert_eq!(file.shapes().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
+    for (pose, shape) in file.poses().iter().zip(file.shapes().unwrap()) {
+        let sixths = pose[2].to_degrees() / 60.0;
+        let off = [pose[2], pose[2] - PI / 2.0, sixths - sixths.round(), pose[2]][*shape as usize];
+        assert!(off.abs() < 1e-12, "{shape}: {pose:?}");
+    }
+
+    // As jagua-rs writes it: an instance again, and poses as in the report.
+    let output = folder.run("nest own.json:2 --sheet 7x8:1 --sheet 12x12 --time 1s --output q.sparrow.json --json");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let solved: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path("q.sparrow.json")).unwrap()).unwrap();
+    let again = read_parts(folder.path("q.sparrow.json").to_str().unwrap(), None).unwrap();
+    let given = read_parts(folder.path("own.json").to_str().unwrap(), None).unwrap();
+    assert_eq!(again.len(), given.len());
+    for (again, given) in again.iter().zip(&given) {
+        assert_eq!((again.shape.outlines(), &again.turns, again.id), (given.shape.outlines(), &given.turns, given.id));
+        assert_eq!(again.count, 2 * given.count);
+    }
+    let layouts = solved["solution"]["layouts"].as_array().unwrap();
+    let sheets = report["sheets"].as_array().unwrap();
+    assert!(layouts.len() == sheets.len() && sheets.len() > 1 && solved["solution"]["cost"] == sheets.len());
+    let mut places = report["places"].as_array().unwrap().iter();
+    for (number, (layout, sheet)) in layouts.iter().zip(sheets).enumerate() {
+        let bin = &solved["bins"][layout["container_id"].as_u64().unwrap() as usize]["shape"]["data"];
+        assert_eq!((&bin["width"], &bin["height"]), (&sheet["width"], &sheet["height"]));
+        assert!((layout["density"].as_f64().unwrap() - sheet["density"].as_f64().unwrap()).abs() < 1e-12);
+        for item in layout["placed_items"].as_array().unwrap() {
+            let place = places.next().unwrap();
+            let transformation = &item["transformation"];
+            assert_eq!((&place["part"], &place["sheet"]), (&format!("i {}", item["item_id"]).into(), &(number + 1).into()));
+            assert_eq!(transformation["translation"], serde_json::json!([place["x"], place["y"]]));
+            let rotation = transformation["rotation"].as_f64().unwrap().to_radians();
+            assert!((rotation - place["theta"].as_f64().unwrap()).abs() < 1e-12);
+        }
+    }
+    assert!(places.next().is_none());
+    write("far.json", &[one("\"allowed_orientations\": [0, 1e999],")]);
+    folder.bad("nest far.json --sheet 9x9 --output p.json", "far.json: is not JSON: number out of range");
     for (items, sentence) in [
         ("{}", "`items` is not an array"),
         ("[{\"demand\": -1}]", "`items[0].demand` is not a whole number"),
         ("[{\"allowed_orientations\": [\"x\"]}]", "`items[0].allowed_orientations` is not an array of angles"),
+        ("[{\"allowed_orientations\": []}]", "`items[0].allowed_orientations`: there must be at least one angle"),
         ("[{\"shape\": {\"type\": \"x\"}}]", "`items[0].shape.type` must be simple_polygon, polygon"),
         (
             "[{\"shape\": {\"type\": \"simple_polygon\", \"data\": [[0, 1], [2]]}}]",

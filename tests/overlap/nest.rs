@@ -86,20 +86,18 @@ fn check(nesting: &Nesting, nested: &Nested) {
 #[test]
 fn parts_are_apart_and_on_their_sheets() {
     for (spacing, margin, turns, sheets) in [
-        (0.0, 0.0, Turns::Any, vec![sheet(100.0, 60.0, None)]),
-        (1.5, 0.0, Turns::Quarters, vec![sheet(100.0, 60.0, None)]),
-        (0.5, 3.0, Turns::Half, vec![sheet(60.0, 60.0, Some(1)), sheet(90.0, 100.0, None)]),
+        (0.0, 0.0, Turns::ANY, vec![sheet(100.0, 60.0, None)]),
+        (1.5, 0.0, Turns::QUARTERS, vec![sheet(100.0, 60.0, None)]),
+        (0.5, 3.0, Turns::HALVES, vec![sheet(60.0, 60.0, Some(1)), sheet(90.0, 100.0, None)]),
     ] {
+        let step = turns.angles().map(|angles| 1.0 / angles.len() as f64);
+        let turns = vec![turns];
         let nesting = Nesting { spacing, margin, turns, ..Nesting::new(parts(), sheets, Duration::from_secs(12)) };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         assert!(nested.left.is_empty(), "{:?}", nested.left);
         for (_, [_, _, theta]) in nested.sheets.iter().flat_map(|filled| &filled.parts) {
-            let step = match turns {
-                Turns::Any => continue,
-                Turns::Quarters => 0.25,
-                _ => 0.5,
-            };
+            let Some(step) = step else { continue };
             let turns = theta / std::f64::consts::TAU / step;
             assert!((turns - turns.round()).abs() < 1e-9, "{theta}");
         }
@@ -110,21 +108,76 @@ fn parts_are_apart_and_on_their_sheets() {
 #[test]
 fn parts_that_just_fit_or_do_not() {
     let nested = |parts: Vec<(Shape, usize)>, sheets: Vec<Sheet>, turns| {
-        let nesting = Nesting { turns, ..Nesting::new(parts, sheets, Duration::from_secs(4)) };
+        let nesting = Nesting { turns: vec![turns], ..Nesting::new(parts, sheets, Duration::from_secs(4)) };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         (nested.sheets.len(), nested.left)
     };
     let left = |count, too_large| vec![Left { part: 0, count, too_large }];
     let exact = || vec![(rectangle("r", 60.0, 40.0), 2)];
-    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, None)], Turns::None), (2, vec![]));
-    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::None), (0, left(2, true)));
-    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::Quarters), (2, vec![]));
-    assert_eq!(nested(exact(), vec![sheet(60.0, 39.999, None)], Turns::Any), (0, left(2, true)));
-    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, Some(1))], Turns::Any), (1, left(1, false)));
-    assert_eq!(nested(exact(), vec![sheet(9.0, 9.0, Some(1)), sheet(70.0, 50.0, Some(1))], Turns::Any), (1, left(1, false)));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, None)], Turns::NONE), (2, vec![]));
+    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::NONE), (0, left(2, true)));
+    assert_eq!(nested(exact(), vec![sheet(40.0, 60.0, None)], Turns::QUARTERS), (2, vec![]));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 39.999, None)], Turns::ANY), (0, left(2, true)));
+    assert_eq!(nested(exact(), vec![sheet(60.0, 40.0, Some(1))], Turns::ANY), (1, left(1, false)));
+    assert_eq!(nested(exact(), vec![sheet(9.0, 9.0, Some(1)), sheet(70.0, 50.0, Some(1))], Turns::ANY), (1, left(1, false)));
     // A diagonal is longer than a side.
-    assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::Any), (1, vec![]));
+    assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
+}
+
+/// As much value as there is room for, where the most is known. By area or by value per room, other parts would be chosen.
+#[test]
+fn values() {
+    let placed = |parts: &[(&str, f64, f64, usize)], sheets: Vec<Sheet>, values: &[f64], time: f64| {
+        let parts = parts.iter().map(|&(name, width, height, count)| (rectangle(name, width, height), count));
+        let nesting = Nesting {
+            turns: vec![Turns::NONE],
+            values: Some(values.to_vec()),
+            ..Nesting::new(parts, sheets, Duration::from_secs_f64(time))
+        };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        let counts = (0..nesting.parts.len())
+            .map(|part| nested.sheets.iter().flat_map(|sheet| &sheet.parts).filter(|(own, _)| *own == part).count())
+            .collect::<Vec<_>>();
+        let sum = |counts: &[usize]| counts.iter().zip(values).map(|(&count, value)| count as f64 * value).sum::<f64>();
+        let all: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
+        assert_eq!(nested.value, Some([sum(&counts), sum(&all)]));
+        counts
+    };
+    let one = || vec![sheet(10.0, 10.0, Some(1))];
+    // Two halves are worth more than the larger and denser part.
+    assert_eq!(placed(&[("a", 6.0, 10.0, 1), ("b", 5.0, 10.0, 2)], one(), &[60.0, 45.0], 1.0), [0, 2]);
+    assert_eq!(placed(&[("a", 6.0, 10.0, 1), ("b", 5.0, 10.0, 2)], one(), &[91.0, 45.0], 1.0), [1, 0]);
+    // As many parts as possible.
+    assert_eq!(placed(&[("a", 10.0, 7.0, 1), ("b", 5.0, 5.0, 9)], one(), &[1.0, 1.0], 1.0), [0, 4]);
+    // On two sheets, the second one for what is left.
+    let two = vec![sheet(10.0, 10.0, Some(1)), sheet(5.0, 10.0, Some(1))];
+    assert_eq!(placed(&[("a", 6.0, 10.0, 1), ("b", 5.0, 10.0, 3)], two, &[80.0, 45.0], 1.0), [0, 3]);
+    // There is room for two large ones, but they can't be on one sheet. Rows have no place for the smallest.
+    let three = [("c", 6.0, 6.0, 2), ("d", 3.5, 9.5, 1), ("e", 5.5, 3.5, 1)];
+    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 4.0), [1, 1, 1]);
+}
+
+/// Parts of higher priority have places before all others, whatever their sizes.
+#[test]
+fn priorities() {
+    let counts = |priorities: &[i64]| {
+        let parts = [("a", 6.0, 6.0, 1), ("b", 5.0, 5.0, 4), ("c", 3.0, 3.0, 9)];
+        let parts = parts.map(|(name, width, height, count)| (rectangle(name, width, height), count));
+        let nesting = Nesting {
+            turns: vec![Turns::NONE],
+            priorities: priorities.to_vec(),
+            ..Nesting::new(parts, [sheet(10.0, 10.0, Some(1))], Duration::from_secs(1))
+        };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        [0, 1, 2].map(|part| nested.sheets[0].parts.iter().filter(|(own, _)| *own == part).count())
+    };
+    assert_eq!(counts(&[0, 1, 0]), [0, 4, 0]);
+    let [a, b, c] = counts(&[-1, -2, -2]);
+    assert!((a, b) == (1, 0) && (4..=5).contains(&c), "{c}");
+    assert_eq!(counts(&[0, -1, 7]), [0, 0, 9]);
 }
 
 #[test]
@@ -142,6 +195,19 @@ fn what_can_not_be_nested() {
     fails(
         Nesting { margin: 4.5, ..of(one(), sheet(9.0, 20.0, None)) },
         "a sheet of 9 x 20 with margins of 4.5: there must be room",
+    );
+    for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let nesting = Nesting { values: Some(vec![value]), ..of(one(), sheet(9.0, 9.0, None)) };
+        fails(nesting, &format!("the value of r is {value}, but it must be positive and finite"));
+    }
+    fails(
+        Nesting { values: Some(vec![]), ..of(one(), sheet(9.0, 9.0, None)) },
+        "0 values, but there must be one for each of 1 parts",
+    );
+    fails(Nesting { priorities: vec![1, 2], ..of(one(), sheet(9.0, 9.0, None)) }, "2 priorities, but there must be one");
+    fails(
+        Nesting { turns: vec![], ..of(one(), sheet(9.0, 9.0, None)) },
+        "0 sets of allowed angles, but there must be one for all",
     );
     for size in [0.0, -1.0, f64::INFINITY, 1e6] {
         fails(of(one(), sheet(size, 2.0, None)), "there must be room, and lengths must be below 1e6");
@@ -263,6 +329,10 @@ fn commands_that_fail() {
         ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "spacing is -1, but it must be from 0"),
         ("nest r.wkt --sheet 10x9 --margin 5 --output p.svg", "with margins of 5: there must be room"),
         ("nest r.wkt --sheet 10x9 --output r.wkt", "the name must end in"),
+        ("nest r.wkt --sheet 10x9 --value r=-1 --output p.svg", "the value of r is -1, but it must be positive and finite"),
+        ("nest r.wkt --sheet 10x9 --value s=1 --output p.svg", "--value s=...: no part is called s; the parts are r"),
+        ("nest r.wkt --sheet 10x9 --value r=x --output p.svg", "invalid value 'r=x' for '--value <[PART=]V>'"),
+        ("nest r.wkt --sheet 10x9 --priority r=1.5 --output p.svg", "invalid value 'r=1.5' for '--priority <[PART=]K>'"),
     ] {
         folder.bad(command, sentence);
     }
@@ -271,6 +341,12 @@ fn commands_that_fail() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), &*stderr), (Some(2), "error: without a place: 3 of r (no room was found)\n"));
     assert_eq!(std::fs::read_to_string(folder.path("p.csv")).unwrap().lines().count(), 3);
+    // Where value counts, parts without a place are no error.
+    let command = "nest r.wkt:5 --sheet 5x4:2 --turns none --value 3 --time 1s --output p.csv";
+    let text = folder.good(command);
+    assert!(text.contains("Value: 6 of 15.\nLeft: 3 of r (no room was found).\n"), "{text}");
+    let report: Value = serde_json::from_slice(&folder.run(&format!("{command} --json")).stdout).unwrap();
+    assert_eq!(report["value"], serde_json::json!({"placed": 6.0, "total": 15.0}));
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet: 5 x 4)\n");
     assert!(!folder.path("q.csv").exists());

@@ -22,6 +22,9 @@ use warpsmith::{
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 type Pose = [f64; 3];
 
+/// Any angle of each of three shapes.
+const ANY: [&[f64]; 3] = [&[]; 3];
+
 const SQUARE: [[f64; 4]; 4] = [[1.0, 0.0, 0.0, 0.5], [-1.0, 0.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.5], [0.0, -1.0, 0.0, 0.5]];
 
 fn square(scale: f64) -> Container<'static> {
@@ -43,14 +46,15 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-fn heap(random: &mut ChaCha8Rng, count: usize, container: Container<'_>, angles: u32) -> Vec<(u32, Pose)> {
+/// Copies of three shapes anywhere, each at one of its shape's angles, or at any if that has none.
+fn heap(random: &mut ChaCha8Rng, count: usize, container: Container<'_>, angles: &[&[f64]]) -> Vec<(u32, Pose)> {
     let mut unit = || f64::from(random.next_u32()) / f64::from(u32::MAX);
     let [low_x, low_y, high_x, high_y] = container.extent;
     let x = if container.strip { 1.0 } else { container.scale };
     (0..count)
         .map(|copy| {
-            let turn = unit();
-            let theta = if angles == 0 { TAU * turn } else { TAU / f64::from(angles) * (turn * f64::from(angles)).floor() };
+            let (turn, own) = (unit(), angles[copy % 3]);
+            let theta = own.get((turn * own.len() as f64) as usize).map_or(TAU * turn, |&theta| theta);
             let x = x * (low_x + (high_x - low_x) * unit());
             (copy as u32 % 3, [x, container.scale * (low_y + (high_y - low_y) * unit()), theta])
         })
@@ -81,8 +85,8 @@ fn sums_of<T: OverlapReal + kernel::separate::Instance>(tolerance: f64) -> Resul
     // As many copies as there are places, and the most that there may be.
     for (container, counts) in [(square(3.0), &[1, 9, 63, 64, 65, 2][..]), (strip(2.5), &[70, 2]), (square(40.0), &[1023, 1024])]
     {
-        let packings: Vec<_> = counts.iter().map(|&count| heap(&mut random, count, container, 0)).collect();
-        let Apart { poses, scales, least } = separate::<T>(&stream, &shapes, &packings, container, (0, 0.9), (&[0], 7, 1))?;
+        let packings: Vec<_> = counts.iter().map(|&count| heap(&mut random, count, container, &ANY)).collect();
+        let Apart { poses, scales, least } = separate::<T>(&stream, &shapes, &packings, container, (&ANY, 0.9), (&[0], 7, 1))?;
         let mut poses = &poses[..];
         for ((packing, scale), least) in packings.iter().zip(scales).zip(least) {
             let (own, rest) = poses.split_at(packing.len());
@@ -107,20 +111,26 @@ fn sums_of_roots() -> Result {
 /// by whole factors. A seed gives the same.
 fn apart_of<T: OverlapReal + kernel::separate::Instance>() -> Result {
     let (stream, shapes, mut random) = (Device::best()?.stream()?, shapes(), ChaCha8Rng::seed_from_u64(4));
-    for (container, angles, parts) in [(square(4.0), 0, 1), (strip(3.5), 2, 2), (square(4.2), 4, 3), (strip(3.8), 1, 4)] {
-        let packings: Vec<_> = [8, 1].iter().map(|&count| heap(&mut random, count, container, angles)).collect();
-        let run = || separate::<T>(&stream, &shapes, &packings, container, (angles, 0.98), (&[4, 5], 11, parts));
+    let one_or_two: [&[f64]; 3] = [&[0.0], &[FRAC_PI_2, PI], &[0.0, 0.25 * PI]];
+    for (container, angles, parts) in [
+        (square(4.0), ANY, 1),
+        (strip(3.5), [&[0.0, PI][..]; 3], 2),
+        (square(4.2), one_or_two, 3),
+        (strip(3.8), [&[], &[0.0], &[1.0, -2.0, 3.0]], 4),
+    ] {
+        let packings: Vec<_> = [8, 1].iter().map(|&count| heap(&mut random, count, container, &angles)).collect();
+        let run = || separate::<T>(&stream, &shapes, &packings, container, (&angles, 0.98), (&[4, 5], 11, parts));
         let Apart { poses, scales, least } = run()?;
-        assert_eq!(least, [0.0; 2], "{angles}");
+        assert_eq!(least, [0.0; 2], "{angles:?}");
         for (packing, own, scale) in [(&packings[0], &poses[..8], scales[0]), (&packings[1], &poses[8..], scales[1])] {
             let kinds: Vec<u32> = packing.iter().map(|(kind, _)| *kind).collect();
             let (areas, depths) = measured(&shapes, &kinds, own, container, scale);
-            assert!(areas.iter().chain(&depths).all(|&out| out < 1e-4), "{angles}: {areas:?} {depths:?}");
+            assert!(areas.iter().chain(&depths).all(|&out| out < 1e-4), "{angles:?}: {areas:?} {depths:?}");
             let factors = (scale / container.scale).ln() / 0.98f64.ln();
             assert!((factors - factors.round()).abs() < 1e-3 && factors > 0.5, "{factors}");
-            if angles > 0 {
-                let step = TAU / f64::from(angles);
-                assert!(own.iter().all(|pose| (pose[2] / step - (pose[2] / step).round()).abs() < 1e-6), "{own:?}");
+            for (pose, kind) in own.iter().zip(kinds) {
+                let own = angles[kind as usize];
+                assert!(own.is_empty() || own.iter().any(|angle| (angle - pose[2]).abs() < 1e-6), "{kind} {pose:?}");
             }
         }
         assert_eq!(run()?, Apart { poses, scales, least });
@@ -144,10 +154,11 @@ fn a_dissected_square() -> Result {
         (polygon("half", &[[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])?, 2),
         (polygon("square", &[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])?, 1),
     ];
-    for turns in [Turns::Half, Turns::Quarters] {
+    for turns in [Turns::HALVES, Turns::QUARTERS] {
         let container = Boundary::strip(4.0 + 1e-4)?;
         let budget = Budget::Steps(12_000);
-        let settings = Settings { container, turns, starts: Some(4), seed: 1, budget, ..Settings::of(copies.clone()) };
+        let settings =
+            Settings { container, turns: vec![turns.clone()], starts: Some(4), seed: 1, budget, ..Settings::of(copies.clone()) };
         let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?.packings.swap_remove(0);
         assert!((3.999..4.02).contains(&packed.side), "{turns:?}: {}", packed.side);
         assert!(packed.poses.iter().all(|pose| pose[2].abs() <= PI && (pose[2] / FRAC_PI_2).fract() == 0.0));

@@ -16,6 +16,7 @@ mod graph;
 mod interrupt;
 mod list_rank;
 mod memory;
+mod named;
 mod nest;
 mod new;
 mod npy;

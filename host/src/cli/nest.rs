@@ -14,7 +14,15 @@ use warpsmith::{
     },
 };
 
-use super::{Global, count, duration, failure::Failure, format, interrupt::Interrupt, output::Files, progress, terminal, utf8};
+use super::{
+    Global, count, duration,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    named::{self, Named},
+    output::Files,
+    progress, terminal, utf8,
+};
 
 /// Millimetres per unit of a sheet's size.
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
@@ -35,13 +43,16 @@ const THOUSAND: usize = 1000;
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
         The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
         a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
-        or .json. Parts without a place are an error, with exit code 2; the others are written all the same. Ctrl-C \
-        or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
+        or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets and whose angles are \
+        degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are \
+        none, as sheets are to hold as much value as possible. Ctrl-C or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
         warpsmith nest swim.json --sheet 5752x8000 --output places.json\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
+        warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
+        warpsmith nest parts.svg:9 --sheet 300x200:2 --value plate=12 --value disc=2.5 --priority bar=1 --output cut.svg\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
 pub struct Arguments {
@@ -58,9 +69,17 @@ pub struct Arguments {
     /// Least distance of a part from the sheet's edge
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     margin: f64,
-    /// Allowed angles of parts, in degrees: `any`, multiples of 90 or 180, or `none` [default: those that the files allow]
-    #[arg(long, value_enum)]
-    turns: Option<Turns>,
+    /// Allowed angles of parts, in degrees: `any`, `none`, a number that divides 360 for its multiples, or a list such as
+    /// 0,45,180 for these alone; with PART=, of that part, and given again, of further ones [default: those that the files allow]
+    #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
+    turns: Vec<Named<Turns>>,
+    /// Value of a copy of a part, or with no PART= of any other. Sheets then get as much value as is found, and parts left over
+    /// are no error. Parts without a value have their area's
+    #[arg(long = "value", value_name = "[PART=]V", allow_negative_numbers = true)]
+    values: Vec<Named<f64>>,
+    /// Priority of a part, an integer [default: 0]: parts of higher priority come before all others
+    #[arg(long = "priority", value_name = "[PART=]K", allow_negative_numbers = true)]
+    priorities: Vec<Named<i64>>,
     /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
     /// contour's size]
     #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
@@ -71,7 +90,7 @@ pub struct Arguments {
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
+    /// Write the drawing (.svg, .dxf), or the places (.csv, .json; .sparrow.json with the parts, as jagua-rs does)
     #[arg(long, value_name = "CUT.SVG")]
     output: PathBuf,
     /// Print one JSON object instead of a table
@@ -122,12 +141,21 @@ struct LeftReport<'a> {
 }
 
 #[derive(Serialize)]
+struct ValueReport {
+    placed: f64,
+    total: f64,
+}
+
+#[derive(Serialize)]
 struct Report<'a> {
     system: &'static str,
     command: &'static str,
     device: &'a str,
     sheets: Vec<SheetReport>,
     left: Vec<LeftReport<'a>>,
+    /// Value on the sheets, and of all parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<ValueReport>,
     /// Largest distance of a curve from the lines in its place.
     deviation: f64,
     seconds: f64,
@@ -138,21 +166,32 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let extension = arguments.output.extension().unwrap_or_default();
-    let format = Format::of_extension(&extension.to_string_lossy()).ok_or_else(|| {
-        let name = arguments.output.display();
+    let name = arguments.output.to_string_lossy();
+    let format = Format::of_name(&name).ok_or_else(|| {
         Failure::error(format_args!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
     })?;
     let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;
     let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
-    let mut parts: Vec<(Part, usize)> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (text, count) in kinds {
-        let read = read_parts(text, arguments.tolerance)?;
-        parts.extend(read.into_iter().map(|part| (part.count.saturating_mul(count), part)).map(|(count, part)| (part, count)));
+        let mut read = read_parts(text, arguments.tolerance)?;
+        read.iter_mut().for_each(|part| part.count = part.count.saturating_mul(count));
+        parts.append(&mut read);
     }
-    let all = parts.iter().fold(0usize, |all, (_, count)| all.saturating_add(*count));
+    let all = parts.iter().fold(0usize, |all, part| all.saturating_add(part.count));
     if all > MOST_POSES {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
+    }
+    let names: Vec<&str> = parts.iter().map(|part| part.shape.name()).collect();
+    let turns = named::each("--turns", &arguments.turns, &names)?;
+    let values = named::each("--value", &arguments.values, &names)?;
+    let value = |(value, part): (Option<f64>, &Part)| value.unwrap_or_else(|| part.shape.area());
+    let values = (!arguments.values.is_empty()).then(|| values.into_iter().zip(&parts).map(value).collect());
+    let priorities = named::each("--priority", &arguments.priorities, &names)?;
+    let has_priorities = !arguments.priorities.is_empty();
+    let priorities = priorities.into_iter().filter(|_| has_priorities).map(Option::unwrap_or_default).collect();
+    for (part, turns) in parts.iter_mut().zip(turns) {
+        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns));
     }
     let device = global.open()?;
     let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
@@ -162,7 +201,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let nesting = Nesting {
         spacing: arguments.spacing,
         margin: arguments.margin,
-        turns: arguments.turns.map_or_else(|| turns(&parts), Ok)?,
+        turns: parts.iter().map(|part| part.turns.clone()).collect(),
+        values,
+        priorities,
         seed: arguments.seed,
         ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
     };
@@ -173,8 +214,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     drop(work);
     let cancelled = interrupt.cancel().is_cancelled();
     let layout = Layout {
-        parts: parts.iter().map(|(part, _)| (part.shape.name(), part)).collect(),
+        parts: parts.iter().map(|part| (part.shape.name(), part)).collect(),
         sheets: nested.sheets.iter().map(|filled| laid(filled, &arguments.sheets)).collect(),
+        seconds: nested.seconds,
     };
     let report = Report {
         system: "overlap",
@@ -182,7 +224,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         device: device.name(),
         sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
-        deviation: parts.iter().map(|(part, _)| part.deviation).fold(0.0, f64::max),
+        value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
+        deviation: parts.iter().map(|part| part.deviation).fold(0.0, f64::max),
         seconds: nested.seconds,
         cancelled,
         places: layout.places(),
@@ -195,10 +238,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &report.left[..] {
         _ if cancelled => Err(Failure::Cancelled),
         [] => Ok(()),
+        // As many as possible have a place, which may be few.
+        _ if nested.value.is_some() && !nested.sheets.is_empty() => Ok(()),
         left => {
             let each = left.iter().zip(&nested.left).map(|(report, left)| {
                 let LeftReport { part, count, reason } = report;
-                let [width, height] = parts[left.part].0.size();
+                let [width, height] = parts[left.part].size();
                 let size = format!(": {} x {}", format::trimmed(width, 3), format::trimmed(height, 3));
                 format!("{count} of {part} ({reason}{})", if left.too_large { &size } else { "" })
             });
@@ -216,46 +261,8 @@ fn counted(text: &str) -> Result<(&str, usize), Failure> {
     }
 }
 
-/// The angles that the files allow, which must be the same for all parts.
-fn turns(parts: &[(Part, usize)]) -> Result<Turns, Failure> {
-    let allowed = |part: &Part| match &part.angles {
-        None => Some(Turns::Any),
-        Some(angles) => {
-            let mut angles: Vec<f64> = angles.iter().map(|angle| angle.rem_euclid(360.0)).collect();
-            angles.sort_by(f64::total_cmp);
-            angles.dedup();
-            match angles[..] {
-                [0.0] => Some(Turns::None),
-                [0.0, 180.0] => Some(Turns::Half),
-                [0.0, 90.0, 180.0, 270.0] => Some(Turns::Quarters),
-                _ => None,
-            }
-        }
-    };
-    let mut all = Turns::Any;
-    for (index, (part, _)) in parts.iter().enumerate() {
-        let name = part.shape.name();
-        match allowed(part) {
-            Some(turns) if index == 0 || turns == all => all = turns,
-            Some(_) => {
-                let first = parts[0].0.shape.name();
-                let text = format_args!("{first} and {name} allow different angles: nest them apart, or give --turns for all");
-                return Err(Failure::error(text));
-            }
-            None => {
-                let angles: Vec<_> = part.angles.iter().flatten().map(f64::to_string).collect();
-                return Err(Failure::error(format_args!(
-                    "{name} allows the angles {}, which are not 0, the multiples of 180 or of 90: give --turns",
-                    angles.join(", ")
-                )));
-            }
-        }
-    }
-    Ok(all)
-}
-
-fn shapes(parts: &[(Part, usize)]) -> impl Iterator<Item = (Shape, usize)> + '_ {
-    parts.iter().map(|(part, count)| (part.shape.clone(), *count))
+fn shapes(parts: &[Part]) -> impl Iterator<Item = (Shape, usize)> + '_ {
+    parts.iter().map(|part| (part.shape.clone(), part.count))
 }
 
 fn laid<'a>(filled: &'a Filled, sheets: &[Sheet]) -> Laid<'a> {
@@ -268,9 +275,9 @@ fn sheet_report(filled: &Filled, sheets: &[Sheet]) -> SheetReport {
     SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
 }
 
-fn left_report<'a>(left: &Left, parts: &'a [(Part, usize)]) -> LeftReport<'a> {
+fn left_report<'a>(left: &Left, parts: &'a [Part]) -> LeftReport<'a> {
     let reason = if left.too_large { "larger than every sheet" } else { "no room was found" };
-    LeftReport { part: parts[left.part].0.shape.name(), count: left.count, reason }
+    LeftReport { part: parts[left.part].shape.name(), count: left.count, reason }
 }
 
 impl Report<'_> {
@@ -294,6 +301,12 @@ impl Report<'_> {
             format::time(1e3 * self.seconds),
             self.device
         ))?;
+        if let Some(ValueReport { placed, total }) = self.value {
+            terminal::print(format_args!("Value: {} of {}.", format::trimmed(placed, 3), format::trimmed(total, 3)))?;
+            for LeftReport { part, count, reason } in &self.left {
+                terminal::print(format_args!("Left: {count} of {part} ({reason})."))?;
+            }
+        }
         if self.deviation > 0.0 {
             terminal::print(format_args!("Curves count as lines outside of them, at most {:.1e} away.", self.deviation))?;
         }

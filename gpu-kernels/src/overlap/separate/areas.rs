@@ -92,52 +92,67 @@ impl<T: Scalar> Tries<T> {
 pub(super) struct Areas<'a, T> {
     pub source: Source<'a, T>,
     pub copies: Copies<T>,
-    pub angles: u32,
+    pub first_angles: &'a [u32],
+    pub angles: &'a [T],
+}
+
+/// A shape with its first angle and the number of its angles: 0 if it may have any.
+#[derive(Clone, Copy)]
+pub(super) struct Kind<T> {
+    span: ShapeSpan<T>,
+    first_angle: u32,
+    angles: u32,
 }
 
 impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
-    type Shape = ShapeSpan<T>;
+    type Shape = Kind<T>;
     type Turned = (ShapeSpan<T>, (T, T));
     type Shared = Tries<T>;
     const PLACES: u32 = PLACES;
 
     #[inline(always)]
     fn free(&self) -> bool {
-        self.angles == 0
+        self.angles.is_empty()
     }
 
     #[inline(always)]
-    unsafe fn radius(&self, shape: &ShapeSpan<T>) -> T {
-        shape.radius
+    fn turns_freely(&self, shape: &Kind<T>) -> bool {
+        shape.angles == 0
     }
 
     #[inline(always)]
-    fn outside(&self, shape: &ShapeSpan<T>, depth: T) -> T {
-        math::sqrt(depth * shape.radius)
+    unsafe fn radius(&self, shape: &Kind<T>) -> T {
+        shape.span.radius
     }
 
     #[inline(always)]
-    unsafe fn shape(&self, copy: usize) -> ShapeSpan<T> {
-        // SAFETY: there is such a copy (this function's contract).
-        unsafe { self.source.shape(copy as u32) }
+    fn outside(&self, shape: &Kind<T>, depth: T) -> T {
+        math::sqrt(depth * shape.span.radius)
     }
 
     #[inline(always)]
-    unsafe fn angle(&self, _: &ShapeSpan<T>, random: &mut Random) -> T {
-        let turn = match self.angles {
-            0 => random.sign::<T>() * T::HALF,
-            angles => {
-                let part = random.below(angles);
-                let back = if 2 * part > angles { T::ONE } else { T::ZERO };
-                T::from_u32(part) / T::from_u32(angles) - back
-            }
-        };
-        turn * T::from_f64(core::f64::consts::TAU)
+    unsafe fn shape(&self, copy: usize) -> Kind<T> {
+        let shape_of = self.source.shape_of;
+        // SAFETY: there is such a copy, and its shape (this function's contract).
+        unsafe {
+            let shape = if shape_of.is_empty() { 0 } else { *shape_of.get_unchecked(copy) as usize };
+            let [first_angle, end] = [0, 1].map(|k| *self.first_angles.get_unchecked(shape + k));
+            Kind { span: self.source.shape(copy as u32), first_angle, angles: end - first_angle }
+        }
     }
 
     #[inline(always)]
-    unsafe fn turned(&self, shape: &ShapeSpan<T>, theta: T) -> Self::Turned {
-        (*shape, theta.sin_cos())
+    unsafe fn angle(&self, shape: &Kind<T>, random: &mut Random) -> T {
+        match shape.angles {
+            0 => random.sign::<T>() * T::from_f64(core::f64::consts::PI),
+            // SAFETY: the shape has so many angles (this function's contract).
+            angles => unsafe { *self.angles.get_unchecked((shape.first_angle + random.below(angles)) as usize) },
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn turned(&self, shape: &Kind<T>, theta: T) -> Self::Turned {
+        (shape.span, theta.sin_cos())
     }
 
     #[inline(always)]
@@ -247,7 +262,7 @@ impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
     unsafe fn place(
         own: &Own<'_, T, Self>,
         copy: usize,
-        shape: &ShapeSpan<T>,
+        shape: &Kind<T>,
         there: Try<T>,
         random: &mut Random,
         tries: &mut Tries<T>,
@@ -258,7 +273,7 @@ impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
         // The group's, and that of all.
         let mut best = if first_group { there } else { Try { cost: T::INFINITY, ..there } };
         let mut chosen = there;
-        let radius = shape.radius;
+        let radius = shape.span.radius;
         let mut reach = T::from_f64(2.0 * NEAR) * radius;
         for step in 0..=REFINEMENTS {
             let (to, limit) = match step == 0 && !first_group {

@@ -68,8 +68,10 @@ pub struct Packings<'a, T> {
     pub extent: &'a [T],
     /// 1 if only y is scaled.
     pub strip: u32,
-    /// Number of allowed angles, which divide a turn evenly; 0 if all are allowed.
-    pub angles: u32,
+    /// First angle of each shape, and the end of the last one's. A shape without angles may have any.
+    pub first_angles: &'a [u32],
+    /// The allowed angles.
+    pub angles: &'a [T],
     /// Factor by which each packing's scale is multiplied once its copies are apart.
     pub factors: &'a [T],
     /// For each packing, 1 if its weights begin at 1, or 0 if they are as they were.
@@ -175,6 +177,10 @@ trait Measure<T: Scalar>: Copy {
     const PLACES: u32;
     /// True if all angles are allowed.
     fn free(&self) -> bool;
+    /// True if a shape may have any angle.
+    fn turns_freely(&self, _: &Self::Shape) -> bool {
+        self.free()
+    }
     /// The radius of a shape's circle.
     ///
     /// # Safety
@@ -327,7 +333,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
         let theta = if turned && random.below(TURNED) == 0 {
             // SAFETY: as said (this function's contract).
             unsafe { self.measure.angle(shape, random) }
-        } else if self.measure.free() {
+        } else if self.measure.turns_freely(shape) {
             // SAFETY: as said (this function's contract).
             place.theta + random.sign::<T>() * reach / unsafe { self.measure.radius(shape) }
         } else {
@@ -491,8 +497,8 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
 /// packing. Afterwards, poses and scales are the search's last ones, and the record has the best.
 ///
 /// # Safety
-/// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale, a factor and a flag for
-/// each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
+/// Copies are as phase one left them, in the order of poses, with the source's shapes, each of which has a first angle and an end;
+/// there are a scale, a factor and a flag for each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
 /// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing. Blocks
 /// are one-dimensional, of 1 to [`MOST_PARTS`] times [`PLACES`] threads.
 #[kernel(for T in [f32 { min_blocks = 2 }, f64], max_threads = 256)]
@@ -506,7 +512,7 @@ pub unsafe fn separate<T: Scalar>(
     fresh: u32,
 ) {
     let tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
-    let measure = Areas { source, copies, angles: packings.angles };
+    let measure = Areas { source, copies, first_angles: packings.first_angles, angles: packings.angles };
     // SAFETY: this kernel's contract.
     unsafe {
         search(measure, packings, (copies.poses, copies.scales), record, (rounds, seed, fresh), shared_array![T; STORAGE], tries)

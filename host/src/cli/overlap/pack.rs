@@ -14,7 +14,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
-        io::{Format, PoseFile, PoseLayout, read_poses, read_shape, read_shapes, save_poses_at},
+        io::{Format, PoseFile, PoseLayout, read_poses, read_shape, read_shapes_turned, save_poses_at},
         pack::{Copies, MOST_POSES, PackError, Packing, Progress, Settings, Turns, read_container},
     },
 };
@@ -29,6 +29,7 @@ use crate::cli::{
     draw::Target,
     failure::Failure,
     format,
+    named::{self, Named},
     output::{Files, Partial},
     terminal, utf8,
 };
@@ -78,9 +79,11 @@ pub struct PackArgs {
     /// in WKT
     #[arg(long, value_name = "CONTAINER", default_value = "square", value_parser = utf8())]
     container: String,
-    /// Allowed angles of copies, in degrees: `any`, multiples of 90 or 180, or `none`
-    #[arg(long, value_enum, default_value_t = Turns::Any)]
-    turns: Turns,
+    /// Allowed angles of copies, in degrees: `any`, `none`, a number that divides 360 for its multiples, or a list such as
+    /// 0,45,180 for these alone; with NAME=, of that shape, and given again, of further ones [default: those that the files
+    /// allow]
+    #[arg(long, value_name = "[NAME=]TURNS", allow_negative_numbers = true)]
+    turns: Vec<Named<Turns>>,
     /// Go on from the smaller one of the output's packing and the file that a search left beside
     /// it, if they exist
     #[arg(long)]
@@ -191,6 +194,7 @@ pub fn run(global: &Global, arguments: &PackArgs) -> Result<(), Failure> {
 struct Job {
     /// The shapes, each with its number of copies.
     copies: Vec<(Shape, usize)>,
+    turns: Vec<Turns>,
     container: Boundary,
     format: Format,
     destination: Destination,
@@ -201,10 +205,10 @@ struct Job {
 impl PackArgs {
     /// Packs one number of copies.
     fn pack(&self, global: &Global, output: &Path) -> Result<(), Failure> {
-        let Job { copies, container, format, destination, mut partial, plot } = self.job(output)?;
+        let Job { copies, turns, container, format, destination, mut partial, plot } = self.job(output)?;
         let found = if self.resume { smallest([partial.path(), Some(output)], &copies, &container)? } else { None };
         let (path, from) = found.unzip();
-        let mut settings = Settings { container: container.clone(), turns: self.turns, ..Settings::of(copies.clone()) };
+        let mut settings = Settings { container: container.clone(), turns, ..Settings::of(copies.clone()) };
         if let Some(poses) = from {
             settings = settings.going_on(poses);
         }
@@ -274,13 +278,23 @@ impl PackArgs {
         let destination = files.write(output)?;
         let plot = self.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
         let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
-        let mut copies = Vec::new();
+        let (mut copies, mut own_turns) = (Vec::new(), Vec::new());
         for (text, count) in &kinds {
-            let shapes = if format == Format::Csv { read_shapes(text)? } else { vec![read_shape(text)?] };
-            copies.extend(shapes.into_iter().map(|shape| (shape, *count)));
+            let shapes = read_shapes_turned(text)?;
+            if shapes.len() > 1 && format != Format::Csv {
+                // Says that there are several.
+                read_shape(text)?;
+            }
+            for (shape, turns) in shapes {
+                copies.push((shape, *count));
+                own_turns.push(turns);
+            }
         }
+        let names: Vec<&str> = copies.iter().map(|(shape, _)| shape.name()).collect();
+        let turns = named::each("--turns", &self.turns, &names)?;
+        let turns = turns.into_iter().zip(own_turns).map(|(turns, own)| turns.unwrap_or(own)).collect();
         let container = read_container(&self.container).map_err(|error| Failure::error(format_args!("--{error}")))?;
-        Ok(Job { copies, container, format, destination, partial, plot })
+        Ok(Job { copies, turns, container, format, destination, partial, plot })
     }
 
     /// The shapes as given.

@@ -6,7 +6,7 @@ use super::{
     contours::Contour,
     dxf::{Bulges, bulges},
 };
-use crate::overlap::{OverlapError, Shape};
+use crate::overlap::{OverlapError, Shape, pack::Turns};
 
 /// Largest distance of a curve from lines that are written in its place, relative to the part.
 const LINES: f64 = 1e-5;
@@ -16,10 +16,12 @@ const LINES: f64 = 1e-5;
 pub struct Part {
     /// The shape, which contains all that the path encloses.
     pub shape: Shape,
+    /// The number by which an instance of jagua-rs or sparrow calls it.
+    pub id: Option<u64>,
     /// Number of copies that the file asks for, 1 if it doesn't.
     pub count: usize,
-    /// The angles in degrees to which the file restricts the part.
-    pub angles: Option<Vec<f64>>,
+    /// The angles that the file allows, which are any unless it says so.
+    pub turns: Turns,
     /// Largest distance of a curve of the path from the shape's lines.
     pub deviation: f64,
     path: BezPath,
@@ -76,6 +78,6 @@ impl From<Shape> for Part {
             points.for_each(|point| path.line_to(point));
             path.close_path();
         }
-        Part { shape, count: 1, angles: None, deviation: 0.0, path }
+        Part { shape, id: None, count: 1, turns: Turns::ANY, deviation: 0.0, path }
     }
 }

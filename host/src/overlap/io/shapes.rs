@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     io::{Reason, brief, quoted},
-    overlap::{OverlapError, Point, Shape},
+    overlap::{OverlapError, Point, Shape, pack::Turns},
 };
 
 /// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg`, `.dxf` or `.wkt` file, or a polygon in WKT itself.
@@ -38,7 +38,15 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 /// # Errors
 /// As [`read_shape`].
 pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
-    Ok(read(text, Wanted::All)?.into_iter().map(|part| part.shape).collect())
+    Ok(read_shapes_turned(text)?.into_iter().map(|(shape, _)| shape).collect())
+}
+
+/// As [`read_shapes`], with the angles that the file allows.
+///
+/// # Errors
+/// As [`read_shape`].
+pub fn read_shapes_turned(text: &str) -> Result<Vec<(Shape, Turns)>, OverlapError> {
+    Ok(read(text, Wanted::All)?.into_iter().map(|part| (part.shape, part.turns)).collect())
 }
 
 /// As [`read_shapes`], with the paths as they were drawn. Lines in place of curves are at most `tolerance` away from them,
@@ -273,11 +281,14 @@ fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Probl
     let Some(demand) = value.get("demand").map_or(Some(1), Value::as_u64) else {
         return problem(format!("`{at}.demand` is not a whole number"));
     };
-    let angles = match value.get("allowed_orientations") {
-        None | Some(Value::Null) => None,
+    let turns = match value.get("allowed_orientations") {
+        None | Some(Value::Null) => Turns::ANY,
         Some(angles) => match angles.as_array().and_then(|angles| angles.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()) {
-            Some(angles) if !angles.is_empty() => Some(angles),
-            _ => return problem(format!("`{at}.allowed_orientations` is not an array of angles in degrees")),
+            Some(angles) => match Turns::of(angles) {
+                Ok(turns) => turns,
+                Err(error) => return problem(format!("`{at}.allowed_orientations`: {error}")),
+            },
+            None => return problem(format!("`{at}.allowed_orientations` is not an array of angles in degrees")),
         },
     };
     let at = format!("{at}.shape.data");
@@ -305,7 +316,8 @@ fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Probl
         }
         _ => return problem(format!("`items[{index}].shape.type` must be simple_polygon, polygon, multi_polygon or rectangle")),
     };
-    (part.count, part.angles) = (usize::try_from(demand).unwrap_or(usize::MAX), angles);
+    (part.count, part.turns) = (usize::try_from(demand).unwrap_or(usize::MAX), turns);
+    part.id = value.get("id").and_then(Value::as_u64);
     Ok((format!("items[{index}]"), part))
 }
 

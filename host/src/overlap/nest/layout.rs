@@ -1,14 +1,19 @@
 //! Drawings and tables of nested parts.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt::Write as _,
     io::{self, Write},
 };
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::overlap::io::{Part, dxf};
+use crate::overlap::{
+    Shape,
+    convex::area,
+    io::{Part, dxf},
+};
 
 /// Space between two sheets of a drawing, as a share of the widest one.
 const BETWEEN: f64 = 0.05;
@@ -24,12 +29,17 @@ pub enum Format {
     Csv,
     /// A list of [`Place`]s.
     Json,
+    /// An instance of jagua-rs with its solution: bins are the sheets, and angles are in degrees.
+    Sparrow,
 }
 
 impl Format {
-    /// Returns the format of files with this extension, if there is one.
-    pub fn of_extension(extension: &str) -> Option<Self> {
-        match extension.to_ascii_lowercase().as_str() {
+    /// Returns the format of files with this name, if there is one: that of the extension, or [`Format::Sparrow`] if it ends
+    /// in `.sparrow.json`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        match name.rsplit('.').next().unwrap_or_default() {
+            _ if name.ends_with(".sparrow.json") => Some(Format::Sparrow),
             "svg" => Some(Format::Svg),
             "dxf" => Some(Format::Dxf),
             "csv" => Some(Format::Csv),
@@ -74,6 +84,8 @@ pub struct Layout<'a> {
     pub parts: Vec<(&'a str, &'a Part)>,
     /// The sheets in their order.
     pub sheets: Vec<Laid<'a>>,
+    /// Duration of the search in seconds, which one format tells.
+    pub seconds: f64,
 }
 
 impl<'a> Layout<'a> {
@@ -96,10 +108,8 @@ impl<'a> Layout<'a> {
         match format {
             Format::Svg => out.write_all(self.svg().as_bytes()),
             Format::Dxf => out.write_all(&self.dxf()?),
-            Format::Json => {
-                serde_json::to_writer_pretty(&mut *out, &self.places())?;
-                writeln!(out)
-            }
+            Format::Json => written(out, &self.places()),
+            Format::Sparrow => written(out, &self.solved()),
             Format::Csv => {
                 let mut table = csv::Writer::from_writer(out);
                 for place in self.places() {
@@ -108,6 +118,47 @@ impl<'a> Layout<'a> {
                 table.flush()
             }
         }
+    }
+
+    /// The parts as items, the sheets as bins, and places as a solution.
+    fn solved(&self) -> Value {
+        // Those of one instance have its ids.
+        let ids: Option<Vec<u64>> = self.parts.iter().map(|(_, part)| part.id).collect();
+        let distinct = |ids: &Vec<u64>| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+        let ids = ids.filter(distinct).unwrap_or_else(|| (0..self.parts.len() as u64).collect());
+        let item = |(id, (_, part)): (&u64, &(&str, &Part))| {
+            let mut item = json!({"id": id, "demand": part.count, "shape": shape(&part.shape)});
+            if let Some(angles) = part.turns.angles() {
+                item["allowed_orientations"] = angles.iter().map(|angle| angle.to_degrees()).collect();
+            }
+            item
+        };
+        let items: Vec<Value> = ids.iter().zip(&self.parts).map(item).collect();
+        // One bin for each size.
+        let mut sizes: Vec<([f64; 2], usize)> = Vec::new();
+        let (mut layouts, mut covered, mut area) = (Vec::new(), 0.0, 0.0);
+        for &Laid { width, height, parts } in &self.sheets {
+            let bin = sizes.iter().position(|(size, _)| *size == [width, height]).unwrap_or(sizes.len());
+            if bin == sizes.len() {
+                sizes.push(([width, height], 0));
+            }
+            sizes[bin].1 += 1;
+            let placed = parts.iter().map(|&(part, [x, y, theta])| {
+                json!({"item_id": ids[part], "transformation": {"rotation": theta.to_degrees(), "translation": [x, y]}})
+            });
+            let own: f64 = parts.iter().map(|(part, _)| self.parts[*part].1.shape.area()).sum();
+            let density = own / (width * height);
+            layouts.push(json!({"container_id": bin, "placed_items": placed.collect::<Vec<_>>(), "density": density}));
+            covered += own;
+            area += width * height;
+        }
+        let bins = sizes.iter().enumerate().map(|(id, ([width, height], count))| {
+            let data = json!({"x_min": 0.0, "y_min": 0.0, "width": width, "height": height});
+            json!({"id": id, "cost": 1, "stock": count, "shape": {"type": "rectangle", "data": data}})
+        });
+        let (cost, density, run_time_sec) = (layouts.len(), covered / area, self.seconds.round() as u64);
+        let solution = json!({"cost": cost, "layouts": layouts, "density": density, "run_time_sec": run_time_sec});
+        json!({"name": "nest", "items": items, "bins": bins.collect::<Vec<_>>(), "solution": solution})
     }
 
     /// The sheets side by side, each with its left edge.
@@ -167,6 +218,21 @@ impl<'a> Layout<'a> {
     }
 }
 
+fn written(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// A shape's polygon with its holes, or its pieces.
+fn shape(shape: &Shape) -> Value {
+    let (kind, data) = match shape.outlines() {
+        [outline] => ("simple_polygon", json!(outline)),
+        [outer, inner @ ..] if inner.iter().all(|ring| area(ring) < 0.0) => ("polygon", json!({"outer": outer, "inner": inner})),
+        pieces => ("multi_polygon", pieces.iter().map(|piece| json!({"outer": piece})).collect()),
+    };
+    json!({"type": kind, "data": data})
+}
+
 /// Returns a name as an XML identifier: other characters become underscores.
 fn identifier(name: &str) -> String {
     let start = name.starts_with(|first: char| !first.is_alphabetic()).then_some('_');
@@ -186,6 +252,14 @@ fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn formats_of_names() {
+        let names = ["a.sparrow.json", "A.SPARROW.JSON", "sparrow.json", "a.dxf", "svg", "a.txt", ""];
+        let [json, dxf, svg] = [Format::Json, Format::Dxf, Format::Svg].map(Some);
+        let sparrow = Some(Format::Sparrow);
+        assert_eq!(names.map(Format::of_name), [sparrow, sparrow, json, dxf, svg, None, None]);
+    }
 
     #[test]
     fn identifiers() {

@@ -3,7 +3,9 @@
 //! A sheet gets parts in rows first, which takes no search. Then it gets the largest parts that may fit by their sizes,
 //! and smaller ones for the room between them. A search packs these into a strip of the sheet's width, and ends as soon
 //! as the strip is no longer than the sheet. Then the sheet gets more parts, or fewer if they didn't fit, until the amount
-//! between is small. The rest goes on to the next sheet. Parts lie together at one end, so that the rest of the sheet
+//! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
+//! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
+//! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of the sheet
 //! is in one piece.
 //!
 //! ```
@@ -17,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod choice;
 mod layout;
 
 pub use layout::{Format, Laid, Layout, Place};
@@ -26,6 +29,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+use choice::{Item, largest_first, most_valuable};
 
 use super::{
     Boundary, Shape,
@@ -40,6 +45,10 @@ const FIRST: f64 = 0.85;
 const STEP: f64 = 1.07;
 /// Ratio of the least area that didn't fit to the most that did, below which a sheet is full.
 const FULL: f64 = 1.02;
+/// Shares of a sheet's area for which the most valuable parts are placed in rows.
+const SHARES: &[f64] = &[1.0, 0.9, 0.8, 0.7, 0.6, 0.5];
+/// Largest number of parts that are tried in place of others.
+const MOST_CHANGED: usize = 64;
 /// Expected share of the sheets that parts cover.
 const EXPECTED: f64 = 0.75;
 /// Number of searches that a sheet's time is divided among.
@@ -75,8 +84,13 @@ pub struct Nesting {
     pub spacing: f64,
     /// Least distance of a part from a sheet's edge; 0 by default.
     pub margin: f64,
-    /// The angles that parts may have; any by default.
-    pub turns: Turns,
+    /// The angles that parts may have, of all or of each; any by default.
+    pub turns: Vec<Turns>,
+    /// Value of a copy of each part. Then sheets get as much value as is found. Without it, they get as much of the parts as
+    /// is found.
+    pub values: Option<Vec<f64>>,
+    /// Priority of each part, the greatest first; all have the same if there are none, which is the default.
+    pub priorities: Vec<i64>,
     /// Seed of all random numbers; 0 by default.
     pub seed: u64,
     /// Duration of all searches together.
@@ -117,6 +131,8 @@ pub struct Nested {
     pub sheets: Vec<Filled>,
     /// Copies without a place.
     pub left: Vec<Left>,
+    /// Value of copies on sheets, and of all, if parts have values.
+    pub value: Option<[f64; 2]>,
     /// Duration in seconds.
     pub seconds: f64,
 }
@@ -125,14 +141,25 @@ impl Nesting {
     /// Parts and sheets, the rest by default.
     pub fn new(parts: impl IntoIterator<Item = (Shape, usize)>, sheets: impl IntoIterator<Item = Sheet>, time: Duration) -> Self {
         let (parts, sheets) = (parts.into_iter().collect(), sheets.into_iter().collect());
-        Nesting { parts, sheets, spacing: 0.0, margin: 0.0, turns: Turns::Any, seed: 0, time }
+        Nesting {
+            parts,
+            sheets,
+            spacing: 0.0,
+            margin: 0.0,
+            turns: vec![Turns::ANY],
+            values: None,
+            priorities: Vec::new(),
+            seed: 0,
+            time,
+        }
     }
 
     /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets. After `cancel`, the
     /// sheets until then are the result.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::Sheet`], and those of [`Packer::run`].
+    /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`], [`PackError::Value`], and
+    /// those of [`Packer::run`].
     pub fn run(&self, device: &Device, cancel: &Cancel, mut progress: impl FnMut(f64)) -> Result<Nested, PackError> {
         let start = Instant::now();
         self.check()?;
@@ -142,7 +169,7 @@ impl Nesting {
         let mut too_large = vec![true; self.parts.len()];
         let mut filled: Vec<Filled> = Vec::new();
         for (index, sheet) in self.sheets.iter().enumerate() {
-            let alone: Vec<_> = work.grown.iter().map(|shape| work.alone(shape, sheet)).collect();
+            let alone: Vec<_> = (0..self.parts.len()).map(|part| work.alone(part, sheet)).collect();
             too_large.iter_mut().zip(&alone).for_each(|(too_large, alone)| *too_large &= alone.is_none());
             for _ in 0..sheet.count.unwrap_or(usize::MAX) {
                 let wanted: Vec<usize> =
@@ -153,10 +180,15 @@ impl Nesting {
                 progress(1.0 - self.area(&left) / self.area(&all));
             }
         }
+        let value = self.values.as_ref().map(|values| {
+            let value = |counts: &[usize]| values.iter().zip(counts).map(|(value, &count)| value * count as f64).sum::<f64>();
+            [value(&all) - value(&left), value(&all)]
+        });
         let without = left.iter().zip(too_large).enumerate().filter(|(_, (count, _))| **count > 0);
         Ok(Nested {
             sheets: filled,
             left: without.map(|(part, (&count, too_large))| Left { part, count, too_large }).collect(),
+            value,
             seconds: start.elapsed().as_secs_f64(),
         })
     }
@@ -169,6 +201,17 @@ impl Nesting {
     fn check(&self) -> Result<(), PackError> {
         if self.parts.iter().all(|(_, count)| *count == 0) {
             return Err(PackError::NoCopies);
+        }
+        Turns::check(&self.turns, self.parts.len())?;
+        let parts = self.parts.len();
+        let values = self.values.iter().map(|values| ("values", values.len()));
+        let mut of_parts = values.chain([("priorities", self.priorities.len())].into_iter().filter(|(_, found)| *found > 0));
+        if let Some((what, found)) = of_parts.find(|(_, found)| *found != parts) {
+            return Err(PackError::OfParts { what, found, parts });
+        }
+        let mut values = self.values.iter().flatten().zip(&self.parts);
+        if let Some((&value, (shape, _))) = values.find(|(value, _)| !(**value > 0.0 && value.is_finite())) {
+            return Err(PackError::Value { part: shape.name().to_owned(), value });
         }
         let mut lengths = [("spacing", self.spacing), ("margin", self.margin)].into_iter();
         let wrong = lengths.find(|(_, length)| !(0.0..1e6).contains(length));
@@ -200,6 +243,14 @@ struct Alone {
     theta: f64,
     low: [f64; 2],
     extent: [f64; 2],
+}
+
+/// Copies on a sheet.
+struct Filling {
+    counts: Vec<usize>,
+    places: Places,
+    /// Number of searches until then.
+    trials: u64,
 }
 
 /// A nesting under way.
@@ -234,11 +285,18 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
-    /// Returns the least box of a shape that fits on a sheet, at an allowed angle: of any, at those at which an edge of
+    /// The angles that a part may have.
+    fn turns(&self, part: usize) -> &Turns {
+        let turns = &self.nesting.turns;
+        turns.get(part).unwrap_or(&turns[0])
+    }
+
+    /// Returns the least box of a part that fits on a sheet, at an allowed angle: of any, at those at which an edge of
     /// its hull is upright or level, and at each degree.
-    fn alone(&self, shape: &Shape, sheet: &Sheet) -> Option<Alone> {
-        let mut angles = self.nesting.turns.of_hull(shape);
-        if self.nesting.turns.angles().is_none() {
+    fn alone(&self, part: usize, sheet: &Sheet) -> Option<Alone> {
+        let (shape, turns) = (&self.grown[part], self.turns(part));
+        let mut angles = turns.of_hull(shape);
+        if turns.is_any() {
             let level: Vec<_> = angles.iter().map(|upright| upright - FRAC_PI_2).collect();
             angles = level.into_iter().chain(angles).chain((0..180).map(|degrees| f64::from(degrees).to_radians())).collect();
         }
@@ -252,12 +310,29 @@ impl<'a> Work<'a> {
         boxes.filter(fits).min_by(|a, b| area(a).total_cmp(&area(b)))
     }
 
-    /// Places boxes of the wanted parts in rows, highest first. Returns the numbers of parts that fit, and their places.
+    fn priority(&self, part: usize) -> i64 {
+        self.nesting.priorities.get(part).copied().unwrap_or_default()
+    }
+
+    /// The room that these copies take.
+    fn size(&self, counts: &[usize]) -> f64 {
+        self.sizes.iter().zip(counts).map(|(size, &count)| size * count as f64).sum()
+    }
+
+    /// What a sheet with these copies is good for: their value, or the room that they take.
+    fn worth(&self, counts: &[usize]) -> f64 {
+        let values = self.nesting.values.as_ref().unwrap_or(&self.sizes);
+        values.iter().zip(counts).map(|(value, &count)| value * count as f64).sum()
+    }
+
+    /// Places boxes of the wanted parts in rows: those of the highest priority first, and of these the highest. Returns the numbers of parts that fit, and their places.
     fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Places) {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
             alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
-        boxes.sort_by(|(_, a), (_, b)| b.extent[1].total_cmp(&a.extent[1]));
+        boxes.sort_by(|(one, a), (other, b)| {
+            self.priority(*other).cmp(&self.priority(*one)).then(b.extent[1].total_cmp(&a.extent[1]))
+        });
         let (mut counts, mut places) = (vec![0; wanted.len()], Places::new());
         let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
         for (part, Alone { theta, low, extent }) in boxes {
@@ -283,49 +358,151 @@ impl<'a> Work<'a> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
-        let size = |counts: &[usize]| self.sizes.iter().zip(counts).map(|(size, &count)| size * count as f64).sum::<f64>();
+        let left = |end: Instant| end.saturating_duration_since(Instant::now());
         let room = self.room(sheet);
-        let (all, area) = (size(wanted), room[0] * room[1]);
-        let sheets = (all / (EXPECTED * area)).ceil().max(1.0);
-        let end = Instant::now() + self.deadline.saturating_duration_since(Instant::now()).div_f64(sheets);
-        // Without a search, in rows.
-        let (counts, mut best) = self.rows(wanted, sheet, alone);
-        let (mut most, mut least) = (size(&counts), f64::INFINITY);
-        let mut target = (FIRST * area).max(STEP * most);
-        let mut trials = 0;
-        while !self.cancel.is_cancelled() && least >= FULL * most {
-            let counts = self.chosen(wanted, target);
-            let filled = size(&counts);
-            let now = Instant::now();
-            if filled >= least || filled <= most || now >= end || counts.iter().sum::<usize>() > MOST {
-                break;
-            }
-            let time = end.saturating_duration_since(now).div_f64(SEARCHES).max(LEAST);
-            trials += 1;
-            match self.search(&counts, sheet, room, (time, trials))? {
-                Some(places) => {
-                    (best, most) = (places, filled);
-                    target = if least.is_finite() { 0.5 * (most + least) } else { STEP * most };
-                }
-                None => {
-                    least = filled;
-                    target = 0.5 * (most + least);
-                }
-            }
+        let sheets = (self.size(wanted) / (EXPECTED * room[0] * room[1])).ceil().max(1.0);
+        let end = Instant::now() + left(self.deadline).div_f64(sheets);
+        let mut levels: Vec<i64> = (0..wanted.len()).filter(|&part| wanted[part] > 0).map(|part| self.priority(part)).collect();
+        levels.sort_unstable_by(|a, b| b.cmp(a));
+        levels.dedup();
+        let mut filling = Filling { counts: vec![0; wanted.len()], places: Places::new(), trials: 0 };
+        for (index, &level) in levels.iter().enumerate() {
+            let all: Vec<usize> = (0..wanted.len())
+                .map(|part| if self.priority(part) == level { wanted[part] } else { filling.counts[part] })
+                .collect();
+            let end = Instant::now() + left(end) / (levels.len() - index) as u32;
+            filling = self.filled(filling, &all, (sheet, alone), end)?;
         }
-        Ok(Some(best))
+        Ok(Some(filling.places))
     }
 
-    /// Returns numbers of the wanted copies, largest parts first, whose size is at most the target.
-    fn chosen(&self, wanted: &[usize], target: f64) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..wanted.len()).collect();
-        order.sort_by(|&a, &b| self.sizes[b].total_cmp(&self.sizes[a]));
-        let (mut counts, mut room) = (vec![0; wanted.len()], target);
-        for &part in &order {
-            counts[part] = wanted[part].min((room / self.sizes[part]) as usize);
-            room -= counts[part] as f64 * self.sizes[part];
+    /// Adds copies to a sheet, up to the wanted numbers of all.
+    fn filled(
+        &self,
+        mut best: Filling,
+        wanted: &[usize],
+        (sheet, alone): (&Sheet, &[Option<Alone>]),
+        end: Instant,
+    ) -> Result<Filling, PackError> {
+        let (base, has_values) = (best.counts.clone(), self.nesting.values.is_some());
+        let room = self.room(sheet);
+        let area = room[0] * room[1];
+        // Without a search, in rows.
+        let shares = if has_values { SHARES } else { &[] };
+        let choices = shares.iter().map(|share| self.chosen(&base, wanted, share * area));
+        for counts in std::iter::once(wanted.to_vec()).chain(choices) {
+            let (counts, places) = self.rows(&counts, sheet, alone);
+            let has_all = counts.iter().zip(&base).all(|(count, base)| count >= base);
+            if has_all && self.worth(&counts) > self.worth(&best.counts) {
+                best = Filling { counts, places, ..best };
+            }
         }
-        counts
+        let (mut most, mut least) = (self.size(&best.counts), f64::INFINITY);
+        let mut target = (FIRST * area).max(STEP * most);
+        while !self.cancel.is_cancelled() && least >= FULL * most {
+            let counts = self.chosen(&base, wanted, target);
+            let filled = self.size(&counts);
+            if filled >= least || Instant::now() >= end {
+                break;
+            }
+            if self.worth(&counts) <= self.worth(&best.counts) {
+                // More room may be good for more value.
+                let greatest = least.min(area);
+                if !has_values || FULL * target >= greatest {
+                    break;
+                }
+                target = 0.5 * (target + greatest);
+                continue;
+            }
+            if self.tried(&mut best, counts, (sheet, alone), end)? {
+                most = filled;
+                target = if least.is_finite() { 0.5 * (most + least) } else { STEP * most };
+            } else {
+                least = filled;
+                target = 0.5 * (most + least);
+            }
+        }
+        if has_values || !self.nesting.priorities.is_empty() {
+            self.improve(&mut best, (&base, wanted), (sheet, alone), end)?;
+        }
+        Ok(best)
+    }
+
+    /// Adds a copy, or puts one in place of another, as long as that is worth more and places are found.
+    fn improve(
+        &self,
+        best: &mut Filling,
+        (base, wanted): (&[usize], &[usize]),
+        on: (&Sheet, &[Option<Alone>]),
+        end: Instant,
+    ) -> Result<(), PackError> {
+        let room = self.room(on.0);
+        let mut failed: Vec<Vec<usize>> = Vec::new();
+        loop {
+            let counts = &best.counts;
+            let more = (0..counts.len()).filter(|&part| counts[part] < wanted[part]);
+            let less = (0..counts.len()).filter(|&part| counts[part] > base[part] && counts.len() <= MOST_CHANGED).map(Some);
+            let less: Vec<Option<usize>> = std::iter::once(None).chain(less).collect();
+            let mut changed: Vec<Vec<usize>> = Vec::new();
+            for part in more {
+                for &other in &less {
+                    let mut counts = counts.clone();
+                    counts[part] += 1;
+                    other.into_iter().for_each(|other| counts[other] -= 1);
+                    // With more copies than those for which no places were found, there are none.
+                    let hopeless = failed.iter().any(|failed| failed.iter().zip(&counts).all(|(failed, count)| failed <= count));
+                    if self.worth(&counts) > self.worth(&best.counts) && self.size(&counts) <= room[0] * room[1] && !hopeless {
+                        changed.push(counts);
+                    }
+                }
+            }
+            let Some(counts) = changed.into_iter().max_by(|a, b| self.worth(a).total_cmp(&self.worth(b))) else { return Ok(()) };
+            if self.cancel.is_cancelled() || Instant::now() >= end {
+                return Ok(());
+            }
+            if !self.tried(best, counts.clone(), on, end)? {
+                failed.push(counts);
+            }
+        }
+    }
+
+    /// Looks for places of these copies, in rows and by a search. Returns true if there are some, which then are the best ones.
+    fn tried(
+        &self,
+        best: &mut Filling,
+        counts: Vec<usize>,
+        (sheet, alone): (&Sheet, &[Option<Alone>]),
+        end: Instant,
+    ) -> Result<bool, PackError> {
+        let (in_rows, mut places) = self.rows(&counts, sheet, alone);
+        if in_rows != counts {
+            if counts.iter().sum::<usize>() > MOST {
+                return Ok(false);
+            }
+            best.trials += 1;
+            let time = end.saturating_duration_since(Instant::now()).div_f64(SEARCHES).max(LEAST);
+            match self.search(&counts, sheet, self.room(sheet), (time, best.trials))? {
+                Some(found) => places = found,
+                None => return Ok(false),
+            }
+        }
+        (best.counts, best.places) = (counts, places);
+        Ok(true)
+    }
+
+    /// Returns numbers of the wanted copies, at least those of `base`, whose size is at most the target: the largest parts
+    /// first, or those of the greatest value.
+    fn chosen(&self, base: &[usize], wanted: &[usize], target: f64) -> Vec<usize> {
+        let values = self.nesting.values.as_ref();
+        let item = |part: usize| Item {
+            size: self.sizes[part],
+            value: values.map_or(0.0, |values| values[part]),
+            count: wanted[part] - base[part],
+        };
+        let items: Vec<Item> = (0..wanted.len()).map(item).collect();
+        let room = target - self.size(base);
+        let more = if values.is_some() { most_valuable(&items, room) } else { largest_first(&items, room) };
+        base.iter().zip(more).map(|(base, more)| base + more).collect()
     }
 
     /// Searches for places of these copies on the sheet until they are found or the time is over.
@@ -343,7 +520,7 @@ impl<'a> Work<'a> {
             shapes: parts.iter().map(|&part| self.grown[part].clone()).collect(),
             packings: vec![copies],
             container: Boundary::strip(width * (1.0 + ROUNDING))?,
-            turns: self.nesting.turns,
+            turns: parts.iter().map(|&part| self.turns(part).clone()).collect(),
             seed: self.nesting.seed.wrapping_add(trial),
             starts: None,
             budget: Budget::Time(time),

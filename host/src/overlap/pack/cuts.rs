@@ -11,7 +11,7 @@ use std::{
 
 use rayon::prelude::*;
 
-use super::{Turns, limit::Limit, periodic::Periodic, problem::Problem, symmetry::mirror};
+use super::{limit::Limit, periodic::Periodic, problem::Problem, symmetry::mirror, turns::reduced};
 use crate::overlap::{Boundary, convex::bounds, random::Random};
 
 type Pose = [f64; 3];
@@ -102,7 +102,7 @@ impl<'a> Cuts<'a> {
             }
             let size = 0.3 * 0.01f64.powf(step as f64 / REFINEMENTS as f64);
             let mut tried = way;
-            if self.problem.turns == Turns::Any {
+            if self.problem.turns[0].is_any() {
                 tried.angle += 0.3 * size * random.bell();
             }
             if !way.symmetric {
@@ -151,7 +151,7 @@ impl<'a> Cuts<'a> {
         let side = way.side * (0.5 + 0.5 * (count as f64 / kept as f64).sqrt());
         let own = if symmetric { count / 2 } else { count };
         let placed = poses.len();
-        poses.extend(self.problem.scattered(random, own - placed, side));
+        poses.extend(self.problem.scattered(random, &vec![0; own - placed], side));
         if symmetric {
             mirror(&mut poses);
         }
@@ -172,10 +172,16 @@ fn some_way(random: &mut Random, problem: &Problem, lattices: &[Periodic]) -> Wa
     };
     let pair = if symmetric { [0, 1].map(|axis| 0.5 * (poses[0][axis] + poses[1][axis])) } else { [0.0; 2] };
     let middle = [0, 1].map(|axis| pair[axis] + s * a[axis] + t * b[axis]);
-    let angle = match problem.turns {
+    let turns = &problem.turns[0];
+    let angle = match turns.angles() {
         // A square is symmetric under a quarter of a turn.
-        Turns::Any => random.between(0.0, if problem.container.is_square() { FRAC_PI_2 } else { TAU }),
-        turns => turns.some(random) - poses[0][2],
+        None => random.between(0.0, if problem.container.is_square() { FRAC_PI_2 } else { TAU }),
+        // Pairs of a lattice are opposite if any may be.
+        Some(angles) => {
+            let opposed = turns.opposed();
+            let angles = if opposed.is_empty() { angles } else { &opposed };
+            angles[random.below(angles.len())] - poses[0][2]
+        }
     };
     Way { side: 0.0, lattice, angle, middle, symmetric }
 }
@@ -224,7 +230,7 @@ fn around(problem: &Problem, lattices: &[Periodic], way: &Way, count: usize) -> 
     let [b, a] = periodic.lattice.vectors().map(turned);
     // Place, angle, footprint and bounding box of each copy of a cell.
     let cell = periodic.poses.iter().map(|&[x, y, theta]| {
-        let theta = problem.turns.nearest(theta + angle);
+        let theta = problem.turns[0].nearest(reduced(theta + angle));
         let vertices: Vec<Point> = shape.posed([0.0, 0.0, theta]).flatten().collect();
         let extent = bounds(&vertices);
         (turned([x - middle[0], y - middle[1]]), theta, Footprint::new(container, vertices), extent)
@@ -283,7 +289,7 @@ fn lattice_points(base: Point, [a, b]: [Point; 2], [x, y]: [[f64; 2]; 2]) -> imp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overlap::{Lattice, Shape};
+    use crate::overlap::{Lattice, Shape, pack::Turns};
 
     /// The smallest squares around squares of a chessboard are known. All copies are within the
     /// container, and no two at the same place.
@@ -295,7 +301,7 @@ mod tests {
         let board = [Periodic { poses: vec![[0.0; 3]], lattice, density: 1.0 }];
         for (count, least) in [(4, 2.0), (9, 3.0), (16, 4.0)] {
             let limit = Limit::default();
-            let problem = Problem::new(std::slice::from_ref(&square), &[count], Boundary::square(), Turns::Any);
+            let problem = Problem::new(std::slice::from_ref(&square), &[count], Boundary::square(), &[Turns::ANY]);
             let cuts = Cuts::new(&problem, &board, count..=count, 8, [5, 0], &limit);
             let mut random = Random::new(5, 1);
             let refined = cuts.ways.iter().map(|ways| {

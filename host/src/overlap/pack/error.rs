@@ -30,6 +30,20 @@ pub enum PackError {
         /// Number of shapes.
         shapes: usize,
     },
+    /// There are turns for more or fewer shapes than there are.
+    #[error("there are {turns} sets of allowed angles, but there must be one for all shapes or one for each of {shapes}")]
+    TurnsOfShapes {
+        /// Number of sets.
+        turns: usize,
+        /// Number of shapes.
+        shapes: usize,
+    },
+    /// Angles are not allowed ones.
+    #[error("{reason}")]
+    Turns {
+        /// The reason, which names the angle.
+        reason: String,
+    },
     /// Two packings have the same numbers of copies.
     #[error("two packings have {count} copies, but each number of copies can be searched for only once")]
     CountTwice {
@@ -53,6 +67,24 @@ pub enum PackError {
         what: &'static str,
         /// The length.
         length: f64,
+    },
+    /// There are numbers for more or fewer parts than there are.
+    #[error("there are {found} {what}, but there must be one for each of {parts} parts")]
+    OfParts {
+        /// Name of the numbers.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// Number of parts.
+        parts: usize,
+    },
+    /// A part's value is not a positive number.
+    #[error("the value of {part} is {value}, but it must be positive and finite")]
+    Value {
+        /// The part's name.
+        part: String,
+        /// Its value.
+        value: f64,
     },
     /// The text is not a container.
     #[error("container {text}: {reason}")]

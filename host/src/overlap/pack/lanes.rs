@@ -38,7 +38,7 @@ pub struct Lanes<T: LaneReal> {
     probes: Option<Walk<T>>,
     /// Memory of separations, once they are prepared.
     separation: Option<Separation>,
-    /// Radians per unit of length; 0 if angles stay.
+    /// Radians per unit of length; 0 if angles stay, because some shapes may not have any angle.
     turn: f64,
     /// Each pose's shape, if there are several; and the shape with the most pieces.
     kinds: Option<Vec<u32>>,
@@ -80,7 +80,7 @@ impl<T: LaneReal> Lanes<T> {
             steps: Steps::new(device)?,
             probes: None,
             separation: None,
-            turn: if problem.turns == Turns::Any { 1.0 / problem.radius } else { 0.0 },
+            turn: if problem.turns.iter().all(Turns::is_any) { 1.0 / problem.radius } else { 0.0 },
             largest: (0..shapes.len()).max_by_key(|&kind| shapes[kind].quads().len()).unwrap_or(0) as u32,
             judge: Overlap::new(device, shapes)?.boundary(container.clone())?,
             overlap,
@@ -236,7 +236,7 @@ mod tests {
         let (device, limit) = (Device::best().expect("one"), Limit::default());
         for (sides, counts) in [(&[1.0][..], &[4095, 4096][..]), (&[1.0, 0.1, 0.01], &[4096])] {
             let shapes = squares(sides);
-            let problem = Problem::new(&shapes, &vec![1; shapes.len()], Boundary::square(), Turns::None);
+            let problem = Problem::new(&shapes, &vec![1; shapes.len()], Boundary::square(), &[Turns::NONE]);
             let schedule = Squeeze { steps: STEPS, ..Squeeze::new(&problem, [0.001, 0.0005], None) };
             let taken = |offsets: &[usize], kinds: &[u32], poses: &[[f64; 3]]| {
                 let ranges = offsets.windows(2).map(|range| &kinds[range[0]..range[1]]);
@@ -285,7 +285,7 @@ mod tests {
         let (device, limit) = (Device::best()?, Limit::default());
         let rectangle = |x: f64, y: f64| Shape::polygon("r", &[[0.0, 0.0], [x, 0.0], [x, y], [0.0, y]]);
         let shapes = [rectangle(1.0, 1.0)?, rectangle(3.0, 0.5)?];
-        let problem = Problem::new(&shapes, &[20, 20], Boundary::square(), Turns::Quarters);
+        let problem = Problem::new(&shapes, &[20, 20], Boundary::square(), &[Turns::QUARTERS]);
         // The last one has an area of 49.
         let counts = [1, 2, 5, 33, 40];
         let offsets: Vec<usize> = std::iter::once(0)

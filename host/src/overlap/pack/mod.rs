@@ -76,4 +76,4 @@ pub use packer::Packer;
 pub use periodic::Periodic;
 pub use settings::{Budget, Copies, MOST_POSES, Saving, Settings};
 pub use submission::Submission;
-pub use turns::Turns;
+pub use turns::{MOST_ANGLES, Turns};

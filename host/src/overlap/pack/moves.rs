@@ -1,8 +1,8 @@
 //! Random changes of a packing.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::PI;
 
-use super::{Turns, problem::Problem};
+use super::{problem::Problem, turns::reduced};
 use crate::overlap::random::Random;
 
 type Pose = [f64; 3];
@@ -24,14 +24,15 @@ pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut
     let kind = random.unit();
     if kind < 0.12 {
         let length = radius * 0.01 * 20f64.powf(random.unit());
-        for pose in &mut poses[..own] {
-            jiggle(random, pose, length, if *turns == Turns::Any { length / radius } else { 0.0 });
+        for (pose, &kind) in poses[..own].iter_mut().zip(kinds) {
+            jiggle(random, pose, length, if turns[kind as usize].is_any() { length / radius } else { 0.0 });
         }
     } else if kind < 0.15 {
         for _ in 0..=random.below(1 + own.div_ceil(20)) {
             let pose = random.below(own);
-            let half = random.unit() < 0.6 && turns.halves();
-            poses[pose][2] += if half { PI } else { turns.some(random) };
+            let turns = &turns[kinds[pose] as usize];
+            let half = random.unit() < 0.6 && turns.allow(poses[pose][2] + PI);
+            poses[pose][2] = if half { poses[pose][2] + PI } else { turns.some(random) };
         }
     } else if kind < 0.6 {
         // Some of the outermost copies.
@@ -53,7 +54,7 @@ pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut
         loose = order;
     }
     for pose in poses {
-        pose[2] -= TAU * (pose[2] / TAU).round();
+        pose[2] = reduced(pose[2]);
     }
     loose
 }
@@ -76,8 +77,7 @@ pub fn exchange(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &m
     let second = larger(others[random.below(others.len())], others[random.below(others.len())]);
     poses.swap(first, second);
     for pose in [first, second] {
-        if random.unit() < 0.5 {
-            poses[pose][2] = problem.turns.some(random);
-        }
+        let (theta, turns) = (&mut poses[pose][2], &problem.turns[kinds[pose] as usize]);
+        *theta = if random.unit() < 0.5 { turns.some(random) } else { turns.nearest(*theta) };
     }
 }

@@ -46,8 +46,8 @@ impl<'a> Packer<'a> {
     ///
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`],
-    /// [`PackError::CountsOfShapes`], [`PackError::CountTwice`], [`PackError::StartCount`],
-    /// [`PackError::TooNarrow`].
+    /// [`PackError::CountsOfShapes`], [`PackError::TurnsOfShapes`], [`PackError::CountTwice`],
+    /// [`PackError::StartCount`], [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
         let packer = Packer { device, settings, islands: Islands::default(), stop: Stop::default() };
         packer.settings.check(&packer.starts())?;
@@ -127,7 +127,7 @@ impl<'a> Packer<'a> {
     fn problem(&self) -> Problem {
         let Settings { shapes, packings, container, turns, .. } = &self.settings;
         let largest = packings.iter().max_by_key(|copies| copies.count()).map_or(&[][..], |copies| &copies.counts);
-        Problem::new(shapes, largest, container.clone(), *turns)
+        Problem::new(shapes, largest, container.clone(), turns)
     }
 
     /// Searches. `progress` is called after every squeeze.

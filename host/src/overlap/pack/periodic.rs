@@ -14,7 +14,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use rayon::prelude::*;
 
-use super::{Turns, limit::Limit};
+use super::limit::Limit;
 use crate::overlap::{Lattice, Point, Shape, convex::bounds, random::Random};
 
 /// A lattice packing.
@@ -60,14 +60,9 @@ impl Periodic {
         densest(shape, 2, None, seed, &Limit::default()).swap_remove(0)
     }
 
-    /// Finds locally densest packings with two copies per cell, the densest first. The copies'
-    /// angles differ by an allowed turn. At the limit returns the best so far, or none.
-    pub(super) fn doubles_turned(shape: &Shape, turns: Turns, seed: u64, limit: &Limit) -> Vec<Periodic> {
-        let between = match turns {
-            Turns::Any => None,
-            Turns::None => Some(0.0),
-            Turns::Half | Turns::Quarters => Some(PI),
-        };
+    /// Finds locally densest packings with two copies per cell, the densest first. The angle `between`
+    /// both copies is free unless it is given. At the limit returns the best so far, or none.
+    pub(super) fn doubles_turned(shape: &Shape, between: Option<f64>, seed: u64, limit: &Limit) -> Vec<Periodic> {
         densest(shape, 2, between, seed, limit)
     }
 

@@ -32,7 +32,8 @@ pub struct Problem {
     /// The same, grown a little more if there are several.
     pub searched: Vec<Shape>,
     pub container: Boundary,
-    pub turns: Turns,
+    /// Each shape's.
+    pub turns: Vec<Turns>,
     /// Radius of the shape; of several, the mean over all copies.
     pub radius: f64,
     /// Factor of the pressure on the scale, and change of the scale per unit of length. They make
@@ -42,8 +43,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// `counts` is the number of copies of each shape in the largest packing.
-    pub fn new(shapes: &[Shape], counts: &[usize], container: Boundary, turns: Turns) -> Self {
+    /// `counts` is the number of copies of each shape in the largest packing. `turns` are those of all shapes, or of each.
+    pub fn new(shapes: &[Shape], counts: &[usize], container: Boundary, turns: &[Turns]) -> Self {
         let grown = |margin: f64| -> Vec<Shape> {
             let grown = |shape: &Shape| {
                 let [x, y] = shape.center();
@@ -66,13 +67,13 @@ impl Problem {
             pressure,
             scale_rate: if container.width().is_some() { 1.0 } else { 1.0 / pressure },
             container,
-            turns,
+            turns: turns.iter().cycle().take(shapes.len()).cloned().collect(),
         }
     }
 
     /// Returns true if packings may be symmetric under half a turn.
     pub fn is_symmetric(&self) -> bool {
-        self.shapes.len() == 1 && self.turns.halves() && self.container.is_symmetric()
+        self.shapes.len() == 1 && self.turns[0].halves() && self.container.is_symmetric()
     }
 
     /// Total area of copies of these shapes.
@@ -83,17 +84,17 @@ impl Problem {
         }
     }
 
-    /// Returns `count` random poses in the container.
-    pub fn scattered(&self, random: &mut Random, count: usize, scale: f64) -> Vec<Pose> {
+    /// Returns random poses of copies of these shapes in the container.
+    pub fn scattered(&self, random: &mut Random, kinds: &[u32], scale: f64) -> Vec<Pose> {
         let corners = self.container.outline(scale);
         let [low, high] = bounds(&corners);
-        let anywhere = |_| loop {
+        let anywhere = |&kind: &u32| loop {
             let [x, y] = [0, 1].map(|axis| random.between(low[axis], high[axis]));
             if self.container.level([x, y]) <= scale * (1.0 + ROUNDING) {
-                return [x, y, self.turns.some(random)];
+                return [x, y, self.turns[kind as usize].some(random)];
             }
         };
-        (0..count).map(anywhere).collect()
+        kinds.iter().map(anywhere).collect()
     }
 
     /// A pose outside the container, where a copy meets no other.
@@ -107,7 +108,7 @@ impl Problem {
     /// strip is too narrow.
     pub fn own(&self, kinds: &[u32], poses: &[Pose]) -> Option<Packing> {
         let own = |(&[x, y, theta], &kind): (&Pose, &u32)| {
-            let ([u, v], theta) = (self.shapes[kind as usize].center(), self.turned(theta));
+            let ([u, v], theta) = (self.shapes[kind as usize].center(), self.turns[kind as usize].nearest(theta));
             let (sine, cosine) = theta.sin_cos();
             [x - cosine * u + sine * v, y - sine * u - cosine * v, theta]
         };
@@ -120,11 +121,6 @@ impl Problem {
         // By rounding, it may be a little off the middle.
         let side = self.container.scale_containing(&self.vertices(kinds, &poses))?;
         Some(Packing { poses, side })
-    }
-
-    /// The nearest allowed angle.
-    fn turned(&self, theta: f64) -> f64 {
-        if self.turns == Turns::Any { theta } else { self.turns.nearest(theta) }
     }
 
     fn vertices(&self, kinds: &[u32], poses: &[Pose]) -> Vec<Point> {
@@ -142,7 +138,8 @@ impl Problem {
 
     /// Checks a packing to go on from.
     pub fn start(&self, kinds: &[u32], poses: &[Pose]) -> Result<Packing, PackError> {
-        if let Some(pose) = poses.iter().position(|pose| !self.turns.allow(pose[2])) {
+        let turned = || poses.iter().zip(kinds).map(|(pose, &kind)| (pose[2], &self.turns[kind as usize]));
+        if let Some(pose) = turned().position(|(theta, turns)| !turns.allow(theta)) {
             return Err(PackError::StartTurned { pose, theta: poses[pose][2] });
         }
         let Some(mut valid) = self.own(kinds, &self.about_centers(kinds, poses)) else {
@@ -150,7 +147,7 @@ impl Problem {
         };
         // Poses that are in place and at allowed angles to the last bit stay as they are. Others have moved by roundings.
         let in_place = self.container.scale_containing(&self.vertices(kinds, poses)).filter(|&side| side <= valid.side);
-        if let Some(side) = in_place.filter(|_| poses.iter().all(|pose| pose[2] == self.turned(pose[2]))) {
+        if let Some(side) = in_place.filter(|_| turned().all(|(theta, turns)| theta == turns.nearest(theta))) {
             valid = Packing { poses: poses.to_vec(), side };
         }
         match self.overlapping(kinds, &valid.poses)? {
@@ -182,7 +179,7 @@ impl Problem {
             return self.own(kinds, &poses).ok_or(PackError::NoRoom);
         };
         // Each shape's narrowest angle, and its box then.
-        let narrowest: Vec<(f64, [Point; 2])> = self.shapes.iter().map(|shape| self.narrowest(shape)).collect();
+        let narrowest: Vec<(f64, [Point; 2])> = (0..self.shapes.len()).map(|kind| self.narrowest(kind)).collect();
         let used = || kinds.iter().map(|&kind| &narrowest[kind as usize].1);
         let extent = |axis: usize| used().map(|[low, high]| high[axis] - low[axis]).fold(0.0, f64::max);
         let (wide, high) = (extent(0), extent(1));
@@ -205,8 +202,9 @@ impl Problem {
     }
 
     /// Returns the shape's narrowest allowed angle, and its box then.
-    fn narrowest(&self, shape: &Shape) -> (f64, [Point; 2]) {
-        let boxes = self.turns.of_hull(shape).into_iter().map(|theta| (theta, shape.bounds_at(theta)));
+    fn narrowest(&self, kind: usize) -> (f64, [Point; 2]) {
+        let shape = &self.shapes[kind];
+        let boxes = self.turns[kind].of_hull(shape).into_iter().map(|theta| (theta, shape.bounds_at(theta)));
         let width = |(_, [low, high]): &(f64, [Point; 2])| high[0] - low[0];
         boxes.min_by(|a, b| width(a).total_cmp(&width(b))).unwrap_or_else(|| (0.0, shape.bounds_at(0.0)))
     }

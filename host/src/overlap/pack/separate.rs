@@ -52,8 +52,9 @@ pub struct Separation {
     factors: Buffer<Squeezed>,
     /// For each packing, 1 if its weights begin at 1.
     forgets: Buffer<u32>,
-    /// Number of allowed angles; 0 if all are.
-    angles: u32,
+    /// First angle of each shape, and their end; and the allowed angles. A shape without angles may have any.
+    first_angles: Buffer<u32>,
+    angles: Buffer<Squeezed>,
     /// Set if the next launch starts anew instead of going on from this state.
     fresh: bool,
     /// Fields, if there are some, and number of threads per packing that use them: whole warps, or one.
@@ -78,13 +79,19 @@ impl Separation {
         let (lanes, longest) = (offsets.len() - 1, longest(offsets));
         let [low, high] = bounds(&problem.container.outline(1.0));
         let pairs = lanes * longest * longest;
+        let (mut angles, mut first_angles) = (Vec::new(), vec![0]);
+        for turns in &problem.turns {
+            angles.extend(turns.angles().unwrap_or_default().iter().map(|&angle| angle as Squeezed));
+            first_angles.push(angles.len() as u32);
+        }
         Ok(Separation {
             longest,
             extent: device.upload(&[low, high].as_flattened().iter().map(|&number| number as Squeezed).collect::<Vec<_>>())?,
             at_once: (WORK / (longest * pieces(problem).pow(2)).max(1)).clamp(1, TURNS.div_ceil(longest.max(1))),
             factors: device.upload(&vec![1.0; lanes])?,
             forgets: device.upload(&vec![1; lanes])?,
-            angles: problem.turns.angles().map_or(0, |angles| angles.len() as u32),
+            first_angles: device.upload(&first_angles)?,
+            angles: device.upload(&angles)?,
             fresh: true,
             fields: Fields::new(device, stream, problem, budget)?,
             field_threads: if device.backend() == Backend::Cuda { separate::MOST_THREADS } else { 1 },
@@ -161,11 +168,12 @@ impl Separation {
         let source =
             SourceArgs { poses: &nothing, shapes: &phases.shapes.spans, quads: &phases.shapes.quads, shape_of, first_piece };
         let strip = u32::from(region.strip);
-        let Separation { longest, extent, factors, forgets, angles, fresh, fields, field_threads, .. } = self;
-        let (longest, angles, fresh) = (*longest as u32, *angles, u32::from(std::mem::take(fresh)));
+        let Separation { longest, extent, factors, forgets, first_angles, angles, fresh, fields, field_threads, .. } = self;
+        let (longest, fresh) = (*longest as u32, u32::from(std::mem::take(fresh)));
         let (offsets, half_planes) = (&*offsets, &region.half_planes);
-        let (extent, factors, forgets) = (&*extent, &*factors, &*forgets);
-        let args = separate::PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors, forgets };
+        let (extent, factors, forgets, first_angles, angles) = (&*extent, &*factors, &*forgets, &*first_angles, &*angles);
+        let args =
+            separate::PackingsArgs { offsets, longest, half_planes, extent, strip, first_angles, angles, factors, forgets };
         let (circles, places, pieces) = (&mut list.circles, &mut list.places, &mut list.pieces);
         let fields = fields.as_ref().filter(|_| by_fields).map(|fields| {
             let Fields { first, turns, supports, table, boxes, sizes, values } = fields;

@@ -55,8 +55,8 @@ pub struct Settings {
     pub packings: Vec<Copies>,
     /// The container of every packing; a square by default.
     pub container: Boundary,
-    /// The angles that copies may have; any by default.
-    pub turns: Turns,
+    /// The angles that copies may have, of all shapes or of each; any by default.
+    pub turns: Vec<Turns>,
     /// Seed of all random numbers; 0 by default.
     pub seed: u64,
     /// Number of candidates that are improved at once for each packing. By default 8 to 256 on a
@@ -73,7 +73,7 @@ impl Default for Settings {
             shapes: vec![Shape::tree()],
             packings: vec![Copies::new([10])],
             container: Boundary::square(),
-            turns: Turns::Any,
+            turns: vec![Turns::ANY],
             seed: 0,
             starts: None,
             budget: Budget::Steps(20_000),
@@ -99,6 +99,7 @@ impl Settings {
 
     /// Checks the numbers of copies, with `starts` candidates for each packing.
     pub(super) fn check(&self, starts: &[usize]) -> Result<(), PackError> {
+        Turns::check(&self.turns, self.shapes.len())?;
         let mut all = 0usize;
         for (copies, &starts) in self.packings.iter().zip(starts) {
             let (counts, count) = (&copies.counts, copies.count());

@@ -1,5 +1,7 @@
 //! Starts of packings.
 
+use std::f64::consts::PI;
+
 use rayon::prelude::*;
 
 use super::{
@@ -79,7 +81,7 @@ impl<'a> Source<'a> {
                 let most = problem.shapes.iter().map(|shape| shape.radius()).fold(0.0, f64::max);
                 let container = &problem.container;
                 let side = container.scale_of(problem.area(&group.kinds) / self.density).max(container.scale_around_circle(most));
-                let mut poses = problem.scattered(random, if pairs { count / 2 } else { count }, side);
+                let mut poses = problem.scattered(random, &group.kinds[..if pairs { count / 2 } else { count }], side);
                 if pairs {
                     mirror(&mut poses);
                 }
@@ -93,7 +95,9 @@ impl<'a> Source<'a> {
 
 /// The lattices to cut, the densest first; none if the limit came before.
 fn lattices(problem: &Problem, seed: u64, limit: &Limit) -> Vec<Periodic> {
-    let mut lattices = Periodic::doubles_turned(&problem.squeezed[0], problem.turns, seed, limit);
+    let turns = &problem.turns[0];
+    let between = turns.angles().map(|_| if turns.opposed().is_empty() { 0.0 } else { PI });
+    let mut lattices = Periodic::doubles_turned(&problem.squeezed[0], between, seed, limit);
     let densest = lattices.first().map_or(0.0, |lattice| lattice.density);
     lattices.retain(|lattice| lattice.density > WORTH * densest);
     lattices

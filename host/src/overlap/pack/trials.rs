@@ -234,10 +234,11 @@ impl Search<'_> {
             (0..PROBES).map(|probe| loose.get(probe % loose.len().max(1)).map_or(0, |&pose| kinds[pose])).collect()
         };
         let probe_kinds: Vec<u32> = kinds.iter().zip(loose).flat_map(probe_kinds).collect();
-        let starts = |(random, (loose, &side)): (&mut Random, (&Vec<usize>, &f64))| -> Vec<[f64; 3]> {
-            if loose.is_empty() { vec![problem.away(side); PROBES] } else { problem.scattered(random, PROBES, side) }
+        let starts = |(random, (lane, loose)): (&mut Random, (usize, &Vec<usize>))| -> Vec<[f64; 3]> {
+            let (side, kinds) = (placed.sides[lane], &probe_kinds[lane * PROBES..(lane + 1) * PROBES]);
+            if loose.is_empty() { vec![problem.away(side); PROBES] } else { problem.scattered(random, kinds, side) }
         };
-        let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().zip(&placed.sides)).map(starts).collect();
+        let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().enumerate()).map(starts).collect();
         self.lanes.set(placed.poses, &placed.sides)?;
         let schedule = Squeeze { steps: PROBE_STEPS, ..Squeeze::new(problem, PROBE_RATE, None) };
         let (found, energies) = self.lanes.probe(starts.concat(), &probe_kinds, &schedule, &limit.sooner(PLACING))?;

@@ -1,0 +1,76 @@
+//! Options that are given for all parts, or for one by its name.
+
+use std::{fmt::Display, str::FromStr};
+
+use super::failure::Failure;
+
+/// Largest number of names in a message.
+const NAMES: usize = 20;
+
+/// A value, and the name of the part that it is for, unless it is for all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named<V> {
+    name: Option<String>,
+    value: V,
+}
+
+impl<V: FromStr<Err: Display>> FromStr for Named<V> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.rsplit_once('=').map_or((None, text), |(name, value)| (Some(name.to_owned()), value));
+        Ok(Named { name, value: value.parse().map_err(|error: V::Err| error.to_string())? })
+    }
+}
+
+/// Returns for each part the value that it is given: its own, or that of all.
+pub fn each<V: Clone>(option: &str, given: &[Named<V>], parts: &[&str]) -> Result<Vec<Option<V>>, Failure> {
+    let mut names: Vec<&str> = parts.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    for (index, Named { name, .. }) in given.iter().enumerate() {
+        let twice = given[..index].iter().any(|other| other.name == *name);
+        match name {
+            Some(name) if twice => return Err(Failure::error(format_args!("{option} is given twice for {name}"))),
+            None if twice => return Err(Failure::error(format_args!("{option} is given twice for all parts"))),
+            Some(name) if names.binary_search(&&**name).is_err() => {
+                let more = if names.len() > NAMES { ", ..." } else { "" };
+                names.truncate(NAMES);
+                let text =
+                    format_args!("{option} {name}=...: no part is called {name}; the parts are {}{more}", names.join(", "));
+                return Err(Failure::error(text));
+            }
+            _ => {}
+        }
+    }
+    let of = |part: &str| {
+        let named = given.iter().find(|given| given.name.as_deref() == Some(part));
+        named.or_else(|| given.iter().find(|given| given.name.is_none())).map(|given| given.value.clone())
+    };
+    Ok(parts.iter().map(|part| of(part)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_parts() {
+        let given =
+            |texts: &[&str]| texts.iter().map(|text| text.parse()).collect::<Result<Vec<Named<u32>>, _>>().expect("numbers");
+        let parts = ["a", "b=c", "a", "d"];
+        assert_eq!(each("--k", &given(&[]), &parts).expect("none"), [None; 4]);
+        let values = each("--k", &given(&["7", "a=1", "b=c=2"]), &parts).expect("values");
+        assert_eq!(values, [Some(1), Some(2), Some(1), Some(7)]);
+        assert_eq!(each("--k", &given(&["d=3"]), &parts).expect("one"), [None, None, None, Some(3)]);
+        for (texts, sentence) in [
+            (&["c=1"][..], "--k c=...: no part is called c; the parts are a, b=c, d"),
+            (&["a=1", "a=2"], "--k is given twice for a"),
+            (&["1", "2"], "--k is given twice for all parts"),
+        ] {
+            let Failure::Error(text) = each("--k", &given(texts), &parts).expect_err(sentence) else { panic!("{sentence}") };
+            assert_eq!(text, sentence);
+        }
+        assert!("a=x".parse::<Named<u32>>().is_err() && "x".parse::<Named<u32>>().is_err());
+    }
+}
