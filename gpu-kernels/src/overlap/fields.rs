@@ -7,58 +7,126 @@
 //!
 //! A shape at an allowed angle is a *variant*.
 
-use super::{Scalar, clip::Point, transform::turn};
+use super::{clip::Point, transform::turn};
+use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
-/// Numbers per field in [`Fields::boxes`], and in [`Fields::sizes`].
+/// Numbers per field in [`Wanted::boxes`], and in [`Wanted::sizes`].
 pub const BOX: usize = 4;
 /// See [`BOX`].
 pub const SIZE: usize = 3;
 /// Numbers per variant in [`Fields::turns`].
 pub const TURN: usize = 4;
+/// Unit of the number of rows in [`View::extent`].
+pub const COLUMNS: u32 = 1 << 16;
 /// Parts of a grid's step that values count.
-pub const PARTS: f64 = 256.0;
+pub const PARTS: f32 = 256.0;
 /// Least depth of a value, in steps: values of the corners of a cell that the boundary crosses are greater.
-const LEAST: f64 = -2.0;
-const GREATEST: f64 = 127.0;
+const LEAST: f32 = -2.0;
+const GREATEST: f32 = 127.0;
 
 /// Fields of shapes at their allowed angles.
 #[derive(Clone, Copy, Debug, KernelParam)]
-pub struct Fields<'a, T> {
+pub struct Fields<'a> {
     /// Each copy's shape.
     pub shape_of: &'a [u32],
     /// First variant of each shape, and the end of the last one's.
     pub first: &'a [u32],
     /// Each variant's angle, its sine and cosine, and its radius: [`TURN`] numbers.
-    pub turns: &'a [T],
+    pub turns: &'a [f32],
     /// For each variant and half-plane, the least product of the normal with a point of the variant.
-    pub supports: &'a [T],
-    /// For each two variants, the field, doubled; plus 1 if it is that of the second one seen from the first.
-    pub table: &'a [u32],
-    /// For each field, its lowest x and y, its step, and the inverse of the step.
-    pub boxes: &'a [T],
-    /// For each field, the index of its first value, and its numbers of columns and rows.
-    pub sizes: &'a [u32],
+    pub supports: &'a [f32],
+    /// For each two variants, the field of the first and the second.
+    pub views: &'a [View],
     /// Depths by rows, in parts of a step.
     pub values: &'a [i16],
 }
 
+/// The field of a variant and another one. The difference of their places, turned and scaled, plus an offset is a place in
+/// its grid.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct View {
+    /// Cosine of the angle by which differences turn, divided by the grid's step.
+    pub cosine: f32,
+    /// Sine of it, likewise.
+    pub sine: f32,
+    /// In steps.
+    pub offset: Point<f32>,
+    /// Depth per value.
+    pub unit: f32,
+    /// Inverse of the grid's step.
+    pub inverse: f32,
+    /// Index of the first value.
+    pub first: u32,
+    /// Number of columns but the last, and of rows in the upper 16 bits.
+    pub extent: u32,
+}
+
+impl View {
+    /// A field where nothing meets.
+    pub(super) const NOTHING: Self =
+        View { cosine: 0.0, sine: 0.0, offset: Point::ORIGIN, unit: 0.0, inverse: 0.0, first: 0, extent: 0 };
+
+    /// The place in the grid for a difference.
+    #[inline(always)]
+    pub(super) fn at(&self, by: Point<f32>) -> Point<f32> {
+        let u = math::mul_add(self.cosine, by.x, math::mul_add(self.sine, by.y, self.offset.x));
+        let v = math::mul_add(self.cosine, by.y, math::mul_add(-self.sine, by.x, self.offset.y));
+        Point::new(u, v)
+    }
+
+    /// Returns true if a place is in the grid, or no farther from it than so many steps.
+    #[inline(always)]
+    pub(super) fn meets(&self, Point { x: u, y: v }: Point<f32>, beyond: f32) -> bool {
+        let (columns, rows) = ((self.extent % COLUMNS) as f32, (self.extent / COLUMNS) as f32);
+        (u >= -beyond) & (v >= -beyond) & (u < columns + beyond) & (v < rows + beyond)
+    }
+
+    /// The depth for a difference, at least 0. Without branches, so that loads of several don't wait for each other.
+    ///
+    /// # Safety
+    /// It is a view of a field with these values.
+    #[inline(always)]
+    pub(super) unsafe fn depth(&self, values: &[i16], by: Point<f32>) -> f32 {
+        let at = self.at(by);
+        let (u, v, unit) = if self.meets(at, 0.0) { (at.x, at.y, self.unit) } else { (0.0, 0.0, 0.0) };
+        let (i, j) = (u as i32, v as i32);
+        let columns = self.extent % COLUMNS + 1;
+        let corner = (self.first + j as u32 * columns + i as u32) as usize;
+        let below = corner + columns as usize;
+        // SAFETY: four values are around each point of the grid but the last ones.
+        let (a, b, c, d) = unsafe {
+            (
+                *values.get_unchecked(corner),
+                *values.get_unchecked(corner + 1),
+                *values.get_unchecked(below),
+                *values.get_unchecked(below + 1),
+            )
+        };
+        let [a, b, c, d] = [f32::from(a), f32::from(b), f32::from(c), f32::from(d)];
+        let (s, t) = (u - i as f32, v - j as f32);
+        let (low, high) = (a + (b - a) * s, c + (d - c) * s);
+        math::max(low + (high - low) * t, 0.0) * unit
+    }
+}
+
 /// Shapes and angles whose fields are computed.
 #[derive(Clone, Copy, Debug, KernelParam)]
-pub struct Wanted<'a, T> {
+pub struct Wanted<'a> {
     /// First quad of each shape, and the end of the last one's.
     pub first: &'a [u32],
     /// Four corners each.
-    pub quads: &'a [Point<T>],
+    pub quads: &'a [Point<f32>],
     /// Each quad's lowest corner and its highest.
-    pub bounds: &'a [Point<T>],
+    pub bounds: &'a [Point<f32>],
     /// For each field, its two shapes.
     pub shapes: &'a [u32],
     /// For each field, sine and cosine of the angle of the second shape.
-    pub turns: &'a [T],
-    /// As of [`Fields`].
-    pub boxes: &'a [T],
-    /// As of [`Fields`].
+    pub turns: &'a [f32],
+    /// For each field, its lowest x and y, its step, and the inverse of the step.
+    pub boxes: &'a [f32],
+    /// For each field, the index of its first value, and its numbers of columns and rows.
     pub sizes: &'a [u32],
 }
 
@@ -66,8 +134,8 @@ pub struct Wanted<'a, T> {
 ///
 /// # Safety
 /// The shapes and quads exist, boxes and sizes are those of the fields, and there is room for their values.
-#[kernel(for T in [f32], max_threads = 256)]
-pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i16) {
+#[kernel(max_threads = 256)]
+pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
     let field = (from + thread::block_idx_y()) as usize;
     let Wanted { first, quads, bounds, shapes, turns, boxes, sizes } = wanted;
     // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has a value of its own.
@@ -80,8 +148,8 @@ pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i
         }
         let step = number(2);
         let at = Point::new(
-            math::mul_add(T::from_u32(cell % columns), step, number(0)),
-            math::mul_add(T::from_u32(cell / columns), step, number(1)),
+            math::mul_add((cell % columns) as f32, step, number(0)),
+            math::mul_add((cell / columns) as f32, step, number(1)),
         );
         let rotation = (*turns.get_unchecked(2 * field), *turns.get_unchecked(2 * field + 1));
         let of = |shape: usize| {
@@ -89,11 +157,11 @@ pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i
             *first.get_unchecked(shape) as usize..*first.get_unchecked(shape + 1) as usize
         };
         let corners = |quad: usize| [0, 1, 2, 3].map(|k| *quads.get_unchecked(4 * quad + k));
-        let mut most = T::from_f64(LEAST) * step;
+        let mut most = LEAST * step;
         for other in of(1) {
             let other = corners(other).map(|corner| turn(corner, rotation).plus(at));
-            let least = |numbers: [T; 4]| math::min(math::min(numbers[0], numbers[1]), math::min(numbers[2], numbers[3]));
-            let greatest = |numbers: [T; 4]| math::max(math::max(numbers[0], numbers[1]), math::max(numbers[2], numbers[3]));
+            let least = |numbers: [f32; 4]| math::min(math::min(numbers[0], numbers[1]), math::min(numbers[2], numbers[3]));
+            let greatest = |numbers: [f32; 4]| math::max(math::max(numbers[0], numbers[1]), math::max(numbers[2], numbers[3]));
             let (xs, ys) = (other.map(|corner| corner.x), other.map(|corner| corner.y));
             let (low, high) = (Point::new(least(xs), least(ys)), Point::new(greatest(xs), greatest(ys)));
             for own in of(0) {
@@ -106,10 +174,10 @@ pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i
                 }
             }
         }
-        let value = math::min(most / step, T::from_f64(GREATEST)) * T::from_f64(PARTS);
+        let value = math::min(most / step, GREATEST) * PARTS;
         // Rounded up: however little they overlap, it isn't 0.
-        let whole = value.to_i32();
-        let more = if T::from_i32(whole) < value { 1 } else { 0 };
+        let whole = value as i32;
+        let more = if (whole as f32) < value { 1 } else { 0 };
         *values.add(*sizes.get_unchecked(SIZE * field) as usize + cell as usize) = (whole + more) as i16;
     }
 }
@@ -117,7 +185,7 @@ pub unsafe fn fields<T: Scalar>(wanted: Wanted<'_, T>, from: u32, values: *mut i
 /// The depth of the overlap of two convex quads: the shortest way along a normal of an edge that separates them. May be any
 /// smaller number if it is at most `least`. Their boxes overlap by `around`.
 #[inline(always)]
-fn depth<T: Scalar>(one: &[Point<T>; 4], other: &[Point<T>; 4], around: T, least: T) -> T {
+fn depth(one: &[Point<f32>; 4], other: &[Point<f32>; 4], around: f32, least: f32) -> f32 {
     let mut depth = around;
     for (own, their) in [(one, other), (other, one)] {
         for k in 0..4 {
@@ -125,7 +193,7 @@ fn depth<T: Scalar>(one: &[Point<T>; 4], other: &[Point<T>; 4], around: T, least
             // Outwards, if corners go counterclockwise.
             let outwards = Point::new(to.y - from.y, from.x - to.x);
             let length = outwards.dot(outwards);
-            if length > T::ZERO {
+            if length > 0.0 {
                 let beyond = their.map(|p| p.minus(from).dot(outwards));
                 let beyond = math::min(math::min(beyond[0], beyond[1]), math::min(beyond[2], beyond[3]));
                 depth = math::min(depth, -beyond / math::sqrt(length));

@@ -2,10 +2,9 @@
 
 use super::{
     super::{
-        Scalar,
         boundary::HALF_PLANE,
         clip::Point,
-        fields::{BOX, Fields, PARTS, SIZE, TURN},
+        fields::{Fields, TURN, View},
     },
     MOST_COPIES, MOST_THREADS, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH, threads,
 };
@@ -25,7 +24,7 @@ struct Effort {
     places: u32,
     /// Number of refinements, and the factor by which their reach shrinks each time.
     refinements: u32,
-    nearer: f64,
+    nearer: f32,
 }
 
 const GPU: Effort = Effort { groups: 8, starts: 32, places: 32, refinements: 7, nearer: 0.375 };
@@ -34,13 +33,13 @@ const CPU: Effort = Effort { groups: 4, starts: 16, places: 6, refinements: 10, 
 /// Refinement before which the copies around are looked for again.
 const AGAIN: u32 = 3;
 /// Largest distance that a place moves by in all further refinements, in units of the reach.
-const FURTHER: f64 = 3.0;
+const FURTHER: f32 = 3.0;
 /// Number of copies that are compared before depths are looked up: one per bit.
 const COMPARED: usize = 32;
 /// Number of depths that are looked up at once, so that their memory accesses overlap.
 const TOGETHER: usize = 4;
 /// Where no copy is.
-const NOWHERE: f64 = 1e18;
+const NOWHERE: f32 = 1e18;
 const WARPS: usize = (MOST_THREADS / 32) as usize;
 const MOST: usize = MOST_COPIES as usize + TOGETHER;
 /// Number of copies that a warp has views of at once.
@@ -51,22 +50,22 @@ pub(super) const VIEWS: usize = WARPS * ROOM;
 pub(super) const BEST: usize = 2 * 4 * WARPS;
 
 /// Shared memory of a block.
-pub(super) struct Groups<T> {
+pub(super) struct Groups {
     /// All x, all y, then all radii. The copy that is moved is nowhere.
-    pub circles: SharedArray<T, CIRCLES>,
-    pub views: SharedArray<View<T>, VIEWS>,
-    pub best: SharedArray<T, BEST>,
+    pub circles: SharedArray<f32, CIRCLES>,
+    pub views: SharedArray<View, VIEWS>,
+    pub best: SharedArray<f32, BEST>,
     /// True in every second call.
     pub odd: bool,
 }
 
-impl<T: Scalar> Groups<T> {
+impl Groups {
     /// A copy's place and radius.
     ///
     /// # Safety
     /// There is such a copy, or one of the entries after the last; barriers stand between this and writes.
     #[inline(always)]
-    unsafe fn circle(&self, copy: usize) -> (Point<T>, T) {
+    unsafe fn circle(&self, copy: usize) -> (Point<f32>, f32) {
         // SAFETY: as said (this function's contract).
         unsafe { (Point::new(self.circles.read(copy), self.circles.read(MOST + copy)), self.circles.read(2 * MOST + copy)) }
     }
@@ -76,7 +75,7 @@ impl<T: Scalar> Groups<T> {
     /// # Safety
     /// As of [`circle`](Self::circle).
     #[inline(always)]
-    unsafe fn meets(&self, copy: usize, (center, radius): (Point<T>, T)) -> bool {
+    unsafe fn meets(&self, copy: usize, (center, radius): (Point<f32>, f32)) -> bool {
         // SAFETY: as said (this function's contract).
         let (at, theirs) = unsafe { self.circle(copy) };
         let (by, far) = (at.minus(center), radius + theirs);
@@ -88,7 +87,7 @@ impl<T: Scalar> Groups<T> {
     /// # Safety
     /// As of [`circle`](Self::circle).
     #[inline(always)]
-    unsafe fn met(&self, (from, count): (usize, usize), circle: (Point<T>, T)) -> u32 {
+    unsafe fn met(&self, (from, count): (usize, usize), circle: (Point<f32>, f32)) -> u32 {
         let end = COMPARED.min(count - from);
         let (mut bits, mut base) = (0, 0);
         while base < end {
@@ -104,82 +103,28 @@ impl<T: Scalar> Groups<T> {
 
 /// Measures depths by fields.
 #[derive(Clone, Copy)]
-pub(super) struct Depths<'a, T> {
-    pub fields: Fields<'a, T>,
+pub(super) struct Depths<'a> {
+    pub fields: Fields<'a>,
     /// x, y, and the variant's number.
-    pub poses: *mut T,
+    pub poses: *mut f32,
 }
 
 /// A variant with its angle's sine and cosine, and its radius.
 #[derive(Clone, Copy)]
-pub(super) struct Variant<T> {
+pub(super) struct Variant {
     number: usize,
-    rotation: (T, T),
-    radius: T,
-}
-
-/// The field of a variant and another one. The difference of their places, turned and scaled, plus an offset is a place in
-/// its grid.
-#[derive(Clone, Copy)]
-#[repr(C, align(16))]
-pub(super) struct View<T> {
-    cosine: T,
-    sine: T,
-    offset: Point<T>,
-    /// Depth per value.
-    unit: T,
-    /// Index of the first value, and numbers of columns and rows but the last.
-    first: u32,
-    columns: u32,
-    rows: u32,
-}
-
-impl<T: Scalar> View<T> {
-    /// A field where nothing meets.
-    const NOTHING: Self =
-        View { cosine: T::ZERO, sine: T::ZERO, offset: Point::ORIGIN, unit: T::ZERO, first: 0, columns: 0, rows: 0 };
-
-    /// The place in the grid for a difference.
-    #[inline(always)]
-    fn at(&self, by: Point<T>) -> Point<T> {
-        let u = math::mul_add(self.cosine, by.x, math::mul_add(self.sine, by.y, self.offset.x));
-        let v = math::mul_add(self.cosine, by.y, math::mul_add(-self.sine, by.x, self.offset.y));
-        Point::new(u, v)
-    }
-
-    /// The depth for a difference, at least 0. Without branches, so that loads of several don't wait for each other.
-    ///
-    /// # Safety
-    /// It is a view of a field with these values.
-    #[inline(always)]
-    unsafe fn depth(&self, values: &[i16], by: Point<T>) -> T {
-        let Point { x: u, y: v } = self.at(by);
-        let meet = (u >= T::ZERO) & (v >= T::ZERO) & (u < T::from_u32(self.columns)) & (v < T::from_u32(self.rows));
-        let (u, v, unit) = if meet { (u, v, self.unit) } else { (T::ZERO, T::ZERO, T::ZERO) };
-        let (i, j) = (u.to_i32(), v.to_i32());
-        let corner = (self.first + j as u32 * (self.columns + 1) + i as u32) as usize;
-        let below = corner + self.columns as usize + 1;
-        // SAFETY: four values are around each point of the grid but the last ones.
-        let (a, b, c, d) = unsafe {
-            (
-                *values.get_unchecked(corner),
-                *values.get_unchecked(corner + 1),
-                *values.get_unchecked(below),
-                *values.get_unchecked(below + 1),
-            )
-        };
-        let [a, b, c, d] = [a, b, c, d].map(|value| T::from_i32(i32::from(value)));
-        let (s, t) = (u - T::from_i32(i), v - T::from_i32(j));
-        let (low, high) = (a + (b - a) * s, c + (d - c) * s);
-        math::max(low + (high - low) * t, T::ZERO) * unit
-    }
+    rotation: (f32, f32),
+    radius: f32,
 }
 
 /// The copies around a place, of which a warp has views.
 #[derive(Clone, Copy)]
-struct Near<T> {
+struct Near {
     /// They are seen from here.
-    circle: (Point<T>, T),
+    center: Point<f32>,
+    /// Radius of the copy that moves, and largest distance that it moves by.
+    radius: f32,
+    reach: f32,
     /// Number of views, a multiple of [`TOGETHER`].
     found: usize,
     /// The first copy, and that after the last, among which they were looked for.
@@ -187,18 +132,18 @@ struct Near<T> {
     end: usize,
 }
 
-impl<T: Scalar> Near<T> {
+impl Near {
     /// Of no copies.
-    const NOTHING: Self = Near { circle: (Point::ORIGIN, T::ZERO), found: 0, from: usize::MAX, end: 0 };
+    const NOTHING: Self = Near { center: Point::ORIGIN, radius: 0.0, reach: 0.0, found: 0, from: usize::MAX, end: 0 };
 }
 
-impl<T: Scalar> Depths<'_, T> {
+impl Depths<'_> {
     /// A variant.
     ///
     /// # Safety
     /// There is one.
     #[inline(always)]
-    unsafe fn variant(&self, number: usize) -> Variant<T> {
+    unsafe fn variant(&self, number: usize) -> Variant {
         // SAFETY: so many numbers for each.
         let turns = unsafe { self.fields.turns.get_unchecked(TURN * number..TURN * (number + 1)) };
         Variant { number, rotation: (turns[1], turns[2]), radius: turns[3] }
@@ -209,26 +154,10 @@ impl<T: Scalar> Depths<'_, T> {
     /// # Safety
     /// There are these variants.
     #[inline(always)]
-    unsafe fn view(&self, own: usize, theirs: usize) -> View<T> {
-        let Fields { turns, table, boxes, sizes, .. } = self.fields;
-        // SAFETY: the table has a field for each two variants.
-        unsafe {
-            let entry = *table.get_unchecked(own * (turns.len() / TURN) + theirs);
-            let (swapped, field) = (entry % 2 == 1, (entry / 2) as usize);
-            let turn = TURN * if swapped { theirs } else { own };
-            let (step, inverse) = (*boxes.get_unchecked(BOX * field + 2), *boxes.get_unchecked(BOX * field + 3));
-            let scale = if swapped { -inverse } else { inverse };
-            let offset = Point::new(*boxes.get_unchecked(BOX * field), *boxes.get_unchecked(BOX * field + 1)).times(-inverse);
-            View {
-                cosine: scale * *turns.get_unchecked(turn + 2),
-                sine: scale * *turns.get_unchecked(turn + 1),
-                offset,
-                unit: step * T::from_f64(1.0 / PARTS),
-                first: *sizes.get_unchecked(SIZE * field),
-                columns: *sizes.get_unchecked(SIZE * field + 1) - 1,
-                rows: *sizes.get_unchecked(SIZE * field + 2) - 1,
-            }
-        }
+    unsafe fn view(&self, own: usize, theirs: usize) -> View {
+        let Fields { turns, views, .. } = self.fields;
+        // SAFETY: there is one for each two variants.
+        unsafe { *views.get_unchecked(own * (turns.len() / TURN) + theirs) }
     }
 
     /// The depth of a variant inside a half-plane, and the plane's normal.
@@ -238,11 +167,11 @@ impl<T: Scalar> Depths<'_, T> {
     #[inline(always)]
     unsafe fn beyond(
         &self,
-        own: &Variant<T>,
-        position: Point<T>,
-        (packings, scale): (&Packings<'_, T>, T),
+        own: &Variant,
+        position: Point<f32>,
+        (packings, scale): (&Packings<'_, f32>, f32),
         number: usize,
-    ) -> (Point<T>, T) {
+    ) -> (Point<f32>, f32) {
         let count = packings.half_planes.len() / HALF_PLANE;
         // SAFETY: there are so many numbers for each, and a number for each variant and half-plane.
         unsafe {
@@ -254,13 +183,13 @@ impl<T: Scalar> Depths<'_, T> {
     }
 
     #[inline(always)]
-    fn better(one: Try<T>, other: Try<T>) -> Try<T> {
+    fn better(one: Try<f32>, other: Try<f32>) -> Try<f32> {
         if other.cost < one.cost { other } else { one }
     }
 
     /// The best of a warp's tries.
     #[inline(always)]
-    fn best_of(lanes: Lanes, mine: Try<T>) -> Try<T> {
+    fn best_of(lanes: Lanes, mine: Try<f32>) -> Try<f32> {
         if lanes.count() == 1 {
             return mine;
         }
@@ -276,34 +205,33 @@ impl<T: Scalar> Depths<'_, T> {
     /// As of [`Measure::place`]; circles are in place.
     #[inline(always)]
     unsafe fn group(
-        own: &Own<'_, T, Self>,
+        own: &Own<'_, f32, Self>,
         (copy, shape): (usize, &u32),
-        (there, first): (Try<T>, bool),
+        (there, first): (Try<f32>, bool),
         random: &mut Random,
         (lanes, effort): (Lanes, Effort),
-        groups: &Groups<T>,
-    ) -> Try<T> {
-        let limit = T::from_f64(WORTH) * there.cost;
+        groups: &Groups,
+    ) -> Try<f32> {
+        let limit = WORTH as f32 * there.cost;
         // SAFETY: as said (this function's contract).
         unsafe {
             let radius = own.measure.radius(shape);
-            let mut reach = T::from_f64(2.0 * NEAR) * radius;
-            let mut mine = if first { there } else { Try { cost: T::INFINITY, ..there } };
+            let mut reach = 2.0 * NEAR as f32 * radius;
+            let mut mine = if first { there } else { Try { cost: f32::INFINITY, ..there } };
             for _ in 0..effort.starts.div_ceil(lanes.count()) {
                 let to = if first { own.around(&there, reach, true, shape, random) } else { own.anywhere(shape, random) };
                 mine = Self::better(mine, Self::cost(own, copy, to, groups, (math::min(limit, mine.cost), lanes)));
             }
             let mut best = Self::best_of(lanes, mine);
-            reach = T::from_f64(NEAR) * radius;
-            let turned = own.measure.variant(best.theta.to_i32() as usize);
+            reach = NEAR as f32 * radius;
+            let turned = own.measure.variant(best.theta as u32 as usize);
             let mut near = Near::NOTHING;
             for refinement in 0..effort.refinements {
-                if best.cost == T::ZERO || best.cost >= limit && !first {
+                if best.cost == 0.0 || best.cost >= limit && !first {
                     break;
                 }
                 if refinement == 0 || refinement == AGAIN {
-                    let around = math::mul_add(T::from_f64(FURTHER), reach, radius);
-                    near = Near { circle: (best.position, around), ..Near::NOTHING };
+                    near = Near { center: best.position, radius, reach: FURTHER * reach, ..Near::NOTHING };
                 }
                 let mut mine = best;
                 for _ in 0..effort.places.div_ceil(lanes.count()) {
@@ -322,26 +250,26 @@ impl<T: Scalar> Depths<'_, T> {
                     mine = Self::better(mine, Try { position, theta: best.theta, cost });
                 }
                 best = Self::best_of(lanes, mine);
-                reach = reach * T::from_f64(effort.nearer);
+                reach *= effort.nearer;
             }
             best
         }
     }
 
-    /// Makes views for the warp of the copies whose circles meet that of `near`, from copy `from` on as far as there is room.
+    /// Makes views for the warp of the copies that one may meet within the reach, from copy `from` on as far as there is room.
     /// Their units are weighted.
     ///
     /// # Safety
     /// As of [`Measure::place`]; circles are in place, and all lanes come here.
     #[inline(always)]
     unsafe fn views(
-        own: &Own<'_, T, Self>,
+        own: &Own<'_, f32, Self>,
         copy: usize,
         variant: usize,
-        (near, from): (Near<T>, usize),
+        (near, from): (Near, usize),
         lanes: Lanes,
-        groups: &Groups<T>,
-    ) -> Near<T> {
+        groups: &Groups,
+    ) -> Near {
         let (lane, all) = ((thread::thread_idx_x() % 32) as usize, lanes.count() as usize);
         let start = (thread::thread_idx_x() / 32) as usize * ROOM;
         let (mut found, mut base) = (0, from);
@@ -353,13 +281,17 @@ impl<T: Scalar> Depths<'_, T> {
             let other = base + lane;
             // SAFETY: the copy, if there is one; each warp has room for its views, and each lane for one of its own.
             unsafe {
-                let meets = other < own.count && groups.meets(other, near.circle);
+                let mut meets = other < own.count && groups.meets(other, (near.center, near.radius + near.reach));
+                let mut view = View::NOTHING;
+                if meets {
+                    let theirs = *own.poses.add(3 * (own.first + other) + 2) as u32 as usize;
+                    view = own.measure.view(variant, theirs);
+                    view.offset = view.at(groups.circle(other).0.minus(near.center));
+                    meets = view.meets(view.offset, near.reach * view.inverse);
+                    view.unit *= *own.weights.add(copy * own.count + other);
+                }
                 let those = if all == 1 { u32::from(meets) } else { ballot(lanes.mask(), meets) };
                 if meets {
-                    let theirs = (*own.poses.add(3 * (own.first + other) + 2)).to_i32() as usize;
-                    let mut view = own.measure.view(variant, theirs);
-                    view.offset = view.at(groups.circle(other).0.minus(near.circle.0));
-                    view.unit = view.unit * *own.weights.add(copy * own.count + other);
                     groups.views.write(start + found + (those & ((1 << lane) - 1)).count_ones() as usize, view);
                 }
                 found += those.count_ones() as usize;
@@ -383,15 +315,15 @@ impl<T: Scalar> Depths<'_, T> {
     /// As of [`views`](Self::views), which made them.
     #[inline(always)]
     unsafe fn among(
-        own: &Own<'_, T, Self>,
-        near: Near<T>,
-        (position, mut cost): (Point<T>, T),
-        limit: T,
+        own: &Own<'_, f32, Self>,
+        near: Near,
+        (position, mut cost): (Point<f32>, f32),
+        limit: f32,
         lanes: Lanes,
-        groups: &Groups<T>,
-    ) -> T {
+        groups: &Groups,
+    ) -> f32 {
         let (start, values) = ((thread::thread_idx_x() / 32) as usize * ROOM, own.measure.fields.values);
-        let by = near.circle.0.minus(position);
+        let by = near.center.minus(position);
         let mut next = start;
         // SAFETY: as said (this function's contract).
         unsafe {
@@ -403,9 +335,8 @@ impl<T: Scalar> Depths<'_, T> {
                     next += TOGETHER;
                 } else {
                     let view = groups.views.read(next);
-                    let Point { x: u, y: v } = view.at(by);
-                    if u >= T::ZERO && v >= T::ZERO && u < T::from_u32(view.columns) && v < T::from_u32(view.rows) {
-                        cost = cost + view.depth(values, by);
+                    if view.meets(view.at(by), 0.0) {
+                        cost += view.depth(values, by);
                     }
                     next += 1;
                 }
@@ -420,16 +351,16 @@ impl<T: Scalar> Depths<'_, T> {
     /// As of [`Measure::place`]; circles are in place.
     #[inline(always)]
     unsafe fn cost(
-        own: &Own<'_, T, Self>,
+        own: &Own<'_, f32, Self>,
         copy: usize,
-        (position, theta): (Point<T>, T),
-        groups: &Groups<T>,
-        (limit, lanes): (T, Lanes),
-    ) -> Try<T> {
+        (position, theta): (Point<f32>, f32),
+        groups: &Groups,
+        (limit, lanes): (f32, Lanes),
+    ) -> Try<f32> {
         let (measure, values) = (own.measure, own.measure.fields.values);
         // SAFETY: as said (this function's contract).
         unsafe {
-            let turned = measure.variant(theta.to_i32() as usize);
+            let turned = measure.variant(theta as u32 as usize);
             let (position, depth) = measure.inside(&turned, position, &own.packings, own.scale);
             let weights = own.weights.add(copy * own.count);
             let mut cost = *weights.add(copy) * depth;
@@ -463,20 +394,20 @@ impl<T: Scalar> Depths<'_, T> {
     /// As of [`cost`](Self::cost).
     #[inline(always)]
     unsafe fn next(
-        (own, variant): (&Own<'_, T, Self>, usize),
-        (weights, from): (*mut T, usize),
+        (own, variant): (&Own<'_, f32, Self>, usize),
+        (weights, from): (*mut f32, usize),
         bits: &mut u32,
-        groups: &Groups<T>,
-        position: Point<T>,
-    ) -> (View<T>, Point<T>) {
+        groups: &Groups,
+        position: Point<f32>,
+    ) -> (View, Point<f32>) {
         let valid = *bits != 0;
         let other = from + if valid { bits.trailing_zeros() as usize } else { 0 };
         *bits &= bits.wrapping_sub(1);
         // SAFETY: as said (this function's contract).
         unsafe {
-            let theirs = (*own.poses.add(3 * (own.first + other) + 2)).to_i32() as usize;
+            let theirs = (*own.poses.add(3 * (own.first + other) + 2)) as u32 as usize;
             let mut view = own.measure.view(variant, theirs);
-            view.unit = if valid { view.unit * *weights.add(other) } else { T::ZERO };
+            view.unit = if valid { view.unit * *weights.add(other) } else { 0.0 };
             (view, groups.circle(other).0.minus(position))
         }
     }
@@ -486,16 +417,16 @@ impl<T: Scalar> Depths<'_, T> {
     /// # Safety
     /// As of [`Measure::place`], between barriers.
     #[inline(always)]
-    unsafe fn gather(own: &Own<'_, T, Self>, copy: usize, groups: &Groups<T>) {
+    unsafe fn gather(own: &Own<'_, f32, Self>, copy: usize, groups: &Groups) {
         let end = own.count.next_multiple_of(TOGETHER);
         for other in (thread::thread_idx_x() as usize..end).step_by(threads()) {
             // SAFETY: each thread writes entries of its own; there are `MOST` of each kind.
             unsafe {
                 let circle = if other < own.count && other != copy {
                     let pose = own.poses.add(3 * (own.first + other));
-                    [*pose, *pose.add(1), own.measure.variant((*pose.add(2)).to_i32() as usize).radius]
+                    [*pose, *pose.add(1), own.measure.variant(*pose.add(2) as u32 as usize).radius]
                 } else {
-                    [T::from_f64(NOWHERE), T::from_f64(NOWHERE), T::ZERO]
+                    [NOWHERE, NOWHERE, 0.0]
                 };
                 for (kind, number) in circle.into_iter().enumerate() {
                     groups.circles.write(kind * MOST + other, number);
@@ -505,10 +436,10 @@ impl<T: Scalar> Depths<'_, T> {
     }
 }
 
-impl<T: Scalar> Measure<T> for Depths<'_, T> {
+impl Measure<f32> for Depths<'_> {
     type Shape = u32;
-    type Turned = Variant<T>;
-    type Shared = Groups<T>;
+    type Turned = Variant;
+    type Shared = Groups;
     const PLACES: u32 = MOST_THREADS;
 
     #[inline(always)]
@@ -517,13 +448,13 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
     }
 
     #[inline(always)]
-    unsafe fn radius(&self, shape: &u32) -> T {
+    unsafe fn radius(&self, shape: &u32) -> f32 {
         // SAFETY: the shape exists, and has a variant (this function's contract).
         unsafe { *self.fields.turns.get_unchecked(TURN * *self.fields.first.get_unchecked(*shape as usize) as usize + 3) }
     }
 
     #[inline(always)]
-    fn outside(&self, _: &u32, depth: T) -> T {
+    fn outside(&self, _: &u32, depth: f32) -> f32 {
         depth
     }
 
@@ -534,83 +465,89 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
     }
 
     #[inline(always)]
-    unsafe fn angle(&self, shape: &u32, random: &mut Random) -> T {
+    unsafe fn angle(&self, shape: &u32, random: &mut Random) -> f32 {
         // SAFETY: the shape exists (this function's contract).
         let [first, end] = [0, 1].map(|k| unsafe { *self.fields.first.get_unchecked(*shape as usize + k) });
-        T::from_u32(first + random.below(end - first))
+        (first + random.below(end - first)) as f32
     }
 
     #[inline(always)]
-    unsafe fn turned(&self, _: &u32, theta: T) -> Variant<T> {
+    unsafe fn turned(&self, _: &u32, theta: f32) -> Variant {
         // SAFETY: there is this variant (this function's contract).
-        unsafe { self.variant(theta.to_i32() as usize) }
+        unsafe { self.variant(theta as u32 as usize) }
     }
 
     #[inline(always)]
-    unsafe fn inside(&self, own: &Variant<T>, mut position: Point<T>, packings: &Packings<'_, T>, scale: T) -> (Point<T>, T) {
+    unsafe fn inside(
+        &self,
+        own: &Variant,
+        mut position: Point<f32>,
+        packings: &Packings<'_, f32>,
+        scale: f32,
+    ) -> (Point<f32>, f32) {
         let count = packings.half_planes.len() / HALF_PLANE;
         // Most are inside. These products don't wait for each other.
-        let mut least = T::INFINITY;
+        let mut least = f32::INFINITY;
         for number in 0..count {
             // SAFETY: there are these (this function's contract).
             least = math::min(least, unsafe { self.beyond(own, position, (packings, scale), number) }.1);
         }
-        if least >= T::ZERO {
-            return (position, T::ZERO);
+        if least >= 0.0 {
+            return (position, 0.0);
         }
-        let mut worst = T::ZERO;
+        let mut worst = 0.0;
         for push in 0..PUSHES {
-            worst = T::ZERO;
+            worst = 0.0;
             for number in 0..count {
                 // SAFETY: there are these (this function's contract).
                 let (normal, depth) = unsafe { self.beyond(own, position, (packings, scale), number) };
-                if depth < T::ZERO {
+                if depth < 0.0 {
                     position = position.minus(normal.times(depth));
                     worst = math::max(worst, -depth);
                 }
             }
-            if worst == T::ZERO {
-                return (position, T::ZERO);
+            if worst == 0.0 {
+                return (position, 0.0);
             }
             // Pushes leave rounding errors.
             let far = math::abs(position.x) + math::abs(position.y);
-            if push > 0 && worst <= T::from_f64(8.0) * T::EPSILON * far {
-                return (position, T::ZERO);
+            if push > 0 && worst <= (8.0) * f32::EPSILON * far {
+                return (position, 0.0);
             }
         }
         (position, worst)
     }
 
     #[inline(always)]
-    unsafe fn overlap(&self, own: &Variant<T>, position: Point<T>, other: usize) -> T {
+    unsafe fn overlap(&self, own: &Variant, position: Point<f32>, other: usize) -> f32 {
         // SAFETY: the copy exists and has its variant; the table has a field for each two.
         unsafe {
             let pose = self.poses.add(3 * other);
             let by = Point::new(*pose, *pose.add(1)).minus(position);
-            let theirs = (*pose.add(2)).to_i32() as usize;
+            let theirs = *pose.add(2) as u32 as usize;
             let far = own.radius + *self.fields.turns.get_unchecked(TURN * theirs + 3);
             if by.x * by.x + by.y * by.y >= far * far {
-                return T::ZERO;
+                return 0.0;
             }
             self.view(own.number, theirs).depth(self.fields.values, by)
         }
     }
 
     #[inline(always)]
-    unsafe fn moved(&self, _: usize, _: &Variant<T>, _: Point<T>) {}
+    unsafe fn moved(&self, _: usize, _: &Variant, _: Point<f32>) {}
 
     #[inline(always)]
-    unsafe fn put(&self, _: usize, _: &Variant<T>, _: Point<T>) {}
+    unsafe fn put(&self, _: usize, _: &Variant, _: Point<f32>) {}
 
     #[inline(always)]
     unsafe fn place(
-        own: &Own<'_, T, Self>,
+        own: &Own<'_, f32, Self>,
         copy: usize,
         shape: &u32,
-        there: Try<T>,
+        there: Try<f32>,
         random: &mut Random,
-        groups: &mut Groups<T>,
-    ) -> Try<T> {
+        groups: &mut Groups,
+    ) -> Try<f32> {
         let (thread, lanes) = (thread::thread_idx_x(), Lanes::of_block(thread::block_dim_x()));
         let (warp, warps) = (thread / 32, thread::block_dim_x().div_ceil(32));
         let effort = if lanes.is_full() { GPU } else { CPU };
@@ -622,7 +559,7 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
             let from = (there, group == 0);
             // SAFETY: as said (this function's contract).
             chosen = Self::better(chosen, unsafe { Self::group(own, (copy, shape), from, random, (lanes, effort), groups) });
-            if warps == 1 && chosen.cost == T::ZERO {
+            if warps == 1 && chosen.cost == 0.0 {
                 break;
             }
         }
@@ -652,9 +589,9 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
 
     /// The number of the variant whose angle is nearest.
     #[inline(always)]
-    unsafe fn coded(&self, copy: usize, theta: T) -> T {
+    unsafe fn coded(&self, copy: usize, theta: f32) -> f32 {
         let (sine, cosine) = theta.sin_cos();
-        let (mut best, mut most) = (0, -T::INFINITY);
+        let (mut best, mut most) = (0, f32::NEG_INFINITY);
         // SAFETY: the shape's variants.
         unsafe {
             let shape = self.shape(copy) as usize;
@@ -667,13 +604,13 @@ impl<T: Scalar> Measure<T> for Depths<'_, T> {
                 }
             }
         }
-        T::from_u32(best)
+        (best) as f32
     }
 
     /// A variant's angle.
     #[inline(always)]
-    unsafe fn decoded(&self, _: usize, theta: T) -> T {
+    unsafe fn decoded(&self, _: usize, theta: f32) -> f32 {
         // SAFETY: there is this variant (this function's contract).
-        unsafe { *self.fields.turns.get_unchecked(TURN * theta.to_i32() as usize) }
+        unsafe { *self.fields.turns.get_unchecked(TURN * theta as u32 as usize) }
     }
 }

@@ -18,14 +18,14 @@
 use super::{
     Scalar,
     clip::Point,
-    fields::Fields,
+    fields::{Fields, View},
     layout::{Circle, Piece, Place},
     transform::Source,
 };
 use crate::collectives::block::{Block, STORAGE, Storage};
 use areas::{Areas, COSTS, TRIES, Tries};
 use cuda_std::prelude::*;
-use depths::{BEST, CIRCLES, Depths, Groups, VIEWS, View};
+use depths::{BEST, CIRCLES, Depths, Groups, VIEWS};
 
 mod areas;
 mod depths;
@@ -515,31 +515,42 @@ pub unsafe fn separate<T: Scalar>(
     let measure = Areas { source, copies, first_angles: packings.first_angles, angles: packings.angles };
     // SAFETY: this kernel's contract.
     unsafe {
-        search(measure, packings, (copies.poses, copies.scales), record, (rounds, seed, fresh), shared_array![T; STORAGE], tries)
+        search(
+            measure,
+            packings,
+            (copies.poses, copies.scales),
+            record,
+            (rounds, u32::MAX),
+            (seed, fresh),
+            shared_array![T; STORAGE],
+            tries,
+        )
     }
 }
 
-/// The same, by fields in place of areas.
+/// The same, by fields in place of areas. A packing also ends after the round in which it has looked for places `moves` times, so that
+/// blocks end together.
 ///
 /// # Safety
 /// As of [`separate()`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one
 /// thread.
-#[kernel(for T in [f32 { min_blocks = 2 }], max_threads = 256)]
+#[kernel(max_threads = 256, min_blocks = 2)]
 #[allow(clippy::too_many_arguments)]
-pub unsafe fn separate_by_fields<T: Scalar>(
-    fields: Fields<'_, T>,
-    packings: Packings<'_, T>,
-    poses: *mut T,
-    scales: *mut T,
-    record: Record<T>,
+pub unsafe fn separate_by_fields(
+    fields: Fields<'_>,
+    packings: Packings<'_, f32>,
+    poses: *mut f32,
+    scales: *mut f32,
+    record: Record<f32>,
     rounds: u32,
+    moves: u32,
     seed: u64,
     fresh: u32,
 ) {
     let groups = Groups {
-        circles: shared_array![T; CIRCLES],
-        views: shared_array![View<T>; VIEWS],
-        best: shared_array![T; BEST],
+        circles: shared_array![f32; CIRCLES],
+        views: shared_array![View; VIEWS],
+        best: shared_array![f32; BEST],
         odd: false,
     };
     // SAFETY: this kernel's contract.
@@ -549,8 +560,9 @@ pub unsafe fn separate_by_fields<T: Scalar>(
             packings,
             (poses, scales),
             record,
-            (rounds, seed, fresh),
-            shared_array![T; STORAGE],
+            (rounds, moves),
+            (seed, fresh),
+            shared_array![f32; STORAGE],
             groups,
         )
     }
@@ -566,7 +578,8 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
     packings: Packings<'_, T>,
     (poses, scales): (*mut T, *mut T),
     record: Record<T>,
-    (rounds, seed, fresh): (u32, u64, u32),
+    (rounds, moves): (u32, u32),
+    (seed, fresh): (u64, u32),
     storage: Storage<T>,
     mut shared: M::Shared,
 ) {
@@ -594,6 +607,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
         }
         thread::sync_threads();
         own.begin();
+        let mut looked = 0;
         for round in 0..=rounds {
             let total = own.total(storage);
             // Once copies were apart, a packing is better only if its copies are apart, too.
@@ -608,7 +622,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 }
                 least = total;
             }
-            if round == rounds {
+            if round == rounds || looked >= moves {
                 break;
             }
             if total == T::ZERO {
@@ -640,6 +654,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 if now == T::ZERO {
                     continue;
                 }
+                looked += 1;
                 let shape = measure.shape(first + copy);
                 let (position, theta) = own.pose(copy);
                 let chosen = M::place(&own, copy, &shape, Try { position, theta, cost: now }, &mut random, &mut shared);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, f64::consts::TAU};
 
 use gpu_kernels::overlap::{
     clip,
-    fields::{self, WantedArgs},
+    fields::{self, BOX, COLUMNS, PARTS, SIZE, View, WantedArgs},
 };
 
 use super::{Budget, PackError, problem::Problem, real::Squeezed};
@@ -24,7 +24,7 @@ const CPU_WORK: f64 = 5e8;
 const GPU_WORK: f64 = 3e10;
 const CPU_WORK_PER_SECOND: f64 = 1e8;
 /// Largest number of variants.
-const MOST_VARIANTS: usize = 1 << 11;
+const MOST_VARIANTS: usize = 1 << 10;
 /// Number of fields that a launch computes.
 const AT_ONCE: usize = 1 << 12;
 const THREADS: u32 = 256;
@@ -37,9 +37,7 @@ pub struct Fields {
     pub(super) first: Buffer<u32>,
     pub(super) turns: Buffer<Squeezed>,
     pub(super) supports: Buffer<Squeezed>,
-    pub(super) table: Buffer<u32>,
-    pub(super) boxes: Buffer<Squeezed>,
-    pub(super) sizes: Buffer<u32>,
+    pub(super) views: Buffer<View>,
     pub(super) values: Buffer<i16>,
 }
 
@@ -135,7 +133,7 @@ impl Fields {
         }));
         let of_keys: Vec<u32> = keys.iter().flat_map(|&(first, second, _)| [first, second]).collect();
         let key_turns: Vec<f64> = keys.iter().flat_map(|(_, _, angle)| [angle.sin(), angle.cos()]).collect();
-        let (boxes, sizes) = (uploaded(device, &boxes)?, device.upload(&sizes)?);
+        let (of_boxes, of_sizes) = (uploaded(device, &boxes)?, device.upload(&sizes)?);
         let mut values = device.alloc::<i16>(all as usize)?;
         let (first_quad, quads) = (device.upload(&firsts.collect::<Vec<u32>>())?, device.upload(&quads)?);
         let of_quads = device.upload(&of_quads)?;
@@ -146,18 +144,34 @@ impl Fields {
             bounds: &of_quads,
             shapes: &of_keys,
             turns: &key_turns,
-            boxes: &boxes,
-            sizes: &sizes,
+            boxes: &of_boxes,
+            sizes: &of_sizes,
         };
         for from in (0..keys.len()).step_by(AT_ONCE) {
             let rows = AT_ONCE.min(keys.len() - from) as u32;
             // SAFETY: each field's shapes, quads, box and size were just made, and its values have room.
             unsafe {
                 let blocks = (largest.div_ceil(THREADS), rows);
-                launch!(stream, fields::fields::<Squeezed><<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
+                launch!(stream, fields::fields<<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
             }
         }
         stream.synchronize()?;
+        let of_two = |number: usize| {
+            let (entry, [own, theirs]) = (table[number], [number / variants.len(), number % variants.len()]);
+            let (field, swapped) = ((entry / 2) as usize, entry % 2 == 1);
+            let (sine, cosine) = variants[if swapped { theirs } else { own }].1.sin_cos();
+            let [x, y, step, inverse] = *boxes[BOX * field..][..BOX].as_array().expect("so many");
+            let scale = if swapped { -inverse } else { inverse };
+            View {
+                cosine: (scale * cosine) as Squeezed,
+                sine: (scale * sine) as Squeezed,
+                offset: clip::Point::new((-x * inverse) as Squeezed, (-y * inverse) as Squeezed),
+                unit: (step / f64::from(PARTS)) as Squeezed,
+                inverse: inverse as Squeezed,
+                first: sizes[SIZE * field],
+                extent: sizes[SIZE * field + 1] - 1 + COLUMNS * (sizes[SIZE * field + 2] - 1),
+            }
+        };
         let turns =
             variants.iter().flat_map(|&(shape, angle)| [angle, angle.sin(), angle.cos(), shapes[shape as usize].radius()]);
         let turns: Vec<f64> = turns.collect();
@@ -165,9 +179,7 @@ impl Fields {
             first: device.upload(&first_variants)?,
             turns: uploaded(device, &turns)?,
             supports: uploaded(device, &variants.iter().flat_map(support).collect::<Vec<_>>())?,
-            table: device.upload(&table)?,
-            boxes,
-            sizes,
+            views: device.upload(&(0..table.len()).map(of_two).collect::<Vec<_>>())?,
             values,
         }))
     }
@@ -190,17 +202,19 @@ mod tests {
         let stream = device.stream()?;
         let problem = Problem::new(shapes, &vec![1; shapes.len()], Boundary::square(), turns);
         let fields = Fields::new(&device, &stream, &problem, Budget::Steps(1))?.ok_or("no fields")?;
-        let (boxes, sizes) = (stream.download_vec(&fields.boxes)?, stream.download_vec(&fields.sizes)?);
-        let values = stream.download_vec(&fields.values)?;
-        let field = |(corner, size): (&[f32], &[u32])| {
-            let step = f64::from(corner[2]);
+        let (mut views, values) = (stream.download_vec(&fields.views)?, stream.download_vec(&fields.values)?);
+        views.sort_by_key(|view| view.first);
+        views.dedup_by_key(|view| view.first);
+        let field = |view: &View| {
+            let (columns, rows) = (view.extent % COLUMNS + 1, view.extent / COLUMNS + 1);
+            let (step, offset) = (1.0 / f64::from(view.inverse), [view.offset.x, view.offset.y]);
             let point = |cell: u32| {
-                let at = [0, 1].map(|axis| f64::from(corner[axis]) + step * f64::from([cell % size[1], cell / size[1]][axis]));
-                (at, f64::from(values[(size[0] + cell) as usize]) * step / fields::PARTS)
+                let at = [0, 1].map(|axis| step * (f64::from([cell % columns, cell / columns][axis]) - f64::from(offset[axis])));
+                (at, f64::from(values[(view.first + cell) as usize]) * step / f64::from(PARTS))
             };
-            ((0..size[1] * size[2]).map(point).collect(), step)
+            ((0..columns * rows).map(point).collect(), step)
         };
-        Ok(boxes.chunks_exact(fields::BOX).zip(sizes.chunks_exact(fields::SIZE)).map(field).collect())
+        Ok(views.iter().map(field).collect())
     }
 
     #[test]
@@ -213,7 +227,7 @@ mod tests {
         for ((points, step), [x, y]) in fields.iter().zip([[2.0, 0.5], [1.5, 1.75], [1.0, 3.0]]) {
             for &([u, v], depth) in points {
                 let expected = (x - u.abs()).min(y - v.abs()).max(-2.0 * step);
-                assert!((depth - expected).abs() <= step / fields::PARTS + 4e-5, "{u} {v}: {depth} {expected}");
+                assert!((depth - expected).abs() <= step / f64::from(PARTS) + 4e-5, "{u} {v}: {depth} {expected}");
             }
         }
         Ok(())

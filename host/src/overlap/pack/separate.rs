@@ -17,6 +17,9 @@ use crate::{
 const TURNS: usize = 256;
 /// Approximate number of pairs of copies that a launch looks at by fields.
 const FIELD_PAIRS: usize = 1 << 18;
+/// Rounds by fields move one in so many copies, on average. Packings take more rounds if they move fewer, up to so many times
+/// as many.
+const FEWER: u32 = 4;
 /// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a
 /// launch that short. With more than `MOST_WORK`, even one round takes too long.
 const WORK: usize = 1 << 22;
@@ -176,8 +179,8 @@ impl Separation {
             separate::PackingsArgs { offsets, longest, half_planes, extent, strip, first_angles, angles, factors, forgets };
         let (circles, places, pieces) = (&mut list.circles, &mut list.places, &mut list.pieces);
         let fields = fields.as_ref().filter(|_| by_fields).map(|fields| {
-            let Fields { first, turns, supports, table, boxes, sizes, values } = fields;
-            FieldsArgs { shape_of, first, turns, supports, table, boxes, sizes, values }
+            let Fields { first, turns, supports, views, values } = fields;
+            FieldsArgs { shape_of, first, turns, supports, views, values }
         });
         let Separation { overlaps, weights, poses: best, scales: best_scales, least, .. } = self;
         // On the CPU, one thread per place does the same work with fewer switches.
@@ -186,12 +189,13 @@ impl Separation {
         let kept = separate::RecordArgs { overlaps, weights, poses: best, scales: best_scales, least };
         let blocks = packings as u32;
         if let Some(fields) = fields {
+            let moves = (rounds * longest).div_ceil(FEWER);
             // SAFETY: the fields are of the problem's shapes.
             unsafe {
                 launch!(
                     stream,
-                    separate::separate_by_fields::<Squeezed><<<blocks, *field_threads>>>(
-                        fields, args, poses, scales, kept, rounds, seed, fresh
+                    separate::separate_by_fields<<<blocks, *field_threads>>>(
+                        fields, args, poses, scales, kept, FEWER * rounds, moves, seed, fresh
                     )
                 )?;
             }
