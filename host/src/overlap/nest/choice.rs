@@ -1,7 +1,9 @@
 //! Choice of copies for the room of a sheet.
 
-/// Number of parts of the room that sizes are rounded to.
+/// Number of sizes that are told apart.
 const CELLS: usize = 2000;
+/// Stands for no cell.
+const NONE: u16 = u16::MAX;
 /// Rounding of sizes, relative to them.
 const ROUNDING: f64 = 1e-9;
 
@@ -28,8 +30,8 @@ pub fn largest_first(items: &[Item], room: f64) -> Vec<usize> {
     in_order(items, room, |item| item.size)
 }
 
-/// Returns numbers of copies whose sizes sum up to at most the room, and whose value is about the greatest. Sizes are rounded
-/// up to a part of the room.
+/// Returns numbers of copies whose sizes sum up to at most the room, and whose value is about the greatest: of choices of about
+/// the same size, only the most valuable one is continued.
 pub fn most_valuable(items: &[Item], room: f64) -> Vec<usize> {
     let mut counts = vec![0; items.len()];
     if room <= 0.0 {
@@ -41,32 +43,34 @@ pub fn most_valuable(items: &[Item], room: f64) -> Vec<usize> {
         let (mut left, mut copies) = (item.fitting(room), 1);
         while left > 0 {
             copies = left.min(copies);
-            let cells = copies as f64 * item.size / room * CELLS as f64 * (1.0 - ROUNDING);
-            batches.push((index, copies, cells.ceil() as usize));
+            batches.push((index, copies));
             left -= copies;
             copies *= 2;
         }
     }
-    // The greatest value within so many cells, and whether the batch is part of it.
-    let mut best = vec![0.0; CELLS + 1];
-    let mut taken = vec![false; batches.len() * (CELLS + 1)];
-    for (&(index, copies, cells), taken) in batches.iter().zip(taken.chunks_exact_mut(CELLS + 1)) {
-        let value = copies as f64 * items[index].value;
-        for within in (cells..=CELLS).rev() {
-            if best[within - cells] + value > best[within] {
-                best[within] = best[within - cells] + value;
-                taken[within] = true;
+    // In each cell, the value and size of the best choice; and for each batch that it took, the cell that it came from.
+    let mut best: Vec<Option<(f64, f64)>> = vec![None; CELLS + 1];
+    best[0] = Some((0.0, 0.0));
+    let mut origins = vec![NONE; batches.len() * (CELLS + 1)];
+    for (&(index, copies), origins) in batches.iter().zip(origins.chunks_exact_mut(CELLS + 1)) {
+        for cell in (0..=CELLS).rev() {
+            let Some((value, size)) = best[cell] else { continue };
+            let (value, size) = (value + copies as f64 * items[index].value, size + copies as f64 * items[index].size);
+            let to = ((size / room * CELLS as f64) as usize).min(CELLS);
+            if size <= room * (1.0 + ROUNDING) && best[to].is_none_or(|(best, _)| value > best) {
+                (best[to], origins[to]) = (Some((value, size)), cell as u16);
             }
         }
     }
-    let mut within = CELLS;
-    for (&(index, copies, cells), taken) in batches.iter().zip(taken.chunks_exact(CELLS + 1)).rev() {
-        if taken[within] {
+    let value = |cell: usize| best[cell].map_or(0.0, |(value, _)| value);
+    let mut cell = (0..=CELLS).max_by(|&a, &b| value(a).total_cmp(&value(b))).unwrap_or(0);
+    for (&(index, copies), origins) in batches.iter().zip(origins.chunks_exact(CELLS + 1)).rev() {
+        if origins[cell] != NONE {
             counts[index] += copies;
-            within -= cells;
+            cell = origins[cell].into();
         }
     }
-    // Rounding has left some room.
+    // There may be room for some more.
     let left = items.iter().zip(&counts).map(|(item, count)| Item { count: item.count - count, ..*item }).collect::<Vec<_>>();
     let used: f64 = items.iter().zip(&counts).map(|(item, &count)| item.size * count as f64).sum();
     let more = in_order(&left, room - used, |item| item.value / item.size);
@@ -103,7 +107,7 @@ mod tests {
         assert_eq!(most_valuable(&two, 110.0), [1, 1]);
         assert_eq!((most_valuable(&two, 0.0), most_valuable(&two, -1.0)), (vec![0, 0], vec![0, 0]));
         // Far smaller than a cell.
-        assert_eq!(most_valuable(&items(&[(1e-3, 1.0, 5000), (3.0, 4000.0, 9)]), 10.0), [4000, 2]);
+        assert_eq!(most_valuable(&items(&[(1e-3, 1.0, 5000), (3.0, 4000.0, 9)]), 10.0), [1000, 3]);
     }
 
     /// By all choices.
