@@ -111,12 +111,7 @@ impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
     const PLACES: u32 = PLACES;
 
     #[inline(always)]
-    fn free(&self) -> bool {
-        self.angles.is_empty()
-    }
-
-    #[inline(always)]
-    fn turns_freely(&self, shape: &Kind<T>) -> bool {
+    fn free(&self, shape: &Kind<T>) -> bool {
         shape.angles == 0
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        Scalar,
         boundary::HALF_PLANE,
         clip::Point,
         fields::{Fields, TURN, View},
@@ -329,8 +330,10 @@ impl Depths<'_> {
         unsafe {
             while next < start + near.found && cost < limit {
                 if lanes.is_full() {
-                    let [a, b, c, d] = [0, 1, 2, 3].map(|k| groups.views.read(next + k));
-                    let [a, b, c, d] = [a.depth(values, by), b.depth(values, by), c.depth(values, by), d.depth(values, by)];
+                    let a = groups.views.read(next).depth(values, by);
+                    let b = groups.views.read(next + 1).depth(values, by);
+                    let c = groups.views.read(next + 2).depth(values, by);
+                    let d = groups.views.read(next + 3).depth(values, by);
                     cost = cost + ((a + b) + (c + d));
                     next += TOGETHER;
                 } else {
@@ -443,7 +446,7 @@ impl Measure<f32> for Depths<'_> {
     const PLACES: u32 = MOST_THREADS;
 
     #[inline(always)]
-    fn free(&self) -> bool {
+    fn free(&self, _: &u32) -> bool {
         false
     }
 
@@ -590,7 +593,7 @@ impl Measure<f32> for Depths<'_> {
     /// The number of the variant whose angle is nearest.
     #[inline(always)]
     unsafe fn coded(&self, copy: usize, theta: f32) -> f32 {
-        let (sine, cosine) = theta.sin_cos();
+        let (sine, cosine) = Scalar::sin_cos(theta);
         let (mut best, mut most) = (0, f32::NEG_INFINITY);
         // SAFETY: the shape's variants.
         unsafe {

@@ -175,12 +175,8 @@ trait Measure<T: Scalar>: Copy {
     type Shared;
     /// Threads whose numbers differ by a multiple of this try the same places.
     const PLACES: u32;
-    /// True if all angles are allowed.
-    fn free(&self) -> bool;
     /// True if a shape may have any angle.
-    fn turns_freely(&self, _: &Self::Shape) -> bool {
-        self.free()
-    }
+    fn free(&self, shape: &Self::Shape) -> bool;
     /// The radius of a shape's circle.
     ///
     /// # Safety
@@ -333,7 +329,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
         let theta = if turned && random.below(TURNED) == 0 {
             // SAFETY: as said (this function's contract).
             unsafe { self.measure.angle(shape, random) }
-        } else if self.measure.turns_freely(shape) {
+        } else if self.measure.free(shape) {
             // SAFETY: as said (this function's contract).
             place.theta + random.sign::<T>() * reach / unsafe { self.measure.radius(shape) }
         } else {
