@@ -23,14 +23,14 @@ struct Effort {
     /// Number of places that a group starts from, and number of those around its best one in each refinement.
     starts: u32,
     places: u32,
-    /// Number of refinements, and the factor by which their reach shrinks each time.
-    refinements: u32,
-    nearer: f32,
 }
 
-const GPU: Effort = Effort { groups: 8, starts: 32, places: 32, refinements: 7, nearer: 0.375 };
+const GPU: Effort = Effort { groups: 8, starts: 32, places: 32 };
 /// On CPUs, places cost more than barriers.
-const CPU: Effort = Effort { groups: 4, starts: 16, places: 6, refinements: 10, nearer: 0.5 };
+const CPU: Effort = Effort { groups: 4, starts: 16, places: 6 };
+/// Number of refinements. Their reach shrinks by the factor `NEARER` each time.
+const REFINEMENTS: u32 = 10;
+const NEARER: f32 = 0.5;
 /// Refinement before which the copies around are looked for again.
 const AGAIN: u32 = 3;
 /// Largest distance that a place moves by in all further refinements, in units of the reach.
@@ -227,7 +227,7 @@ impl Depths<'_> {
             reach = NEAR as f32 * radius;
             let turned = own.measure.variant(best.theta as u32 as usize);
             let mut near = Near::NOTHING;
-            for refinement in 0..effort.refinements {
+            for refinement in 0..REFINEMENTS {
                 if best.cost == 0.0 || best.cost >= limit && !first {
                     break;
                 }
@@ -251,7 +251,7 @@ impl Depths<'_> {
                     mine = Self::better(mine, Try { position, theta: best.theta, cost });
                 }
                 best = Self::best_of(lanes, mine);
-                reach *= effort.nearer;
+                reach *= NEARER;
             }
             best
         }

