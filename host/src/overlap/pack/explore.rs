@@ -26,9 +26,6 @@ const LEAST_TIGHTER: [f64; 2] = [5e-4, 2e-4];
 const LATE: f64 = 0.7;
 const LARGER: f64 = 1.1;
 const SMALLER: f64 = 0.96;
-/// Largest shrinkage of the boldest lane. Half of the lanes shrink their containers like this, each more than the one before it,
-/// until `LATE`: a packing that is smaller at all may have most of its copies elsewhere.
-const BOLDEST: f64 = 0.04;
 /// Range of the shrinkage whenever copies are apart, as a share of that.
 const ONWARDS: [f64; 2] = [0.1, 1.0];
 /// Largest growth of a lane's container to make room for small overlaps.
@@ -88,8 +85,7 @@ impl Search<'_> {
     ) -> Result<Option<(Vec<bool>, usize, State)>, PackError> {
         let problem = self.task.problem;
         let kinds: Vec<&[u32]> = kinds_of(&self.task.groups).collect();
-        let tighter: Vec<f64> = (0..bests.len()).map(|lane| self.tighter_of(lane, share)).collect();
-        let Search { randoms, fresh, failed, disrupted, .. } = self;
+        let Search { randoms, fresh, failed, disrupted, tighter, .. } = self;
         let anew: Vec<bool> = fresh
             .iter_mut()
             .zip(disrupted)
@@ -100,14 +96,14 @@ impl Search<'_> {
             if anew[lane] && share > 0.0 {
                 exchange(random, problem, kinds[lane], &mut poses);
             }
-            let (best, tighter) = (bests[lane], tighter[lane]);
-            let target = best * (1.0 - tighter);
+            let best = bests[lane];
+            let target = best * (1.0 - *tighter);
             // A container that is higher by the sum of depths has room for small ones.
             let room = if overlap.is_finite() { 0.5 * overlap } else { 0.0 };
-            let target = if room < tighter * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
+            let target = if room < *tighter * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
             let factor = (target / side).min(if overlap > 0.0 && !anew[lane] { MOST_ROOM } else { 1.0 });
             scale(problem, &mut poses, factor);
-            (poses, side * factor, 1.0 - tighter * random.between(ONWARDS[0], ONWARDS[1]))
+            (poses, side * factor, 1.0 - *tighter * random.between(ONWARDS[0], ONWARDS[1]))
         };
         let changed: Vec<_> = randoms.par_iter_mut().enumerate().map(changed).collect();
         let (mut state, mut factors) = (State::default(), Vec::new());
@@ -139,13 +135,6 @@ impl Search<'_> {
                 self.failed.spread(from, lane);
             }
         }
-    }
-
-    /// The shrinkage of a lane's container.
-    fn tighter_of(&self, lane: usize, share: f64) -> f64 {
-        let lanes = self.group(self.group_of(lane));
-        let bold = (2.0 * (lane - lanes.start) as f64 / lanes.len() as f64 - 1.0).max(0.0);
-        if share < LATE { self.tighter * (BOLDEST / self.tighter).powf(bold) } else { self.tighter }
     }
 
     /// The group of a lane.
