@@ -334,7 +334,7 @@ impl Depths<'_> {
                     let b = groups.views.read(next + 1).depth(values, by);
                     let c = groups.views.read(next + 2).depth(values, by);
                     let d = groups.views.read(next + 3).depth(values, by);
-                    cost = cost + ((a + b) + (c + d));
+                    cost += (a + b) + (c + d);
                     next += TOGETHER;
                 } else {
                     let view = groups.views.read(next);
@@ -378,10 +378,10 @@ impl Depths<'_> {
                         let d = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
                         let [a, b, c, d] =
                             [a.0.depth(values, a.1), b.0.depth(values, b.1), c.0.depth(values, c.1), d.0.depth(values, d.1)];
-                        cost = cost + ((a + b) + (c + d));
+                        cost += (a + b) + (c + d);
                     } else {
                         let (view, by) = Self::next((own, turned.number), (weights, from), &mut bits, groups, position);
-                        cost = cost + view.depth(values, by);
+                        cost += view.depth(values, by);
                     }
                 }
                 from += COMPARED;
