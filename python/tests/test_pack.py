@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,3 +185,10 @@ def test_containers_and_mixtures(container: Any, area: float) -> None:
     for resumed in (again.resume(steps=50), copy.deepcopy(packed).resume(steps=50, spacing=0.05)):
         assert resumed.side <= packed.side and [part.name for part in resumed.parts] == ["square", "triangle"]
         assert resumed.options == {**packed.options, "spacing": resumed.options["spacing"]}
+
+
+def test_demands_count_once(tmp_path: Path) -> None:
+    items = [{"id": 0, "demand": 3, "shape": {"type": "simple_polygon", "data": [[0, 0], [4, 0], [4, 4]]}}]
+    (tmp_path / "some.json").write_text(json.dumps({"name": "some", "items": items, "strip_height": 9}))
+    packed = pack([(tmp_path / "some.json", 2)], steps=50)
+    assert [part.count for part in packed.parts] == [part.count for part in packed.resume(steps=50).parts] == [6]

@@ -69,11 +69,7 @@ class Packed(NamedTuple):
         Packed
             The new packing.
         """
-        return pack(
-            {part.name: (part.shape, part.count) for part in self.parts},
-            initial=self.poses,
-            **{**self.options, **options},
-        )
+        return pack(list(self.parts), initial=self.poses, **{**self.options, **options})
 
     def polygons(self) -> list[Array]:
         """The outlines of all copies where they lie, as arrays of shape (n, 2). Those of holes are clockwise."""

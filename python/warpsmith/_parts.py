@@ -37,7 +37,9 @@ class Part:
 
 
 def parts(given: Any, what: str = "parts") -> list[Part]:
-    """The parts of an argument: one shape, a sequence of shapes or of (shape, count), or such by name."""
+    """The parts of an argument: one shape, a sequence of shapes or of (shape, count), such by name, or parts."""
+    if isinstance(given, list) and given and all(isinstance(item, Part) for item in given):
+        return list(given)
     items: Iterable[tuple[str, str | None, Any]]
     if isinstance(given, Mapping) and "type" not in given:
         items = ((f"{what}[{name!r}]", str(name), item) for name, item in given.items())

@@ -39,7 +39,7 @@ const FURTHER: f32 = 3.0;
 const COMPARED: usize = 32;
 /// Number of depths that are looked up at once, so that their memory accesses overlap.
 const TOGETHER: usize = 4;
-/// Where no copy is.
+/// Coordinates of a place far from all copies.
 const NOWHERE: f32 = 1e18;
 const WARPS: usize = (MOST_THREADS / 32) as usize;
 const MOST: usize = MOST_COPIES as usize + TOGETHER;
@@ -134,7 +134,7 @@ struct Near {
 }
 
 impl Near {
-    /// Of no copies.
+    /// No copies.
     const NOTHING: Self = Near { center: Point::ORIGIN, radius: 0.0, reach: 0.0, found: 0, from: usize::MAX, end: 0 };
 }
 

@@ -326,4 +326,34 @@ mod tests {
         }
         Ok(())
     }
+
+    /// A large copy meets more small ones than a warp has views of at once, and one fewer than that.
+    #[test]
+    fn apart_among_many() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let (device, limit) = (Device::best()?, Limit::default());
+        let problem = Problem::new(&squares(&[8.0, 0.5]), &[1, 110], Boundary::square(), &[Turns::NONE]);
+        let offsets = [0, 92, 93 + 92, 93 + 92 + 111];
+        let kinds: Vec<Vec<u32>> =
+            offsets.windows(2).map(|ends| (ends[0]..ends[1]).map(|k| u32::from(k > ends[0])).collect()).collect();
+        for threads in [1, 256] {
+            let mut lanes =
+                Lanes::<f32>::new(&device, &problem, &problem.searched, &offsets, kinds.iter().map(|kinds| &kinds[..]), true)?;
+            assert!(lanes.prepare(&problem, Budget::Steps(1))?);
+            if let Some(separation) = &mut lanes.separation {
+                separation.field_threads = threads;
+            }
+            // The small ones are in rows within the large one.
+            let own = |k: usize| if k == 0 { [0.0; 3] } else { [0.6 * (k % 11) as f64 - 3.0, 0.6 * (k / 11) as f64 - 3.0, 0.0] };
+            lanes.set(kinds.iter().flat_map(|kinds| (0..kinds.len()).map(own)).collect(), &[14.0; 3])?;
+            let plan = Plan { factors: &[0.999; 3], forgets: &[true; 3], rounds: 12, seed: 5, exact: false };
+            let (_, overlaps) = lanes.separate(plan, &limit)?;
+            let found = lanes.packings()?;
+            for lane in 0..3 {
+                assert!(overlaps[lane] == 0.0, "{threads}: {overlaps:?}");
+                let packing = problem.own(&kinds[lane], found.poses(lane)).ok_or("too wide")?;
+                assert!(problem.overlapping(&kinds[lane], &packing.poses)?.is_none(), "{threads} {lane}");
+            }
+        }
+        Ok(())
+    }
 }
