@@ -47,7 +47,7 @@ pub struct Fields<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct View {
-    /// Cosine of the angle by which differences turn, divided by the grid's step.
+    /// Cosine of the differences' rotation, divided by the grid's step.
     pub cosine: f32,
     /// Sine of it, likewise.
     pub sine: f32,

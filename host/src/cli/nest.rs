@@ -44,8 +44,9 @@ const THOUSAND: usize = 1000;
         The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
         a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
         or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets and whose angles are \
-        degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are \
-        none, as sheets are to hold as much value as possible. Ctrl-C or SIGTERM ends the search and writes the sheets that are filled, with exit code 130 or 143.",
+        degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they \
+        are no error, as sheets hold as much value as is found. Ctrl-C or SIGTERM ends the search and writes the sheets that are \
+        filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
@@ -238,7 +239,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &report.left[..] {
         _ if cancelled => Err(Failure::Cancelled),
         [] => Ok(()),
-        // As many as possible have a place, which may be few.
+        // With values, parts may be left over.
         _ if nested.value.is_some() && !nested.sheets.is_empty() => Ok(()),
         left => {
             let each = left.iter().zip(&nested.left).map(|(report, left)| {

@@ -391,7 +391,7 @@ impl Depths<'_> {
     }
 
     /// The view of the first copy that has a bit, which it loses, and its place as seen from a position. Its unit is
-    /// weighted, and 0 if there is none.
+    /// weighted; without such a copy it is 0.
     ///
     /// # Safety
     /// As of [`cost`](Self::cost).

@@ -493,10 +493,10 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
 /// packing. Afterwards, poses and scales are the search's last ones, and the record has the best.
 ///
 /// # Safety
-/// Copies are as phase one left them, in the order of poses, with the source's shapes, each of which has a first angle and an end;
-/// there are a scale, a factor and a flag for each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
-/// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing. Blocks
-/// are one-dimensional, of 1 to [`MOST_PARTS`] times [`PLACES`] threads.
+/// Copies are as phase one left them, in the order of poses, with the source's shapes. Each shape has a first angle and an
+/// end. There are a scale, a factor and a flag for each packing. Each packing has at most `longest` copies, which are at most
+/// [`MOST_COPIES`]. The record has `longest` squared overlaps and weights for each packing, three numbers for each pose, and a
+/// scale and a least sum for each packing. Blocks are one-dimensional, of 1 to [`MOST_PARTS`] times [`PLACES`] threads.
 #[kernel(for T in [f32 { min_blocks = 2 }, f64], max_threads = 256)]
 pub unsafe fn separate<T: Scalar>(
     source: Source<'_, T>,

@@ -122,7 +122,7 @@ impl<'a> Layout<'a> {
 
     /// The parts as items, the sheets as bins, and places as a solution.
     fn solved(&self) -> Value {
-        // Those of one instance have its ids.
+        // Parts of one instance keep its ids.
         let ids: Option<Vec<u64>> = self.parts.iter().map(|(_, part)| part.id).collect();
         let distinct = |ids: &Vec<u64>| ids.iter().collect::<HashSet<_>>().len() == ids.len();
         let ids = ids.filter(distinct).unwrap_or_else(|| (0..self.parts.len() as u64).collect());

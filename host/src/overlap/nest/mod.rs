@@ -5,7 +5,8 @@
 //! as the strip is no longer than the sheet. Then the sheet gets more parts, or fewer if they didn't fit, until the amount
 //! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
 //! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
-//! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of the sheet
+//! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
+//! the sheet
 //! is in one piece.
 //!
 //! ```
@@ -45,7 +46,7 @@ const FIRST: f64 = 0.85;
 const STEP: f64 = 1.07;
 /// Ratio of the least area that didn't fit to the most that did, below which a sheet is full.
 const FULL: f64 = 1.02;
-/// Shares of a sheet's area for which the most valuable parts are placed in rows.
+/// Shares of a sheet's area that the most valuable parts fill in rows.
 const SHARES: &[f64] = &[1.0, 0.9, 0.8, 0.7, 0.6, 0.5];
 /// Largest number of parts that are tried in place of others.
 const MOST_CHANGED: usize = 64;
@@ -158,7 +159,8 @@ impl Nesting {
     /// sheets until then are the result.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`], [`PackError::Value`], and
+    /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`],
+    /// [`PackError::Value`], and
     /// those of [`Packer::run`].
     pub fn run(&self, device: &Device, cancel: &Cancel, mut progress: impl FnMut(f64)) -> Result<Nested, PackError> {
         let start = Instant::now();
@@ -181,8 +183,8 @@ impl Nesting {
             }
         }
         let value = self.values.as_ref().map(|values| {
-            let value = |counts: &[usize]| values.iter().zip(counts).map(|(value, &count)| value * count as f64).sum::<f64>();
-            [value(&all) - value(&left), value(&all)]
+            let whole = total(values, &all);
+            [whole - total(values, &left), whole]
         });
         let without = left.iter().zip(too_large).enumerate().filter(|(_, (count, _))| **count > 0);
         Ok(Nested {
@@ -253,6 +255,11 @@ struct Filling {
     trials: u64,
 }
 
+/// Returns the sum over all copies of numbers for each.
+fn total(each: &[f64], counts: &[usize]) -> f64 {
+    each.iter().zip(counts).map(|(number, &count)| number * count as f64).sum()
+}
+
 /// A nesting under way.
 struct Work<'a> {
     nesting: &'a Nesting,
@@ -316,16 +323,16 @@ impl<'a> Work<'a> {
 
     /// The room that these copies take.
     fn size(&self, counts: &[usize]) -> f64 {
-        self.sizes.iter().zip(counts).map(|(size, &count)| size * count as f64).sum()
+        total(&self.sizes, counts)
     }
 
-    /// What a sheet with these copies is good for: their value, or the room that they take.
+    /// Returns the value of these copies, or the room that they take.
     fn worth(&self, counts: &[usize]) -> f64 {
-        let values = self.nesting.values.as_ref().unwrap_or(&self.sizes);
-        values.iter().zip(counts).map(|(value, &count)| value * count as f64).sum()
+        total(self.nesting.values.as_ref().unwrap_or(&self.sizes), counts)
     }
 
-    /// Places boxes of the wanted parts in rows: those of the highest priority first, and of these the highest. Returns the numbers of parts that fit, and their places.
+    /// Places boxes of the wanted parts in rows: the highest priority first, and within it the highest boxes. Returns the
+    /// numbers of parts that fit, and their places.
     fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Places) {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
@@ -449,7 +456,7 @@ impl<'a> Work<'a> {
                     let mut counts = counts.clone();
                     counts[part] += 1;
                     other.into_iter().for_each(|other| counts[other] -= 1);
-                    // With more copies than those for which no places were found, there are none.
+                    // If some copies found no places, neither do they and more.
                     let hopeless = failed.iter().any(|failed| failed.iter().zip(&counts).all(|(failed, count)| failed <= count));
                     if self.worth(&counts) > self.worth(&best.counts) && self.size(&counts) <= room[0] * room[1] && !hopeless {
                         changed.push(counts);

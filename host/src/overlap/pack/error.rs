@@ -73,7 +73,7 @@ pub enum PackError {
     OfParts {
         /// Name of the numbers.
         what: &'static str,
-        /// How many there are.
+        /// Number of them.
         found: usize,
         /// Number of parts.
         parts: usize,

@@ -278,6 +278,20 @@ mod tests {
         }
     }
 
+    /// Lanes of copies of these shapes, ready to be separated by fields with so many threads each.
+    fn by_fields(
+        device: &Device,
+        problem: &Problem,
+        offsets: &[usize],
+        kinds: &[Vec<u32>],
+        threads: u32,
+    ) -> std::result::Result<Lanes<f32>, Box<dyn std::error::Error>> {
+        let mut lanes = Lanes::new(device, problem, &problem.searched, offsets, kinds.iter().map(|kinds| &kinds[..]), true)?;
+        assert!(lanes.prepare(problem, Budget::Steps(1))?);
+        lanes.separation.as_mut().ok_or("prepared")?.field_threads = threads;
+        Ok(lanes)
+    }
+
     /// One thread and any number of whole warps separate copies by fields, in containers that shrink by whole factors. Copies
     /// that have no room stay together.
     #[test]
@@ -297,12 +311,7 @@ mod tests {
         let kinds: Vec<Vec<u32>> = counts.iter().map(|&count| (0..count).map(|k| k as u32 % 2).collect()).collect();
         let sides = [4.0, 4.5, 5.0, 9.0, 6.9];
         for threads in [1, 32, 256] {
-            let mut lanes =
-                Lanes::<f32>::new(&device, &problem, &problem.searched, &offsets, kinds.iter().map(|kinds| &kinds[..]), true)?;
-            assert!(lanes.prepare(&problem, Budget::Steps(1))?);
-            if let Some(separation) = &mut lanes.separation {
-                separation.field_threads = threads;
-            }
+            let mut lanes = by_fields(&device, &problem, &offsets, &kinds, threads)?;
             lanes.set(counts.iter().flat_map(|&count| (0..count).map(|k| [0.1, 0.1 * k as f64, 0.0])).collect(), &sides)?;
             let plan = Plan { factors: &[0.97; 5], forgets: &[true; 5], rounds: 24, seed: 3, exact: false };
             let (taken, overlaps) = lanes.separate(plan, &limit)?;
@@ -327,28 +336,23 @@ mod tests {
         Ok(())
     }
 
-    /// A large copy meets more small ones than a warp has views of at once, and one fewer than that.
+    /// A large copy meets as many small ones as a warp, or one thread, has views of at once, and one more.
     #[test]
     fn apart_among_many() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let (device, limit) = (Device::best()?, Limit::default());
         let problem = Problem::new(&squares(&[8.0, 0.5]), &[1, 110], Boundary::square(), &[Turns::NONE]);
-        let offsets = [0, 92, 93 + 92, 93 + 92 + 111];
+        let offsets = [0, 61, 61 + 93, 61 + 93 + 94, 61 + 93 + 94 + 111];
         let kinds: Vec<Vec<u32>> =
             offsets.windows(2).map(|ends| (ends[0]..ends[1]).map(|k| u32::from(k > ends[0])).collect()).collect();
         for threads in [1, 256] {
-            let mut lanes =
-                Lanes::<f32>::new(&device, &problem, &problem.searched, &offsets, kinds.iter().map(|kinds| &kinds[..]), true)?;
-            assert!(lanes.prepare(&problem, Budget::Steps(1))?);
-            if let Some(separation) = &mut lanes.separation {
-                separation.field_threads = threads;
-            }
+            let mut lanes = by_fields(&device, &problem, &offsets, &kinds, threads)?;
             // The small ones are in rows within the large one.
             let own = |k: usize| if k == 0 { [0.0; 3] } else { [0.6 * (k % 11) as f64 - 3.0, 0.6 * (k / 11) as f64 - 3.0, 0.0] };
-            lanes.set(kinds.iter().flat_map(|kinds| (0..kinds.len()).map(own)).collect(), &[14.0; 3])?;
-            let plan = Plan { factors: &[0.999; 3], forgets: &[true; 3], rounds: 12, seed: 5, exact: false };
+            lanes.set(kinds.iter().flat_map(|kinds| (0..kinds.len()).map(own)).collect(), &[14.0; 4])?;
+            let plan = Plan { factors: &[0.999; 4], forgets: &[true; 4], rounds: 12, seed: 5, exact: false };
             let (_, overlaps) = lanes.separate(plan, &limit)?;
             let found = lanes.packings()?;
-            for lane in 0..3 {
+            for lane in 0..4 {
                 assert!(overlaps[lane] == 0.0, "{threads}: {overlaps:?}");
                 let packing = problem.own(&kinds[lane], found.poses(lane)).ok_or("too wide")?;
                 assert!(problem.overlapping(&kinds[lane], &packing.poses)?.is_none(), "{threads} {lane}");
