@@ -511,11 +511,21 @@ pub unsafe fn separate<T: Scalar>(
     let measure = Areas { source, copies, first_angles: packings.first_angles, angles: packings.angles };
     // SAFETY: this kernel's contract.
     unsafe {
-        search(measure, packings, (copies.poses, copies.scales), record, (rounds, seed, fresh), shared_array![T; STORAGE], tries)
+        search(
+            measure,
+            packings,
+            (copies.poses, copies.scales),
+            record,
+            (rounds, u32::MAX),
+            (seed, fresh),
+            shared_array![T; STORAGE],
+            tries,
+        )
     }
 }
 
-/// The same, by fields in place of areas.
+/// The same, by fields in place of areas. A packing also ends after the round in which it has looked for `moves` places, so
+/// that all packings take about as long.
 ///
 /// # Safety
 /// As of [`separate()`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one
@@ -529,6 +539,7 @@ pub unsafe fn separate_by_fields(
     scales: *mut f32,
     record: Record<f32>,
     rounds: u32,
+    moves: u32,
     seed: u64,
     fresh: u32,
 ) {
@@ -545,7 +556,8 @@ pub unsafe fn separate_by_fields(
             packings,
             (poses, scales),
             record,
-            (rounds, seed, fresh),
+            (rounds, moves),
+            (seed, fresh),
             shared_array![f32; STORAGE],
             groups,
         )
@@ -562,7 +574,8 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
     packings: Packings<'_, T>,
     (poses, scales): (*mut T, *mut T),
     record: Record<T>,
-    (rounds, seed, fresh): (u32, u64, u32),
+    (rounds, moves): (u32, u32),
+    (seed, fresh): (u64, u32),
     storage: Storage<T>,
     mut shared: M::Shared,
 ) {
@@ -590,6 +603,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
         }
         thread::sync_threads();
         own.begin();
+        let mut looked = 0;
         for round in 0..=rounds {
             let total = own.total(storage);
             // Once copies were apart, a packing is better only if its copies are apart, too.
@@ -604,7 +618,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 }
                 least = total;
             }
-            if round == rounds {
+            if round == rounds || looked >= moves {
                 break;
             }
             if total == T::ZERO {
@@ -636,6 +650,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 if now == T::ZERO {
                     continue;
                 }
+                looked += 1;
                 let shape = measure.shape(first + copy);
                 let (position, theta) = own.pose(copy);
                 let chosen = M::place(&own, copy, &shape, Try { position, theta, cost: now }, &mut random, &mut shared);

@@ -1,7 +1,7 @@
-//! Search for packings of several shapes at few angles: all lanes look for one in a container that is a little smaller than
-//! the best one so far.
+//! Search for packings of several shapes at few angles: each lane looks for one in a container that is a little smaller than
+//! its own best one, and later than the best one of all.
 
-use std::time::Instant;
+use std::{cmp::Ordering, time::Instant};
 
 use rayon::prelude::*;
 
@@ -18,11 +18,13 @@ use crate::overlap::random::Random;
 
 /// Rounds per separation.
 const ROUNDS: usize = 100;
-/// Shrinkage of the container from the best one: at first, at most, and at least until `LATE`, a share of the budget, and
+/// Share of the budget in which lanes have containers by their own best packings.
+const ALONE: f64 = 0.15;
+/// Shrinkage of the container from the best one: in that time, at most, and at least until `LATE`, a share of the budget, and
 /// after that. It grows by `LARGER` if a better packing is found, and falls by `SMALLER` if not.
 pub const FIRST_TIGHTER: f64 = 0.01;
 const MOST_TIGHTER: f64 = 0.02;
-const LEAST_TIGHTER: [f64; 2] = [5e-4, 2e-4];
+const LEAST_TIGHTER: [f64; 2] = [2e-3, 2e-4];
 const LATE: f64 = 0.7;
 const LARGER: f64 = 1.1;
 const SMALLER: f64 = 0.96;
@@ -36,18 +38,22 @@ const PROGRESS: f64 = 0.98;
 const PATIENCE: usize = 3;
 /// Number of lanes that it chooses from.
 const CHOICE: usize = 4;
-/// Larger numbers let good packings spread faster.
-const SPREAD: f64 = 12.0;
+/// Larger numbers let good packings spread faster: while lanes are alone, and later.
+const SPREAD: [f64; 2] = [2.0, 12.0];
 
 impl Search<'_> {
     /// Separates the copies of all lanes by fields. A lane whose copies still overlap goes on from there. If they overlap no
-    /// less for a while, it goes on from the packing of a lane near it that overlaps less, after two copies have exchanged
+    /// less for a while, it goes on from the packing of a lane near it that is better, after two copies have exchanged
     /// places. `share` is that of the budget that is used up.
     pub fn explore(&mut self, share: f64, most: usize, limit: &Limit) -> Result<(), PackError> {
         let start = Instant::now();
-        // Of each lane's group.
-        let best: Vec<f64> = self.best_scores().collect();
-        let bests: Vec<f64> = (0..self.failures.len()).map(|lane| best[self.group_of(lane)]).collect();
+        let alone = share < ALONE;
+        let bests = if alone {
+            self.lane_scores.clone()
+        } else {
+            let best: Vec<f64> = self.best_scores().collect();
+            (0..self.failures.len()).map(|lane| best[self.group_of(lane)]).collect()
+        };
         let Some((anew, taken, found)) = self.separated(&bests, share, most, limit)? else { return Ok(()) };
         let mut better = false;
         for (lane, anew) in anew.into_iter().enumerate() {
@@ -64,18 +70,20 @@ impl Search<'_> {
                 better |= found.sides[lane] < bests[lane];
             }
         }
-        let least = LEAST_TIGHTER[usize::from(share >= LATE)];
-        self.tighter = (self.tighter * if better { LARGER } else { SMALLER }).clamp(least, MOST_TIGHTER);
+        if !alone {
+            let least = LEAST_TIGHTER[usize::from(share >= LATE)];
+            self.tighter = (self.tighter * if better { LARGER } else { SMALLER }).clamp(least, MOST_TIGHTER);
+        }
         let left = match limit.deadline {
             Some(deadline) => deadline.saturating_duration_since(start).as_secs_f64() / start.elapsed().as_secs_f64(),
             None => (most / taken) as f64,
         };
-        self.replace(left);
+        self.replace(left, alone);
         Ok(())
     }
 
-    /// Changes all lanes, and separates their copies in containers by their groups' best ones. Returns for each lane whether
-    /// it began anew, the number of steps taken, and the packings. None if there was no time.
+    /// Changes all lanes, and separates their copies in containers by these best ones. Returns for each lane whether it began
+    /// anew, the number of steps taken, and the packings. None if there was no time.
     fn separated(
         &mut self,
         bests: &[f64],
@@ -117,22 +125,31 @@ impl Search<'_> {
         Ok((taken > 0).then_some((anew, taken, found)))
     }
 
-    /// Lets lanes that make no progress go on from others. About `left` separations are left. A good packing may spread to all
-    /// lanes in a part of them.
-    fn replace(&mut self, left: f64) {
+    /// Lets lanes that make no progress go on from others: those whose copies overlap less, or while lanes are alone, those
+    /// that have had a better packing. About `left` separations are left. A good packing may spread to all lanes in a part of
+    /// them.
+    fn replace(&mut self, left: f64, alone: bool) {
+        let spread = SPREAD[usize::from(!alone)];
         for lane in 0..self.failures.len() {
             if self.failures[lane] < PATIENCE {
                 continue;
             }
             (self.failures[lane], self.disrupted[lane]) = (0, true);
             let lanes = self.group(self.group_of(lane));
-            let reach = ((SPREAD * lanes.len() as f64 / left.max(1.0)).ceil() as usize).min(lanes.len() / 2);
+            let reach = ((spread * lanes.len() as f64 / left.max(1.0)).ceil() as usize).min(lanes.len() / 2);
             let near = |by: usize| lanes.start + (lane - lanes.start + lanes.len() + by - reach) % lanes.len();
-            let overlap = |lane: usize| self.failed.energies[lane];
+            let better = |a: usize, b: usize| {
+                let scores = if alone { self.lane_scores[a].total_cmp(&self.lane_scores[b]) } else { Ordering::Equal };
+                scores.then(self.failed.energies[a].total_cmp(&self.failed.energies[b]))
+            };
             let chosen = (0..CHOICE).map(|_| near(self.choices.below(2 * reach + 1)));
-            let from = chosen.min_by(|&a, &b| overlap(a).total_cmp(&overlap(b))).unwrap_or(lane);
-            if overlap(from) < overlap(lane) {
+            let from = chosen.min_by(|&a, &b| better(a, b)).unwrap_or(lane);
+            if better(from, lane).is_lt() {
                 self.failed.spread(from, lane);
+                if alone {
+                    self.best.spread(from, lane);
+                    (self.lane_scores[lane], self.scores[lane]) = (self.lane_scores[from], self.scores[from]);
+                }
             }
         }
     }

@@ -17,6 +17,9 @@ use crate::{
 const TURNS: usize = 256;
 /// Approximate number of pairs of copies that a launch looks at by fields.
 const FIELD_PAIRS: usize = 1 << 18;
+/// Rounds by fields move one in so many copies, on average. Packings take more rounds if they move fewer, up to so many times
+/// as many.
+const FEWER: u32 = 4;
 /// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a
 /// launch that short. With more than `MOST_WORK`, even one round takes too long.
 const WORK: usize = 1 << 22;
@@ -186,12 +189,13 @@ impl Separation {
         let kept = separate::RecordArgs { overlaps, weights, poses: best, scales: best_scales, least };
         let blocks = packings as u32;
         if let Some(fields) = fields {
+            let moves = (rounds * longest).div_ceil(FEWER);
             // SAFETY: the fields are of the problem's shapes.
             unsafe {
                 launch!(
                     stream,
                     separate::separate_by_fields<<<blocks, *field_threads>>>(
-                        fields, args, poses, scales, kept, rounds, seed, fresh
+                        fields, args, poses, scales, kept, FEWER * rounds, moves, seed, fresh
                     )
                 )?;
             }
