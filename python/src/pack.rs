@@ -9,6 +9,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         self,
+        io::Part,
         nest::{Filled, Format, Laid, Layout, Left, Nested, Nesting, Places, Sheet},
         pack::{Budget, Copies, MOST_POSES, Packed, Packer, Packing, Progress, Settings, Turns, read_container},
     },
@@ -30,8 +31,8 @@ const THOUSAND: usize = 1000;
 /// Poses; side; density; starts; steps; seconds; for each improvement the steps, the seconds and the side; the container's
 /// corners.
 type Arrays<'py> = (Bound<'py, PyArray2<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
-/// For each sheet the index of its size, its density, the used extent, and parts with their poses.
-type Sheets = Vec<(usize, f64, f64, Places)>;
+/// For each sheet its extents, its density, the used extent, and parts with their poses.
+type Sheets = Vec<([f64; 2], f64, f64, Places)>;
 /// Parts without a place, each with its number of copies, and whether it is larger than every sheet.
 type Without = Vec<(usize, usize, bool)>;
 /// Parts, each with its number of copies.
@@ -148,22 +149,33 @@ pub fn nest<'py>(
         Ok(plan.run(&device, control.cancel.unwrap_or(&never), tell)?)
     })?;
     let Nested { sheets, left, value, seconds } = nested;
-    let sheets = sheets.into_iter().map(|Filled { sheet, parts, density, used }| (sheet, density, used, parts)).collect();
+    let sheets = sheets.into_iter().map(|Filled { size, parts, density, used, .. }| (size, density, used, parts)).collect();
     let left = left.into_iter().map(|Left { part, count, too_large }| (part, count, too_large)).collect();
     Ok((sheets, left, value, seconds))
 }
 
-/// The text of a drawing or a table of nested parts: their names and shapes, and sheets with their extents and places.
+/// The text of a file of this name with nested parts: their names, shapes and counts, and sheets with their extents and
+/// places, or a piece of a roll.
 #[pyfunction]
-pub fn nest_text(parts: Vec<(String, Bound<'_, Shape>)>, sheets: Vec<(f64, f64, Places)>, extension: &str) -> PyResult<String> {
-    let format = Format::of_name(extension).ok_or_else(|| PyValueError::new_err(format!("no format {extension}")))?;
+pub fn nest_text(
+    parts: Vec<(String, Bound<'_, Shape>, usize)>,
+    sheets: Vec<(f64, f64, Places)>,
+    roll: bool,
+    seconds: f64,
+    name: &str,
+) -> PyResult<String> {
+    let format = Format::of_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
+    })?;
     if sheets.iter().flat_map(|(.., places)| places).any(|(part, _)| *part >= parts.len()) {
         return Err(PyValueError::new_err("a place is that of no part"));
     }
+    let mut own: Vec<Part> = parts.iter().map(|(_, shape, _)| shape.get().0.clone()).collect();
+    own.iter_mut().zip(&parts).for_each(|(part, (.., count))| part.count = *count);
     let layout = Layout {
-        parts: parts.iter().map(|(name, shape)| (&name[..], &shape.get().0)).collect(),
-        sheets: sheets.iter().map(|(width, height, parts)| Laid { width: *width, height: *height, parts }).collect(),
-        seconds: 0.0,
+        parts: parts.iter().zip(&own).map(|((name, ..), part)| (&name[..], part)).collect(),
+        sheets: sheets.iter().map(|(width, height, parts)| Laid { width: *width, height: *height, roll, parts }).collect(),
+        seconds,
     };
     let mut text = Vec::new();
     layout.write(format, &mut text)?;

@@ -130,7 +130,7 @@ def test_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert [{key: str(value) for key, value in place.items()} for place in places] == rows
     first = nested.sheets[0].placements[0]
     assert places[0] == {"part": first.name, "copy": 1, "sheet": 1, "x": first.x, "y": first.y, "theta": first.theta}
-    with pytest.raises(ValueError, match="must end in .svg, .csv or .json"):
+    with pytest.raises(ValueError, match="must end in .svg, .dxf, .csv or .json"):
         nested.write(tmp_path / "cut.png")
     again = pickle.loads(pickle.dumps(nested))
     assert again._repr_svg_() == files[0].read_text() == copy.deepcopy(nested)._repr_svg_() and repr(again) == repr(
@@ -217,6 +217,25 @@ def test_angles_of_parts(tmp_path: Path) -> None:
     for turns, error, text in wrong:
         with pytest.raises(error, match=text):
             nest(path, (40, 40), turns=turns, time=1)
+
+
+def test_rolls(tmp_path: Path) -> None:
+    bar = {"bar": ([(0, 0), (5, 0), (5, 1), (0, 1)], 3)}
+    nested = nest(bar, (np.inf, 1.5), turns="none", time=1)
+    (roll,) = nested.sheets
+    assert (roll.width, roll.height, roll.used) == (pytest.approx(15), 1.5, roll.width) and not nested.left
+    nested.write(tmp_path / "roll.sparrow.json")
+    strip = json.loads((tmp_path / "roll.sparrow.json").read_text())
+    assert (strip["strip_height"], strip["solution"]["strip_width"]) == (1.5, roll.width)
+    assert len(strip["solution"]["layout"]["placed_items"]) == strip["items"][0]["demand"] == 3
+    nested.write(tmp_path / "roll.dxf")
+    # Three parts and the outline.
+    assert (tmp_path / "roll.dxf").read_text().count("LWPOLYLINE") == 4
+    assert nest(bar, (1.5, np.inf), turns="none", time=1).left[0].count == 3
+    with pytest.raises(ValueError, match="a roll must be the only sheet"):
+        nest(bar, [(9, 9), (np.inf, 9)])
+    with pytest.raises(ValueError, match="positive numbers below 1e6, or one infinite"):
+        nest(bar, (np.inf, np.inf))
 
 
 def test_values_and_priorities() -> None:

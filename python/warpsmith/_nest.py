@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from numbers import Real
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ class Sheet(NamedTuple):
     density: float
     """Fraction of the sheet that parts cover."""
     used: float
-    """Extent in y up to which there are parts, with the margin."""
+    """Extent in y up to which there are parts, with the margin; of a roll, the length of its piece."""
     placements: list[Placement]
     """The parts."""
 
@@ -77,6 +77,8 @@ class Nested(NamedTuple):
     """The parts, as they were given: name, shape and count."""
     value: tuple[float, float] | None = None
     """Value of the copies on sheets, and of all, if `nest` was given values."""
+    roll: bool = False
+    """Whether the sheet is a piece of a roll, with its length in x."""
 
     def polygons(self, sheet: int) -> list[Any]:
         """The parts on a sheet where they lie, as Shapely's polygons.
@@ -104,9 +106,9 @@ class Nested(NamedTuple):
         Parameters
         ----------
         path : path_like
-            A name that ends in `.svg` for a drawing in mm: a layer for each sheet with its outline, and a path for each
-            part, with the curves that it has in its file; in `.csv` or `.json` for part, copy, sheet (from 1), x, y and
-            theta (radians) of each part.
+            A name that ends in `.svg` or `.dxf` for a drawing in mm: a layer for each sheet with its outline, and a path
+            for each part, with the curves that it has in its file; in `.csv` or `.json` for part, copy, sheet (from 1), x,
+            y and theta (radians) of each part; in `.sparrow.json` for an instance of jagua-rs with its solution.
 
         Raises
         ------
@@ -115,19 +117,17 @@ class Nested(NamedTuple):
         OSError
             If the file can't be written.
         """
-        extension = Path(path).suffix[1:].lower()
-        if extension not in ("svg", "csv", "json"):
-            raise ValueError(f"{os.fspath(path)}: the name must end in .svg, .csv or .json, which tells the format")
         if not self.sheets:
             raise ValueError(f"{os.fspath(path)}: there is nothing to write, because no part has a place on a sheet")
-        _warpsmith.write_text(path, self._text(extension))
+        _warpsmith.write_text(path, self._text(os.fspath(path)))
 
-    def _text(self, extension: str) -> str:
+    def _text(self, name: str) -> str:
         sheets = [(at.width, at.height, [(place.part, place[3:]) for place in at.placements]) for at in self.sheets]
-        return _warpsmith.nest_text([(part.name, part.shape) for part in self.parts], sheets, extension)
+        parts = [(part.name, part.shape, part.count) for part in self.parts]
+        return _warpsmith.nest_text(parts, sheets, self.roll, self.seconds, name)
 
     def _repr_svg_(self) -> str:
-        return self._text("svg")
+        return self._text(".svg")
 
     def __repr__(self) -> str:
         rows = [
@@ -172,7 +172,8 @@ def nest(
         MultiPolygon, or a file of several shapes, is several parts: the count is that of each.
     sheets : (width, height) or (width, height, count), or sequence of these
         Sizes of sheets, used in this order; without a count, as many as needed. Lengths are in the parts' unit, which is
-        mm for drawings that tell their size.
+        mm for drawings that tell their size. If one extent is infinite, it is a roll, of which parts get as short a piece
+        as is found; it must be the only sheet.
     spacing : float
         Least distance of two parts.
     margin : float
@@ -239,17 +240,17 @@ def nest(
         )
     copies = [0] * len(wanted)
     found = []
-    for size, density, used, places in filled:
+    for (width, height), density, used, places in filled:
         placements = []
         for part, pose in places:
             copies[part] += 1
             placements.append(Placement(part, wanted[part].name, copies[part], *pose))
-        found.append(Sheet(sizes[size][0], sizes[size][1], density, used, placements))
+        found.append(Sheet(width, height, density, used, placements))
     without = [
         Left(part, wanted[part].name, count, _too_large(wanted[part], sizes, margin) if large else "no room was found")
         for part, count, large in left
     ]
-    return Nested(found, without, seconds, wanted, None if value is None else (value[0], value[1]))
+    return Nested(found, without, seconds, wanted, None if value is None else (value[0], value[1]), sizes[0][0] == inf)
 
 
 def _values(values: float | Mapping[str, float] | None, parts: list[Part]) -> list[float] | None:
@@ -277,8 +278,10 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:
         if len(numbers) not in (2, 3) or not all(isinstance(number, Real) for number in numbers):
             raise ValueError(f"sheets[{index}] is {sheet!r}, but it must be (width, height) or (width, height, count)")
         width, height, *rest = numbers
-        if not (0 < width < 1e6 and 0 < height < 1e6):
-            raise ValueError(f"sheets[{index}] is {sheet!r}, but its extents must be positive numbers below 1e6")
+        if not (0 < min(width, height) < 1e6 and (0 < max(width, height) < 1e6 or max(width, height) == inf)):
+            raise ValueError(f"sheets[{index}] is {sheet!r}, but its extents must be positive numbers below 1e6, or one infinite")
+        if max(width, height) == inf and len(given) > 1:
+            raise ValueError(f"sheets[{index}] is {sheet!r}, but a roll must be the only sheet")
         if rest and (rest[0] < 1 or rest[0] != int(rest[0])):
             raise ValueError(f"sheets[{index}] is {sheet!r}, but the number of sheets must be 1 or more")
         sizes.append((float(width), float(height), int(rest[0]) if rest else None))

@@ -220,15 +220,17 @@ def nest(
     device: Device | str | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[
-    list[tuple[int, float, float, list[tuple[int, list[float]]]]],
+    list[tuple[list[float], float, float, list[tuple[int, list[float]]]]],
     list[tuple[int, int, bool]],
     list[float] | None,
     float,
 ]: ...
 def nest_text(
-    parts: Sequence[tuple[str, Shape]],
+    parts: Sequence[tuple[str, Shape, int]],
     sheets: Sequence[tuple[float, float, Sequence[tuple[int, Sequence[float]]]]],
-    extension: str,
+    roll: bool,
+    seconds: float,
+    name: str,
 ) -> str: ...
 def write_text(path: str | PathLike[str], text: str) -> None: ...
 def rank(next: _Next, head: int | None, device: Device | str | None) -> Any: ...

@@ -686,7 +686,7 @@ fn a_signal_ends_the_search_and_what_was_measured_is_written() {
             .spawn()
             .unwrap();
         // The log tells when the search has begun.
-        while fs::read_to_string(folder.path("log")).unwrap().matches("measured").count() < 200 {
+        while fs::read_to_string(folder.path("log")).unwrap().matches("measured").count() < 40 {
             assert!(child.try_wait().unwrap().is_none());
             thread::sleep(Duration::from_millis(20));
         }
@@ -701,7 +701,7 @@ fn a_signal_ends_the_search_and_what_was_measured_is_written() {
         let object: Value = serde_json::from_slice(&output.stdout).unwrap();
         let runs = folder.runs("runs.csv");
         assert_eq!((&object["cancelled"], &object["runs"]), (&json!(true), &json!(runs.runs.len())));
-        assert!(runs.runs.len() >= 199 && runs.about.fastest.is_some());
+        assert!(runs.runs.len() >= 39 && runs.about.fastest.is_some());
         assert_eq!(folder.files(), ["log", "m.mtx", "runs.csv"]);
     }
 }

@@ -330,6 +330,19 @@ fn instances() {
         }
     }
     assert!(places.next().is_none());
+    // A roll is the strip.
+    let output = folder.run("nest own.json --roll 12 --time 1s --output r.sparrow.json --json");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let solved: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path("r.sparrow.json")).unwrap()).unwrap();
+    let (sheet, solution) = (&report["sheets"][0], &solved["solution"]);
+    assert_eq!((&solved["strip_height"], &solution["strip_width"]), (&serde_json::json!(12.0), &sheet["width"]));
+    assert!(solved["bins"].is_null() && (&sheet["height"], &sheet["width"]) == (&solved["strip_height"], &sheet["used"]));
+    let placed = solution["layout"]["placed_items"].as_array().unwrap();
+    let places = report["places"].as_array().unwrap();
+    assert!(placed.len() == places.len() && !placed.is_empty());
+    for (item, place) in placed.iter().zip(places) {
+        assert_eq!(item["transformation"]["translation"], serde_json::json!([place["x"], place["y"]]));
+    }
     write("far.json", &[one("\"allowed_orientations\": [0, 1e999],")]);
     folder.bad("nest far.json --sheet 9x9 --output p.json", "far.json: is not JSON: number out of range");
     for (items, sentence) in [

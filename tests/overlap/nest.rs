@@ -10,7 +10,7 @@ use warpsmith::{
     overlap::{
         Shape,
         io::{read_parts, read_shapes},
-        nest::{Left, Nested, Nesting, Sheet},
+        nest::{Filled, Left, Nested, Nesting, Sheet},
         pack::{PackError, Turns},
     },
 };
@@ -54,14 +54,17 @@ fn check(nesting: &Nesting, nested: &Nested) {
     };
     let mut left: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
     for filled in &nested.sheets {
-        let Sheet { width, height, .. } = nesting.sheets[filled.sheet];
+        let [width, height] = filled.size;
         let copies: Vec<Polygon> = filled.parts.iter().map(polygon).collect();
         let tolerance = 1e-6;
         for (first, copy) in copies.iter().enumerate() {
             let box_ = copy.bounding_rect().unwrap();
             let least = nesting.margin - tolerance;
             assert!(box_.min().x >= least && box_.min().y >= least, "{box_:?}");
-            assert!(box_.max().x <= width - least && box_.max().y <= (height - least).min(filled.used + tolerance), "{box_:?}");
+            assert!(box_.max().x <= width - least && box_.max().y <= height - least, "{box_:?}");
+            let Sheet { width: wide, height: high, .. } = nesting.sheets[filled.sheet];
+            let (far, is_roll) = if wide.is_infinite() { (box_.max().x, true) } else { (box_.max().y, high.is_infinite()) };
+            assert!(far <= filled.used + tolerance && (is_roll || [wide, high] == filled.size), "{box_:?}");
             for other in &copies[..first] {
                 let apart = Euclidean.distance(copy, other);
                 assert!(apart >= nesting.spacing - tolerance, "{apart}");
@@ -159,6 +162,40 @@ fn values() {
     assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 4.0), [1, 1, 1]);
 }
 
+/// Parts get the shortest piece of a roll where it is known, along x or y, and keep their angles to the roll.
+#[test]
+fn rolls() {
+    let along = |width: f64, in_x: bool| if in_x { sheet(f64::INFINITY, width, None) } else { sheet(width, f64::INFINITY, None) };
+    let nested = |parts: Vec<(Shape, usize)>, roll: Sheet, turns: Turns, margin: f64| {
+        let nesting = Nesting { turns: vec![turns], margin, ..Nesting::new(parts, [roll], Duration::from_secs(2)) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        nested
+    };
+    for in_x in [false, true] {
+        // Triangles in pairs are squares, or a little less with room beside them. Rows of their boxes are twice as long.
+        let triangle = Shape::polygon("t", &[[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]).unwrap();
+        let found = nested(vec![(triangle, 4)], along(6.1, in_x), Turns::HALVES, 1.0);
+        let [Filled { size, used, density, .. }] = &found.sheets[..] else { panic!("{found:?}") };
+        assert!(found.left.is_empty() && *used > 9.8 && *used < 10.2, "{used}");
+        assert!(*size == if in_x { [*used, 6.1] } else { [6.1, *used] } && (density - 32.0 / (6.1 * used)).abs() < 1e-12);
+        // A part that may not turn is too wide for a roll on which it lies across.
+        for (width, height) in [(5.0, 1.0), (1.0, 5.0)] {
+            let found = nested(vec![(rectangle("r", width, height), 3)], along(1.5, in_x), Turns::NONE, 0.0);
+            if (width > height) == in_x {
+                assert!((found.sheets[0].used - 15.0).abs() < 1e-6 && found.left.is_empty(), "{found:?}");
+            } else {
+                assert_eq!((found.sheets.len(), found.left), (0, vec![Left { part: 0, count: 3, too_large: true }]));
+            }
+        }
+    }
+    // More than are searched for places.
+    let squares = vec![(rectangle("r", 1.0, 1.0), 4097)];
+    let nesting = Nesting { turns: vec![Turns::NONE], ..Nesting::new(squares, [along(10.0, true)], Duration::from_secs(1)) };
+    let found = nest(&nesting).unwrap();
+    assert!((found.sheets[0].used - 410.0).abs() < 1e-6 && found.sheets[0].parts.len() == 4097, "{found:?}");
+}
+
 /// Parts of higher priority have places before all others, whatever their sizes.
 #[test]
 fn priorities() {
@@ -209,9 +246,13 @@ fn what_can_not_be_nested() {
         Nesting { turns: vec![], ..of(one(), sheet(9.0, 9.0, None)) },
         "0 sets of allowed angles, but there must be one for all",
     );
-    for size in [0.0, -1.0, f64::INFINITY, 1e6] {
+    for size in [0.0, -1.0, f64::NAN, 1e6] {
         fails(of(one(), sheet(size, 2.0, None)), "there must be room, and lengths must be below 1e6");
+        fails(of(one(), sheet(f64::INFINITY, size, None)), "there must be room, and lengths must be below 1e6");
     }
+    fails(of(one(), sheet(f64::INFINITY, f64::INFINITY, None)), "there must be room, and lengths must be below 1e6");
+    let rolls = vec![sheet(9.0, 9.0, Some(1)), sheet(f64::INFINITY, 2.0, None)];
+    fails(Nesting::new(one(), rolls, Duration::from_secs(1)), "a roll must be the only sheet");
 }
 
 /// All within a distance is in the grown shape, and little more.
@@ -325,6 +366,10 @@ fn commands_that_fail() {
         ("nest r.wkt --sheet 10x9 --output p.txt", "p.txt: the name must end in .svg, .dxf, .csv or .json"),
         ("nest r.wkt --sheet 10by9 --output p.svg", "not a sheet: write 600x400"),
         ("nest no.svg --sheet 10x9 --output p.svg", "no.svg: can't be read: no such file"),
+        ("nest r.wkt --output p.svg", "--roll <WIDTH>|--sheet <WxH[:N]>"),
+        ("nest r.wkt --roll 9 --sheet 10x9 --output p.svg", "cannot be used with '--sheet <WxH[:N]>'"),
+        ("nest r.wkt --roll 9x --output p.svg", "not a width: write 1500, 1500mm or 60in"),
+        ("nest r.wkt --roll 9 --margin 5 --output p.svg", "a sheet of inf x 9 with margins of 5: there must be room"),
         ("nest r.wkt:0 --sheet 10x9 --output p.svg", "r.wkt:0: the copies must be from 1 to"),
         ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "spacing is -1, but it must be from 0"),
         ("nest r.wkt --sheet 10x9 --margin 5 --output p.svg", "with margins of 5: there must be room"),

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde::Serialize;
 use warpsmith::{
     common::chain,
@@ -34,7 +34,8 @@ const THOUSAND: usize = 1000;
 /// Options of `nest`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Nest parts on sheets: on as few as are found in the time.\n\n\
+    group(ArgGroup::new("on").required(true).args(["roll", "sheets"])),
+    long_about = "Nest parts on sheets, on as few as are found in the time; or on a roll, in as short a piece.\n\n\
         PARTS are files, each with its number of copies, which is that of every part of a file with several: .svg, of which each \
         closed path is a part; .dxf, of which each outermost closed contour is one; .json of an instance of jagua-rs or sparrow with \
         its demands and angles, or of a shape; .geojson; .wkt (warpsmith overlap --help has more). Lengths are those of the files, and \
@@ -43,14 +44,15 @@ const THOUSAND: usize = 1000;
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
         The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
         a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
-        or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets and whose angles are \
-        degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they \
+        or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets or whose \
+        strip is the roll, and whose angles are degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they \
         are no error, as sheets hold as much value as is found. Ctrl-C or SIGTERM ends the search and writes the sheets that are \
         filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
-        warpsmith nest swim.json --sheet 5752x8000 --output places.json\n  \
+        warpsmith nest swim.json --roll 5752 --output swim.sparrow.json\n  \
+        warpsmith nest shirt.svg:20 --roll 1.5m --turns 180 --output cut.dxf\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
         warpsmith nest parts.svg:9 --sheet 300x200:2 --value plate=12 --value disc=2.5 --priority bar=1 --output cut.svg\n  \
@@ -60,9 +62,12 @@ pub struct Arguments {
     /// Files of parts, or WKT, each with its number of copies [default: 1]
     #[arg(value_name = "PART[:N]", required = true, value_parser = utf8())]
     parts: Vec<String>,
+    /// Width of a roll: 1500, 1500mm, 60in. Parts get as short a piece of it as is found; its length is in x
+    #[arg(long, value_name = "WIDTH", value_parser = parse_roll)]
+    roll: Option<f64>,
     /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; with :N, their number [default: no limit]; given again, further
     /// sheets, used in this order
-    #[arg(long = "sheet", value_name = "WxH[:N]", required = true, value_parser = parse_sheet)]
+    #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet)]
     sheets: Vec<Sheet>,
     /// Least distance of two parts
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
@@ -106,15 +111,27 @@ fn parse_sheet(text: &str) -> Result<Sheet, String> {
         Some((size, count)) => (size, Some(count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?)),
         None => (text, None),
     };
-    let size = size.trim();
-    let (numbers, unit) =
-        UNITS.iter().find_map(|(unit, millimetres)| Some((size.strip_suffix(unit)?, *millimetres))).unwrap_or((size, 1.0));
+    let (numbers, unit) = unit(size);
     let (width, height) = numbers.split_once(['x', '×']).ok_or_else(wrong)?;
-    let length = |number: &str| {
-        let number = number.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
-        number.map(|number| number * unit).ok_or_else(wrong)
-    };
+    let length = |number| length(number, unit).ok_or_else(wrong);
     Ok(Sheet { width: length(width)?, height: length(height)?, count })
+}
+
+/// Reads the width of a roll.
+fn parse_roll(text: &str) -> Result<f64, String> {
+    let (number, unit) = unit(text);
+    length(number, unit).ok_or_else(|| "not a width: write 1500, 1500mm or 60in".to_owned())
+}
+
+/// The text before a unit, and its millimetres; 1 without a unit.
+fn unit(text: &str) -> (&str, f64) {
+    let text = text.trim();
+    UNITS.iter().find_map(|(unit, millimetres)| Some((text.strip_suffix(unit)?, *millimetres))).unwrap_or((text, 1.0))
+}
+
+fn length(number: &str, unit: f64) -> Option<f64> {
+    let number = number.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.map(|number| number * unit)
 }
 
 /// Reads a length.
@@ -199,6 +216,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let shown = progress::Progress::new(arguments.json || global.verbose > 0);
     let work =
         shown.costly_bar(THOUSAND, usize::MAX, format!("nesting {} on {}", format::counted(all, "part", "parts"), device.name()));
+    let sheets = match arguments.roll {
+        Some(height) => vec![Sheet { width: f64::INFINITY, height, count: Some(1) }],
+        None => arguments.sheets.clone(),
+    };
     let nesting = Nesting {
         spacing: arguments.spacing,
         margin: arguments.margin,
@@ -206,7 +227,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         values,
         priorities,
         seed: arguments.seed,
-        ..Nesting::new(shapes(&parts), arguments.sheets.clone(), arguments.time)
+        ..Nesting::new(shapes(&parts), sheets, arguments.time)
     };
     let failure = |error: PackError| Failure::error(chain(&error));
     let nested = nesting
@@ -216,14 +237,14 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let cancelled = interrupt.cancel().is_cancelled();
     let layout = Layout {
         parts: parts.iter().map(|part| (part.shape.name(), part)).collect(),
-        sheets: nested.sheets.iter().map(|filled| laid(filled, &arguments.sheets)).collect(),
+        sheets: nested.sheets.iter().map(|filled| laid(filled, arguments.roll.is_some())).collect(),
         seconds: nested.seconds,
     };
     let report = Report {
         system: "overlap",
         command: "nest",
         device: device.name(),
-        sheets: nested.sheets.iter().map(|filled| sheet_report(filled, &arguments.sheets)).collect(),
+        sheets: nested.sheets.iter().map(sheet_report).collect(),
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
         value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
         deviation: parts.iter().map(|part| part.deviation).fold(0.0, f64::max),
@@ -266,13 +287,13 @@ fn shapes(parts: &[Part]) -> impl Iterator<Item = (Shape, usize)> + '_ {
     parts.iter().map(|part| (part.shape.clone(), part.count))
 }
 
-fn laid<'a>(filled: &'a Filled, sheets: &[Sheet]) -> Laid<'a> {
-    let Sheet { width, height, .. } = sheets[filled.sheet];
-    Laid { width, height, parts: &filled.parts }
+fn laid(filled: &Filled, roll: bool) -> Laid<'_> {
+    let [width, height] = filled.size;
+    Laid { width, height, roll, parts: &filled.parts }
 }
 
-fn sheet_report(filled: &Filled, sheets: &[Sheet]) -> SheetReport {
-    let Sheet { width, height, .. } = sheets[filled.sheet];
+fn sheet_report(filled: &Filled) -> SheetReport {
+    let [width, height] = filled.size;
     SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
 }
 
@@ -329,6 +350,10 @@ mod tests {
         assert_eq!(parse_sheet("10x5in:1"), sheet(254.0, 127.0, Some(1)));
         for text in ["", "600", "600x", "x4", "0x4", "-1x4", "infx3", "6x4ft", "6x4:0", "6x4:", "6x4:x"] {
             assert!(parse_sheet(text).unwrap_err().starts_with("not a sheet"), "{text}");
+        }
+        assert_eq!(["1500", "1.5m", " 60 in"].map(parse_roll), [1500.0, 1500.0, 1524.0].map(Ok));
+        for text in ["", "0", "-1", "inf", "nan", "1x2", "m"] {
+            assert!(parse_roll(text).unwrap_err().starts_with("not a width"), "{text}");
         }
     }
 }

@@ -516,8 +516,7 @@ pub unsafe fn separate<T: Scalar>(
             packings,
             (copies.poses, copies.scales),
             record,
-            (rounds, u32::MAX),
-            (seed, fresh),
+            (rounds, u32::MAX, seed, fresh),
             shared_array![T; STORAGE],
             tries,
         )
@@ -556,8 +555,7 @@ pub unsafe fn separate_by_fields(
             packings,
             (poses, scales),
             record,
-            (rounds, moves),
-            (seed, fresh),
+            (rounds, moves, seed, fresh),
             shared_array![f32; STORAGE],
             groups,
         )
@@ -574,8 +572,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
     packings: Packings<'_, T>,
     (poses, scales): (*mut T, *mut T),
     record: Record<T>,
-    (rounds, moves): (u32, u32),
-    (seed, fresh): (u64, u32),
+    (rounds, moves, seed, fresh): (u32, u32, u64, u32),
     storage: Storage<T>,
     mut shared: M::Shared,
 ) {

@@ -29,7 +29,7 @@ pub enum Format {
     Csv,
     /// A list of [`Place`]s.
     Json,
-    /// An instance of jagua-rs with its solution: bins are the sheets, and angles are in degrees.
+    /// An instance of jagua-rs with its solution: bins are the sheets, or a roll is the strip, and angles are in degrees.
     Sparrow,
 }
 
@@ -73,6 +73,8 @@ pub struct Laid<'a> {
     pub width: f64,
     /// Extent in y.
     pub height: f64,
+    /// True if it is a piece of a roll, whose length is the width.
+    pub roll: bool,
     /// Indices of parts, and their poses.
     pub parts: &'a [(usize, [f64; 3])],
 }
@@ -120,7 +122,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The parts as items, the sheets as bins, and places as a solution.
+    /// The parts as items, the sheets as bins or a roll as the strip, and places as a solution.
     fn solved(&self) -> Value {
         // Parts of one instance keep its ids.
         let ids: Option<Vec<u64>> = self.parts.iter().map(|(_, part)| part.id).collect();
@@ -137,7 +139,7 @@ impl<'a> Layout<'a> {
         // One bin for each size.
         let mut sizes: Vec<([f64; 2], usize)> = Vec::new();
         let (mut layouts, mut covered, mut area) = (Vec::new(), 0.0, 0.0);
-        for &Laid { width, height, parts } in &self.sheets {
+        for &Laid { width, height, parts, .. } in &self.sheets {
             let bin = sizes.iter().position(|(size, _)| *size == [width, height]).unwrap_or(sizes.len());
             if bin == sizes.len() {
                 sizes.push(([width, height], 0));
@@ -151,6 +153,12 @@ impl<'a> Layout<'a> {
             layouts.push(json!({"container_id": bin, "placed_items": placed.collect::<Vec<_>>(), "density": density}));
             covered += own;
             area += width * height;
+        }
+        if let [Laid { width, height, roll: true, .. }] = self.sheets[..] {
+            let (density, run_time_sec) = (covered / area, self.seconds.round() as u64);
+            let layout = layouts.pop();
+            let solution = json!({"strip_width": width, "layout": layout, "density": density, "run_time_sec": run_time_sec});
+            return json!({"name": "nest", "items": items, "strip_height": height, "solution": solution});
         }
         let bins = sizes.iter().enumerate().map(|(id, ([width, height], count))| {
             let data = json!({"x_min": 0.0, "y_min": 0.0, "width": width, "height": height});
@@ -178,7 +186,7 @@ impl<'a> Layout<'a> {
 
     fn dxf(&self) -> io::Result<Vec<u8>> {
         let mut contours = Vec::new();
-        for (index, (&Laid { width, height, parts }, left)) in self.side_by_side().into_iter().enumerate() {
+        for (index, (&Laid { width, height, parts, .. }, left)) in self.side_by_side().into_iter().enumerate() {
             let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
             contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
             let placed = parts.iter().flat_map(|(part, [x, y, theta])| self.parts[*part].1.bulges([left + x, *y, *theta]));
@@ -199,7 +207,7 @@ impl<'a> Layout<'a> {
         );
         let mut ids: HashMap<String, usize> = HashMap::new();
         let mut places = self.places().into_iter();
-        for (index, (&Laid { width, height, parts }, left)) in placed.into_iter().enumerate() {
+        for (index, (&Laid { width, height, parts, .. }, left)) in placed.into_iter().enumerate() {
             let number = index + 1;
             let _ = writeln!(
                 out,

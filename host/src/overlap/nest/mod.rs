@@ -6,8 +6,7 @@
 //! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
 //! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
 //! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
-//! the sheet
-//! is in one piece.
+//! the sheet is in one piece. On a roll, all parts are searched for places at once, until the time is over.
 //!
 //! ```
 //! use std::time::Duration;
@@ -63,7 +62,8 @@ const ROUNDING: f64 = 1e-9;
 /// Pause between two looks at a flag.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sheets of one size, in length units.
+/// Sheets of one size, in length units. If one extent is infinite, it is a roll, of which parts get as short a piece as is
+/// found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
     /// Extent in x.
@@ -79,7 +79,7 @@ pub struct Sheet {
 pub struct Nesting {
     /// The parts, each with its number of copies.
     pub parts: Vec<(Shape, usize)>,
-    /// The sheets, used in this order.
+    /// The sheets, used in this order; or a roll alone.
     pub sheets: Vec<Sheet>,
     /// Least distance of two parts; 0 by default.
     pub spacing: f64,
@@ -106,11 +106,13 @@ pub type Places = Vec<(usize, [f64; 3])>;
 pub struct Filled {
     /// Index of the size in [`Nesting::sheets`].
     pub sheet: usize,
+    /// Extents in x and y; of a roll, those of the piece.
+    pub size: [f64; 2],
     /// Parts and their poses; the sheet's lower left corner is the origin.
     pub parts: Places,
     /// Share of the sheet's area that parts cover.
     pub density: f64,
-    /// Extent in y that is used, margins included.
+    /// Extent in y that is used, margins included; of a roll, its piece's length.
     pub used: f64,
 }
 
@@ -160,11 +162,17 @@ impl Nesting {
     ///
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`],
-    /// [`PackError::Value`], and
-    /// those of [`Packer::run`].
-    pub fn run(&self, device: &Device, cancel: &Cancel, mut progress: impl FnMut(f64)) -> Result<Nested, PackError> {
-        let start = Instant::now();
+    /// [`PackError::Value`], [`PackError::Roll`], and those of [`Packer::run`].
+    pub fn run(&self, device: &Device, cancel: &Cancel, progress: impl FnMut(f64)) -> Result<Nested, PackError> {
         self.check()?;
+        match self.sheets[..] {
+            [Sheet { width: f64::INFINITY, height, .. }] => self.along_x(height, device, cancel, progress),
+            _ => self.along_y(device, cancel, progress),
+        }
+    }
+
+    fn along_y(&self, device: &Device, cancel: &Cancel, mut progress: impl FnMut(f64)) -> Result<Nested, PackError> {
+        let start = Instant::now();
         let work = Work::new(self, device, cancel, start + self.time);
         let all: Vec<usize> = self.parts.iter().map(|(_, count)| *count).collect();
         let mut left = all.clone();
@@ -176,7 +184,11 @@ impl Nesting {
             for _ in 0..sheet.count.unwrap_or(usize::MAX) {
                 let wanted: Vec<usize> =
                     left.iter().zip(&alone).map(|(&count, alone)| alone.as_ref().map_or(0, |_| count)).collect();
-                let Some(parts) = work.fill(&wanted, sheet, &alone)? else { break };
+                let parts = match sheet.height.is_infinite() {
+                    true => work.unroll(&wanted, sheet, &alone)?,
+                    false => work.fill(&wanted, sheet, &alone)?,
+                };
+                let Some(parts) = parts else { break };
                 parts.iter().for_each(|(part, _)| left[*part] -= 1);
                 filled.push(self.filled(index, parts));
                 progress(1.0 - self.area(&left) / self.area(&all));
@@ -193,6 +205,26 @@ impl Nesting {
             value,
             seconds: start.elapsed().as_secs_f64(),
         })
+    }
+
+    /// Nests on a roll of this extent in y: all is turned by a quarter meanwhile, as rolls are searched along y.
+    fn along_x(&self, height: f64, device: &Device, cancel: &Cancel, progress: impl FnMut(f64)) -> Result<Nested, PackError> {
+        let sheets = vec![Sheet { width: height, height: f64::INFINITY, count: Some(1) }];
+        let turns = self.turns.iter().map(|turns| turns.turned(FRAC_PI_2)).collect();
+        let mut nested = Nesting { sheets, turns, ..self.clone() }.along_y(device, cancel, progress)?;
+        for filled in &mut nested.sheets {
+            filled.size.reverse();
+            for (part, pose) in &mut filled.parts {
+                let [x, y, theta] = *pose;
+                *pose = [y, height - x, self.turns_of(*part).nearest(theta - FRAC_PI_2)];
+            }
+        }
+        Ok(nested)
+    }
+
+    /// The angles that a part may have.
+    fn turns_of(&self, part: usize) -> &Turns {
+        self.turns.get(part).unwrap_or(&self.turns[0])
     }
 
     /// The area of these numbers of copies.
@@ -220,9 +252,13 @@ impl Nesting {
         if let Some((what, length)) = wrong {
             return Err(PackError::Length { what, length });
         }
+        let is_roll = |sheet: &Sheet| sheet.width.max(sheet.height) == f64::INFINITY;
+        if self.sheets.len() > 1 && self.sheets.iter().any(is_roll) {
+            return Err(PackError::Roll);
+        }
         let small = |sheet: &&Sheet| {
-            let room = sheet.width.min(sheet.height) - 2.0 * self.margin;
-            !(room > 0.0 && sheet.width.max(sheet.height) < 1e6)
+            let has_room = |extent: f64| extent - 2.0 * self.margin > 0.0 && (extent < 1e6 || extent == f64::INFINITY);
+            !(has_room(sheet.width) && has_room(sheet.height) && sheet.width.min(sheet.height) < 1e6)
         };
         match self.sheets.iter().find(small) {
             Some(sheet) => Err(PackError::Sheet { width: sheet.width, height: sheet.height, margin: self.margin }),
@@ -236,7 +272,9 @@ impl Nesting {
         let area: f64 = parts.iter().map(|(part, _)| self.parts[*part].0.area()).sum();
         let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
         let top = vertices.map(|[_, y]| y).fold(0.0, f64::max);
-        Filled { sheet, density: area / (width * height), used: (top + self.margin).min(height), parts }
+        let used = (top + self.margin).min(height);
+        let size = [width, if height.is_finite() { height } else { used }];
+        Filled { sheet, size, density: area / (size[0] * size[1]), used, parts }
     }
 }
 
@@ -292,16 +330,10 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
-    /// The angles that a part may have.
-    fn turns(&self, part: usize) -> &Turns {
-        let turns = &self.nesting.turns;
-        turns.get(part).unwrap_or(&turns[0])
-    }
-
     /// Returns the least box of a part that fits on a sheet, at an allowed angle: of any, at those at which an edge of
     /// its hull is upright or level, and at each degree.
     fn alone(&self, part: usize, sheet: &Sheet) -> Option<Alone> {
-        let (shape, turns) = (&self.grown[part], self.turns(part));
+        let (shape, turns) = (&self.grown[part], self.nesting.turns_of(part));
         let mut angles = turns.of_hull(shape);
         if turns.is_any() {
             let level: Vec<_> = angles.iter().map(|upright| upright - FRAC_PI_2).collect();
@@ -358,6 +390,25 @@ impl<'a> Work<'a> {
             }
         }
         (counts, places)
+    }
+
+    /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None if there
+    /// are none, or it has to end.
+    fn unroll(&self, wanted: &[usize], roll: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Places>, PackError> {
+        if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
+            return Ok(None);
+        }
+        let (_, rows) = self.rows(wanted, roll, alone);
+        let time = self.deadline.saturating_duration_since(Instant::now()).max(LEAST);
+        let found = match wanted.iter().sum::<usize>() {
+            ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0))?,
+            _ => None,
+        };
+        let length = |places: &Places| {
+            let tops = places.iter().map(|(part, [_, y, theta])| y + self.grown[*part].bounds_at(*theta)[1][1]);
+            tops.fold(0.0, f64::max)
+        };
+        Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| length(a).total_cmp(&length(b))))
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
@@ -512,7 +563,8 @@ impl<'a> Work<'a> {
         base.iter().zip(more).map(|(base, more)| base + more).collect()
     }
 
-    /// Searches for places of these copies on the sheet until they are found or the time is over.
+    /// Searches for places of these copies on the sheet until they are found or the time is over; on a roll, until it is
+    /// over.
     fn search(
         &self,
         counts: &[usize],
@@ -527,7 +579,7 @@ impl<'a> Work<'a> {
             shapes: parts.iter().map(|&part| self.grown[part].clone()).collect(),
             packings: vec![copies],
             container: Boundary::strip(width * (1.0 + ROUNDING))?,
-            turns: parts.iter().map(|&part| self.turns(part).clone()).collect(),
+            turns: parts.iter().map(|&part| self.nesting.turns_of(part).clone()).collect(),
             seed: self.nesting.seed.wrapping_add(trial),
             starts: None,
             budget: Budget::Time(time),
@@ -551,7 +603,7 @@ impl<'a> Work<'a> {
             let _ = thread::Builder::new().spawn_scoped(scope, watch);
             let mut saved = None;
             let save = |packings: &[Packing]| {
-                if fits(packings[0].side) {
+                if height.is_finite() && fits(packings[0].side) {
                     saved = Some(packings[0].clone());
                     found.cancel();
                 }

@@ -60,6 +60,9 @@ pub enum PackError {
         /// The margin on each side.
         margin: f64,
     },
+    /// A roll is among several sheets.
+    #[error("a roll must be the only sheet")]
+    Roll,
     /// A length is negative or too large.
     #[error("{what} is {length}, but it must be from 0 to below 1e6")]
     Length {

@@ -81,6 +81,11 @@ impl Turns {
         self.0.is_none()
     }
 
+    /// The same angles, turned by another one.
+    pub(in crate::overlap) fn turned(&self, by: f64) -> Self {
+        Turns(self.angles().map(|angles| angles.iter().map(|angle| reduced(angle + by)).collect()))
+    }
+
     /// Checks that there are turns for all shapes, or for each.
     pub(in crate::overlap) fn check(turns: &[Turns], shapes: usize) -> Result<(), PackError> {
         match turns.len() {
@@ -121,7 +126,7 @@ impl Turns {
     }
 
     /// The nearest angle of a set; if all angles are allowed, the angle as it is.
-    pub(super) fn nearest(&self, theta: f64) -> f64 {
+    pub(in crate::overlap) fn nearest(&self, theta: f64) -> f64 {
         let off = |angle: f64| reduced(theta - angle).abs();
         let angles = self.angles().unwrap_or_default().iter().copied();
         angles.min_by(|&a, &b| off(a).total_cmp(&off(b))).unwrap_or(theta)
