@@ -165,3 +165,28 @@ fn a_dissected_square() -> Result {
     }
     Ok(())
 }
+
+/// As many copies of two shapes as are separated, and one more.
+#[test]
+fn most_copies() -> Result {
+    let square = |side: f64| Shape::polygon("square", &[[0.0, 0.0], [side, 0.0], [side, side], [0.0, side]]);
+    for count in [kernel::MOST_COPIES, kernel::MOST_COPIES + 1] {
+        let copies = [(square(1.0)?, 100), (square(0.5)?, count as usize - 100)];
+        let budget = Budget::Steps(4);
+        let settings = Settings { turns: vec![Turns::NONE], starts: Some(1), budget, ..Settings::of(copies) };
+        let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?;
+        let [packing] = &packed.packings[..] else { panic!("{}", packed.packings.len()) };
+        // The lower left corner and the side of each.
+        let placed: Vec<_> = packing.poses.iter().enumerate().map(|(k, pose)| (*pose, if k < 100 { 1.0 } else { 0.5 })).collect();
+        assert_eq!(placed.len(), count as usize);
+        let half = 0.5 * packing.side + 1e-9;
+        for (k, &([x, y, theta], side)) in placed.iter().enumerate() {
+            assert!(theta == 0.0 && x >= -half && y >= -half && x + side <= half && y + side <= half, "{count}, {k}");
+            for &([u, v, _], other) in &placed[..k] {
+                let apart = u + other <= x + 1e-9 || x + side <= u + 1e-9 || v + other <= y + 1e-9 || y + side <= v + 1e-9;
+                assert!(apart, "{count}: {x} {y} {u} {v}");
+            }
+        }
+    }
+    Ok(())
+}

@@ -523,8 +523,8 @@ pub unsafe fn separate<T: Scalar>(
     }
 }
 
-/// The same, by fields in place of areas. A packing also ends after the round in which it has looked for `moves` places, so
-/// that all packings take about as long.
+/// The same, by fields in place of areas. A packing also ends after a round once it has looked for `moves` places. All
+/// packings then take about equally long.
 ///
 /// # Safety
 /// As of [`separate()`], and the fields are those of the packings' shapes and half-planes. Blocks have whole warps, or one

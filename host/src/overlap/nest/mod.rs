@@ -62,8 +62,7 @@ const ROUNDING: f64 = 1e-9;
 /// Pause between two looks at a flag.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sheets of one size, in length units. If one extent is infinite, it is a roll, of which parts get as short a piece as is
-/// found.
+/// Sheets of one size, in length units. A roll has one infinite extent. Parts get as short a piece of it as is found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
     /// Extent in x.
@@ -392,8 +391,8 @@ impl<'a> Work<'a> {
         (counts, places)
     }
 
-    /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None if there
-    /// are none, or it has to end.
+    /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None without
+    /// parts, or if it has to end.
     fn unroll(&self, wanted: &[usize], roll: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Places>, PackError> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);

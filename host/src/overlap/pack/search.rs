@@ -16,7 +16,7 @@ use super::{
     separate,
     source::Source,
     state::{Finalists, State},
-    task::{Task, kinds_of, lanes_of},
+    task::{Group, Task, kinds_of, lanes_of},
     walk::Squeeze,
 };
 use crate::{device::Device, overlap::random::Random};
@@ -92,7 +92,8 @@ impl<'a> Search<'a> {
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
-        let separates = problem.shapes.len() > 1 && separate::can(problem, &offsets);
+        let longest = groups.iter().map(Group::count).max().unwrap_or(0);
+        let separates = problem.shapes.len() > 1 && separate::can(problem, offsets[groups.len()], longest);
         let source = Source::new(task, if separates { APART_DENSITY } else { FIRST_DENSITY }, seed, limit);
         let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let mut current = State::default();

@@ -17,8 +17,8 @@ use crate::{
 const TURNS: usize = 256;
 /// Approximate number of pairs of copies that a launch looks at by fields.
 const FIELD_PAIRS: usize = 1 << 18;
-/// Rounds by fields move one in so many copies, on average. Packings take more rounds if they move fewer, up to so many times
-/// as many.
+/// Expected ratio of copies to moves of a round by fields. A packing with fewer moves takes more rounds: at most this number
+/// for one.
 const FEWER: u32 = 4;
 /// In one round every copy may meet every other, piece by piece. `WORK` pairs of pieces keep a
 /// launch that short. With more than `MOST_WORK`, even one round takes too long.
@@ -78,8 +78,8 @@ impl Separation {
         (problem, budget): (&Problem, Budget),
         offsets: &[usize],
     ) -> Result<Self, PackError> {
-        assert!(can(problem, offsets), "too many copies to separate");
-        let (lanes, longest) = (offsets.len() - 1, longest(offsets));
+        let (lanes, longest) = (offsets.len() - 1, offsets.windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0));
+        assert!(can(problem, lanes, longest), "too many copies to separate");
         let [low, high] = bounds(&problem.container.outline(1.0));
         let pairs = lanes * longest * longest;
         let (mut angles, mut first_angles) = (Vec::new(), vec![0]);
@@ -216,19 +216,14 @@ impl Separation {
     }
 }
 
-/// Returns true if packings with these offsets have few enough copies, of few enough pieces.
-pub fn can(problem: &Problem, offsets: &[usize]) -> bool {
-    let longest = longest(offsets);
+/// Returns true if so many packings, of so many copies at most, have few enough copies, of few enough pieces.
+pub fn can(problem: &Problem, lanes: usize, longest: usize) -> bool {
     longest <= MOST_COPIES as usize
-        && (offsets.len() - 1).saturating_mul(longest * longest) <= MOST_PAIRS
+        && lanes.saturating_mul(longest * longest) <= MOST_PAIRS
         && longest.saturating_mul(pieces(problem).saturating_pow(2)) <= MOST_WORK
 }
 
 /// Maximum number of pieces of a shape.
 fn pieces(problem: &Problem) -> usize {
     problem.squeezed.iter().map(|shape| shape.quads().len()).max().unwrap_or(0)
-}
-
-fn longest(offsets: &[usize]) -> usize {
-    offsets.windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0)
 }
