@@ -210,32 +210,36 @@ fn devices_are_listed() {
 #[test]
 fn the_demonstration_is_the_default() {
     let folder = Folder::of("");
-    for arguments in ["", "--backend cpu demo"] {
-        let text = folder.good(arguments);
-        assert!(arguments.is_empty() || text.contains("not on a GPU: --backend cpu was given."), "{text}");
-        assert!(text.starts_with("warpsmith ") && text.lines().next().unwrap().contains("running on "), "{text}");
-        for word in [
-            "sequential walk",
-            "strategy split",
-            "strategy packed",
-            "rooting, from edges",
-            "lowest common ancestors",
-            "the reference",
-            "equal",
-            "pdist, L1",
-            "l2_kernel",
-            "areas and derivatives, f64",
-            "equal to rounding",
-            "tree search, then ",
-            "some, for real",
-            "Try next:",
-            "--help",
-        ] {
-            assert!(text.contains(word), "{word}: {text}");
-        }
-        assert!(!text.contains("WRONG"));
-        tables_fit(&text);
+    let shown = folder.good("");
+    assert!(shown.starts_with("warpsmith ") && shown.lines().next().unwrap().contains("running on "), "{shown}");
+    for word in [
+        "sequential walk",
+        "strategy split",
+        "strategy packed",
+        "rooting, from edges",
+        "lowest common ancestors",
+        "the reference",
+        "equal",
+        "pdist, L1",
+        "l2_kernel",
+        "areas and derivatives, f64",
+        "equal to rounding",
+        "tree search, then ",
+        "some, for real",
+        "Try next:",
+        "--help",
+    ] {
+        assert!(shown.contains(word), "{word}: {shown}");
     }
+    assert!(!shown.contains("WRONG"));
+    // In the width of a pipe.
+    let mut command = Command::new(cargo_bin!("warpsmith"));
+    command.current_dir(&folder.directory).args(["--backend", "cpu", "demo"]).env_remove("COLUMNS");
+    let output = command.output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(output.status.success() && shown.contains("not on a GPU: --backend cpu was given."), "{shown}");
+    assert!(!shown.contains("WRONG"));
+    tables_fit(&shown);
 }
 
 /// Checks that there are tables, of at most 80 columns.

@@ -600,6 +600,24 @@ fn what_cannot_be_packed() {
     folder.bad("pack --shape tree:1 --shape l.wkt:3 --output p.npy", "p.npy: copies of several shapes are written as text");
 }
 
+/// An instance of jagua-rs tells how many copies there are, and a number multiplies that.
+#[test]
+fn instances_have_demands() {
+    let folder = Folder::new();
+    let item = |id: u32, demand: u32, side: u32| {
+        let data = format!("{{\"x_min\": 0, \"y_min\": 0, \"width\": {side}, \"height\": {side}}}");
+        let shape = format!("{{\"type\": \"rectangle\", \"data\": {data}}}");
+        format!("{{\"id\": {id}, \"demand\": {demand}, \"allowed_orientations\": [0], \"shape\": {shape}}}")
+    };
+    folder.write("i.json", &format!("{{\"items\": [{}, {}], \"strip_height\": 4}}", item(0, 2, 2), item(1, 1, 1)));
+    for (shape, ones, twos) in [("i.json", 2, 1), ("i.json:3", 6, 3)] {
+        folder.good(&format!("pack --shape {shape} --steps 200 --starts 1 --output q.csv"));
+        let table = fs::read_to_string(folder.path("q.csv")).unwrap();
+        let of = |shape: &str| table.lines().filter(|line| line.ends_with(shape)).count();
+        assert_eq!((of(",0"), of(",1")), (ones, twos), "{table}");
+    }
+}
+
 #[test]
 fn what_cannot_be_improved() {
     let folder = Folder::new();

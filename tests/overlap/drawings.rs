@@ -289,12 +289,12 @@ fn instances() {
     );
     folder.bad("nest own.json --sheet 9x9 --turns 90 --turns 0,x --output p.json", "`x` is not an angle: write any, none");
     folder.bad("nest own.json --sheet 9x9 --turns 7 --output p.json", "7 does not divide 360");
-    let packed = "overlap pack --shape own.json:2 --turns i_3=none --turns i_2=60 --steps 300 --starts 1 --output packed.csv";
+    let packed = "overlap pack --shape own.json --turns i_3=none --turns i_2=60 --steps 300 --starts 1 --output packed.csv";
     let arguments: Vec<_> = packed.split_whitespace().map(|argument| argument.replace('_', " ")).collect();
     let output = folder.run_each(arguments.iter().map(String::as_str));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let file = read_poses(&folder.path("packed.csv"), false).unwrap().packings;
-    assert_eq!(file.shapes().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
+    assert_eq!(file.shapes().unwrap(), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]);
     for (pose, shape) in file.poses().iter().zip(file.shapes().unwrap()) {
         let sixths = pose[2].to_degrees() / 60.0;
         let off = [pose[2], pose[2] - PI / 2.0, sixths - sixths.round(), pose[2]][*shape as usize];

@@ -442,6 +442,11 @@ fn packings_are_saved_while_the_search_goes_on() -> Result {
     assert!(!sides.is_empty() && sides.is_sorted_by(|a, b| a > b), "{sides:?}");
     let alone = Packer::new(&device(), settings())?.run(|_| {})?;
     assert_eq!(alone.packings, packed.packings);
+    // A search may end with the first one that is small enough.
+    let until = |side: f64| Packer::new(&device(), settings())?.until(side).run_saving(|_| {}, saving, |_| {});
+    let first = until(sides[0])?;
+    assert!(first.packings[0].side == sides[0] && first.steps < alone.steps, "{} of {}", first.steps, alone.steps);
+    assert_eq!(until(0.0)?.packings, packed.packings);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use warpsmith::{
     io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
-        io::{Format, PoseFile, PoseLayout, read_poses, read_shape, read_shapes_turned, save_poses_at},
+        io::{Format, Part, PoseFile, PoseLayout, read_all, read_poses, read_shape, save_poses_at},
         pack::{Copies, MOST_POSES, PackError, Packing, Progress, Settings, Turns, read_container},
     },
 };
@@ -71,8 +71,9 @@ pub struct PackArgs {
     /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
-    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its
-    /// number of copies, which is that of every shape of a file with several [default: tree]
+    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, several, each with its number of copies, which
+    /// is that of every shape of a file with several. It multiplies the demands of an instance of jagua-rs, which needs none
+    /// [default: tree]
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
     /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or
@@ -280,13 +281,19 @@ impl PackArgs {
         let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
         let (mut copies, mut own_turns) = (Vec::new(), Vec::new());
         for (text, count) in &kinds {
-            let shapes = read_shapes_turned(text)?;
-            if shapes.len() > 1 && format != Format::Csv {
+            let parts = read_all(text)?;
+            if parts.len() > 1 && format != Format::Csv {
                 // Says that there are several.
                 read_shape(text)?;
             }
-            for (shape, turns) in shapes {
-                copies.push((shape, *count));
+            for Part { shape, turns, id, count: demand, .. } in parts {
+                // Only an instance says how many there are.
+                let Some(count) = count.or(id.map(|_| 1)) else {
+                    return Err(Failure::error(format_args!(
+                        "--shape {text}: how many copies? Write --shape {text}:7, or --count where there is one shape"
+                    )));
+                };
+                copies.push((shape, demand.saturating_mul(count)));
                 own_turns.push(turns);
             }
         }
@@ -302,25 +309,23 @@ impl PackArgs {
         if self.shapes.is_empty() { vec!["tree"] } else { self.shapes.iter().map(String::as_str).collect() }
     }
 
-    /// The shapes, each with its number of copies.
-    fn kinds(&self) -> Result<Vec<(&str, usize)>, Failure> {
+    /// The shapes, each with its number of copies, if it has one.
+    fn kinds(&self) -> Result<Vec<(&str, Option<usize>)>, Failure> {
         let counted = |text: &'_ str| count::split(text).map(|(shape, count)| (shape.len(), count));
         let shapes = self.shapes();
         if let ([shape], Some(count)) = (&shapes[..], self.count) {
             return match counted(shape) {
                 Some(_) => Err(Failure::error(format_args!("--shape {shape} has a number of copies, and so has --count"))),
-                None => Ok(vec![(shape, count)]),
+                None => Ok(vec![(shape, Some(count))]),
             };
         }
         if self.count.is_some() {
             return Err(Failure::error("--count is of one shape: of several, write --shape l.svg:7 --shape tree:9"));
         }
         let kind = |shape: &&'_ str| match counted(shape) {
-            Some((length, count)) if (1..=MOST_POSES).contains(&count) => Ok((length, count)),
+            Some((length, count)) if (1..=MOST_POSES).contains(&count) => Ok((length, Some(count))),
             Some(_) => Err(Failure::error(format_args!("--shape {shape}: the copies must be from 1 to {MOST_POSES}"))),
-            None => Err(Failure::error(format_args!(
-                "--shape {shape}: how many copies? Write --shape {shape}:7, or --count where there is one shape"
-            ))),
+            None => Ok((shape.len(), None)),
         };
         let lengths = shapes.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
         Ok(shapes.into_iter().zip(lengths).map(|(shape, (length, count))| (&shape[..length], count)).collect())

@@ -38,15 +38,15 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 /// # Errors
 /// As [`read_shape`].
 pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
-    Ok(read_shapes_turned(text)?.into_iter().map(|(shape, _)| shape).collect())
+    Ok(read_all(text)?.into_iter().map(|part| part.shape).collect())
 }
 
-/// As [`read_shapes`], with the angles that the file allows.
+/// As [`read_shapes`], with the angles and numbers of copies that the file asks for.
 ///
 /// # Errors
 /// As [`read_shape`].
-pub fn read_shapes_turned(text: &str) -> Result<Vec<(Shape, Turns)>, OverlapError> {
-    Ok(read(text, Wanted::All)?.into_iter().map(|part| (part.shape, part.turns)).collect())
+pub fn read_all(text: &str) -> Result<Vec<Part>, OverlapError> {
+    read(text, Wanted::All)
 }
 
 /// As [`read_shapes`], with the paths as they were drawn. Lines in place of curves are at most `tolerance` away from them,

@@ -26,7 +26,6 @@ pub use layout::{Format, Laid, Layout, Place};
 
 use std::{
     f64::consts::FRAC_PI_2,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -35,7 +34,7 @@ use choice::{Item, largest_first, most_valuable};
 use super::{
     Boundary, Shape,
     convex::{area, hull},
-    pack::{Budget, Copies, PackError, Packer, Packing, Saving, Settings, Turns},
+    pack::{Budget, Copies, PackError, Packer, Progress, Saving, Settings, Turns},
 };
 use crate::{common::Cancel, device::Device};
 
@@ -59,8 +58,6 @@ const MOST: usize = 4096;
 const LEAST: Duration = Duration::from_millis(300);
 /// Rounding of a strip's length, relative to it.
 const ROUNDING: f64 = 1e-9;
-/// Pause between two looks at a flag.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sheets of one size, in length units. A roll has one infinite extent. Parts get as short a piece of it as is found.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,8 +153,8 @@ impl Nesting {
         }
     }
 
-    /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets. After `cancel`, the
-    /// sheets until then are the result.
+    /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets; for a roll, with that of
+    /// the time. After `cancel`, the sheets until then are the result.
     ///
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`],
@@ -184,7 +181,7 @@ impl Nesting {
                 let wanted: Vec<usize> =
                     left.iter().zip(&alone).map(|(&count, alone)| alone.as_ref().map_or(0, |_| count)).collect();
                 let parts = match sheet.height.is_infinite() {
-                    true => work.unroll(&wanted, sheet, &alone)?,
+                    true => work.unroll(&wanted, sheet, &alone, &mut progress)?,
                     false => work.fill(&wanted, sheet, &alone)?,
                 };
                 let Some(parts) = parts else { break };
@@ -393,14 +390,20 @@ impl<'a> Work<'a> {
 
     /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None without
     /// parts, or if it has to end.
-    fn unroll(&self, wanted: &[usize], roll: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Places>, PackError> {
+    fn unroll(
+        &self,
+        wanted: &[usize],
+        roll: &Sheet,
+        alone: &[Option<Alone>],
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Option<Places>, PackError> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
         let (_, rows) = self.rows(wanted, roll, alone);
         let time = self.deadline.saturating_duration_since(Instant::now()).max(LEAST);
         let found = match wanted.iter().sum::<usize>() {
-            ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0))?,
+            ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0), progress)?,
             _ => None,
         };
         let length = |places: &Places| {
@@ -538,7 +541,7 @@ impl<'a> Work<'a> {
             }
             best.trials += 1;
             let time = end.saturating_duration_since(Instant::now()).div_f64(SEARCHES).max(LEAST);
-            match self.search(&counts, sheet, self.room(sheet), (time, best.trials))? {
+            match self.search(&counts, sheet, self.room(sheet), (time, best.trials), &mut |_| {})? {
                 Some(found) => places = found,
                 None => return Ok(false),
             }
@@ -570,6 +573,7 @@ impl<'a> Work<'a> {
         sheet: &Sheet,
         [width, height]: [f64; 2],
         (time, trial): (Duration, u64),
+        progress: &mut dyn FnMut(f64),
     ) -> Result<Option<Places>, PackError> {
         let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
         let copies = Copies::new(parts.iter().map(|&part| counts[part]));
@@ -583,36 +587,16 @@ impl<'a> Work<'a> {
             starts: None,
             budget: Budget::Time(time),
         };
-        let found = Cancel::new();
-        let packer = Packer::new(self.device, settings)?.cancelled_by(&found);
-        let fits = |side: f64| side <= height * (1.0 + ROUNDING);
-        let saving = Saving { pause: Duration::from_millis(100), share: 0.25 };
-        let packing = thread::scope(|scope| {
-            let (over, watched) = (Cancel::new(), found.clone());
-            let seen = over.clone();
-            let watch = move || {
-                while !seen.is_cancelled() && !watched.is_cancelled() {
-                    if self.cancel.is_cancelled() {
-                        watched.cancel();
-                    }
-                    thread::sleep(PAUSE);
-                }
-            };
-            // Without a thread, the search ends at its time.
-            let _ = thread::Builder::new().spawn_scoped(scope, watch);
-            let mut saved = None;
-            let save = |packings: &[Packing]| {
-                if height.is_finite() && fits(packings[0].side) {
-                    saved = Some(packings[0].clone());
-                    found.cancel();
-                }
-            };
-            let packed = packer.run_saving(|_| {}, saving, save);
-            over.cancel();
-            packed.map(|mut packed| saved.unwrap_or_else(|| packed.packings.swap_remove(0)))
-        });
-        let packing = packing?;
-        if !fits(packing.side) {
+        let most = height * (1.0 + ROUNDING);
+        let packer = Packer::new(self.device, settings)?.cancelled_by(self.cancel);
+        let tell = |reached: &Progress| progress((reached.seconds / time.as_secs_f64()).min(1.0));
+        let (packer, saving) = match most.is_finite() {
+            true => (packer.until(most), Saving { pause: Duration::from_millis(100), share: 0.25 }),
+            // A piece of a roll may always be shorter.
+            false => (packer, Saving::default()),
+        };
+        let packing = packer.run_saving(tell, saving, |_| {})?.packings.swap_remove(0);
+        if packing.side > most {
             return Ok(None);
         }
         // The strip is centred at the origin.

@@ -39,6 +39,7 @@ pub struct Packer<'a> {
     settings: Settings,
     islands: Islands,
     stop: Stop,
+    target: Option<f64>,
 }
 
 impl<'a> Packer<'a> {
@@ -49,7 +50,7 @@ impl<'a> Packer<'a> {
     /// [`PackError::CountsOfShapes`], [`PackError::TurnsOfShapes`], [`PackError::CountTwice`],
     /// [`PackError::StartCount`], [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
-        let packer = Packer { device, settings, islands: Islands::default(), stop: Stop::default() };
+        let packer = Packer { device, settings, islands: Islands::default(), stop: Stop::default(), target: None };
         packer.settings.check(&packer.starts())?;
         // One copy of each shape tells whether they fit into a strip.
         packer.problem().rows(&Vec::from_iter(0..packer.settings.shapes.len() as u32))?;
@@ -83,6 +84,12 @@ impl<'a> Packer<'a> {
     pub fn abandoned_by(mut self, cancel: &Cancel) -> Self {
         self.stop.abandons = true;
         self.cancelled_by(cancel)
+    }
+
+    /// Ends the search when all packings that are saved have at most this side.
+    pub fn until(mut self, side: f64) -> Self {
+        self.target = Some(side);
+        self
     }
 
     /// For each packing, the number of candidates that are improved at once on each device.
@@ -170,7 +177,7 @@ impl<'a> Packer<'a> {
             Progress { steps, seconds: start.elapsed().as_secs_f64(), sides, score }
         };
         let mut history: Vec<Progress> = Vec::new();
-        let run = Run { device: self.device, islands: &self.islands, task: &task, stop: &self.stop };
+        let run = Run { device: self.device, islands: &self.islands, task: &task, stop: &self.stop, target: self.target };
         let (packings, steps) = run.search(start, saving, |search| {
             let now = reached(search.steps, search.best_scores().collect());
             progress(&now);

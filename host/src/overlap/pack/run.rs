@@ -68,6 +68,8 @@ pub struct Run<'a> {
     pub islands: &'a Islands,
     pub task: &'a Task<'a>,
     pub stop: &'a Stop,
+    /// Side at which saved packings end the search.
+    pub target: Option<f64>,
 }
 
 impl Run<'_> {
@@ -136,6 +138,8 @@ impl Run<'_> {
             pause: saving.pause,
             scores: vec![f64::INFINITY; groups.len()],
             saved: vec![None; groups.len()],
+            target: self.target,
+            reached: false,
         });
         if let Some(saver) = &mut saver {
             saver.begin(task)?;
@@ -154,9 +158,15 @@ impl Run<'_> {
             if search.steps > 0 {
                 progress(search);
             }
-            saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
+            let Some(saver) = &mut saver else { return Ok(false) };
+            saver.save_in_time(self, search)?;
+            Ok(saver.reached)
         })?;
         stop.check()?;
+        if let Some(saver) = saver.as_ref().filter(|saver| saver.reached) {
+            let packings: Vec<Packing> = saver.saved.iter().flatten().cloned().collect();
+            return Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps));
+        }
         let cancelled = stop.cancel.is_cancelled();
         let finalists = search.best(0..groups.len(), if cancelled { 1 } else { FINALISTS });
         let steps = match budget {
@@ -214,6 +224,9 @@ struct Saver<'a> {
     /// Each group's best score at that time.
     scores: Vec<f64>,
     saved: Vec<Option<Packing>>,
+    /// Largest side of packings that end the search, and whether they have been saved.
+    target: Option<f64>,
+    reached: bool,
 }
 
 impl Saver<'_> {
@@ -223,10 +236,14 @@ impl Saver<'_> {
             return Ok(());
         }
         let there_is = task.groups.iter().map(|group| group.start(task.problem));
-        let packings = there_is.collect::<Result<Vec<_>, _>>()?;
-        (self.save)(&packings);
-        self.saved = packings.into_iter().map(Some).collect();
+        self.keep(there_is.collect::<Result<Vec<_>, _>>()?);
         Ok(())
+    }
+
+    fn keep(&mut self, packings: Vec<Packing>) {
+        (self.save)(&packings);
+        self.reached = self.target.is_some_and(|target| packings.iter().all(|packing| packing.side <= target));
+        self.saved = packings.into_iter().map(Some).collect();
     }
 
     /// Saves the best packings, if the pause is over and some have become better.
@@ -247,8 +264,7 @@ impl Saver<'_> {
         let found = settle(&device, run.task, run.stop, &limit, &self.saved, &finalists, LEAST_SETTLING_STEPS)?;
         let before = self.saved.iter().zip(&run.task.groups).map(|(saved, group)| saved.as_ref().or(group.from.as_ref()));
         if before.zip(&found).any(|(before, found)| before.is_none_or(|before| found.side < before.side)) {
-            (self.save)(&found);
-            self.saved = found.into_iter().map(Some).collect();
+            self.keep(found);
         }
         self.scores = scores;
         self.last = Some(Instant::now());

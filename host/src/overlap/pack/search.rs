@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Searches until the budget is used up or the limit reached, and calls `reached` after every
+    /// Searches until the budget is used up, the limit reached, or `reached` returns true. It is called after every
     /// squeeze. If time is limited, it also does so before the first one. Islands end together, with
     /// the first of them.
     pub fn run(
@@ -153,13 +153,13 @@ impl<'a> Search<'a> {
         start: Instant,
         limit: &Limit,
         island: Option<&Island<'_>>,
-        mut reached: impl FnMut(&Self) -> Result<(), PackError>,
+        mut reached: impl FnMut(&Self) -> Result<bool, PackError>,
     ) -> Result<(), PackError> {
-        // Set when a launch was stopped, which happens at the limit.
+        // Set when a launch was stopped, which happens at the limit, or there is no need to go on.
         let mut stopped = false;
         if limit.deadline.is_some() && !limit.reached() && !self.by_fields {
             stopped = unless_stopped(self.measure())?.is_none();
-            reached(self)?;
+            stopped |= reached(self)?;
         }
         loop {
             let left = match self.task.budget {
@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
                 let now = share(self.steps);
                 stopped = unless_stopped(self.explore(now, left, limit))?.is_none();
                 self.squeezes += 1;
-                reached(self)?;
+                stopped |= reached(self)?;
                 continue;
             }
             let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
             if !first && self.squeezes.is_multiple_of(self.exchanges()) {
                 self.exchange();
             }
-            reached(self)?;
+            stopped |= reached(self)?;
         }
     }
 
