@@ -167,7 +167,7 @@ fn a_dissected_square() -> Result {
     Ok(())
 }
 
-/// As many copies of two shapes as are separated, and one more.
+/// The largest number of copies of two shapes that are separated, and one more.
 #[test]
 fn most_copies() -> Result {
     let square = |side: f64| Shape::polygon("square", &[[0.0, 0.0], [side, 0.0], [side, side], [0.0, side]]);
@@ -175,7 +175,7 @@ fn most_copies() -> Result {
         let copies = [(square(1.0)?, 100), (square(0.5)?, count as usize - 100)];
         let settings = Settings { turns: vec![Turns::NONE], starts: Some(1), ..Settings::of(copies) };
         let cancel = Cancel::new();
-        // The starts are settled, which takes long enough.
+        // Only the starts are settled.
         cancel.cancel();
         let packed = Packer::new(&Device::best()?, settings)?.cancelled_by(&cancel).run(|_| {})?;
         let [packing] = &packed.packings[..] else { panic!("{}", packed.packings.len()) };

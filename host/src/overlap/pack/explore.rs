@@ -18,7 +18,7 @@ use crate::overlap::random::Random;
 
 /// Rounds per separation.
 const ROUNDS: usize = 100;
-/// Share of the budget in which lanes have containers by their own best packings.
+/// Share of the budget during which a lane's container depends on its own best packing.
 const ALONE: f64 = 0.15;
 /// Shrinkage of the container from the best one: in that time, at most, and at least until `LATE`, a share of the budget, and
 /// after that. It grows by `LARGER` if a better packing is found, and falls by `SMALLER` if not.
