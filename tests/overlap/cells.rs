@@ -45,7 +45,7 @@ const FAR: i32 = 2;
 const SIDE: f64 = 5.0;
 
 /// One in so many cells is taken: a number that has no factor in common with those of the features' values.
-const SHARE: usize = 7;
+const SHARE: usize = 13;
 
 const AREAS: Wanted = Wanted { per_pose: true, gradient: false };
 

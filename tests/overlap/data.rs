@@ -355,15 +355,15 @@ fn the_tree() {
 
 #[test]
 fn many_vertices() {
-    let star: Vec<Point> = (0..20_000)
+    let star: Vec<Point> = (0..8_000)
         .map(|index| {
-            let angle = 2.0 * PI * f64::from(index) / 20_000.0;
+            let angle = 2.0 * PI * f64::from(index) / 8_000.0;
             let radius = if index % 2 == 0 { 1.0 } else { 0.9 };
             [radius * angle.cos(), radius * angle.sin()]
         })
         .collect();
     let shape = check_pieces(&star);
-    assert!(shape.pieces().len() <= 10_001, "{}", shape.pieces().len());
+    assert!(shape.pieces().len() <= 4_001, "{}", shape.pieces().len());
     let spiral = check_pieces(&spiral(20.0, 10_000));
     assert!((spiral.radius() - 2.35).abs() < 0.1);
     let circle: Vec<Point> =
@@ -373,7 +373,7 @@ fn many_vertices() {
     assert!((shape.radius() - 1.0).abs() < 1e-12);
     // An edge across all others.
     let mut crossed = star;
-    crossed.swap(1, 10_000);
+    crossed.swap(1, 4_000);
     let error = Shape::polygon("crossed", &crossed).unwrap_err();
     let OverlapError::Shape { problem: ShapeProblem::Meets { first, .. }, .. } = error else { panic!("{error}") };
     assert_eq!(first, 0);

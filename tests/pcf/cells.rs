@@ -34,7 +34,7 @@ use warpsmith::{
 use crate::{folder::Folder, oracle};
 
 /// One in so many cells is taken: a number that has no factor in common with those of the features' values.
-const SHARE: usize = 7;
+const SHARE: usize = 13;
 
 const MEASURES: [Measure; 5] = [Measure::Lp(1.0), Measure::Lp(2.0), Measure::Lp(3.5), Measure::Lp(30.0), Measure::Inner];
 const SETS: [&str; 8] = ["none", "one", "two", "equal", "single breakpoints", "endless", "many", "long"];
