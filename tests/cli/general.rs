@@ -238,6 +238,7 @@ fn the_demonstration_is_the_default() {
     let output = command.output().unwrap();
     let shown = text(&output.stdout);
     assert!(output.status.success() && shown.contains("not on a GPU: --backend cpu was given."), "{shown}");
+    assert!(shown.starts_with("warpsmith ") && shown.lines().next().unwrap().contains("running on "), "{shown}");
     assert!(!shown.contains("WRONG"));
     tables_fit(&shown);
 }

@@ -45,8 +45,8 @@ const THOUSAND: usize = 1000;
         The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
         a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
         or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets or whose \
-        strip is the roll, and whose angles are degrees. Parts without a place are an error, with exit code 2; the others are written all the same. With --value they \
-        are no error, as sheets hold as much value as is found. Ctrl-C or SIGTERM ends the search and writes the sheets that are \
+        strip is the roll, and whose angles are degrees. Parts without a place are an error, with exit code 2; the others are written \
+        all the same. With --value they are no error, as sheets hold as much value as is found. Ctrl-C or SIGTERM ends the search and writes the sheets that are \
         filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \

@@ -262,13 +262,17 @@ impl Nesting {
         }
     }
 
+    /// The greatest y of parts.
+    fn top(&self, parts: &Places) -> f64 {
+        let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
+        vertices.map(|[_, y]| y).fold(0.0, f64::max)
+    }
+
     /// Describes a sheet.
     fn filled(&self, sheet: usize, parts: Places) -> Filled {
         let Sheet { width, height, .. } = self.sheets[sheet];
         let area: f64 = parts.iter().map(|(part, _)| self.parts[*part].0.area()).sum();
-        let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
-        let top = vertices.map(|[_, y]| y).fold(0.0, f64::max);
-        let used = (top + self.margin).min(height);
+        let used = (self.top(&parts) + self.margin).min(height);
         let size = [width, if height.is_finite() { height } else { used }];
         Filled { sheet, size, density: area / (size[0] * size[1]), used, parts }
     }
@@ -406,11 +410,8 @@ impl<'a> Work<'a> {
             ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0), progress)?,
             _ => None,
         };
-        let length = |places: &Places| {
-            let tops = places.iter().map(|(part, [_, y, theta])| y + self.grown[*part].bounds_at(*theta)[1][1]);
-            tops.fold(0.0, f64::max)
-        };
-        Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| length(a).total_cmp(&length(b))))
+        let top = |places: &Places| self.nesting.top(places);
+        Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| top(a).total_cmp(&top(b))))
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.

@@ -68,7 +68,7 @@ pub struct Run<'a> {
     pub islands: &'a Islands,
     pub task: &'a Task<'a>,
     pub stop: &'a Stop,
-    /// Side at which saved packings end the search.
+    /// Largest side of saved packings that end the search.
     pub target: Option<f64>,
 }
 
@@ -224,7 +224,7 @@ struct Saver<'a> {
     /// Each group's best score at that time.
     scores: Vec<f64>,
     saved: Vec<Option<Packing>>,
-    /// Largest side of packings that end the search, and whether they have been saved.
+    /// As of [`Run`], and whether such packings have been saved.
     target: Option<f64>,
     reached: bool,
 }
