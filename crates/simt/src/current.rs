@@ -160,7 +160,7 @@ pub fn sync_threads_or(p: bool) -> bool {
 
 /// Waits until all threads of the grid are here, which takes
 /// [`Executor::run_cooperative`](crate::Executor::run_cooperative).
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_grid() {
     block().sync_grid(Location::caller());
@@ -201,7 +201,7 @@ pub fn cluster_wait() {
 
 /// Comes to the block's barrier `number` (1 to 15), and where `wait` is true stays there until `threads` threads of the
 /// block have come: a multiple of 32, and the same for all. Then the barrier can serve anew.
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn named_barrier(number: u32, threads: u32, wait: bool) {
     block().named_barrier(number, threads, wait, Location::caller());
