@@ -29,7 +29,7 @@ fn graph(case: &str, quick: bool) -> Result<EdgeList> {
             let vertices = 10_000_000 / less;
             EdgeList { vertices, edges: (1..vertices as i32).map(|v| [v - 1, v]).collect(), arcs: false }
         }
-        file if Path::new(file).exists() => io::read(file)?,
+        file if Path::new(file).exists() => io::read(file)?.list,
         _ => return Err(format!("there is no case {case}").into()),
     })
 }

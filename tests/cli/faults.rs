@@ -30,6 +30,8 @@ const WRITERS: &[&str] = &[
     "graph components g.npy --output xs",
     "graph bridges g.gr --output x.npz",
     "graph bcc g.npy --output xs",
+    "graph bcc l.geojson --output x.geojson",
+    "graph components g.gr --output x.csv",
     "graph random --vertices 1e5 --output x.npy",
     "list-rank --n 2e5 --output x.npy --order xo.npy",
     "list-rank --input next.npy --weights next.npy --output x.npy",
@@ -41,7 +43,9 @@ const WRITERS: &[&str] = &[
     "pcf betti bars.csv --output x.npz",
     "pcf stable-rank bars.csv --output x.csv",
     "pcf mean b.npy --output x.npz",
+    "pcf cluster b.npy --clusters 2 --output x.csv",
     "pcf pdist b.npy --output x.npy",
+    "pcf pdist b.npy --output x.csv",
     "pcf plot k.npy x.png",
     "pcf plot k.npy x.svg",
     "overlap total p.csv --output x.csv",
@@ -75,6 +79,8 @@ fn folder() -> Folder {
     folder.good("graph random --kind uniform --vertices 3e4 --output g.npy");
     let grid: String = (0..3000).map(|i| format!("{},{},0\n", i % 60, i / 60)).collect();
     folder.write("p.csv", &format!("x,y,theta\n{grid}"));
+    let points: Vec<String> = (0..4000).map(|i| format!("[{i},{}]", i % 7)).collect();
+    folder.write("l.geojson", &format!(r#"{{"type":"LineString","coordinates":[{}]}}"#, points.join(",")));
     folder.write("bars.csv", &format!("birth,death\n{}", "0,1\n0.5,3\n".repeat(2000)));
     folder.write("p.json", "{\"outline\": [[0, 0], [1, 0], [0, 1]]}");
     folder.write("s.svg", "<svg xmlns='http://www.w3.org/2000/svg' width='2mm' height='2mm' viewBox='0 0 2 2'><polygon points='0,0 2,0 2,1 1,1 1,2 0,2'/></svg>");

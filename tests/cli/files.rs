@@ -78,7 +78,7 @@ fn no_output_is_an_input_or_another_output() {
 fn what_lies_beside_an_output_is_no_one_elses_file() {
     let folder = Folder::of("").with_matrix();
     fs::rename(folder.path("m.mtx"), folder.path("q.csv.partial")).unwrap();
-    let explore = "rules explore spmv --platform sim --iterations 3 --output q.csv";
+    let explore = "rules explore spmv --platform sim --iterations 3 --force --output q.csv";
     folder.write("q.csv", "as it was");
     let before = contents(&folder);
     folder.bad(&format!("{explore} --matrix q.csv.partial"), "q.csv.partial can't be written: it is to be read");

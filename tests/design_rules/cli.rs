@@ -23,7 +23,7 @@ impl Folder {
     }
 
     fn explore(&self, options: &str) -> Value {
-        self.json(&format!("explore spmv --platform sim --matrix m.mtx {options}"))
+        self.json(&format!("explore spmv --platform sim --matrix m.mtx --force {options}"))
     }
 
     fn runs(&self, name: &str) -> Runs {
@@ -187,7 +187,7 @@ fn a_search_measures_and_writes() {
     // The same again, as a table, over the existing file.
     let before = fs::read(folder.path("runs.csv")).unwrap();
     let table = folder.good(
-        "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4",
+        "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4 --force",
     );
     for part in ["of all", "1.11 %", "search, each", "Fastest: ", "Written: runs.csv", "simulated, 4 ranks"] {
         assert!(table.contains(part), "{table}");
@@ -524,7 +524,10 @@ fn several_processes_take_mpi() {
     let folder = Folder::new();
     let explore = |platform: &str, variables: &[(&str, &str)]| {
         Command::new(cargo_bin!("warpsmith"))
-            .args(format!("rules explore halo --cells 4,4,4 --iterations 2 --platform {platform} --output r.csv").split(' '))
+            .args(
+                format!("rules explore halo --cells 4,4,4 --iterations 2 --platform {platform} --force --output r.csv")
+                    .split(' '),
+            )
             .env_clear()
             .envs(variables.iter().copied())
             .current_dir(&folder.directory)
@@ -558,7 +561,7 @@ fn several_processes_take_mpi() {
 fn a_limit_of_file_sizes() {
     let folder = Folder::new();
     folder.machine(0.05);
-    let search = "explore spmv --matrix m.mtx --platform sim --machine machine.json --output";
+    let search = "explore spmv --matrix m.mtx --platform sim --machine machine.json --force --output";
     for (method, name) in [("--search mcts --seed 4", "runs.csv"), ("--streams 1 --exhaustive --passes 3", "all.csv")] {
         folder.json(&format!("{search} {name} {method}"));
         let (before, there) = (fs::read(folder.path(name)).unwrap(), folder.runs(name).runs.len());
@@ -609,7 +612,7 @@ fn a_search_that_was_killed_goes_on() {
         ("spmv --matrix m.mtx --streams 1 --exhaustive", "--passes 900", 400),
     ];
     for (search, much, measured) in searches {
-        let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
+        let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --force --output");
         let more = if measured == 200 { "--iterations 400" } else { "--passes 3" };
         folder.json(&format!("{options} whole.csv {more}"));
         // An old file, to be replaced.
@@ -677,7 +680,7 @@ fn a_signal_ends_the_search_and_what_was_measured_is_written() {
         assert_eq!(folder.path("runs.csv").exists(), there);
         let mut command = Command::new(cargo_bin!("warpsmith"));
         let arguments =
-            format!("-vv rules explore halo --platform sim --iterations 1000000000 --output runs.csv --json {options}");
+            format!("-vv rules explore halo --platform sim --iterations 1000000000 --output runs.csv --force --json {options}");
         let mut child = crate::signals::heed_interrupts(&mut command)
             .args(arguments.split_whitespace())
             .current_dir(&folder.directory)
@@ -722,7 +725,7 @@ fn staging_is_for_what_sends() {
     assert_eq!(folder.files(), ["m.mtx"]);
     // A message from GPU to GPU saves two copies.
     let fastest = |staging: &str| {
-        assert!(explore(&format!("spmv --matrix m.mtx --platform sim --staging {staging} --ranks 2")).status.success());
+        assert!(explore(&format!("spmv --matrix m.mtx --platform sim --staging {staging} --ranks 2 --force")).status.success());
         Runs::read(&folder.path("x.csv")).unwrap().fastest().unwrap().seconds
     };
     let (host, device) = (fastest("host"), fastest("device"));

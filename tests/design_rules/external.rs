@@ -228,7 +228,7 @@ fn lines_that_answer_nothing() {
     folder.write("mine.sh", UNASKED);
     folder.write("piped.sh", r#"cat | sh mine.sh "$@" | cat"#);
     let space = folder.json("count mine.json")["counts"][1]["schedules"].as_str().unwrap().to_owned();
-    let explore = "explore mine.json --repeats-at-most 1 --search random --output runs.csv";
+    let explore = "explore mine.json --repeats-at-most 1 --search random --force --output runs.csv";
     folder.good(&format!("{explore} --iterations 8 -- sh mine.sh"));
     let before = fs::read(folder.path("runs.csv")).unwrap();
     let said = r#"{"seconds":7}"#;

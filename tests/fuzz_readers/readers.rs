@@ -24,7 +24,7 @@ use warpsmith::{
     pcf::{
         PcfReal, PcfSet,
         barcode::Filtration,
-        io::{BarcodeOptions, PcfData, load, load_as, load_barcodes, load_repaired, save},
+        io::{BarcodeOptions, Infinite, PcfData, load, load_as, load_barcodes, load_repaired, save},
     },
     spmv::market,
 };
@@ -226,8 +226,10 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
 fn bars(path: &Path, pick: u64) -> Result<(), String> {
     let filtration = if pick.is_multiple_of(2) { Filtration::Sublevel } else { Filtration::Superlevel };
     let dimension = [None, None, Some(0), Some(1)][(pick / 2 % 4) as usize];
-    let barcodes = load_barcodes(path, BarcodeOptions { dimension, filtration }).map_err(words)?;
-    for barcode in &barcodes {
+    let infinite = [Infinite::Keep, Infinite::Drop, Infinite::Cap(2.0)][(pick / 8 % 3) as usize];
+    let read = load_barcodes(path, BarcodeOptions { dimension, filtration, infinite }).map_err(words)?;
+    assert!(read.names.is_none_or(|names| names.len() == read.barcodes.len()));
+    for barcode in &read.barcodes {
         let long = barcode.bars().iter().filter(|bar| bar.birth != bar.death).count() as f64;
         if let Ok(rank) = barcode.stable_rank::<f64>() {
             assert_eq!(rank.value_at(0.0), long);
@@ -281,7 +283,10 @@ fn matrices(path: &Path, _: u64) -> Result<(), String> {
 }
 
 fn graphs(path: &Path, _: u64) -> Result<(), String> {
-    let graph = graph::io::read(path).map_err(words)?;
+    let graph::Graph { list: graph, ids } = graph::io::read(path).map_err(words)?;
+    if let Some(last) = graph.vertices.checked_sub(1) {
+        assert_eq!(ids.find(&ids.name(last), graph.vertices), Some(last));
+    }
     assert!(graph.edges.iter().flatten().all(|&vertex| usize::try_from(vertex).is_ok_and(|vertex| vertex < graph.vertices)));
     Ok(())
 }

@@ -10,4 +10,5 @@ mod answers;
 #[cfg(feature = "cli")]
 mod cli;
 mod data;
+mod files;
 mod reference;

@@ -261,7 +261,7 @@ impl<T: PcfReal + ReadableElement> Case<'_, T> {
                 for count in [0, 1, others.min(3), others].into_iter().filter(|&count| count <= others) {
                     let (mut nearest, _) = matrix.nearest(&engine, count, control).unwrap();
                     if way == Way::File {
-                        let mut npz = archive(|file| nearest.write_npz(file));
+                        let mut npz = archive(|file| nearest.write_npz(file, None));
                         nearest.indices = array::<_, Ix2>(&mut npz, "indices");
                         nearest.distances = array::<_, Ix2>(&mut npz, "distances");
                     }
@@ -280,7 +280,7 @@ impl<T: PcfReal + ReadableElement> Case<'_, T> {
                 for bound in [some.unwrap_or(T::ZERO), T::ZERO, T::ONE, T::INFINITY] {
                     let (mut sparse, _) = matrix.below(&engine, bound, control).unwrap();
                     if way == Way::File {
-                        let mut npz = archive(|file| sparse.write_npz(file));
+                        let mut npz = archive(|file| sparse.write_npz(file, None));
                         let shape: Vec<i64> = array::<_, Ix1>(&mut npz, "shape");
                         sparse.shape = (shape[0] as usize, shape[1] as usize);
                         sparse.row_offsets = array::<_, Ix1>(&mut npz, "indptr");

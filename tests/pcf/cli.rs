@@ -169,7 +169,7 @@ fn curves_and_means() {
 fn repaired_functions() {
     let folder = Folder::new();
     folder.write("w.csv", "function,t,v\n0,3,1\n0,1,2\n0,1,3\n1,0,4\n");
-    folder.bad("convert w.csv --output b.csv", "w.csv: line 2: function 0, breakpoint 0: t = 3, but the first");
+    folder.bad("convert w.csv --output b.csv", "w.csv: line 3: function 0, breakpoint 0: t = 1, but the first");
     let json = folder.json("convert w.csv --repair --dtype f32 --output b.csv");
     assert_eq!(json["repaired"], json!({"empty": 0, "sorted": 1, "shifted": 1, "merged": 1}));
     assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,3.0\n0,2.0,1.0\n1,0.0,4.0\n");
@@ -180,15 +180,15 @@ fn repaired_functions() {
 #[test]
 fn what_no_set_is_made_of() {
     let folder = Folder::new();
-    folder.write("a.csv", "function,t,v\n0,0,1\n0,2,1\n0,1,1\n");
+    folder.write("a.csv", "function,t,v\n0,0,1\n0,1,1\n0,1,1\n");
     folder.write("early.csv", "birth,death\n0,1\n-1,2\n");
     folder.write("turned.csv", "birth,death\n3,1\n");
     folder.write("dimensions.csv", "dimension,birth,death\n0,5,-inf\n1,4,1\n");
     folder.write("none.csv", "function,t,v\n");
     for (arguments, sentence) in [
-        ("info a.csv", "a.csv: line 4: function 0, breakpoint 2: t = 1 comes after t = 2"),
+        ("info a.csv", "a.csv: line 4: function 0, breakpoint 2: t = 1 repeats the t of the breakpoint before"),
         ("info none.npz", "none.npz: can't be read: no such file"),
-        ("info a.txt", "a.txt: the name must end in .npz, .npy or .csv"),
+        ("info a.txt", "a.txt: can't be read: no such file"),
         ("convert a.csv --output a.csv", "a.csv can't be written: it is to be read"),
         ("convert a.csv --output b.npz", "a.csv: line 4"),
         ("random --count 10 --points 3 --output no/a.npz", "no/a.npz can't be written: there is no directory no"),
@@ -430,7 +430,7 @@ fn what_is_said_of_a_matrix() {
         json!({
             "system": "pcf", "command": "pdist", "p": 1.0, "inputs": ["a.npz"], "functions": [300], "breakpoints": [6000],
             "entries": 44_850, "infinite": 0, "blocks_found": 0, "shape": [44_850], "dtype": "float32", "layout": "condensed", "output": "d.npy",
-            "output_bytes": 179_400, "trace": null, "merge_steps": steps,
+            "output_bytes": 179_528, "trace": null, "merge_steps": steps,
         })
     );
     let value = folder.json("cdist a.npz b.npz --inner --output d.npy");
@@ -455,7 +455,7 @@ fn what_is_said_of_a_matrix() {
         "downloaded",
         "time since the start",
         "getting ready",
-        "Written: d.npy (179 kB)\nWritten: t.json\n",
+        "Written: d.npy (180 kB)\nWritten: t.json\n",
     ] {
         assert!(table.contains(word), "{word}: {table}");
     }
@@ -517,23 +517,25 @@ fn what_no_matrix_is_made_of() {
     let folder = Folder::new();
     folder.good("random --count 10 --points 5 --output a.npz");
     folder.good("random --count 10 --points 5 --output b.npy");
-    folder.write("bad.csv", "function,t,v\n0,0,1\n1,0,1\n1,2,1\n1,1,1\n");
+    folder.write("bad.csv", "function,t,v\n0,0,1\n1,0,1\n1,2,1\n1,2,3\n");
     folder.write("nan.csv", "function,t,v\n0,0,1\n0,1,nan\n");
     folder.write("close.csv", "function,t,v\n0,0,1\n0,1,2\n0,1.0000000001,0\n");
     fs::create_dir(folder.path("folder")).unwrap();
     fs::write(folder.path("t.json"), "as it was").unwrap();
     fs::write(folder.path("old.npy"), "as it was").unwrap();
     for (arguments, sentence) in [
-        ("pdist bad.csv --output d.npy", "bad.csv: line 5: function 1, breakpoint 2: t = 1 comes after t = 2"),
+        (
+            "pdist bad.csv --output d.npy",
+            "bad.csv: line 5: function 1, breakpoint 2: t = 2 repeats the t of the breakpoint before",
+        ),
         ("pdist nan.csv --output old.npy", "nan.csv: line 3: function 0, breakpoint 1: v = NaN, but it must be a finite number"),
         ("cdist a.npz bad.csv --output d.npy", "bad.csv: line 5: function 1, breakpoint 2"),
         ("pdist close.csv --dtype f32 --output d.npy", "close.csv: function 0, breakpoints 1 and 2: t = 1 and t = 1.0000000001"),
         ("l2-kernel none.npz --output d.npy", "none.npz: can't be read: no such file"),
-        ("l2-kernel a.txt --output d.npy", "a.txt: the name must end in .npz, .npy or .csv"),
+        ("l2-kernel a.txt --output d.npy", "a.txt: can't be read: no such file"),
         ("pdist a.npz", "--output"),
         ("pdist --output d.npy", "<A>"),
         ("cdist a.npz --output d.npy", "<B>"),
-        ("pdist a.npz b.npy --output d.npy", "unexpected argument 'b.npy'"),
         ("pdist a.npz --p 0.5 --output d.npy", "p = 0.5, but it must be a finite number of at least 1"),
         ("pdist a.npz --p -1 --output d.npy", "p = -1, but it must be"),
         ("pdist a.npz --p nan --output d.npy", "p = NaN, but it must be"),
@@ -598,7 +600,7 @@ fn larger_than_the_memory() {
     let output = limited("pdist a.npz --layout dense --memory-budget 16MiB --output d.npy --json");
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(value["output_bytes"], 324_000_000);
+    assert_eq!(value["output_bytes"], 324_000_128);
 
     let set = io::load_as::<f32>(&folder.path("a.npz")).unwrap();
     let matrix = folder.read::<f32>("d.npy");

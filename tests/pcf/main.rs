@@ -11,6 +11,7 @@ mod signals;
 mod cells;
 mod cli;
 mod data;
+mod files;
 mod oracle;
 mod pairwise;
 mod reduced;

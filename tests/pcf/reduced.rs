@@ -134,9 +134,9 @@ fn parts_of_a_matrix() {
         let all = folder.read::<f32>("all.npy").into_shape_with_order((30, columns)).unwrap();
         for (options, rows, columns) in [
             ("--rows 3..17", 3..17, 0..columns),
-            ("--columns 19..20", 0..30, 19..20),
-            ("--rows 0..30 --columns 5..15", 0..30, 5..15),
-            ("--rows 29..30 --columns 0..1", 29..30, 0..1),
+            ("--cols 19..20", 0..30, 19..20),
+            ("--rows 0..30 --cols 5..15", 0..30, 5..15),
+            ("--rows 29..30 --cols 0..1", 29..30, 0..1),
         ] {
             folder.good(&format!("{command} {options} --output part.npy"));
             let part = folder.read::<f32>("part.npy");
@@ -147,7 +147,7 @@ fn parts_of_a_matrix() {
     }
     for (arguments, sentence) in [
         ("pdist a.npz --rows 0..31 --output d.npy", "--rows 0..31: a.npz has 30 functions"),
-        ("cdist a.npz b.npz --columns 0..21 --output d.npy", "--columns 0..21: b.npz has 20 functions"),
+        ("cdist a.npz b.npz --cols 0..21 --output d.npy", "--cols 0..21: b.npz has 20 functions"),
         ("pdist a.npz --rows 5..5 --output d.npy", "write two whole numbers as 0..1000, the second one larger"),
         ("pdist a.npz --rows 5 --output d.npy", "write two whole numbers as 0..1000"),
         ("pdist a.npz --rows -1..5 --output d.npy", "write two whole numbers as 0..1000"),

@@ -1,6 +1,6 @@
 //! The commands of `warpsmith tree`.
 
-use std::fs::File;
+use std::fs::{self, File};
 
 use ndarray::{arr1, arr2};
 use ndarray_npy::{NpzReader, ReadableElement, write_npy};
@@ -99,7 +99,7 @@ fn what_can_t_be_done() {
         ("root circle.txt --output folder", "closes a circle"),
         ("root loop.txt", "error: loop.txt: edge 1 joins vertex 2 with itself"),
         ("root forest.txt --root 0", "error: forest.txt: vertex 2 is not connected with root 0"),
-        ("root tree.npy --root 5", "error: tree.npy: root 5 is not a vertex: there are 5, from 0"),
+        ("root tree.npy --root 5", "error: --root 5 is not a vertex of tree.npy (there are 5)"),
         ("root tree.npy --vertices 3", "error: --vertices 3 are too few: tree.npy has 5"),
         ("root cycle.npy --parents", "error: cycle.npy: vertex 1 is its own ancestor"),
         ("root parents.npy --parents --root 1", "error: parents.npy: vertex 1 is not the root: its parent is 0"),
@@ -114,4 +114,32 @@ fn what_can_t_be_done() {
     ] {
         folder.bad(arguments, text);
     }
+}
+
+/// Vertices have the names of the file: in the root, in pairs and in tables.
+#[test]
+fn names() {
+    let folder = Folder::of("tree");
+    folder.write("family.csv", "parent,child\nann,bob\nann,\"c, d\"\nbob,eve\n");
+    let options = "--columns source=parent,target=child --root ann";
+    folder.write("pairs.csv", "eve,bob\n\"c, d\",eve\n");
+    let of = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+    folder.good(&format!("root family.csv {options} --output t.csv"));
+    let rows = of("t.csv");
+    assert!(rows.starts_with("vertex,parent,depth,size,preorder,postorder,first,last\nann,,0,4,"), "{rows}");
+    assert!(rows.contains("\nbob,ann,1,2,") && rows.contains("\n\"c, d\",ann,1,1,") && rows.contains("\neve,bob,2,1,"), "{rows}");
+    folder.good(&format!("lca family.csv pairs.csv {options} --output a.csv"));
+    assert_eq!(of("a.csv"), "u,v,ancestor\neve,bob,bob\n\"c, d\",eve,ann\n");
+    folder.bad(&format!("lca family.csv {options} pairs.npy"), "pairs.npy: can't be read");
+    folder.write("bad.txt", "eve bob\nann zoe\n");
+    folder.bad(&format!("lca family.csv bad.txt {options}"), "bad.txt: pair 1: `zoe` is not a vertex of the tree");
+    folder.bad("root family.csv --columns source=parent,target=child --root zoe", "--root zoe is not a vertex of family.csv");
+    folder.bad(&format!("lca family.csv pairs.csv {options} --output a.txt"), "a.txt: the name must end in .npy or .csv");
+    folder.write("numbers.txt", "10 20\n20 30\n");
+    folder.write("asked.txt", "30 10\n30 20\n");
+    folder.good("lca numbers.txt asked.txt --root 10 --output a.csv");
+    assert_eq!(of("a.csv"), "u,v,ancestor\n30,10,10\n30,20,20\n");
+    write_npy(folder.path("w.npy"), &arr1(&[1i64, 2, 4])).unwrap();
+    folder.good("sums numbers.txt w.npy --root 10 --output s.csv");
+    assert_eq!(of("s.csv"), "vertex,paths,subtrees\n10,1,7\n20,3,6\n30,7,4\n");
 }

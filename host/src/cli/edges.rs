@@ -7,11 +7,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use warpsmith::{
     device::{Backend, Device, Stream},
-    graph::{EdgeList, io},
+    graph::{Graph, Ids, io},
+    io::TableOptions,
     list_rank::StepTime,
 };
 
-use super::{Global, count, failure::Failure, format, progress::Progress, repeat, size, terminal};
+use super::{
+    Global, count, failure::Failure, format, output::Column, progress::Progress, repeat, size, table::TableArgs, terminal,
+};
 
 /// Bytes per vertex and per edge on the device, about.
 const VERTEX_BYTES: usize = 200;
@@ -26,6 +29,15 @@ pub struct RunArgs {
     /// Print one JSON object instead of tables; times in ms
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+impl RunArgs {
+    /// Layout of tables.
+    pub fn table(&self) -> TableOptions {
+        self.table.options()
+    }
 }
 
 /// A command at work.
@@ -76,22 +88,20 @@ impl<'a> Task<'a> {
         Ok(Task { system, name, input, options, progress, device, stream })
     }
 
-    /// Reads the edges of the input. There are as many vertices as the file says, or `vertices` if that is not fewer.
-    pub fn edges(&self, vertices: Option<u32>) -> Result<EdgeList, Failure> {
+    /// Reads the graph of the input. With `vertices`, they are numbered from 0 or 1 in the file, and there are this many.
+    pub fn graph(&self, vertices: Option<u32>) -> Result<Graph, Failure> {
         let path = self.input.display();
         // About as many edges as there may be.
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
-        let mut graph = io::read(self.input)?;
-        tracing::info!(vertices = graph.vertices, edges = graph.edges.len(), "read {path}");
-        if let Some(vertices) = vertices.map(|vertices| vertices as usize) {
-            if vertices < graph.vertices {
-                let of_file = graph.vertices;
-                return Err(Failure::error(format_args!("--vertices {vertices} are too few: {path} has {of_file}")));
-            }
-            graph.vertices = vertices;
+        let mut graph = io::read_with(self.input, &self.options.table())?;
+        tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
+        if let Some(vertices) = vertices {
+            graph = graph
+                .with_vertices(vertices as usize)
+                .map_err(|found| Failure::error(format_args!("--vertices {vertices} are too few: {path} has {found}")))?;
         }
-        self.check_memory(graph.vertices, graph.edges.len())?;
+        self.check_memory(graph.list.vertices, graph.list.edges.len())?;
         Ok(graph)
     }
 
@@ -117,11 +127,11 @@ impl<'a> Task<'a> {
     }
 
     /// Prints what was found of `n` things (as in "edges"): counts, in JSON also `arcs` if that is given, otherwise also
-    /// the `note`, and the steps.
+    /// the `notes`, and the steps.
     pub fn print(
         &self,
         findings: &Findings,
-        (arcs, note): (Option<bool>, Option<&str>),
+        (arcs, notes): (Option<bool>, &[String]),
         (n, things): (usize, &str),
         output: Option<&Path>,
     ) -> Result<(), Failure> {
@@ -148,11 +158,40 @@ impl<'a> Task<'a> {
             count.into_iter().for_each(|count| table.add_row([what.to_owned(), format::grouped(count)]));
         }
         terminal::print(table)?;
-        note.map_or(Ok(()), terminal::print)?;
+        notes.iter().try_for_each(terminal::print)?;
         if let Some(runs) = self.options.repeat {
             terminal::print(terminal::steps(steps))?;
             terminal::print(repeat::in_words(runs, n, StepTime::total_ms(steps), things))?;
         }
         output.map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
+    }
+}
+
+/// The names of vertices as an array, unless they are the numbers from 0 on.
+#[derive(Debug)]
+pub enum Vertices {
+    Numbers,
+    Ids(Vec<i64>),
+    Names(Vec<String>),
+}
+
+impl Vertices {
+    pub fn of(ids: &Ids, count: usize) -> Self {
+        match ids {
+            Ids::From(0) => Vertices::Numbers,
+            Ids::From(first) => Vertices::Ids((0..count as i64).map(|vertex| first + vertex).collect()),
+            Ids::Numbers(numbers) => Vertices::Ids(numbers.clone()),
+            Ids::Names(names) => Vertices::Names(names.clone()),
+            Ids::Places(_) => Vertices::Names((0..count).map(|vertex| ids.name(vertex).into_owned()).collect()),
+        }
+    }
+
+    /// The array, to be written as `vertices`.
+    pub fn column(&self) -> Option<(&'static str, Column<'_>)> {
+        match self {
+            Vertices::Numbers => None,
+            Vertices::Ids(ids) => Some(("vertices", Column::I64(ids))),
+            Vertices::Names(names) => Some(("vertices", Column::Text(names))),
+        }
     }
 }

@@ -30,6 +30,7 @@ mod progress;
 mod repeat;
 mod rules;
 mod size;
+mod table;
 mod terminal;
 mod timeline;
 mod tree;

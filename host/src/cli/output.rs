@@ -95,65 +95,116 @@ pub fn written<'a, T: Element>(destination: &'a Destination, values: &[T]) -> Re
 
 /// Runs the same code for each type of column.
 macro_rules! each_column {
-    ($column:expr, $values:ident => $act:expr) => {
+    ($column:expr, $values:ident => $act:expr, $texts:ident => $act_on_texts:expr) => {
         match *$column {
             Column::I32($values) => $act,
             Column::I64($values) => $act,
             Column::F32($values) => $act,
             Column::F64($values) => $act,
+            Column::Text($texts) => $act_on_texts,
         }
     };
 }
 
-/// Named arrays to write, into one archive or as files in a folder.
-#[derive(Debug)]
-pub struct Arrays {
-    names: &'static [&'static str],
-    files: ArrayFiles,
+/// Format of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Npy,
+    Npz,
+    Csv,
+    GeoJson,
+    Svg,
+    Dot,
 }
+
+impl Format {
+    fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Format::Npy => &["npy"],
+            Format::Npz => &["npz"],
+            Format::Csv => &["csv"],
+            Format::GeoJson => &["geojson"],
+            Format::Svg => &["svg"],
+            Format::Dot => &["dot", "gv"],
+        }
+    }
+
+    /// Returns the format that the name's extension tells, of those allowed.
+    pub fn of(path: &Path, allowed: &[Format]) -> Result<Self, Failure> {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let found = allowed.iter().find(|format| format.extensions().contains(&&*extension));
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = allowed.iter().map(|format| format!(".{}", format.extensions()[0])).collect();
+            Failure::error(format_args!(
+                "{}: the name must end in {}, which tells the format",
+                path.display(),
+                names.join(" or ")
+            ))
+        })
+    }
+}
+
+/// Results to write: named arrays in one archive or as files in a folder, or a table in their place.
+#[derive(Debug)]
+pub struct Arrays(ArrayFiles);
 
 #[derive(Debug)]
 enum ArrayFiles {
     Archive(Destination),
-    Folder(Folder, Vec<Destination>),
+    Folder(Folder, Vec<(&'static str, Destination)>),
+    Other(Format, Destination),
 }
 
 impl Arrays {
-    /// Checks that the arrays can be written: to the archive `path` if it ends in `.npz`, otherwise
-    /// to the folder `path`, which is made if it doesn't exist.
-    pub fn prepare(files: &mut Files, path: &Path, names: &'static [&'static str]) -> Result<Self, Failure> {
-        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
-            return Ok(Arrays { names, files: ArrayFiles::Archive(files.write(path)?) });
+    /// Checks that the results can be written: to the archive `path` if it ends in `.npz`, in one of the `others` by its
+    /// extension, and without an extension to the folder `path`, which is made if it doesn't exist.
+    pub fn prepare(files: &mut Files, path: &Path, names: &[&'static str], others: &[Format]) -> Result<Self, Failure> {
+        if path.extension().is_some() && !path.is_dir() {
+            return Ok(Arrays(match Format::of(path, &[&[Format::Npz], others].concat())? {
+                Format::Npz => ArrayFiles::Archive(files.write(path)?),
+                other => ArrayFiles::Other(other, files.write(path)?),
+            }));
         }
         let folder = Folder::prepare(path)?;
-        let destinations =
-            names.iter().map(|name| files.write(&path.join(name).with_extension("npy"))).collect::<Result<_, _>>()?;
-        Ok(Arrays { names, files: ArrayFiles::Folder(folder, destinations) })
+        let prepare = |&name: &&'static str| Ok::<_, Failure>((name, files.write(&path.join(name).with_extension("npy"))?));
+        let destinations = names.iter().map(prepare).collect::<Result<_, _>>()?;
+        Ok(Arrays(ArrayFiles::Folder(folder, destinations)))
     }
 
-    /// Returns the archive or the folder, as the user named it.
+    /// Returns the file or the folder, as the user named it.
     pub fn name(&self) -> &Path {
-        match &self.files {
-            ArrayFiles::Archive(destination) => destination.name(),
+        match &self.0 {
+            ArrayFiles::Archive(destination) | ArrayFiles::Other(_, destination) => destination.name(),
             ArrayFiles::Folder(folder, _) => folder.path(),
         }
     }
 
-    /// Writes arrays of one dimension, in the order of the names.
-    pub fn write(&self, arrays: &[Column<'_>]) -> Result<(), Failure> {
-        let named = self.names.iter().zip(arrays);
-        match &self.files {
-            ArrayFiles::Archive(destination) => destination.write(|file| {
+    /// Returns the format that is not one of arrays, and where to write it.
+    pub fn other(&self) -> Option<(Format, &Destination)> {
+        match &self.0 {
+            ArrayFiles::Other(format, destination) => Some((*format, destination)),
+            _ => None,
+        }
+    }
+
+    /// Writes arrays of one dimension. In a folder each has a file of its own, so all names must be those prepared.
+    pub fn write(&self, arrays: &[(&str, Column<'_>)]) -> Result<(), Failure> {
+        match &self.0 {
+            ArrayFiles::Archive(destination) | ArrayFiles::Other(_, destination) => destination.write(|file| {
                 let mut archive = npz::Arrays::new(file);
-                for (name, array) in named {
-                    each_column!(array, values => archive.add(name, values, &[values.len()]))?;
+                for (name, array) in arrays {
+                    each_column!(array, values => archive.add(name, values, &[values.len()]), texts => archive.add_texts(name, texts))?;
                 }
                 archive.finish()
             })?,
             ArrayFiles::Folder(_, destinations) => {
                 // All or none is replaced.
-                let files = destinations.iter().zip(arrays);
-                let files = files.map(|(destination, array)| each_column!(array, values => written(destination, values)));
+                let files = arrays.iter().filter_map(|(name, array)| {
+                    let (_, destination) = destinations.iter().find(|(known, _)| known == name)?;
+                    Some(each_column!(array, values => written(destination, values), texts => {
+                        destination.written(|file| npy::write_texts(file, texts)).map(|file| (destination, file))
+                    }))
+                });
                 Destination::persist_all(&files.collect::<Result<Vec<_>, _>>()?)?;
             }
         }
@@ -169,6 +220,20 @@ pub enum Column<'a> {
     I64(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
+    Text(&'a [String]),
+}
+
+impl Column<'_> {
+    /// The element of a row as text.
+    pub fn text(&self, row: usize) -> String {
+        match self {
+            Column::I32(values) => values[row].to_string(),
+            Column::I64(values) => values[row].to_string(),
+            Column::F32(values) => format!("{:?}", values[row]),
+            Column::F64(values) => format!("{:?}", values[row]),
+            Column::Text(texts) => texts[row].clone(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,36 +1,45 @@
 //! `warpsmith tree`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    io::{self as stdio, Write},
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand};
 use cuda_std::I32x2;
 use warpsmith::{
     collectives::{Operator, ReduceWorkspace, reduce},
     device::Buffer,
-    graph::io,
+    graph::{EdgeList, Graph, Ids, io},
+    io::TableOptions,
     list_rank::StepTime,
     trees::{Ancestors, Rooted, Rooter, Rooting, Roots, TreeError, TreeSums, Weight},
 };
 
 use super::{
     Global, count,
-    edges::{Findings, RunArgs, Task},
+    edges::{Findings, RunArgs, Task, Vertices},
     failure::Failure,
     format,
     npy::{self, Array, NUMBERS},
-    output::{Arrays, Column, Files, write_array},
+    output::{Arrays, Column, Files, Format, write_array},
 };
 
 /// The arrays that `root` writes.
-const ROOTED: &[&str] = &["parent", "depth", "size", "preorder", "postorder", "first", "last"];
+const ROOTED: &[&str] = &["parent", "depth", "size", "preorder", "postorder", "first", "last", "vertices"];
+/// The arrays that `sums` writes.
+const SUMS: &[&str] = &["paths", "subtrees", "vertices"];
 
 /// Options of `tree`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Trees and forests: rooting, traversals, lowest common ancestors, sums.\n\n\
         A forest is read from a file of edges, in any order and of any directions, each once or all of them in both directions: \
-        .npy (int32 or int64 of shape (m, 2), vertices from 0), .mtx (Matrix Market), .gr (DIMACS), or lines of two vertices from 0 \
-        in any other file. With --parents the file has the parent of each vertex.",
+        a table (.csv) with the columns source and target, .npy (int32 or int64 of shape (m, 2)), or any other that `warpsmith graph` \
+        reads. Vertices of tables and lines may have any names. With --parents the file has the parent of each vertex.\n\n\
+        Arrays (.npz, or .npy files in a folder) number vertices from 0; `vertices` has the file's names if they are others. Tables \
+        (.csv) have these names.",
     after_help = "Examples:\n  \
         warpsmith tree root edges.npy --root 0 --output tree.npz\n  \
         warpsmith tree root parents.npy --parents --output folder\n  \
@@ -52,7 +61,7 @@ enum Command {
     Root {
         #[command(flatten)]
         input: Input,
-        /// Write the arrays: into an archive (.npz), or as .npy files into a folder
+        /// Write the results: arrays (.npz, or a folder of .npy files), or a table (.csv)
         #[arg(long, value_name = "PATH")]
         output: Option<PathBuf>,
     },
@@ -60,10 +69,10 @@ enum Command {
     Lca {
         #[command(flatten)]
         input: Input,
-        /// The pairs, in any format that edges may have
+        /// The pairs, in any format that edges may have: arrays with numbers from 0, others with names
         #[arg(value_name = "PAIRS")]
         pairs: PathBuf,
-        /// Write the ancestors (int32): -1 for vertices of different trees
+        /// Write the ancestors: .npy (int32) or .csv; -1 or nothing for vertices of different trees
         #[arg(long, value_name = "ANCESTORS.NPY")]
         output: Option<PathBuf>,
     },
@@ -77,7 +86,7 @@ enum Command {
         /// The weights: int32, int64, float32 or float64, one for each vertex
         #[arg(value_name = "WEIGHTS.NPY")]
         weights: PathBuf,
-        /// Write the arrays: into an archive (.npz), or as .npy files into a folder
+        /// Write the results: arrays (.npz, or a folder of .npy files), or a table (.csv)
         #[arg(long, value_name = "PATH")]
         output: Option<PathBuf>,
     },
@@ -92,8 +101,8 @@ struct Input {
     #[arg(long)]
     parents: bool,
     /// The root of the one tree that there is [default: of each tree the least vertex; of parents, those without one]
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
-    root: Option<i32>,
+    #[arg(long, value_name = "R", allow_hyphen_values = true)]
+    root: Option<String>,
     /// The number of vertices, if it is more than the file says
     #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, conflicts_with = "parents")]
     vertices: Option<u32>,
@@ -111,17 +120,22 @@ pub fn run(global: &Global, arguments: &TreeArgs) -> Result<(), Failure> {
         }
         Command::Lca { input, pairs, output } => {
             let mut files = Files::reading([&input.tree, pairs]);
+            let format = output.as_deref().map(|path| Format::of(path, &[Format::Npy, Format::Csv])).transpose()?;
             let output = output.as_deref().map(|path| files.write(path)).transpose()?;
             let job = Job::new(global, "lca", input)?;
-            let (findings, found) = job.ancestors(pairs)?;
+            let (findings, pairs, found) = job.ancestors(pairs)?;
             if let Some(output) = &output {
-                write_array(output, &job.task.stream.download_vec(&found)?, &[found.len()])?;
+                let found = job.task.stream.download_vec(&found)?;
+                match format {
+                    Some(Format::Csv) => output.write(|file| job.ancestors_table(&pairs, &found, file))?,
+                    _ => write_array(output, &found, &[found.len()])?,
+                }
             }
             job.print(&findings, output.as_ref().map(|output| output.name()))
         }
         Command::Sums { input, weights, output } => {
             let mut files = Files::reading([&input.tree, weights]);
-            let output = prepare(&mut files, output.as_deref(), &["paths", "subtrees"])?;
+            let output = prepare(&mut files, output.as_deref(), SUMS)?;
             let job = Job::new(global, "sums", input)?;
             match npy::read(weights, "the weights", NUMBERS, job.task.progress)? {
                 Array::I32(values) => job.sums(weights, &values, |sums| Column::I32(sums), output),
@@ -134,7 +148,7 @@ pub fn run(global: &Global, arguments: &TreeArgs) -> Result<(), Failure> {
 }
 
 fn prepare(files: &mut Files, path: Option<&Path>, names: &'static [&'static str]) -> Result<Option<Arrays>, Failure> {
-    path.map(|path| Arrays::prepare(files, path, names)).transpose()
+    path.map(|path| Arrays::prepare(files, path, names, &[Format::Csv])).transpose()
 }
 
 /// A forest on the device, as it was read.
@@ -148,20 +162,29 @@ struct Job<'a> {
     task: Task<'a>,
     input: &'a Input,
     forest: Forest,
+    /// The file's names of vertices.
+    ids: Ids,
+    /// The root that was asked for.
+    root: Option<i32>,
 }
 
 impl<'a> Job<'a> {
     fn new(global: &Global, name: &'static str, input: &'a Input) -> Result<Self, Failure> {
         let task = Task::new(global, ["tree", name], &input.tree, &input.run)?;
-        let forest = if input.parents {
+        let (forest, ids, n) = if input.parents {
             let parents = npy::read_i32(&input.tree, "parent", "a vertex", task.progress)?;
             task.check_memory(parents.len(), 0)?;
-            Forest::Parents(task.device.upload(&parents)?)
+            (Forest::Parents(task.device.upload(&parents)?), Ids::From(0), parents.len())
         } else {
-            let list = task.edges(input.vertices)?;
-            Forest::Edges(list.vertices, list.upload(&task.device)?)
+            let Graph { list, ids } = task.graph(input.vertices)?;
+            (Forest::Edges(list.vertices, list.upload(&task.device)?), ids, list.vertices)
         };
-        Ok(Job { task, input, forest })
+        let root = input.root.as_ref().map(|name| {
+            ids.find(name, n).map(|root| root as i32).ok_or_else(|| {
+                Failure::error(format_args!("--root {name} is not a vertex of {} (there are {n})", input.tree.display()))
+            })
+        });
+        Ok(Job { task, input, forest, ids, root: root.transpose()? })
     }
 
     /// The number of vertices.
@@ -181,7 +204,7 @@ impl<'a> Job<'a> {
         let mut rooter = Rooter::new(device)?.timed();
         let mut rooting = Rooting::new(device);
         let mut findings = self.task.repeat(self.n(), || {
-            let report = match (&self.forest, self.input.root) {
+            let report = match (&self.forest, self.root) {
                 (Forest::Edges(n, edges), root) => {
                     rooter.edges(stream, *n, edges, root.map_or(Roots::Each, Roots::At), &mut rooting)
                 }
@@ -206,14 +229,16 @@ impl<'a> Job<'a> {
             let Rooted { parent, depth, size, preorder, postorder, first, last, .. } =
                 Rooted::download(&self.task.stream, &rooting).map_err(|error| of_file(&self.input.tree, error))?;
             let arrays = [&parent, &depth, &size, &preorder, &postorder, &first, &last];
-            self.write(output, &arrays.map(|array| Column::I32(array)))?;
+            self.write(output, ROOTED, &arrays.map(|array| Column::I32(array)))?;
         }
         self.print(&findings, output.as_ref().map(Arrays::name))
     }
 
-    fn ancestors(&self, path: &Path) -> Result<(Findings, Buffer<i32>), Failure> {
+    fn ancestors(&self, path: &Path) -> Result<(Findings, Vec<[i32; 2]>, Buffer<i32>), Failure> {
         let Task { device, stream, .. } = &self.task;
-        let pairs = io::read(path)?.upload(device)?;
+        let given = io::read_pairs(path, &TableOptions::default(), (&self.ids, self.n()))?;
+        let list = EdgeList { vertices: self.n(), edges: given, arcs: false };
+        let pairs = list.upload(device)?;
         let mut found = device.alloc(pairs.len())?;
         let mut ancestors = Ancestors::new(device)?;
         let (_, mut findings) = self.repeat(|rooting, steps| {
@@ -225,7 +250,23 @@ impl<'a> Job<'a> {
             Ok(())
         })?;
         findings.counts.push(("pairs", "pairs", Some(pairs.len())));
-        Ok((findings, found))
+        Ok((findings, list.edges, found))
+    }
+
+    /// Writes a row for each pair, with the file's names.
+    fn ancestors_table(&self, pairs: &[[i32; 2]], found: &[i32], file: impl Write) -> stdio::Result<()> {
+        let mut table = csv::Writer::from_writer(file);
+        table.write_record(["u", "v", "ancestor"])?;
+        for (pair, &ancestor) in pairs.iter().zip(found) {
+            let names = [pair[0], pair[1], ancestor].map(|vertex| self.name(vertex));
+            table.write_record(names.iter().map(|name| name.as_bytes()))?;
+        }
+        table.flush()
+    }
+
+    /// The file's name of a vertex; nothing for -1.
+    fn name(&self, vertex: i32) -> Cow<'_, str> {
+        usize::try_from(vertex).map_or("".into(), |vertex| self.ids.name(vertex))
     }
 
     fn sums<V: Weight>(
@@ -246,7 +287,7 @@ impl<'a> Job<'a> {
         match column(weights) {
             Column::F32(values) => check_finite(path, values.iter().map(|&value| f64::from(value)))?,
             Column::F64(values) => check_finite(path, values.iter().copied())?,
-            Column::I32(_) | Column::I64(_) => {}
+            Column::I32(_) | Column::I64(_) | Column::Text(_) => {}
         }
         let weights = device.upload(weights)?;
         let (mut paths, mut subtrees) = (device.alloc(n)?, device.alloc(n)?);
@@ -262,18 +303,38 @@ impl<'a> Job<'a> {
         })?;
         if let Some(output) = &output {
             let (paths, subtrees) = (stream.download_vec(&paths)?, stream.download_vec(&subtrees)?);
-            self.write(output, &[column(&paths), column(&subtrees)])?;
+            self.write(output, SUMS, &[column(&paths), column(&subtrees)])?;
         }
         self.print(&findings, output.as_ref().map(Arrays::name))
     }
 
-    fn write(&self, output: &Arrays, arrays: &[Column<'_>]) -> Result<(), Failure> {
+    /// Writes arrays of these names with an element for each vertex, or a table with a row for each.
+    fn write(&self, output: &Arrays, names: &[&'static str], arrays: &[Column<'_>]) -> Result<(), Failure> {
         let _work = self.task.progress.spinner(self.n(), "writing");
-        output.write(arrays)
+        let Some((_, file)) = output.other() else {
+            let vertices = Vertices::of(&self.ids, self.n());
+            let named = names.iter().copied().zip(arrays.iter().copied());
+            return output.write(&named.chain(vertices.column()).collect::<Vec<_>>());
+        };
+        Ok(file.write(|file| {
+            let mut table = csv::Writer::from_writer(file);
+            table.write_field("vertex")?;
+            table.write_record(&names[..arrays.len()])?;
+            for vertex in 0..self.n() {
+                table.write_field(&*self.ids.name(vertex))?;
+                let field = |(name, column): (&&str, &Column<'_>)| match (*name, column) {
+                    ("parent", Column::I32(parents)) => self.name(parents[vertex]).into_owned(),
+                    (_, column) => column.text(vertex),
+                };
+                table.write_record(names.iter().zip(arrays).map(field))?;
+            }
+            table.flush()
+        })?)
     }
 
     fn print(&self, findings: &Findings, output: Option<&Path>) -> Result<(), Failure> {
-        self.task.print(findings, (None, None), (self.n(), "vertices"), output)
+        let notes: Vec<String> = self.ids.in_words(self.n()).into_iter().collect();
+        self.task.print(findings, (None, &notes), (self.n(), "vertices"), output)
     }
 }
 

@@ -3,7 +3,7 @@
 use cuda_std::I32x2;
 use gpu_kernels::graph as kernels;
 
-use super::GraphError;
+use super::{GraphError, Ids};
 use crate::{
     components::{EdgeError, MOST, THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream},
@@ -20,6 +20,37 @@ pub struct EdgeList {
     /// True if the edges are arcs: all arcs between the same two vertices, in either direction, are
     /// one edge. Otherwise each is an edge of its own.
     pub arcs: bool,
+}
+
+/// A graph of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Its vertices and edges.
+    pub list: EdgeList,
+    /// The file's names for the vertices.
+    pub ids: Ids,
+}
+
+impl Graph {
+    /// The same edges between this many vertices, whose numbers the file has. Those without edges count, too.
+    ///
+    /// # Errors
+    /// The file has more, which is returned; or its vertices have other names than numbers from 0.
+    pub fn with_vertices(mut self, count: usize) -> Result<Self, usize> {
+        if let Ids::Numbers(numbers) = &self.ids {
+            let last = numbers.last().copied().unwrap_or(-1);
+            if numbers[0] < 0 || last >= count as i64 {
+                return Err(usize::try_from(last).map_or(self.list.vertices, |last| last.saturating_add(1)));
+            }
+            let number = |end: &mut i32| *end = numbers[*end as usize] as i32;
+            self.list.edges.iter_mut().flatten().for_each(number);
+            self.ids = Ids::From(0);
+        } else if count < self.list.vertices || !matches!(self.ids, Ids::From(_)) {
+            return Err(self.list.vertices);
+        }
+        self.list.vertices = count;
+        Ok(self)
+    }
 }
 
 impl EdgeList {

@@ -33,12 +33,14 @@ mod connectivity;
 mod edges;
 mod error;
 pub mod generate;
+mod ids;
 pub mod io;
 
 pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
 pub use connectivity::{Biconnected, Bridges, Connectivity};
-pub use edges::{EdgeList, edges_of_rows};
+pub use edges::{EdgeList, Graph, edges_of_rows};
 pub use error::GraphError;
+pub use ids::Ids;
 
 use crate::device::Device;
 

@@ -13,7 +13,7 @@ use zip::{CompressionMethod, ZipArchive, read::ZipFile, result::ZipError};
 use super::{
     files::{FileError, Reason},
     npy::{Kind, Reader, Size, tuple},
-    source::{Input, Source, archived, fill, unreadable},
+    source::{Input, Source, archived, brief, fill, unreadable},
 };
 
 /// Returns an error about an array.
@@ -47,13 +47,28 @@ impl<'a> Archive<'a> {
         self.zip.index_for_name(&format!("{name}.npy")).is_some()
     }
 
+    /// The names of the arrays, in their order.
+    pub fn names(&self) -> Vec<String> {
+        self.zip.file_names().map(|name| name.strip_suffix(".npy").unwrap_or(name).to_owned()).collect()
+    }
+
+    /// Reads an array of names.
+    pub fn texts(&mut self, name: &str) -> Result<Vec<String>, FileError> {
+        let path = self.path;
+        self.array(name)?.read_texts(name).map_err(|reason| in_array(path, name, reason))
+    }
+
     /// Opens an array and reads its header.
     pub fn array(&mut self, name: &str) -> Result<Reader<Entry<'_>>, FileError> {
         let path = self.path;
         if !self.has(name) {
-            let names: Vec<_> = self.zip.file_names().map(|name| name.strip_suffix(".npy").unwrap_or(name)).collect();
-            let found = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            return Err(FileError::new(path, format!("has no array `{name}`; it holds {found}")));
+            let names = self.names();
+            let found = match &names[..] {
+                [] => "nothing".to_owned(),
+                [a, b, c, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),
+                few => few.join(", "),
+            };
+            return Err(FileError::new(path, format!("has no array `{name}`; it holds {}", brief(found))));
         }
         let entry = self.zip.by_name(&format!("{name}.npy"));
         let entry = entry.map_err(|error| in_array(path, name, format!("can't be read: {error}")))?;

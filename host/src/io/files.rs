@@ -49,6 +49,12 @@ impl FileError {
         FileError::new(path, format!("{UNWRITTEN}: {reason}"))
     }
 
+    /// Returns the reason without the file's name.
+    #[cfg(feature = "graph")]
+    pub(crate) fn into_reason(self) -> Reason {
+        self.reason
+    }
+
     /// The file's path, as the caller named it.
     pub fn path(&self) -> &Path {
         &self.path
@@ -95,7 +101,7 @@ impl Reason {
     }
 
     /// Prepends text, such as the name of a part of the file.
-    #[cfg(feature = "pcf")]
+    #[cfg(any(feature = "graph", feature = "pcf"))]
     pub(crate) fn after(self, start: impl Display) -> Self {
         Reason { text: format!("{start}{}", self.text), ..self }
     }

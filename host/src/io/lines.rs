@@ -2,37 +2,42 @@
 
 use std::{
     fmt::Display,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, Read as _},
     path::Path,
 };
 
 use super::{
+    decoded::{self, Decoded},
     files::Reason,
-    source::{LITTLE, LONGEST_LINE, SPARE, Source, too_little, unreadable, within},
+    source::{LITTLE, LONGEST_DATA, LONGEST_LINE, SPARE, as_text, rest, too_little, unreadable, within},
 };
 
 /// A reader that keeps one line of a text in memory.
 ///
 /// Errors are clauses that follow the file's name, such as "line 3: ...".
 pub(crate) struct Lines {
-    input: BufReader<Source>,
+    input: Decoded,
     line: Vec<u8>,
     number: u64,
-    /// Number of bytes read.
+    /// Number of bytes read, after decompression.
     bytes: u64,
     /// Value of `bytes` at the last check of the free memory.
     checked: u64,
+    /// True if the line is to be read again.
+    again: bool,
 }
 
 impl Lines {
-    /// Opens the file.
+    /// Opens the file, which may be compressed.
     pub fn open(path: &Path) -> Result<Self, Reason> {
-        let input = BufReader::with_capacity(1 << 16, Source::open(path)?);
-        Ok(Lines { input, line: Vec::new(), number: 0, bytes: 0, checked: 0 })
+        Ok(Lines { input: decoded::open(path)?, line: Vec::new(), number: 0, bytes: 0, checked: 0, again: false })
     }
 
     /// Reads the next line. Returns false at the end.
     pub fn next(&mut self) -> Result<bool, Reason> {
+        if std::mem::take(&mut self.again) {
+            return Ok(!self.line.is_empty());
+        }
         self.line.clear();
         self.number += 1;
         let read = (&mut self.input).take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut self.line).map_err(unreadable)?;
@@ -51,6 +56,16 @@ impl Lines {
             self.checked = self.bytes;
         }
         Ok(read > 0)
+    }
+
+    /// Goes back before the line that was read last.
+    pub fn back(&mut self) {
+        self.again = true;
+    }
+
+    /// Reads the line and all after it, at most [`LONGEST_DATA`] bytes.
+    pub fn into_text(mut self) -> Result<String, Reason> {
+        as_text(rest(self.line, &mut self.input, LONGEST_DATA)?)
     }
 
     /// Reads up to the next line that isn't blank. Returns false at the end.
@@ -84,7 +99,7 @@ impl Lines {
         self.number
     }
 
-    /// Number of bytes of the file read so far.
+    /// Number of bytes of the text read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

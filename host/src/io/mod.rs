@@ -1,7 +1,7 @@
 //! Reads and writes files: the only readers of the library.
 //!
-//! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines of numbers and
-//!   Matrix Market files are for the systems' own readers.
+//! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines and Matrix Market
+//!   files are for the systems' own readers. Texts may be compressed.
 //! - Output: [`files`] replaces a file as a whole or not at all. [`npy`] and [`npz`] write arrays.
 //!
 //! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | a line of a text | [`LONGEST_LINE`], 16 MiB |
 //! | a shape (`.json`, `.svg`, `.wkt`), a simulated machine or a program (`.json`) | [`LONGEST_TEXT`], 16 MiB |
+//! | barcodes as JSON, GraphML, GeoJSON | [`LONGEST_DATA`], 1 GiB |
 //! | vertices of a shape | [`MOST_VERTICES`], 100,000 |
 //! | elements of a drawing within each other | 256 |
 //! | elements and texts of a drawing | 1,000,000 |
@@ -25,8 +26,9 @@
 //! | rows or columns of a sparse matrix (`.mtx`), vertices of a graph | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
 //! | memory | what is free, for the control group and under `ulimit`, too |
 
-#[cfg(feature = "pcf")]
+#[cfg(any(feature = "graph", feature = "pcf"))]
 pub(crate) mod archive;
+mod decoded;
 pub mod files;
 mod lines;
 mod market;
@@ -39,8 +41,9 @@ pub use files::Reason;
 pub(crate) use lines::{Lines, at, number, words};
 pub(crate) use market::{Field, Market, Symmetry};
 pub use source::{
-    Input, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared, filled, push,
-    reserve, text, zeroed,
+    Input, LONGEST_DATA, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared,
+    filled, push, reserve, text, zeroed,
 };
-pub(crate) use source::{any_text, quoted};
-pub(crate) use table::Table;
+pub(crate) use source::{any_text, check_room, extension, large_text, quoted};
+pub use table::TableOptions;
+pub(crate) use table::{Role, Table};

@@ -13,7 +13,7 @@ use bytemuck::Pod;
 
 use super::{
     files::Reason,
-    source::{Input, MOST_EMPTY, Source, collect, quoted, reserve, unreadable, zeroed},
+    source::{Input, LONGEST_LINE, MOST_EMPTY, Source, collect, filled, push, quoted, reserve, unreadable, zeroed},
 };
 
 /// The first bytes of every `.npy` file.
@@ -131,6 +131,33 @@ pub fn write<T: Element>(mut file: impl Write, values: &[T], shape: &[usize]) ->
     }
     file.write_all(&header(&T::KIND.descriptor(), shape))?;
     file.write_all(bytemuck::cast_slice(values))
+}
+
+/// Number of characters of the longest text, at least 1.
+fn width(texts: &[impl AsRef<str>]) -> usize {
+    texts.iter().map(|text| text.as_ref().chars().count()).max().unwrap_or(0).max(1)
+}
+
+/// Returns the number of bytes that [`write_texts`] writes after the header.
+pub(crate) fn texts_size(texts: &[impl AsRef<str>]) -> usize {
+    4 * width(texts) * texts.len()
+}
+
+/// Writes strings as NumPy stores them, in one dimension: UTF-32, as wide as the longest.
+///
+/// # Errors
+/// The errors of `file`.
+pub fn write_texts(mut file: impl Write, texts: &[impl AsRef<str>]) -> io::Result<()> {
+    let width = width(texts);
+    file.write_all(&header(&format!("'<U{width}'"), &[texts.len()]))?;
+    let mut element = Vec::with_capacity(4 * width);
+    for text in texts {
+        element.clear();
+        element.extend(text.as_ref().chars().flat_map(|c| u32::from(c).to_le_bytes()));
+        element.resize(4 * width, 0);
+        file.write_all(&element)?;
+    }
+    Ok(())
 }
 
 /// Size of a file or of an archive's entry, as far as it is known before reading.
@@ -279,6 +306,46 @@ impl<R: Input> Reader<R> {
             ).into()),
             _ => Ok(n),
         }
+    }
+
+    /// Reads strings, or bytes that are UTF-8 text, of one dimension. `what` is the array's name in errors.
+    ///
+    /// # Errors
+    /// The array holds something else, or reading fails.
+    pub(crate) fn read_texts(mut self, what: &str) -> Result<Vec<String>, Reason> {
+        let descriptor = self.header.descriptor.as_deref().unwrap_or_default();
+        let width = descriptor.get(2..).and_then(|width| width.parse::<usize>().ok()).filter(|&width| width <= LONGEST_LINE);
+        let wide = descriptor.get(1..2) == Some("U");
+        let (Some(width), true, &[n]) = (width, wide || descriptor.get(1..2) == Some("S"), self.shape()) else {
+            let (found, shape) =
+                (if descriptor.is_empty() { "structured elements".into() } else { type_name(descriptor) }, tuple(self.shape()));
+            return Err(format!("holds {found} of shape {shape}, but {what} must be text of one dimension").into());
+        };
+        let swapped = descriptor.starts_with('>') != cfg!(target_endian = "big");
+        let bytes = if wide { 4 * width } else { width };
+        if let Size::Packed(most) = self.size
+            && n.checked_mul(bytes).is_none_or(|size| size as u64 > most)
+        {
+            return Err(format!("unpacks to more than {most} bytes, the most that are read from an archive of this size").into());
+        }
+        let (mut texts, mut element) = (Vec::new(), filled(0u8, bytes)?);
+        for index in 0..n {
+            if self.input.fill(&mut element).map_err(unreadable)? < bytes {
+                return Err(format!("is truncated: its header says {n} texts, but it ends within text {index}").into());
+            }
+            let text = if wide {
+                let code = |bytes: &[u8; 4]| if swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
+                element.as_chunks().0.iter().map(|bytes| char::from_u32(code(bytes))).collect::<Option<String>>()
+            } else {
+                String::from_utf8(element.clone()).ok()
+            };
+            let text = text.ok_or_else(|| format!("text {index} is not Unicode"))?;
+            push(&mut texts, text.trim_end_matches('\0').to_owned())?;
+        }
+        if self.input.read(&mut [0]).map_err(unreadable)? != 0 {
+            return Err(format!("goes on after the {n} texts that its header says").into());
+        }
+        Ok(texts)
     }
 
     /// Reads the elements in C order. `T` must match the [`kind`](Self::kind). Reports progress by

@@ -35,6 +35,15 @@ impl<W: Write + Seek> Arrays<W> {
         self.0.write_all(text.as_bytes())
     }
 
+    /// Adds strings, as [`npy::write_texts`] does.
+    ///
+    /// # Errors
+    /// What the file fails with.
+    pub fn add_texts<S: AsRef<str>>(&mut self, name: &str, texts: &[S]) -> io::Result<()> {
+        self.start(name, npy::texts_size(texts))?;
+        npy::write_texts(&mut self.0, texts)
+    }
+
     /// Writes the end of the archive.
     ///
     /// # Errors

@@ -11,13 +11,15 @@ use std::{
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 
-use super::files::Reason;
+use super::{decoded, files::Reason};
 use crate::memory::memory;
 
 /// Longest line of a text, in bytes.
 pub const LONGEST_LINE: usize = 16 << 20;
 /// Longest text that is read as a whole, in bytes.
 pub const LONGEST_TEXT: usize = 16 << 20;
+/// Longest text of data that is read as a whole, in bytes.
+pub const LONGEST_DATA: usize = 1 << 30;
 /// Largest number of vertices of a shape's outline or pieces in a file.
 pub const MOST_VERTICES: usize = 100_000;
 /// Largest product of the other extents of an array without elements.
@@ -54,12 +56,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens the file.
+    /// Opens the file. `-` is the standard input.
     ///
     /// # Errors
     /// The file can't be opened, or is a directory.
     pub fn open(path: &Path) -> Result<Self, Reason> {
-        let file = File::open(path).map_err(unreadable)?;
+        let file = if path == Path::new("-") { standard_input() } else { File::open(path) }.map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
             return Err("is a directory, not a file".into());
@@ -117,6 +119,14 @@ impl Read for Source {
     }
 }
 
+/// Returns the standard input as a file.
+fn standard_input() -> io::Result<File> {
+    #[cfg(unix)]
+    return std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned().map(File::from);
+    #[cfg(windows)]
+    return std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned().map(File::from);
+}
+
 /// A source of large arrays.
 pub trait Input: Read {
     /// Fills the buffer with the next bytes. Returns their number, which is smaller than the buffer
@@ -163,30 +173,58 @@ impl Seek for Source {
     }
 }
 
-/// Reads a text as a whole, without a byte order mark: at most [`LONGEST_TEXT`] bytes.
+/// Returns a name's extension in lower case, without that of a compressed file: `csv` for `a.CSV.gz`.
+pub(crate) fn extension(path: &Path) -> String {
+    let of = |path: &Path| path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
+    match of(path).as_str() {
+        "gz" | "zst" => path.file_stem().map(|stem| of(Path::new(stem))).unwrap_or_default(),
+        other => other.to_owned(),
+    }
+}
+
+/// Reads a text as a whole, without a byte order mark: at most [`LONGEST_TEXT`] bytes after decompression.
 ///
 /// # Errors
 /// The file can't be read, is longer, or isn't UTF-8. Errors are clauses that follow the file's
 /// name.
 pub fn text(path: &Path) -> Result<String, Reason> {
-    String::from_utf8(bytes(path)?).map_err(|_| "is not UTF-8 text".into())
+    as_text(bytes(path, LONGEST_TEXT)?)
+}
+
+/// As [`text`], for data: at most [`LONGEST_DATA`] bytes.
+pub(crate) fn large_text(path: &Path) -> Result<String, Reason> {
+    as_text(bytes(path, LONGEST_DATA)?)
+}
+
+pub(super) fn as_text(bytes: Vec<u8>) -> Result<String, Reason> {
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
 }
 
 /// As [`text`]; what isn't UTF-8 counts as Latin-1.
 pub(crate) fn any_text(path: &Path) -> Result<String, Reason> {
-    Ok(String::from_utf8(bytes(path)?).unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()))
+    Ok(String::from_utf8(bytes(path, LONGEST_TEXT)?)
+        .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()))
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Reason> {
-    let source = Source::open(path)?;
-    let mut bytes = Vec::new();
-    // While the vector grows, its old and new memory coexist.
-    if !within(2 * LONGEST_TEXT) {
-        return Err(too_little().into());
-    }
-    source.take(LONGEST_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > LONGEST_TEXT {
-        return Err(format!("is longer than {} MiB, which is too long for such a file", LONGEST_TEXT >> 20).into());
+fn bytes(path: &Path, longest: usize) -> Result<Vec<u8>, Reason> {
+    rest(Vec::new(), &mut decoded::open(path)?, longest)
+}
+
+/// Appends the rest of a text to its first `bytes`, up to `longest` in all.
+pub(super) fn rest(mut bytes: Vec<u8>, source: &mut impl Read, longest: usize) -> Result<Vec<u8>, Reason> {
+    loop {
+        let start = bytes.len();
+        // While the vector grows, its old and new memory coexist.
+        if !within(2 * (start + LONGEST_TEXT)) {
+            return Err(too_little().into());
+        }
+        let more = source.by_ref().take(LONGEST_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() > longest {
+            return Err(format!("is longer than {} MiB, which is too long for such a file", longest >> 20).into());
+        }
+        if more <= LONGEST_TEXT {
+            break;
+        }
     }
     if bytes.starts_with("\u{feff}".as_bytes()) {
         bytes.drain(..3);
@@ -256,6 +294,11 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, 
     reserve(&mut values, elements.len())?;
     values.extend(elements);
     Ok(values)
+}
+
+/// Checks that this many bytes of memory are free.
+pub(crate) fn check_room(bytes: usize) -> Result<(), Reason> {
+    if within(bytes) { Ok(()) } else { Err(too_little().into()) }
 }
 
 /// Returns true if this many bytes of memory are free.

@@ -1,25 +1,78 @@
-//! Reads comma-separated tables row by row, and reports errors by line and column.
+//! Reads tables of text row by row, and reports errors by line and column.
 
-use std::{fmt::Display, ops::Range, path::Path, str::FromStr};
+use std::{collections::VecDeque, fmt::Display, ops::Range, path::Path, str::FromStr};
 
-use super::{files::Reason, lines::Lines, source::quoted};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-/// A reader of comma-separated values. The first row names the columns. A row is one line; blank
-/// lines are skipped. Spaces and quotes around a field are ignored.
+use super::{
+    files::Reason,
+    lines::{Lines, at},
+    source::{LONGEST_LINE, quoted},
+};
+
+/// Separators of fields that are detected, the most likely first.
+const SEPARATORS: [u8; 4] = *b",\t;|";
+
+/// Layout of a table. By default it is detected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// The columns to read: what they are for, such as `t`, and their names in the header or their numbers from 1.
+    pub columns: Vec<(String, String)>,
+    /// Tells whether the first row names the columns.
+    pub header: Option<bool>,
+    /// Separator of fields.
+    pub separator: Option<u8>,
+}
+
+/// A column that a reader looks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Role {
+    /// Name in options and errors.
+    pub name: &'static str,
+    /// Other names that headers have for it, in lower case without punctuation.
+    pub also: &'static [&'static str],
+    /// Returns true for a valid field.
+    pub is: fn(&str) -> bool,
+    pub required: bool,
+}
+
+/// A reader of separated values. Blank lines are skipped. Spaces and quotes around a field are ignored.
 ///
 /// Errors are clauses that follow the file's name, such as "line 3: column `t`: ...".
 pub(crate) struct Table {
     lines: Lines,
+    /// `None` before it is detected in the first row.
+    separator: Option<u8>,
+    /// Splits rows with quotes.
+    parser: Reader,
+    /// Names of the columns. Without a header, their numbers from 1.
     header: Vec<String>,
-    row: String,
-    /// The ranges of the row's fields.
+    /// Rows that were read to find the header.
+    pending: VecDeque<Row>,
+    row: Row,
+}
+
+#[derive(Default)]
+struct Row {
+    text: String,
     fields: Vec<Range<usize>>,
+    line: u64,
+}
+
+impl Row {
+    fn field(&self, column: usize) -> &str {
+        &self.text[self.fields[column].clone()]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|range| &self.text[range.clone()])
+    }
 }
 
 impl Table {
     /// Opens the file, whose header must be one of these.
     pub fn open(path: &Path, headers: &[&[&str]]) -> Result<Self, Reason> {
-        let table = Self::open_any(path)?;
+        let table = Self::open_any(Lines::open(path)?)?;
         let found: Vec<_> = table.header.iter().map(String::as_str).collect();
         if !headers.iter().any(|header| found == **header) {
             let wanted: Vec<_> = headers.iter().map(|header| format!("`{}`", header.join(","))).collect();
@@ -29,23 +82,112 @@ impl Table {
         Ok(table)
     }
 
-    /// Opens the file, whatever its header.
-    pub fn open_any(path: &Path) -> Result<Self, Reason> {
-        let mut table = Table { lines: Lines::open(path)?, header: Vec::new(), row: String::new(), fields: Vec::new() };
-        let columns = if table.read()? { table.fields.len() } else { 0 };
-        table.header = (0..columns).map(|column| table.text(column).to_owned()).collect();
-        if columns == 0 {
+    /// Reads the names of the columns from the first row, whatever they are.
+    pub fn open_any(lines: Lines) -> Result<Self, Reason> {
+        let mut table = Self::start(lines, None);
+        if table.read()? {
+            table.header = table.row.iter().map(str::to_owned).collect();
+        } else {
             table.header.push(String::new());
         }
         Ok(table)
     }
 
+    /// Opens the file, and finds these columns. Returns their places.
+    pub fn open_columns(path: &Path, roles: &[Role], options: &TableOptions) -> Result<(Self, Vec<Option<usize>>), Reason> {
+        Self::of_columns(Lines::open(path)?, roles, options)
+    }
+
+    /// Finds the columns of a table as [`open_columns`](Self::open_columns) does.
+    pub fn of_columns(lines: Lines, roles: &[Role], options: &TableOptions) -> Result<(Self, Vec<Option<usize>>), Reason> {
+        let mut table = Self::start(lines, options.separator);
+        if let Some((role, _)) = options.columns.iter().find(|(role, _)| roles.iter().all(|known| known.name != role)) {
+            let roles: Vec<_> = roles.iter().map(|role| role.name).collect();
+            return Err(format!("has no use for a column `{role}`: columns are for {}", roles.join(", ")).into());
+        }
+        if !table.read()? {
+            return Err("is empty, but must be a table".into());
+        }
+        let first = std::mem::take(&mut table.row);
+        if table.read()? {
+            let second = std::mem::take(&mut table.row);
+            table.pending.push_back(second);
+        }
+        let fields = first.fields.len();
+        let named = options.columns.iter().any(|(_, column)| column.parse::<usize>().is_err());
+        let by_place = by_place(roles, options, fields);
+        let is_header = options.header.unwrap_or_else(|| {
+            let is_name = |field: &str| roles.iter().any(|role| role.matches(field));
+            let differs = |(role, place): (&Role, &Option<usize>)| {
+                let second = table.pending.front().filter(|row| row.fields.len() == fields);
+                place.is_some_and(|place| !(role.is)(first.field(place)) && second.is_none_or(|row| (role.is)(row.field(place))))
+            };
+            named || first.iter().any(is_name) || roles.iter().zip(&by_place).any(differs)
+        });
+        table.row.line = first.line;
+        if is_header {
+            table.header = first.iter().map(str::to_owned).collect();
+            let places = table.by_name(roles, options)?;
+            return Ok((table, places));
+        }
+        table.header = (1..=fields).map(|column| column.to_string()).collect();
+        if let Some((role, _)) = roles.iter().zip(&by_place).find(|(role, place)| role.required && place.is_none()) {
+            return Err(table.error(format_args!(
+                "there are {fields} fields and no names of columns: tell the number of the column `{}` (--columns {}=N)",
+                role.name, role.name
+            )));
+        }
+        table.pending.push_front(first);
+        Ok((table, by_place))
+    }
+
+    fn start(lines: Lines, separator: Option<u8>) -> Self {
+        let parser = ReaderBuilder::new().delimiter(separator.unwrap_or(b',')).build();
+        Table { lines, separator, parser, header: Vec::new(), pending: VecDeque::new(), row: Row::default() }
+    }
+
+    /// Finds the columns by the names that the user or the header has for them.
+    fn by_name(&self, roles: &[Role], options: &TableOptions) -> Result<Vec<Option<usize>>, Reason> {
+        let columns = || {
+            const MOST: usize = 8;
+            let names: Vec<_> = self.header.iter().take(MOST).map(|name| quoted(name)).collect();
+            let more = self.header.len() - names.len();
+            if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
+        };
+        let find = |role: &Role| {
+            if let Some((_, wanted)) = options.columns.iter().find(|(name, _)| name == role.name) {
+                let by_name = self.header.iter().position(|name| name == wanted);
+                let by_name = by_name.or_else(|| self.header.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
+                let number = wanted.parse::<usize>().ok().filter(|number| (1..=self.header.len()).contains(number));
+                return match by_name.or(number.map(|number| number - 1)) {
+                    Some(place) => Ok(Some(place)),
+                    None => Err(self.error(format_args!("there is no column {}: they are {}", quoted(wanted), columns()))),
+                };
+            }
+            let place = self.header.iter().position(|name| name == role.name);
+            let place = place.or_else(|| self.header.iter().position(|name| role.matches(name)));
+            match place {
+                None if role.required => {
+                    let name = role.name;
+                    Err(self.error(format_args!(
+                        "there is no column `{name}`, only {}: choose one (--columns {name}=NAME)",
+                        columns()
+                    )))
+                }
+                place => Ok(place),
+            }
+        };
+        roles.iter().map(find).collect()
+    }
+
     /// Reads the next row, if there is one.
     pub fn next(&mut self) -> Result<bool, Reason> {
-        if !self.read()? {
-            return Ok(false);
+        match self.pending.pop_front() {
+            Some(row) => self.row = row,
+            None if !self.read()? => return Ok(false),
+            None => {}
         }
-        let (fields, columns) = (self.fields.len(), self.header.len());
+        let (fields, columns) = (self.row.fields.len(), self.header.len());
         if fields == columns {
             return Ok(true);
         }
@@ -54,27 +196,74 @@ impl Table {
 
     /// Splits the next row into its fields.
     fn read(&mut self) -> Result<bool, Reason> {
-        if !self.lines.next_filled()? {
+        let more = self.lines.next_filled()?;
+        self.row.line = self.lines.number();
+        if !more {
             return Ok(false);
         }
         let line = self.lines.line();
+        let separator = self.separator.unwrap_or_else(|| {
+            let count = |separator: &u8| line.iter().filter(|&byte| byte == separator).count();
+            let most = SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b',');
+            self.parser = ReaderBuilder::new().delimiter(most).build();
+            most
+        });
+        self.separator = Some(separator);
+        self.row.text.clear();
+        self.row.fields.clear();
+        if line.contains(&b'"') {
+            return self.read_quoted().map(|()| true);
+        }
         let text = std::str::from_utf8(line).map_err(|error| {
-            let field = line[..error.valid_up_to()].iter().filter(|&&byte| byte == b',').count();
+            let field = line[..error.valid_up_to()].iter().filter(|&&byte| byte == separator).count();
             self.lines.error(format_args!("field {} is not UTF-8 text", field + 1))
         })?;
-        self.row.clear();
-        self.row.push_str(text);
-        self.fields.clear();
+        self.row.text.push_str(text);
         let mut start = 0;
-        for field in text.split(',') {
-            let inner = field.trim();
-            let inner = inner.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(inner).trim();
-            let from = inner.as_ptr().addr() - text.as_ptr().addr();
-            debug_assert!((start..=start + field.len()).contains(&from));
-            self.fields.push(from..from + inner.len());
+        for field in text.split(char::from(separator)) {
+            let from = start + (field.len() - field.trim_start().len());
+            self.row.fields.push(from..from + field.trim().len());
             start += field.len() + 1;
         }
         Ok(true)
+    }
+
+    /// Splits a row with quotes, which may go on over several lines.
+    fn read_quoted(&mut self) -> Result<(), Reason> {
+        self.parser.reset();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        let (mut filled, mut fields, mut read) = (0, 0, 0);
+        loop {
+            let mut line = self.lines.line().to_owned();
+            line.push(b'\n');
+            read += line.len();
+            if read > LONGEST_LINE {
+                return Err(at(self.row.line, format_args!("it is longer than {} MiB", LONGEST_LINE >> 20)).into());
+            }
+            bytes.resize(filled + line.len(), 0);
+            ends.resize(fields + line.len() + 1, 0);
+            let (result, _, written, ended) = self.parser.read_record(&line, &mut bytes[filled..], &mut ends[fields..]);
+            (filled, fields) = (filled + written, fields + ended);
+            if result == ReadRecordResult::Record {
+                break;
+            }
+            if !self.lines.next()? {
+                return Err(at(self.row.line, "a quote is not closed").into());
+            }
+        }
+        let mut start = 0;
+        for (field, &end) in ends[..fields].iter().enumerate() {
+            let text = std::str::from_utf8(&bytes[start..end])
+                .map_err(|_| at(self.row.line, format_args!("field {} is not UTF-8 text", field + 1)))?;
+            let inner = text.trim();
+            // A quote after a space is a part of the field.
+            let inner = inner.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(inner).trim();
+            let from = self.row.text.len();
+            self.row.text.push_str(inner);
+            self.row.fields.push(from..from + inner.len());
+            start = end;
+        }
+        Ok(())
     }
 
     /// The names of the columns.
@@ -84,12 +273,12 @@ impl Table {
 
     /// The row's field in a column.
     pub fn text(&self, column: usize) -> &str {
-        &self.row[self.fields[column].clone()]
+        self.row.field(column)
     }
 
     /// The row's line number, from 1.
     pub fn line(&self) -> u64 {
-        self.lines.number()
+        self.row.line
     }
 
     /// Parses a number of the row. `what` names the expected value in the error.
@@ -120,6 +309,114 @@ impl Table {
 
     /// Returns an error about the row.
     pub fn error(&self, reason: impl Display) -> Reason {
-        self.lines.error(reason)
+        at(self.row.line, reason).into()
+    }
+}
+
+impl Role {
+    /// Returns true if a header's name is one for this column.
+    fn matches(&self, name: &str) -> bool {
+        let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+        plain == self.name || self.also.contains(&&*plain)
+    }
+}
+
+/// Finds the columns by their numbers: those that the user tells, or else in the order of the roles. Optional columns are
+/// there if there is a field for each column.
+fn by_place(roles: &[Role], options: &TableOptions, fields: usize) -> Vec<Option<usize>> {
+    let in_range = |number: usize| (1..=fields).contains(&number).then(|| number - 1);
+    if !options.columns.is_empty() {
+        let number = |role: &Role| options.columns.iter().find(|(name, _)| name == role.name)?.1.parse().ok();
+        return roles.iter().map(|role| number(role).and_then(in_range)).collect();
+    }
+    let all = fields == roles.len();
+    let mut next = 0;
+    let mut place = |role: &Role| {
+        next += usize::from(all || role.required);
+        if all || role.required { in_range(next) } else { None }
+    };
+    roles.iter().map(&mut place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROLES: &[Role] = &[
+        Role { name: "id", also: &["series"], is: |_| true, required: false },
+        Role { name: "t", also: &["time"], is: |text| text.parse::<f64>().is_ok(), required: true },
+        Role { name: "v", also: &["value"], is: |text| text.parse::<f64>().is_ok(), required: true },
+    ];
+
+    /// Returns the three columns of each row, or the error.
+    fn rows(text: &str, options: &TableOptions) -> Result<Vec<[String; 3]>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.csv");
+        std::fs::write(&path, text).unwrap();
+        let fail = |reason: Reason| reason.to_string();
+        let (mut table, places) = Table::open_columns(&path, ROLES, options).map_err(fail)?;
+        let mut rows = Vec::new();
+        while table.next().map_err(fail)? {
+            rows.push([0, 1, 2].map(|role: usize| places[role].map_or("-", |place| table.text(place)).to_owned()));
+        }
+        Ok(rows)
+    }
+
+    fn columns(columns: &[(&str, &str)]) -> TableOptions {
+        let columns = columns.iter().map(|&(role, column)| (role.to_owned(), column.to_owned())).collect();
+        TableOptions { columns, ..TableOptions::default() }
+    }
+
+    #[test]
+    fn headers_and_separators_are_detected() {
+        let found = Ok(vec![["a", "0", "1"].map(str::to_owned), ["b", "0.5", "2"].map(str::to_owned)]);
+        for text in [
+            "id,t,v\na,0,1\nb,0.5,2\n",
+            "Series;Time;Value\na;0;1\nb;0.5;2",
+            "value\tother\ttime\tseries\n1\tx\t0\ta\n2\ty\t0.5\tb\n",
+            "\n a , 0 , 1 \n\nb,0.5,2",
+            "a|0|1\nb|0.5|2\n",
+            "\"id\",\"t\",\"v\"\n\"a\",\"0\",\"1\"\n\"b\", \"0.5\" ,\"2\"\n",
+        ] {
+            assert_eq!(rows(text, &TableOptions::default()), found, "{text}");
+        }
+        let named = columns(&[("id", "who"), ("t", "WHEN"), ("v", "4")]);
+        assert_eq!(rows("who,when,x,y\na,0,9,1\nb,0.5,9,2\n", &named), found);
+        assert_eq!(rows("1,a,0\n2,b,0.5\n", &columns(&[("id", "2"), ("t", "3"), ("v", "1")])), found);
+        let plain = TableOptions { header: Some(false), ..TableOptions::default() };
+        assert_eq!(rows("id,t,v\n", &plain).unwrap(), [["id", "t", "v"].map(str::to_owned)]);
+        assert_eq!(rows("0,1\n2,3\n", &TableOptions::default()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn quotes() {
+        let text = "id,t,v\n\"a, \"\"b\"\"\n2\",0,1\n\"c\",1,2\n";
+        assert_eq!(rows(text, &TableOptions::default()).unwrap()[0][0], "a, \"b\"\n2");
+        let error = |text: &str| rows(text, &TableOptions::default()).unwrap_err();
+        assert_eq!(error("id,t,v\n\"a\nb\",0,1\nc,2\n"), "line 4: there are 2 fields, but the header has 3");
+        assert_eq!(error("id,t,v\na,0,1\n\n\"b,1,2\n3\n"), "line 4: a quote is not closed");
+        let long = format!("id,t,v\n\"{}\n{}\",0,1\n", "x".repeat(LONGEST_LINE - 5), "y".repeat(5));
+        assert_eq!(error(&long), "line 2: it is longer than 16 MiB");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error = |text: &str, options: &TableOptions| rows(text, options).unwrap_err();
+        let any = TableOptions::default();
+        assert_eq!(error("", &any), "is empty, but must be a table");
+        assert_eq!(
+            error("id,when,v\na,0,1\n", &any),
+            "line 1: there is no column `t`, only `id`, `when`, `v`: choose one (--columns t=NAME)"
+        );
+        assert_eq!(
+            error("who,when,what\na,0,1\n", &any),
+            "line 1: there is no column `t`, only `who`, `when`, `what`: choose one (--columns t=NAME)"
+        );
+        assert_eq!(error("id,t,v\n", &columns(&[("t", "x")])), "line 1: there is no column `x`: they are `id`, `t`, `v`");
+        assert_eq!(error("id,t,v\n", &columns(&[("x", "t")])), "has no use for a column `x`: columns are for id, t, v");
+        assert_eq!(
+            error("0,1,2,3\n", &columns(&[("t", "1")])),
+            "line 1: there are 4 fields and no names of columns: tell the number of the column `v` (--columns v=N)"
+        );
     }
 }

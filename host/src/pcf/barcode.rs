@@ -95,6 +95,11 @@ impl Barcode {
         Ok(Barcode { filtration, bars })
     }
 
+    /// The barcode of these bars, which are valid.
+    pub(super) fn of_valid(filtration: Filtration, bars: Vec<Bar>) -> Self {
+        Barcode { filtration, bars }
+    }
+
     /// Each bar as an interval: its start and its end, each with its name.
     fn intervals(&self) -> impl Iterator<Item = ((f64, &'static str), (f64, &'static str))> {
         self.bars.iter().map(|&Bar { birth, death }| match self.filtration {

@@ -138,6 +138,17 @@ pub enum PcfError {
         /// The number of functions.
         functions: usize,
     },
+    /// The names aren't one per function.
+    #[error("there are {names} names, but {functions} functions")]
+    Names {
+        /// The number of names.
+        names: usize,
+        /// The number of functions.
+        functions: usize,
+    },
+    /// A window of time or a grid is invalid.
+    #[error("{0}")]
+    Window(String),
     /// The mean of no functions, or their standard deviation.
     #[error("a set of no functions has no {what}")]
     NoFunctions {

@@ -37,6 +37,7 @@ mod repair;
 mod scalar;
 mod set;
 mod summary;
+mod window;
 
 pub use crate::engine::Layout;
 pub use error::{Field, PcfError};
@@ -47,3 +48,4 @@ pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
 pub use scalar::{integral, l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};
+pub use window::Window;

@@ -34,31 +34,33 @@ pub struct Sparse<T> {
 }
 
 impl<T: PcfReal> Nearest<T> {
-    /// Writes an archive (`.npz`) of `indices` and `distances`, both of shape (functions, count).
+    /// Writes an archive (`.npz`) of `indices` and `distances`, both of shape (functions, count), and of `names`.
     ///
     /// # Errors
     /// What `file` fails with.
-    pub fn write_npz(&self, file: impl Write + Seek) -> io::Result<()> {
+    pub fn write_npz(&self, file: impl Write + Seek, names: Option<&[String]>) -> io::Result<()> {
         let shape = [self.indices.len().checked_div(self.count).unwrap_or(0), self.count];
         let mut arrays = Arrays::new(file);
         arrays.add("indices", &self.indices, &shape)?;
         arrays.add("distances", &self.distances, &shape)?;
+        names.map_or(Ok(()), |names| arrays.add_texts("names", names))?;
         arrays.finish()
     }
 }
 
 impl<T: PcfReal> Sparse<T> {
-    /// Writes an archive (`.npz`) that `scipy.sparse.load_npz` reads.
+    /// Writes an archive (`.npz`) that `scipy.sparse.load_npz` reads, with `names` of the rows.
     ///
     /// # Errors
     /// What `file` fails with.
-    pub fn write_npz(&self, file: impl Write + Seek) -> io::Result<()> {
+    pub fn write_npz(&self, file: impl Write + Seek, names: Option<&[String]>) -> io::Result<()> {
         let mut arrays = Arrays::new(file);
         arrays.add("indices", &self.columns, &[self.columns.len()])?;
         arrays.add("indptr", &self.row_offsets, &[self.row_offsets.len()])?;
         arrays.add_text("format", "csr")?;
         arrays.add("shape", &[self.shape.0 as i64, self.shape.1 as i64], &[2])?;
         arrays.add("data", &self.values, &[self.values.len()])?;
+        names.map_or(Ok(()), |names| arrays.add_texts("names", names))?;
         arrays.finish()
     }
 }

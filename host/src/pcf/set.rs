@@ -1,6 +1,9 @@
 //! Functions, one and many.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use bytemuck::{Pod, Zeroable};
 use gpu_kernels::pcf::set::MOST_SEGMENTS;
@@ -56,10 +59,11 @@ pub struct PcfRef<'a, T> {
 /// Any number of functions, their breakpoints one after the other.
 ///
 /// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one
-/// dimension.
+/// dimension, and may have names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcfSet<T> {
     shape: Vec<usize>,
+    names: Option<Arc<[String]>>,
     offsets: Vec<usize>,
     points: Vec<Point<T>>,
     identity: Identity,
@@ -200,7 +204,7 @@ impl<T: PcfReal> PcfSet<T> {
         if let Some(error) = wrong.find_map_first(|(function, points)| validate(function, points).err()) {
             return Err(error);
         }
-        Ok(PcfSet { shape: vec![offsets.len() - 1], offsets, points, identity: Identity::new() })
+        Ok(Self::of_valid(offsets, points))
     }
 
     /// The set of these functions, in their order.
@@ -210,7 +214,26 @@ impl<T: PcfReal> PcfSet<T> {
             points.extend(function.points);
             offsets.push(points.len());
         }
-        PcfSet { shape: vec![offsets.len() - 1], offsets, points, identity: Identity::new() }
+        Self::of_valid(offsets, points)
+    }
+
+    /// The functions of these breakpoints, which are valid.
+    pub(super) fn of_valid(offsets: Vec<usize>, points: Vec<Point<T>>) -> Self {
+        PcfSet { shape: vec![offsets.len() - 1], names: None, offsets, points, identity: Identity::new() }
+    }
+
+    /// The functions of several sets, one set after the other, in one dimension and without names.
+    pub fn joined<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self
+    where
+        T: 's,
+    {
+        let (mut offsets, mut points) = (vec![0], Vec::new());
+        for set in sets {
+            let start = points.len();
+            points.extend_from_slice(&set.points);
+            offsets.extend(set.offsets[1..].iter().map(|offset| start + offset));
+        }
+        Self::of_valid(offsets, points)
     }
 
     /// The same functions as an array of this shape, in C order.
@@ -226,6 +249,23 @@ impl<T: PcfReal> PcfSet<T> {
         }
         self.shape = shape.to_vec();
         Ok(self)
+    }
+
+    /// The same functions with these names, one per function.
+    ///
+    /// # Errors
+    /// If there are more or fewer names than functions.
+    pub fn with_names(mut self, names: Option<Arc<[String]>>) -> Result<Self, PcfError> {
+        if let Some(names) = names.as_ref().filter(|names| names.len() != self.len()) {
+            return Err(PcfError::Names { names: names.len(), functions: self.len() });
+        }
+        self.names = names;
+        Ok(self)
+    }
+
+    /// The functions' names, if they have any.
+    pub fn names(&self) -> Option<&Arc<[String]>> {
+        self.names.as_ref()
     }
 
     /// The functions with these indices, in one dimension.
@@ -245,7 +285,8 @@ impl<T: PcfReal> PcfSet<T> {
             points.extend_from_slice(self.get(index).points);
             offsets.push(points.len());
         }
-        Ok(PcfSet { shape: vec![indices.len()], offsets, points, identity: Identity::new() })
+        let names = self.names.as_ref().map(|names| indices.iter().map(|&index| names[index].clone()).collect());
+        Ok(PcfSet { names, ..Self::of_valid(offsets, points) })
     }
 
     /// The number of functions.
@@ -311,8 +352,8 @@ impl<T: PcfReal> PcfSet<T> {
         match (0..self.len()).into_par_iter().with_min_len(together(&self.offsets)).find_map_first(check) {
             Some(error) => Err(error),
             None => {
-                let (shape, offsets) = (self.shape.clone(), self.offsets.clone());
-                Ok(PcfSet { shape, offsets, points, identity: Identity::new() })
+                let (shape, names, offsets) = (self.shape.clone(), self.names.clone(), self.offsets.clone());
+                Ok(PcfSet { shape, names, offsets, points, identity: Identity::new() })
             }
         }
     }
@@ -325,8 +366,8 @@ impl<T: PcfReal> PcfSet<T> {
         if T::KIND != U::KIND {
             return self.cast();
         }
-        let PcfSet { shape, offsets, points, identity } = self;
-        Ok(PcfSet { shape, offsets, points: bytemuck::allocation::cast_vec(points), identity })
+        let PcfSet { shape, names, offsets, points, identity } = self;
+        Ok(PcfSet { shape, names, offsets, points: bytemuck::allocation::cast_vec(points), identity })
     }
 }
 

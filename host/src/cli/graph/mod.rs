@@ -1,37 +1,42 @@
 //! `warpsmith graph`.
 
 mod random;
+mod tables;
 
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use cuda_std::I32x2;
 use warpsmith::{
     device::{Buffer, DeviceError},
-    graph::{Components, Connectivity, EdgeList, Found, GraphError, indices_of, repeats},
+    graph::{Components, Connectivity, Found, Graph, GraphError, indices_of, repeats},
     list_rank::StepTime,
 };
 
 use super::{
     Global, count,
-    edges::{Findings, RunArgs, Task},
+    edges::{Findings, RunArgs, Task, Vertices},
     failure::Failure,
-    output::{Arrays, Column, Files},
+    output::{Arrays, Column, Files, Format},
 };
 
 /// Options of `graph`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Components, bridges and biconnected components of undirected graphs.\n\n\
-        A graph is read from a file of edges: .npy (int32 or int64 of shape (m, 2), vertices from 0), .mtx (Matrix Market), .gr \
-        (DIMACS), or lines of two vertices from 0, as SNAP's are, in any other file. Loops and double edges are allowed.\n\n\
-        Results number vertices and edges from 0 in the order of the file, so vertex 1 of a .gr or .mtx file is 0 in arrays. Where \
-        both arcs of an edge count as one, a bridge is one in the table and two in the array.",
+        A graph is read from a file of edges: a table (.csv, .tsv) with the columns source and target, .npy (int32 or int64 of \
+        shape (m, 2)), .npz of SciPy, .mtx (Matrix Market), .gr (DIMACS, PACE), .graph (METIS), .graphml, the lines of .geojson, or lines \
+        of two vertices, as SNAP's are, in any other file. Texts may be compressed by gzip or Zstandard. Vertices of tables and lines may \
+        have any names. Loops and double edges are allowed.\n\n\
+        Arrays (.npz, or .npy files in a folder) number vertices and edges from 0; `vertices` has the file's names if they are others. \
+        Tables (.csv) have these names, and .geojson has the lines that were read.",
     after_help = "Examples:\n  \
         warpsmith graph random --vertices 9e6 --output streets.npy\n  \
         warpsmith graph bridges streets.npy --repeat 7\n  \
         warpsmith graph components web-Google.txt --output labels.npz\n  \
         warpsmith graph bridges USA-road-d.NY.gr --output bridges.npz\n  \
+        warpsmith graph bridges roads.geojson --output bridges.geojson\n  \
+        warpsmith graph components links.csv.gz --columns source=from_id,target=to_id --output groups.csv\n  \
         warpsmith graph bcc edges.npy --output folder --json"
 )]
 pub struct GraphArgs {
@@ -43,12 +48,12 @@ pub struct GraphArgs {
 enum Command {
     /// Connected components
     ///
-    /// Arrays (int32): `labels`, the smallest vertex of each vertex's component.
+    /// Arrays (int32): `labels`, the smallest vertex of each vertex's component. Tables have a row per vertex.
     Components(Input),
     /// Bridges, and the 2-edge-connected components that they connect
     ///
     /// Arrays (int32): `bridges`, the numbers of the edges that are bridges, ascending, from 0; `labels`, the smallest
-    /// vertex of each vertex's 2-edge-connected component.
+    /// vertex of each vertex's 2-edge-connected component. Tables have a row per bridge.
     Bridges {
         #[command(flatten)]
         input: Input,
@@ -60,7 +65,7 @@ enum Command {
     /// Biconnected components and articulation points
     ///
     /// Arrays (int32): `labels`, for each edge the number of its biconnected component, which is a vertex of it; -1 for
-    /// loops. `points`, the articulation points, ascending.
+    /// loops. `points`, the articulation points, ascending. Tables have a row per edge.
     Bcc(Input),
     /// Draw a graph at random, to try the others
     Random(random::GraphRandomArgs),
@@ -79,10 +84,10 @@ struct Input {
     /// The edges
     #[arg(value_name = "EDGES")]
     edges: PathBuf,
-    /// The number of vertices, if it is more than the file says
+    /// The number of vertices, if it is more than the file says; in lists, vertices are then numbers from 0
     #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true)]
     vertices: Option<u32>,
-    /// Write the arrays: into an archive (.npz), or as .npy files into a folder
+    /// Write the results: arrays (.npz, or a folder of .npy files), a table (.csv), or lines (.geojson)
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -92,21 +97,41 @@ struct Input {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &GraphArgs) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Components(input) => Job::prepare(global, "components", input, &["labels"])?.components(),
+        Command::Components(input) => Job::prepare(global, Kind::Components, input)?.components(),
         Command::Bridges { input, double } => {
-            let mut job = Job::prepare(global, "bridges", input, &["bridges", "labels"])?;
-            job.graph.arcs = double.map_or(job.graph.arcs, |double| double == Double::One);
+            let mut job = Job::prepare(global, Kind::Bridges, input)?;
+            job.graph.list.arcs = double.map_or(job.graph.list.arcs, |double| double == Double::One);
             job.bridges()
         }
         Command::Random(arguments) => random::run(arguments, global.verbose > 0),
-        Command::Bcc(input) => Job::prepare(global, "bcc", input, &["labels", "points"])?.biconnected(),
+        Command::Bcc(input) => Job::prepare(global, Kind::Biconnected, input)?.biconnected(),
+    }
+}
+
+/// The results that a command finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Components,
+    Bridges,
+    Biconnected,
+}
+
+impl Kind {
+    /// The command's name, and those of its arrays.
+    fn names(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Kind::Components => ("components", &["labels", "vertices"]),
+            Kind::Bridges => ("bridges", &["bridges", "labels", "vertices"]),
+            Kind::Biconnected => ("bcc", &["labels", "points", "vertices"]),
+        }
     }
 }
 
 /// A graph to work on.
 struct Job<'a> {
+    kind: Kind,
     task: Task<'a>,
-    graph: EdgeList,
+    graph: Graph,
     edges: Buffer<I32x2>,
     /// The number of edges that repeat others, if there was the memory to find out.
     repeats: Option<usize>,
@@ -114,22 +139,33 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn prepare(global: &Global, name: &'static str, input: &'a Input, arrays: &'static [&'static str]) -> Result<Self, Failure> {
+    fn prepare(global: &Global, kind: Kind, input: &'a Input) -> Result<Self, Failure> {
+        let (name, arrays) = kind.names();
         let mut files = Files::reading([&input.edges]);
-        let output = input.output.as_deref().map(|path| Arrays::prepare(&mut files, path, arrays)).transpose()?;
+        let prepare = |path: &PathBuf| Arrays::prepare(&mut files, path, arrays, &[Format::Csv, Format::GeoJson]);
+        let output = input.output.as_ref().map(prepare).transpose()?;
         let task = Task::new(global, ["graph", name], &input.edges, &input.run)?;
-        let graph = task.edges(input.vertices)?;
-        let edges = graph.upload(&task.device)?;
+        let graph = task.graph(input.vertices)?;
+        if let Some((Format::GeoJson, destination)) = output.as_ref().and_then(Arrays::other)
+            && graph.ids.places().is_none()
+        {
+            return Err(Failure::error(format_args!(
+                "{}: {} has no coordinates, which only the lines of a .geojson file have",
+                destination.name().display(),
+                input.edges.display()
+            )));
+        }
+        let edges = graph.list.upload(&task.device)?;
         let repeats = match repeats(&task.stream, &edges) {
             Ok(repeats) => Some(repeats),
             Err(DeviceError::OutOfMemory { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        Ok(Job { task, graph, edges, repeats, output })
+        Ok(Job { kind, task, graph, edges, repeats, output })
     }
 
     fn components(self) -> Result<(), Failure> {
-        let (n, m) = (self.graph.vertices, self.edges.len());
+        let (n, m) = (self.graph.list.vertices, self.edges.len());
         let mut labels = self.task.device.alloc(n)?;
         let mut components = Components::new(&self.task.device)?;
         let findings = self.task.repeat(m, || {
@@ -145,21 +181,21 @@ impl<'a> Job<'a> {
 
     fn bridges(self) -> Result<(), Failure> {
         let Task { device, stream, .. } = &self.task;
-        let (mut labels, mut bridges) = (device.alloc(self.graph.vertices)?, device.alloc(self.edges.len())?);
+        let (mut labels, mut bridges) = (device.alloc(self.graph.list.vertices)?, device.alloc(self.edges.len())?);
         let mut connectivity = Connectivity::new(device, true)?;
         let findings = self.task.repeat(self.edges.len(), || {
-            let made = connectivity.bridges(stream, &self.edges, self.graph.arcs, &mut labels, &mut bridges)?;
+            let made = connectivity.bridges(stream, &self.edges, self.graph.list.arcs, &mut labels, &mut bridges)?;
             let more = [("bridges", "bridges", made.bridges), ("parts", "2-edge-connected components", made.parts())];
             Ok::<_, Failure>(self.findings(made.found, more, made.steps))
         })?;
-        self.finish(&findings, Some(self.graph.arcs), || {
-            Ok([indices_of(&stream.download_vec(&bridges)?), stream.download_vec(&labels)?].into())
+        self.finish(&findings, Some(self.graph.list.arcs), || {
+            Ok([self.once(indices_of(&stream.download_vec(&bridges)?)), stream.download_vec(&labels)?].into())
         })
     }
 
     fn biconnected(self) -> Result<(), Failure> {
         let Task { device, stream, .. } = &self.task;
-        let (mut labels, mut points) = (device.alloc(self.edges.len())?, device.alloc(self.graph.vertices)?);
+        let (mut labels, mut points) = (device.alloc(self.edges.len())?, device.alloc(self.graph.list.vertices)?);
         let mut connectivity = Connectivity::new(device, true)?;
         let findings = self.task.repeat(self.edges.len(), || {
             let made = connectivity.biconnected(stream, &self.edges, &mut labels, &mut points)?;
@@ -177,8 +213,8 @@ impl<'a> Job<'a> {
         steps: Vec<StepTime>,
     ) -> Findings {
         let mut counts = vec![
-            ("vertices", "vertices", Some(self.graph.vertices)),
-            ("edges", "edges", Some(self.graph.edges.len())),
+            ("vertices", "vertices", Some(self.graph.list.vertices)),
+            ("edges", "edges", Some(self.graph.list.edges.len())),
             ("repeats", "of these, repeating others", self.repeats),
             ("loops", "of these, loops", Some(found.loops)),
             ("components", "components", Some(found.count)),
@@ -187,18 +223,38 @@ impl<'a> Job<'a> {
         Findings { counts, steps }
     }
 
-    /// Writes the arrays, and prints what was found.
+    /// Returns the edges of these, each once: of arcs between the same two vertices the first.
+    fn once(&self, mut edges: Vec<i32>) -> Vec<i32> {
+        if self.graph.list.arcs {
+            let mut seen = HashSet::new();
+            edges.retain(|&edge| {
+                let [u, v] = self.graph.list.edges[edge as usize];
+                seen.insert((u.min(v), u.max(v)))
+            });
+        }
+        edges
+    }
+
+    /// Writes the results, and prints what was found.
     fn finish(
         &self,
         findings: &Findings,
         arcs: Option<bool>,
         arrays: impl FnOnce() -> Result<Vec<Vec<i32>>, Failure>,
     ) -> Result<(), Failure> {
-        let edges = self.graph.edges.len();
+        let edges = self.graph.list.edges.len();
         if let Some(output) = &self.output {
             let arrays = arrays()?;
             let _work = self.task.progress.spinner(edges, "writing");
-            output.write(&arrays.iter().map(|array| Column::I32(array)).collect::<Vec<_>>())?;
+            match output.other() {
+                Some((Format::GeoJson, file)) => file.write(|file| tables::geojson(self.kind, &self.graph, &arrays, file))?,
+                Some((_, file)) => file.write(|file| tables::csv(self.kind, &self.graph, &arrays, file))?,
+                None => {
+                    let vertices = Vertices::of(&self.graph.ids, self.graph.list.vertices);
+                    let named = self.kind.names().1.iter().zip(&arrays).map(|(&name, array)| (name, Column::I32(array)));
+                    output.write(&named.chain(vertices.column()).collect::<Vec<_>>())?;
+                }
+            }
         }
         let loops = findings.counts.iter().find_map(|&(key, _, count)| count.filter(|_| key == "loops")).unwrap_or(0);
         let note = match arcs {
@@ -208,6 +264,8 @@ impl<'a> Job<'a> {
             }
             _ => None,
         };
-        self.task.print(findings, (arcs, note), (edges, "edges"), self.output.as_ref().map(Arrays::name))
+        let numbering = self.graph.ids.in_words(self.graph.list.vertices);
+        let notes: Vec<String> = note.map(str::to_owned).into_iter().chain(numbering).collect();
+        self.task.print(findings, (arcs, &notes), (edges, "edges"), self.output.as_ref().map(Arrays::name))
     }
 }

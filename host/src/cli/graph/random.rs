@@ -10,7 +10,7 @@ use crate::cli::{
     count,
     failure::Failure,
     format,
-    output::{Files, write_array},
+    output::{Files, Format, write_array},
     progress::Progress,
     size, terminal,
 };
@@ -74,6 +74,7 @@ pub fn run(arguments: &GraphRandomArgs, quiet: bool) -> Result<(), Failure> {
         )));
     }
     size::check_memory(format::counted(edges, "edge", "edges"), 8.0 * edges as f64)?;
+    Format::of(&arguments.output, &[Format::Npy])?;
     let destination = Files::reading([""; 0]).write(&arguments.output)?;
 
     let work = Progress::new(arguments.json || quiet).spinner(edges, "drawing and writing edges");

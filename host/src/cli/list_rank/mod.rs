@@ -9,7 +9,12 @@ use std::path::PathBuf;
 pub use arguments::ListRankArgs;
 use warpsmith::list_rank::Strategy;
 
-use super::{Global, failure::Failure, output::Files, processes};
+use super::{
+    Global,
+    failure::Failure,
+    output::{Files, Format},
+    processes,
+};
 
 /// Runs the command: on one device, or over the ranks that were started or asked for.
 pub fn run(global: &Global, arguments: &ListRankArgs) -> Result<(), Failure> {
@@ -18,7 +23,13 @@ pub fn run(global: &Global, arguments: &ListRankArgs) -> Result<(), Failure> {
         return Err(Failure::error(format_args!("--strategy packed can't be used with {with}")));
     }
     let mut files = Files::reading([&arguments.input, &arguments.weights].into_iter().flatten());
-    let mut prepare = |path: &Option<PathBuf>| path.as_deref().map(|path| files.write(path)).transpose();
+    let mut prepare = |path: &Option<PathBuf>| {
+        let prepare = |path: &PathBuf| {
+            let file = files.write(path)?;
+            Format::of(path, &[Format::Npy]).map(|_| file)
+        };
+        path.as_ref().map(prepare).transpose()
+    };
     let outputs = [prepare(&arguments.output)?, prepare(&arguments.order)?, prepare(&arguments.lists)?];
     let started = processes::several(None)?;
     if started.is_some() || arguments.gpus.is_some() {

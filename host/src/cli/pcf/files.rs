@@ -1,18 +1,25 @@
 //! Sets of functions from and to files, and summaries of them.
 
-use std::{fs, path::Path};
+use std::{
+    fmt::{self, Display},
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::{
     io::{files::Destination, npy::Kind},
     pcf::{
-        PcfError, PcfReal, PcfSet, Repairs,
-        io::{self, Format, PcfData},
+        PcfError, PcfReal, PcfSet, Repairs, Window,
+        barcode::{Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
+        io::{self, BarcodeOptions, Format, Infinite, LoadOptions, PcfData},
     },
 };
 
 use super::Dtype;
-use crate::cli::{failure::Failure, format, output::Files, progress::Progress, terminal};
+use crate::cli::{failure::Failure, format, output::Files, progress::Progress, table::TableArgs, terminal};
 
 /// A file of functions to write.
 pub struct Target {
@@ -22,7 +29,7 @@ pub struct Target {
 
 impl Target {
     /// Makes sure, before anything is computed, that the file can be written and isn't one of the inputs.
-    pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
+    pub fn prepare(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
         let format = Format::of(path)?;
         Ok(Target { destination: Files::reading(inputs).write(path)?, format })
     }
@@ -33,52 +40,245 @@ impl Target {
             PcfData::F32(set) => io::save_at(set, &self.destination, self.format)?,
             PcfData::F64(set) => io::save_at(set, &self.destination, self.format)?,
         }
-        let mut summary = Summary::of(self.destination.name(), data);
+        let mut summary = Summary::of(self.destination.name().display(), data);
         summary.repaired = repairs;
         if json { terminal::print_json(&summary) } else { terminal::print(summary.written()) }
     }
 }
 
-/// Loads functions, in the precision asked for or else in the file's.
-pub fn load(path: &Path, dtype: Option<Dtype>, progress: Progress) -> Result<PcfData, Failure> {
-    reading(path, progress, || match dtype {
-        None => io::load(path),
-        Some(Dtype::F32) => io::load_as(path).map(PcfData::F32),
-        Some(Dtype::F64) => io::load_as(path).map(PcfData::F64),
-    })
+/// The files of a set of functions, and the part of them that is read.
+#[derive(Args, Debug)]
+pub struct SetArgs {
+    #[command(flatten)]
+    table: TableArgs,
+    /// Compare functions from this time on, a number or a time as 2024-05-01T12:00Z; it becomes t = 0
+    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
+    from: Option<f64>,
+    /// Compare functions until this time; they are zero afterwards
+    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
+    until: Option<f64>,
+    /// Shift each function first, so that it starts at 0
+    #[arg(long, help_heading = "Time")]
+    align: bool,
+    /// Sample functions at multiples of this step
+    #[arg(long, value_name = "DT", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
+    step: Option<f64>,
+    /// Read barcodes, and make such a function of each
+    #[arg(long, value_enum, help_heading = "Barcodes")]
+    curve: Option<Curve>,
+    #[command(flatten)]
+    bars: BarsArgs,
 }
 
-/// As [`load`], and repairs what can be repaired.
-pub fn load_repaired(path: &Path, dtype: Option<Dtype>, progress: Progress) -> Result<(PcfData, Repairs), Failure> {
-    let mut repairs = Repairs::default();
-    let data = reading(path, progress, || {
-        let (data, done) = io::load_repaired(path)?;
-        repairs = done;
-        match dtype {
-            None => Ok(data),
-            Some(Dtype::F32) => data.into_set().map(PcfData::F32),
-            Some(Dtype::F64) => data.into_set().map(PcfData::F64),
+/// The bars to read.
+#[derive(Args, Debug)]
+pub struct BarsArgs {
+    /// Read only the bars of this dimension; needed if there are several
+    #[arg(long, value_name = "D", help_heading = "Barcodes")]
+    dimension: Option<u32>,
+    /// The bars are of a superlevel filtration: deaths are below births
+    #[arg(long, help_heading = "Barcodes")]
+    superlevel: bool,
+    /// Bars without end: `keep` or `drop` them, or a time at which they end
+    #[arg(long, value_name = "END", value_parser = infinite, default_value = "keep", allow_negative_numbers = true, help_heading = "Barcodes")]
+    infinite: Infinite,
+}
+
+/// The function to make of a barcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Curve {
+    /// At t, the number of bars with birth <= t < death
+    Betti,
+    /// At t, the number of bars longer than t
+    StableRank,
+    /// At t, the sum of the lengths of the bars whose middle is at most t
+    Accumulated,
+}
+
+fn time(text: &str) -> Result<f64, String> {
+    io::time(text).filter(|time| time.is_finite()).ok_or_else(|| "write a number, or a time as 2024-05-01T12:00Z".to_owned())
+}
+
+fn infinite(text: &str) -> Result<Infinite, String> {
+    match (text, text.parse::<f64>()) {
+        ("keep", _) => Ok(Infinite::Keep),
+        ("drop", _) => Ok(Infinite::Drop),
+        (_, Ok(end)) if end.is_finite() => Ok(Infinite::Cap(end)),
+        _ => Err("write keep, drop or a number".to_owned()),
+    }
+}
+
+/// The files of one set, for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a>(pub &'a [PathBuf]);
+
+impl Display for Inputs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            [one] => write!(f, "{}", one.display()),
+            [first, more @ ..] => write!(f, "{} and {} more", first.display(), more.len()),
         }
-    })?;
-    Ok((data, repairs))
+    }
 }
 
-fn reading(path: &Path, progress: Progress, load: impl FnOnce() -> Result<PcfData, PcfError>) -> Result<PcfData, Failure> {
+impl Inputs<'_> {
+    /// Adds the files' name to an error that lacks it.
+    pub fn fail(&self, error: PcfError) -> Failure {
+        match error {
+            PcfError::File { .. } => error.into(),
+            error => Failure::error(format_args!("{self}: {error}")),
+        }
+    }
+}
+
+impl SetArgs {
+    /// Loads functions, in the precision asked for or else in the files'.
+    pub fn load(&self, inputs: Inputs<'_>, dtype: Option<Dtype>, progress: Progress) -> Result<PcfData, Failure> {
+        reading(inputs, progress, || match self.curve {
+            Some(curve) => {
+                self.bars.functions(inputs, &self.table, curve, dtype.unwrap_or(Dtype::F64)).and_then(|data| self.cut(data))
+            }
+            None => {
+                let options = self.options();
+                join(inputs, |path| match dtype {
+                    None => io::load_with(path, &options),
+                    Some(Dtype::F32) => io::load_as_with(path, &options).map(PcfData::F32),
+                    Some(Dtype::F64) => io::load_as_with(path, &options).map(PcfData::F64),
+                })
+            }
+        })
+    }
+
+    /// As [`load`](Self::load), and repairs what can be repaired.
+    pub fn load_repaired(
+        &self,
+        input: &PathBuf,
+        dtype: Option<Dtype>,
+        progress: Progress,
+    ) -> Result<(PcfData, Repairs), Failure> {
+        let mut repairs = Repairs::default();
+        let data = reading(Inputs(std::slice::from_ref(input)), progress, || {
+            let (data, done) = io::load_repaired_with(input, &self.options())?;
+            repairs = done;
+            cast(data, dtype)
+        })?;
+        Ok((data, repairs))
+    }
+
+    fn window(&self) -> Window {
+        Window { from: self.from, until: self.until, align: self.align, step: self.step }
+    }
+
+    fn options(&self) -> LoadOptions {
+        LoadOptions { table: self.table.options(), window: self.window() }
+    }
+
+    fn cut(&self, data: PcfData) -> Result<PcfData, PcfError> {
+        let window = self.window();
+        match data {
+            _ if window.is_all() => Ok(data),
+            PcfData::F32(set) => set.windowed(&window).map(PcfData::F32),
+            PcfData::F64(set) => set.windowed(&window).map(PcfData::F64),
+        }
+    }
+}
+
+impl BarsArgs {
+    /// Makes a function of each barcode.
+    pub fn functions(&self, inputs: Inputs<'_>, table: &TableArgs, curve: Curve, dtype: Dtype) -> Result<PcfData, PcfError> {
+        let filtration = if self.superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
+        let options = BarcodeOptions { dimension: self.dimension, filtration, infinite: self.infinite };
+        let table = table.options();
+        let (mut barcodes, mut names) = (Vec::new(), Names::of(inputs));
+        for path in inputs.0 {
+            let read = io::load_barcodes_with(path, options, &table)?;
+            names.add(path, read.barcodes.len(), read.names.as_deref());
+            barcodes.extend(read.barcodes);
+        }
+        fn made<T: PcfReal>(curve: Curve, barcodes: &[Barcode], names: Names) -> Result<PcfSet<T>, PcfError> {
+            let make = match curve {
+                Curve::Betti => betti_curves,
+                Curve::StableRank => stable_ranks,
+                Curve::Accumulated => accumulated_persistences,
+            };
+            make(barcodes)?.with_names(names.finish())
+        }
+        match dtype {
+            Dtype::F32 => made(curve, &barcodes, names).map(PcfData::F32),
+            Dtype::F64 => made(curve, &barcodes, names).map(PcfData::F64),
+        }
+    }
+}
+
+/// Names of the functions of several files: those of the file, after the file's own name if there are several files.
+struct Names {
+    several: bool,
+    names: Option<Vec<String>>,
+}
+
+impl Names {
+    fn of(inputs: Inputs<'_>) -> Self {
+        let several = inputs.0.len() > 1;
+        Names { several, names: several.then(Vec::new) }
+    }
+
+    fn add(&mut self, path: &Path, count: usize, names: Option<&[String]>) {
+        if !self.several {
+            self.names = names.map(<[String]>::to_vec);
+            return;
+        }
+        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let name = |index: usize| match names {
+            _ if count == 1 => stem.clone(),
+            Some(names) => format!("{stem}/{}", names[index]),
+            None => format!("{stem}/{index}"),
+        };
+        self.names.get_or_insert_default().extend((0..count).map(name));
+    }
+
+    fn finish(self) -> Option<Arc<[String]>> {
+        self.names.map(Into::into)
+    }
+}
+
+/// Loads the functions of each file, and joins them.
+fn join(inputs: Inputs<'_>, load: impl Fn(&Path) -> Result<PcfData, PcfError>) -> Result<PcfData, PcfError> {
+    if let [one] = inputs.0 {
+        return load(one);
+    }
+    let sets: Vec<PcfData> = inputs.0.iter().map(|path| load(path)).collect::<Result<_, _>>()?;
+    fn joined<T: PcfReal>(inputs: Inputs<'_>, sets: Vec<PcfData>) -> Result<PcfSet<T>, PcfError> {
+        let sets: Vec<PcfSet<T>> = sets.into_iter().map(PcfData::into_set).collect::<Result<_, _>>()?;
+        let mut names = Names::of(inputs);
+        for (path, set) in inputs.0.iter().zip(&sets) {
+            names.add(path, set.len(), set.names().map(|names| &**names));
+        }
+        PcfSet::joined(&sets).with_names(names.finish())
+    }
+    if sets.iter().any(|set| set.kind() == Kind::F64) {
+        joined(inputs, sets).map(PcfData::F64)
+    } else {
+        joined(inputs, sets).map(PcfData::F32)
+    }
+}
+
+fn cast(data: PcfData, dtype: Option<Dtype>) -> Result<PcfData, PcfError> {
+    match dtype {
+        None => Ok(data),
+        Some(Dtype::F32) => data.into_set().map(PcfData::F32),
+        Some(Dtype::F64) => data.into_set().map(PcfData::F64),
+    }
+}
+
+fn reading(inputs: Inputs<'_>, progress: Progress, load: impl FnOnce() -> Result<PcfData, PcfError>) -> Result<PcfData, Failure> {
     // An estimate of the number of numbers.
-    let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
-    let data = load().map_err(|error| match error {
-        PcfError::File { .. } => error.into(),
-        error => in_file(path)(error),
-    })?;
+    let size: u64 = inputs.0.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
+    let work = progress.spinner((size / 8) as usize, format!("reading {inputs}"));
+    let data = load().map_err(|error| inputs.fail(error))?;
     drop(work);
-    tracing::info!(functions = data.len(), "read {} ({})", path.display(), data.kind().name());
+    tracing::info!(functions = data.len(), "read {inputs} ({})", data.kind().name());
     Ok(data)
-}
-
-/// Adds the file's name to an error that lacks it.
-pub fn in_file(path: &Path) -> impl Fn(PcfError) -> Failure {
-    move |error| Failure::error(format_args!("{}: {error}", path.display()))
 }
 
 /// Size and extent of a set.
@@ -93,6 +293,9 @@ pub struct Summary {
     /// Functions whose last value isn't 0.
     nonzero_tails: usize,
     memory_bytes: usize,
+    /// The functions' names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repaired: Option<Repairs>,
 }
@@ -107,17 +310,17 @@ struct Breakpoints {
 }
 
 impl Summary {
-    pub fn of(path: &Path, data: &PcfData) -> Self {
+    pub fn of(file: impl Display, data: &PcfData) -> Self {
         match data {
-            PcfData::F32(set) => Summary::of_set(path, set, Kind::F32),
-            PcfData::F64(set) => Summary::of_set(path, set, Kind::F64),
+            PcfData::F32(set) => Summary::of_set(file, set, Kind::F32),
+            PcfData::F64(set) => Summary::of_set(file, set, Kind::F64),
         }
     }
 
-    fn of_set<T: PcfReal>(path: &Path, set: &PcfSet<T>, kind: Kind) -> Self {
+    fn of_set<T: PcfReal>(file: impl Display, set: &PcfSet<T>, kind: Kind) -> Self {
         let total = set.points().len();
         Summary {
-            file: path.display().to_string(),
+            file: file.to_string(),
             count: set.len(),
             shape: set.shape().to_vec(),
             dtype: kind.name(),
@@ -130,6 +333,7 @@ impl Summary {
             max_time: set.max_time().to_f64(),
             nonzero_tails: set.iter().filter(|f| f.tail() != T::ZERO).count(),
             memory_bytes: size_of_val(set.points()) + size_of_val(set.offsets()),
+            names: set.names().map(|names| names.to_vec()),
             repaired: None,
         }
     }
@@ -164,9 +368,20 @@ impl Summary {
             ("max. time", self.max_time.to_string()),
             ("not 0 at the end", format::grouped(self.nonzero_tails)),
             ("memory", format::memory(self.memory_bytes)),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.names.as_deref().map(|names| ("names", few(names))))
+        {
             table.add_row([name.to_owned(), value]);
         }
         terminal::print(table)
+    }
+}
+
+/// The first names of many.
+fn few(names: &[String]) -> String {
+    match names {
+        [a, b, c, _, ..] => format!("{a}, {b}, {c}, ..."),
+        few => few.join(", "),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::files::{self, Summary};
+use super::files::{Inputs, SetArgs, Summary};
 use crate::cli::{Global, failure::Failure, progress::Progress, terminal};
 
 /// Options of `pcf info`.
@@ -17,9 +17,11 @@ use crate::cli::{Global, failure::Failure, progress::Progress, terminal};
         warpsmith pcf info set.csv --json    one JSON object; memory in bytes"
 )]
 pub struct InfoArgs {
-    /// The functions: .npz, .npy or .csv
-    #[arg(value_name = "SET")]
-    set: PathBuf,
+    /// The functions: .npz, .npy or a table
+    #[arg(value_name = "SET", required = true)]
+    set: Vec<PathBuf>,
+    #[command(flatten)]
+    options: SetArgs,
     /// Print one JSON object instead of a table; memory in bytes
     #[arg(long)]
     json: bool,
@@ -28,7 +30,8 @@ pub struct InfoArgs {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &InfoArgs) -> Result<(), Failure> {
     let progress = Progress::new(arguments.json || global.verbose > 0);
-    let data = files::load(&arguments.set, None, progress)?;
-    let summary = Summary::of(&arguments.set, &data);
+    let inputs = Inputs(&arguments.set);
+    let data = arguments.options.load(inputs, None, progress)?;
+    let summary = Summary::of(inputs, &data);
     if arguments.json { terminal::print_json(&summary) } else { summary.print() }
 }

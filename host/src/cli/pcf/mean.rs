@@ -7,7 +7,7 @@ use warpsmith::pcf::{PcfSet, io::PcfData};
 
 use super::{
     Dtype,
-    files::{self, Target},
+    files::{Inputs, SetArgs, Target},
 };
 use crate::cli::{Global, failure::Failure, progress::Progress};
 
@@ -20,9 +20,11 @@ use crate::cli::{Global, failure::Failure, progress::Progress};
         warpsmith pcf mean set.npz --dtype f64 --output mean.csv"
 )]
 pub struct MeanArgs {
-    /// The functions: .npz, .npy or .csv
-    #[arg(value_name = "SET")]
-    set: PathBuf,
+    /// The functions: .npz, .npy or a table
+    #[arg(value_name = "SET", required = true)]
+    set: Vec<PathBuf>,
+    #[command(flatten)]
+    options: SetArgs,
     /// Type of times and values [default: the file's; f64 from text]
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
@@ -36,12 +38,13 @@ pub struct MeanArgs {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &MeanArgs) -> Result<(), Failure> {
-    let target = Target::prepare(&arguments.output, &[&arguments.set])?;
+    let target = Target::prepare(&arguments.output, &arguments.set)?;
+    let inputs = Inputs(&arguments.set);
     let progress = Progress::new(arguments.json || global.verbose > 0);
-    let data = files::load(&arguments.set, arguments.dtype, progress)?;
+    let data = arguments.options.load(inputs, arguments.dtype, progress)?;
     let mean = match &data {
         PcfData::F32(set) => set.mean().map(|mean| PcfData::F32(PcfSet::from_functions([mean]))),
         PcfData::F64(set) => set.mean().map(|mean| PcfData::F64(PcfSet::from_functions([mean]))),
     };
-    target.save(&mean.map_err(files::in_file(&arguments.set))?, None, arguments.json)
+    target.save(&mean.map_err(|error| inputs.fail(error))?, None, arguments.json)
 }

@@ -61,7 +61,8 @@ pub fn run(arguments: &EmitArgs) -> Result<(), Failure> {
     let Some(path) = &arguments.output else { return terminal::print(text.trim_end()) };
     let inputs = arguments.program.iter().filter_map(Program::file).chain(is_file(&arguments.schedule));
     let destination = Files::reading(inputs).write(path)?;
-    Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
+    destination.write(|file| file.write_all(text.as_bytes()))?;
+    terminal::print(format_args!("Written: {}", path.display()))
 }
 
 /// The file that a schedule is to be taken from, if it is: schedules have no `/` in them, and none ends so.

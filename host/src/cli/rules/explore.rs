@@ -105,6 +105,9 @@ pub struct ExploreArgs {
     /// Continue the runs of RUNS.CSV.partial or of RUNS.CSV, if there are any
     #[arg(long)]
     resume: bool,
+    /// Replace RUNS.CSV if it exists
+    #[arg(long)]
+    force: bool,
     /// Check the result of every schedule, too
     #[arg(long)]
     check: bool,
@@ -155,6 +158,10 @@ pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let destination = files.write(&arguments.output)?;
     files.write(&journal_of(&arguments.output))?;
     let raw = arguments.raw.as_ref().map(|path| files.write(path)).transpose()?;
+    if arguments.output.exists() && !arguments.resume && !arguments.force {
+        let path = arguments.output.display();
+        return Err(Failure::error(format_args!("{path} exists: continue its runs with --resume, or replace it with --force")));
+    }
     let opened = match arguments.external()? {
         Some(external) => Some(Opened { platform: Box::new(external), input: String::new() }),
         None => open_platform(global, &arguments.choice.program, &arguments.place, arguments.streams, arguments.seed)?,

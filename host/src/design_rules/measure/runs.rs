@@ -214,7 +214,8 @@ impl Runs {
         let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
         let mut lines = Lines::open(path).map_err(wrong)?;
         if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
-            return Self::read_table(path, lines.line());
+            lines.back();
+            return Self::read_table(path, lines);
         }
         let cut = "it was cut short: the second line should say what was measured";
         let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
@@ -269,17 +270,16 @@ impl Runs {
 
     /// Reads a table of somebody's own: with a column `schedule`, and one of times, `seconds` or `time`. Others don't
     /// count.
-    fn read_table(path: &Path, first: &[u8]) -> Result<Self, RulesError> {
+    fn read_table(path: &Path, lines: Lines) -> Result<Self, RulesError> {
         let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
-        let header: Vec<_> = first.split(|&byte| byte == b',').map(|name| name.trim_ascii()).collect();
-        let column = |names: &[&str]| header.iter().position(|column| names.iter().any(|name| name.as_bytes() == *column));
+        let mut table = Table::open_any(lines).map_err(wrong)?;
+        let column = |names: &[&str]| table.header().iter().position(|column| names.contains(&&**column));
         let (Some(schedule), Some(seconds)) = (column(&["schedule"]), column(&["seconds", "time"])) else {
             let text = format!(
                 "it is not a file of runs: the first line is neither `{MAGIC}`, nor does it name columns `schedule` and `seconds` or `time`"
             );
             return Err(wrong(text.into()));
         };
-        let mut table = Table::open_any(path).map_err(wrong)?;
         let mut all = Runs::default();
         let mut names = Names::default();
         while table.next().map_err(wrong)? {

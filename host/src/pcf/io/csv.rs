@@ -1,122 +1,205 @@
-//! Functions and barcodes as comma-separated text.
+//! Functions as tables of text.
 
 use std::{
-    collections::BTreeSet,
+    collections::HashMap,
     io::{self, Write},
     path::Path,
+    sync::Arc,
 };
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use csv::Writer;
 
-use super::{BarcodeOptions, Raw};
+use super::Raw;
 use crate::{
-    io::{Reason, Table, at, npy::Element, push},
-    pcf::{
-        PcfError, PcfReal, PcfSet, Point, Repairs,
-        barcode::{Bar, Barcode},
-    },
+    io::{Reason, Role, Table, TableOptions, at, npy::Element, push},
+    pcf::{Field, PcfError, PcfReal, PcfSet, Point, Repairs, Window, set::check_number, window::restrict},
 };
 
-/// Reads functions.
-pub fn load<T: PcfReal>(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
-    let fail = |reason: Reason| PcfError::file(path, reason);
-    let mut table = Table::open(path, &[&["function", "t", "v"]]).map_err(fail)?;
-    let (mut offsets, mut points, mut lines) = (vec![0], Vec::new(), Vec::new());
-    // Numbers are rounded once, not to f64 first. A file that is valid in f64 is not to blame.
-    let mut narrow: Vec<Point<T>> = Vec::new();
-    let is_narrow = T::KIND != f64::KIND;
-    while table.next().map_err(fail)? {
-        if table.starts_next(0, offsets.len() - 1).map_err(fail)? {
-            push(&mut offsets, points.len()).map_err(fail)?;
+/// The columns of functions.
+const ROLES: &[Role] = &[
+    Role {
+        name: "id",
+        also: &["function", "series", "seriesid", "name", "curve", "key", "sensor"],
+        is: |_| true,
+        required: false,
+    },
+    Role { name: "t", also: &["time", "timestamp", "date", "datetime", "ts"], is: |text| time(text).is_some(), required: true },
+    Role { name: "v", also: &["value", "y", "reading"], is: |text| text.parse::<f64>().is_ok(), required: true },
+];
+
+/// Parses a time: a number, a date, or a date and time as in RFC 3339, in seconds since 1970. UTC unless an offset is given.
+pub fn time(text: &str) -> Option<f64> {
+    let text = text.trim();
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let local = || {
+        let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+        let time = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+        time.or_else(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)).map(|time| time.and_utc())
+    };
+    let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc()).ok().or_else(local)?;
+    Some(time.timestamp() as f64 + 1e-9 * f64::from(time.timestamp_subsec_nanos()))
+}
+
+/// Numbers names in the order in which they appear.
+#[derive(Default)]
+pub(super) struct Numbering {
+    numbers: HashMap<String, usize>,
+    names: Vec<String>,
+    last: usize,
+}
+
+impl Numbering {
+    pub fn number(&mut self, name: &str) -> Result<usize, Reason> {
+        if self.names.get(self.last).is_some_and(|last| last == name) {
+            return Ok(self.last);
         }
-        let number = |column| table.field::<f64>(column, "a number").map_err(fail);
-        push(&mut points, Point::new(number(1)?, number(2)?)).map_err(fail)?;
-        if is_narrow {
-            let number = |column| table.field::<T>(column, "a number").map_err(fail);
-            push(&mut narrow, Point::new(number(1)?, number(2)?)).map_err(fail)?;
+        self.last = match self.numbers.get(name) {
+            Some(&number) => number,
+            None => {
+                push(&mut self.names, name.to_owned())?;
+                self.numbers.insert(name.to_owned(), self.names.len() - 1);
+                self.names.len() - 1
+            }
+        };
+        Ok(self.last)
+    }
+
+    /// The names, unless they are the numbers.
+    pub fn into_names(self) -> Option<Arc<[String]>> {
+        let is_number = self.names.iter().enumerate().all(|(number, name)| *name == number.to_string());
+        (!is_number).then(|| self.names.into())
+    }
+
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+}
+
+/// A row of a table: the function, the breakpoint and the line.
+type Row = (usize, Point<f64>, u64);
+
+/// The rows of a table.
+struct Rows<T> {
+    functions: usize,
+    names: Option<Arc<[String]>>,
+    rows: Vec<Row>,
+    /// The breakpoints in order of their lines, rounded once, not to `f64` first. Only for other types than `f64`.
+    narrow: Vec<(u64, Point<T>)>,
+}
+
+impl<T: PcfReal> Rows<T> {
+    /// Reads the table.
+    fn read(path: &Path, options: &TableOptions) -> Result<Self, Reason> {
+        let (mut table, places) = Table::open_columns(path, ROLES, options)?;
+        let [id, Some(t), Some(v)] = places[..] else { unreachable!("the columns are required") };
+        let (mut numbering, mut rows, mut narrow) = (Numbering::default(), Vec::new(), Vec::new());
+        while table.next()? {
+            let function = numbering.number(id.map_or("0", |id| table.text(id)))?;
+            let of_time = time(table.text(t)).ok_or_else(|| table.field_error(t, "a number or a time of RFC 3339"))?;
+            push(&mut rows, (function, Point::new(of_time, table.field(v, "a number")?), table.line()))?;
+            if T::KIND != f64::KIND {
+                let of_time = table.text(t).parse().unwrap_or_else(|_| T::from_f64(of_time));
+                push(&mut narrow, (table.line(), Point::new(of_time, table.field(v, "a number")?)))?;
+            }
         }
-        push(&mut lines, table.line()).map_err(fail)?;
-        if let Some(end) = offsets.last_mut() {
-            *end = points.len();
+        Ok(Rows { functions: numbering.len(), names: numbering.into_names(), rows, narrow })
+    }
+
+    /// Sorts rows by function, and unless `as_given` by time. Of equal rows, the first stays first.
+    fn sort(&mut self, as_given: bool) {
+        let key = |row: &Row| (row.0, if as_given { 0.0 } else { row.1.t });
+        if !self.rows.is_sorted_by(|a, b| key(a) <= key(b)) {
+            self.rows.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
         }
     }
+
+    fn offsets(&self) -> Vec<usize> {
+        (0..=self.functions).map(|function| self.rows.partition_point(|row| row.0 < function)).collect()
+    }
+
+    fn raw<U>(&self, point: impl Fn(&Row) -> Point<U>) -> Raw<U> {
+        let points = self.rows.iter().map(point).collect();
+        Raw { offsets: self.offsets(), points, shape: None, names: self.names.clone() }
+    }
+}
+
+/// Reads functions. Their rows may have any order. With `repairs`, those that need it are repaired.
+pub fn load<T: PcfReal>(path: &Path, options: &TableOptions, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
+    let fail = |reason: Reason| PcfError::file(path, reason);
+    let mut rows = Rows::<T>::read(path, options).map_err(fail)?;
+    rows.sort(repairs.is_some());
     let place = |point: Option<usize>, error: PcfError| match point {
-        Some(point) => fail(at(lines[point], error).into()),
+        Some(point) => fail(at(rows.rows[point].2, with_hint(error)).into()),
         None => PcfError::file(path, error.to_string()),
     };
-    let starts = is_narrow.then(|| offsets.clone());
-    let wide = Raw { offsets, points, shape: None }.set(repairs, place)?;
-    let Some(offsets) = starts else { return wide.into_cast() };
-    let narrow = Raw { offsets, points: narrow, shape: None }.set(None, place);
-    narrow.map_err(|error| match wide.cast::<T>() {
+    let wide = rows.raw(|row| row.1).set(repairs, place)?;
+    if rows.narrow.is_empty() {
+        return wide.into_cast();
+    }
+    let narrow = |row: &Row| rows.narrow[rows.narrow.partition_point(|(line, _)| *line < row.2)].1;
+    rows.raw(narrow).set(None, place).map_err(|error| match wide.cast::<T>() {
         Err(narrow) => PcfError::file(path, narrow.to_string()),
         Ok(_) => error,
     })
 }
 
-/// Reads barcodes.
-pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
-    const HEADERS: &[&[&str]] = &[
-        &["birth", "death"],
-        &["barcode", "birth", "death"],
-        &["dimension", "birth", "death"],
-        &["barcode", "dimension", "birth", "death"],
-    ];
+/// The error's text, for a function that starts late with what to do.
+fn with_hint(error: PcfError) -> String {
+    let hint = if let PcfError::Start { .. } = error { ": choose a window (--from T) or shift functions (--align)" } else { "" };
+    format!("{error}{hint}")
+}
+
+/// Reads the part of functions in a window. They may start at any time. With `repairs`, the last of several breakpoints at
+/// one time counts.
+pub fn load_window(
+    path: &Path,
+    options: &TableOptions,
+    window: &Window,
+    mut repairs: Option<&mut Repairs>,
+) -> Result<PcfSet<f64>, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
-    let mut table = Table::open(path, HEADERS).map_err(fail)?;
-    let column = |name: &str| table.header().iter().position(|column| column == name);
-    let (many, dimension) = (column("barcode").is_some(), column("dimension"));
-    let columns = table.header().len();
-    if let (Some(wanted), None) = (options.dimension, dimension) {
-        return Err(fail(format!("has no column `dimension` to choose dimension {wanted} by").into()));
+    let range = window.range()?;
+    let mut rows = Rows::<f64>::read(path, options).map_err(fail)?;
+    rows.sort(false);
+    let offsets = rows.offsets();
+    let (mut points, mut ends) = (Vec::with_capacity(rows.rows.len()), vec![0]);
+    for (function, own) in offsets.windows(2).enumerate() {
+        let own = &rows.rows[own[0]..own[1]];
+        let first = if window.align { own[0].1.t } else { 0.0 };
+        let mut given: Vec<Point<f64>> = Vec::with_capacity(own.len());
+        let mut merged = false;
+        for (breakpoint, (_, point, line)) in own.iter().enumerate() {
+            let wrong = |error: PcfError| fail(at(*line, error).into());
+            check_number(function, breakpoint, Field::Time, point.t).map_err(wrong)?;
+            check_number(function, breakpoint, Field::Value, point.v).map_err(wrong)?;
+            let t = point.t - first;
+            match given.last_mut() {
+                Some(last) if last.t == t && repairs.is_some() => {
+                    last.v = point.v;
+                    merged = true;
+                }
+                Some(last) if last.t == t => {
+                    return Err(wrong(PcfError::Order { function, breakpoint, t: point.t, previous: point.t }));
+                }
+                _ => given.push(Point::new(t, point.v)),
+            }
+        }
+        if let Some(repairs) = &mut repairs {
+            repairs.merged += usize::from(merged);
+        }
+        restrict(&given, range.start, range.end, &mut points);
+        ends.push(points.len());
     }
-    let mut dimensions = BTreeSet::new();
-    // Index of each barcode's first bar.
-    let mut starts = if many { Vec::new() } else { vec![0] };
-    let (mut bars, mut lines) = (Vec::new(), Vec::new());
-    while table.next().map_err(fail)? {
-        if many && table.starts_next(0, starts.len()).map_err(fail)? {
-            push(&mut starts, bars.len()).map_err(fail)?;
-        }
-        if many && (1..columns).all(|column| table.text(column).is_empty()) {
-            continue;
-        }
-        let of = dimension.map(|column| table.field::<u32>(column, "a dimension, a whole number from 0 on")).transpose();
-        let of = of.map_err(fail)?;
-        let bar = Bar {
-            birth: table.field(columns - 2, "a number").map_err(fail)?,
-            death: table.field(columns - 1, "a number, or inf for a bar without end").map_err(fail)?,
-        };
-        dimensions.extend(of);
-        if options.dimension.is_none() || options.dimension == of {
-            push(&mut bars, bar).map_err(fail)?;
-            push(&mut lines, table.line()).map_err(fail)?;
-        }
-    }
-    let named = || {
-        let names: Vec<_> = dimensions.iter().take(10).map(u32::to_string).collect();
-        let more = if dimensions.len() > names.len() { ", ..." } else { "" };
-        format!("{}{more}", names.join(", "))
+    let set = PcfSet::from_parts(ends, points).map_err(|error| PcfError::file(path, error.to_string()))?;
+    let sampled = if window.step.is_some() {
+        set.windowed(&Window { from: None, until: window.until.map(|until| until - range.start), align: false, ..*window })?
+    } else {
+        set
     };
-    match options.dimension {
-        None if dimensions.len() > 1 => {
-            return Err(fail(format!("has bars of the dimensions {}: choose one (--dimension)", named()).into()));
-        }
-        Some(wanted) if !dimensions.is_empty() && !dimensions.contains(&wanted) => {
-            return Err(fail(format!("has no bars of dimension {wanted}, only of {}", named()).into()));
-        }
-        _ => {}
-    }
-    starts.push(bars.len());
-    let checked = starts.windows(2).enumerate().map(|(barcode, range)| {
-        let line = |bar: usize| lines[range[0] + bar];
-        Barcode::of(options.filtration, bars[range[0]..range[1]].iter().copied()).map_err(|error| match error {
-            PcfError::Bar { bar, .. } if many => fail(at(line(bar), format_args!("barcode {barcode}, {error}")).into()),
-            PcfError::Bar { bar, .. } => fail(at(line(bar), error).into()),
-            error => PcfError::file(path, error.to_string()),
-        })
-    });
-    checked.collect()
+    sampled.with_names(rows.names)
 }
 
 /// Writes functions, with the fewest digits that identify each number.
@@ -124,10 +207,35 @@ pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
     let mut writer = Writer::from_writer(file);
     writer.write_record(["function", "t", "v"]).map_err(io::Error::from)?;
     for (function, f) in set.iter().enumerate() {
-        let function = function.to_string();
+        let number = function.to_string();
+        let name = set.names().map_or(&number, |names| &names[function]);
         for point in f.points() {
-            writer.write_record([&*function, &format!("{:?}", point.t), &format!("{:?}", point.v)]).map_err(io::Error::from)?;
+            writer.write_record([&**name, &format!("{:?}", point.t), &format!("{:?}", point.v)]).map_err(io::Error::from)?;
         }
     }
     writer.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, seconds) in [
+            ("1.5", Some(1.5)),
+            ("-2e3", Some(-2000.0)),
+            ("1970-01-01", Some(0.0)),
+            ("1970-01-02T00:00:01.25Z", Some(86401.25)),
+            ("1970-01-02 00:00:01", Some(86401.0)),
+            ("1970-01-01T02:00:00+02:00", Some(0.0)),
+            ("2000-03-01T00:00", Some(951_868_800.0)),
+            ("1969-12-31T23:59:59.5Z", Some(-0.5)),
+            ("2000-13-01", None),
+            ("noon", None),
+            ("", None),
+        ] {
+            assert_eq!(time(text), seconds, "{text}");
+        }
+    }
 }

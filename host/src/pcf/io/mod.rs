@@ -5,22 +5,24 @@
 //! | --- | --- |
 //! | `.npz` | arrays `offsets` (one whole number more than functions) and `points` (breakpoints of all functions x 2: t and v; float32 or float64): function i has the rows `offsets[i]..offsets[i + 1]`. Where the functions are an array of other than one dimension, `shape` holds its extents |
 //! | `.npy` | one array of shape (functions, breakpoints, 2), float32 or float64. Further dimensions in front are the functions' shape |
-//! | `.csv` | text with the header `function,t,v` and a row for each breakpoint; functions are numbered from 0, one after the other |
+//! | `.csv`, `.tsv`, `.txt`, also compressed by gzip or Zstandard | a table with a row for each breakpoint: its function's name (`id`), its time (`t`: a number, or a time of RFC 3339) and its value (`v`), in any order |
 //!
 //! Files are saved as a whole or not at all.
 
+mod bars;
 mod csv;
 mod npy;
 pub(super) mod npz;
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
+pub use self::csv::time;
 use super::{
-    PcfError, PcfReal, PcfSet, Point, Repairs,
-    barcode::{Bar, Barcode, Filtration},
+    PcfError, PcfReal, PcfSet, Point, Repairs, Window,
+    barcode::{Barcode, Filtration},
 };
 use crate::io::{
-    Input, Reason, collect,
+    Input, Reason, TableOptions, collect,
     files::Destination,
     npy::{Kind, Reader, tuple},
 };
@@ -93,6 +95,20 @@ impl Format {
             _ => Err(PcfError::file(path, "the name must end in .npz, .npy or .csv, which tells the format")),
         }
     }
+
+    /// Returns the format of a file to read: that of the extension, otherwise a table.
+    fn of_input(path: &Path) -> Self {
+        Format::of(path).unwrap_or(Format::Csv)
+    }
+}
+
+/// Options of reading functions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadOptions {
+    /// Layout of tables.
+    pub table: TableOptions,
+    /// The part of time to read.
+    pub window: Window,
 }
 
 /// Loads functions in the file's precision; text is `f64`.
@@ -101,7 +117,15 @@ impl Format {
 /// The file can't be read, has another format, or contains an invalid function. The error names the
 /// array, the column or the line.
 pub fn load(path: &Path) -> Result<PcfData, PcfError> {
-    load_and(path, None)
+    load_and(path, &LoadOptions::default(), None)
+}
+
+/// Loads functions as [`load`] does, with options.
+///
+/// # Errors
+/// As [`load`], and if the window is invalid.
+pub fn load_with(path: &Path, options: &LoadOptions) -> Result<PcfData, PcfError> {
+    load_and(path, options, None)
 }
 
 /// Loads functions that may need [repair](PcfSet::repaired), and returns the repairs, too.
@@ -109,16 +133,33 @@ pub fn load(path: &Path) -> Result<PcfData, PcfError> {
 /// # Errors
 /// As [`load`], except for functions that can be repaired.
 pub fn load_repaired(path: &Path) -> Result<(PcfData, Repairs), PcfError> {
+    load_repaired_with(path, &LoadOptions::default())
+}
+
+/// Loads functions as [`load_repaired`] does, with options.
+///
+/// # Errors
+/// As [`load_repaired`], and if the window is invalid.
+pub fn load_repaired_with(path: &Path, options: &LoadOptions) -> Result<(PcfData, Repairs), PcfError> {
     let mut repairs = Repairs::default();
-    let data = load_and(path, Some(&mut repairs))?;
+    let data = load_and(path, options, Some(&mut repairs))?;
     Ok((data, repairs))
 }
 
-fn load_and(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
-    match Format::of(path)? {
+fn load_and(path: &Path, options: &LoadOptions, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
+    let LoadOptions { table, window } = options;
+    let data = match Format::of_input(path) {
         Format::Npz => npz::load(path, repairs),
         Format::Npy => npy::load(path, repairs),
-        Format::Csv => csv::load(path, repairs).map(PcfData::F64),
+        Format::Csv if window.is_all() => return csv::load(path, table, repairs).map(PcfData::F64),
+        Format::Csv => return csv::load_window(path, table, window, repairs).map(PcfData::F64),
+    }?;
+    if window.is_all() {
+        return Ok(data);
+    }
+    match data {
+        PcfData::F32(set) => set.windowed(window).map(PcfData::F32),
+        PcfData::F64(set) => set.windowed(window).map(PcfData::F64),
     }
 }
 
@@ -127,9 +168,17 @@ fn load_and(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfEr
 /// # Errors
 /// As [`load`], and breakpoints that coincide in `T` or numbers too large for it.
 pub fn load_as<T: PcfReal>(path: &Path) -> Result<PcfSet<T>, PcfError> {
-    match Format::of(path)? {
-        Format::Csv => csv::load(path, None),
-        _ => load(path)?.into_set().map_err(|error| PcfError::file(path, error.to_string())),
+    load_as_with(path, &LoadOptions::default())
+}
+
+/// Loads functions as [`load_as`] does, with options.
+///
+/// # Errors
+/// As [`load_as`], and if the window is invalid.
+pub fn load_as_with<T: PcfReal>(path: &Path, options: &LoadOptions) -> Result<PcfSet<T>, PcfError> {
+    match Format::of_input(path) {
+        Format::Csv if options.window.is_all() => csv::load(path, &options.table, None),
+        _ => load_with(path, options)?.into_set().map_err(|error| PcfError::file(path, error.to_string())),
     }
 }
 
@@ -166,40 +215,63 @@ pub fn save_at<T: PcfReal>(set: &PcfSet<T>, destination: &Destination, format: F
 }
 
 /// Selects the bars of a file, and their filtration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BarcodeOptions {
     /// Reads only bars of this dimension. Required if the file has several dimensions.
     pub dimension: Option<u32>,
     /// The filtration of the bars.
     pub filtration: Filtration,
+    /// Treatment of bars without end.
+    pub infinite: Infinite,
 }
 
-/// Loads barcodes.
+/// Treatment of bars without end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Infinite {
+    /// They have no end.
+    #[default]
+    Keep,
+    /// They are left out.
+    Drop,
+    /// They end at this time. One that begins later has no length.
+    Cap(f64),
+}
+
+/// Barcodes of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Barcodes {
+    /// The barcodes.
+    pub barcodes: Vec<Barcode>,
+    /// Their names, unless they are numbered from 0.
+    pub names: Option<Arc<[String]>>,
+}
+
+/// Loads barcodes. For `.npy` and `.npz` the extension tells the format, otherwise the content:
 ///
-/// | extension | holds |
+/// | file | holds |
 /// | --- | --- |
-/// | `.csv` | text with the header `birth,death`: one barcode. In front there may be `dimension`, and in front of that `barcode`: any number of barcodes, numbered from 0, one after the other; a row with nothing else stands for a barcode without bars |
-/// | `.npy` | one barcode: an array of shape (bars, 2) |
-/// | `.npz` | any number of barcodes: arrays `offsets` (one whole number more than barcodes) and `bars` (all bars x 2): barcode i has the rows `offsets[i]..offsets[i + 1]` |
+/// | a table | columns `birth` and `death`, optionally `dimension`, and `barcode` for several barcodes; a row with nothing else stands for a barcode without bars |
+/// | what ripser prints | one barcode |
+/// | GUDHI's persistence files | one barcode: lines of `[[field] dimension] birth death` |
+/// | JSON | one barcode: `{"dgms": ...}` as of ripser.py, or a list of `[birth, death]` or `[dimension, [birth, death]]`; or a list or an object of barcodes |
+/// | `.npy` | one barcode: an array of shape (bars, 2), or (bars, 3) with dimensions last; several: (barcodes, bars, 3) as of giotto-tda |
+/// | `.npz` | several barcodes: arrays `offsets` (one whole number more than barcodes) and `bars` (all bars x 2), or an array for each barcode |
 ///
 /// A death may be `inf`, or `-inf` in superlevel filtrations.
 ///
 /// # Errors
 /// The file can't be read, has another format, mixes several dimensions without a choice, or
 /// contains an invalid bar. The error names the line or the row.
-pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
-    match Format::of(path) {
-        Ok(Format::Csv) => csv::load_barcodes(path, options),
-        Err(_) => Err(PcfError::file(path, "barcodes are read from .csv, .npz or .npy files")),
-        Ok(Format::Npy | Format::Npz) if options.dimension.is_some() => {
-            Err(PcfError::file(path, "has no dimensions to choose from: only text with a column `dimension` has"))
-        }
-        Ok(Format::Npy) => {
-            let barcode = Barcode::of(options.filtration, npy::load_bars(path)?);
-            Ok(vec![barcode.map_err(|error| PcfError::file(path, error.to_string()))?])
-        }
-        Ok(Format::Npz) => npz::load_barcodes(path, options.filtration),
-    }
+pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Barcodes, PcfError> {
+    load_barcodes_with(path, options, &TableOptions::default())
+}
+
+/// Loads barcodes as [`load_barcodes`] does, from a table with options.
+///
+/// # Errors
+/// As [`load_barcodes`].
+pub fn load_barcodes_with(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Result<Barcodes, PcfError> {
+    bars::load(path, options, table)
 }
 
 /// Unchecked functions, as read from a file.
@@ -208,6 +280,7 @@ struct Raw<T> {
     points: Vec<Point<T>>,
     /// `None` for a one-dimensional set.
     shape: Option<Vec<usize>>,
+    names: Option<Arc<[String]>>,
 }
 
 impl<T: PcfReal> Raw<T> {
@@ -218,7 +291,7 @@ impl<T: PcfReal> Raw<T> {
         repairs: Option<&mut Repairs>,
         place: impl Fn(Option<usize>, PcfError) -> PcfError,
     ) -> Result<PcfSet<T>, PcfError> {
-        let Raw { offsets, points, shape } = self;
+        let Raw { offsets, points, shape, names } = self;
         let starts = offsets.clone();
         let set = match repairs {
             None => PcfSet::from_parts(offsets, points),
@@ -231,10 +304,11 @@ impl<T: PcfReal> Raw<T> {
             let point = error.breakpoint().map(|(function, breakpoint)| starts[function] + breakpoint);
             place(point, error)
         })?;
-        match shape {
-            Some(shape) => set.with_shape(&shape).map_err(|error| place(None, error)),
+        let set = match shape {
+            Some(shape) => set.with_shape(&shape),
             None => Ok(set),
-        }
+        };
+        set.and_then(|set| set.with_names(names)).map_err(|error| place(None, error))
     }
 }
 
@@ -245,19 +319,19 @@ fn points_of<T: PcfReal>(values: Vec<T>) -> Vec<Point<T>> {
 }
 
 /// Reads an array of bars.
-fn bars_of(array: Reader<impl Input>, what: &str) -> Result<Vec<Bar>, Reason> {
-    fn bars<N: Copy>(values: Vec<N>, wide: impl Fn(N) -> f64) -> Result<Vec<Bar>, Reason> {
-        collect(values.as_chunks().0.iter().map(|&[birth, death]| Bar { birth: wide(birth), death: wide(death) }))
-    }
-    let kind = array.kind(what, &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
-    if !matches!(array.shape(), [_, 2]) {
+fn bars_of(array: Reader<impl Input>) -> Result<Vec<f64>, Reason> {
+    let kind = array.kind("bars", &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
+    if !matches!(array.shape(), [_, 2 | 3] | [_, _, 3]) {
         let shape = tuple(array.shape());
-        return Err(format!("holds an array of shape {shape}, but that of bars must be (bars, 2): births and deaths").into());
+        return Err(format!(
+            "holds an array of shape {shape}, but that of bars must be (bars, 2), (bars, 3) with dimensions last, or (barcodes, bars, 3)"
+        )
+        .into());
     }
     match kind {
-        Kind::F32 => bars(array.read::<f32>(|_| {})?, f64::from),
-        Kind::I32 => bars(array.read::<i32>(|_| {})?, f64::from),
-        Kind::I64 => bars(array.read::<i64>(|_| {})?, |value| value as f64),
-        _ => bars(array.read::<f64>(|_| {})?, |value| value),
+        Kind::F32 => collect(array.read::<f32>(|_| {})?.into_iter().map(f64::from)),
+        Kind::I32 => collect(array.read::<i32>(|_| {})?.into_iter().map(f64::from)),
+        Kind::I64 => collect(array.read::<i64>(|_| {})?.into_iter().map(|value| value as f64)),
+        _ => array.read::<f64>(|_| {}),
     }
 }

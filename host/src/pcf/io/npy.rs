@@ -5,13 +5,13 @@ use std::{
     path::Path,
 };
 
-use super::{PcfData, Raw, bars_of, points_of};
+use super::{PcfData, Raw, points_of};
 use crate::{
     io::{
         Reason, Source, collect,
         npy::{Kind, Reader, tuple, write as write_array},
     },
-    pcf::{PcfError, PcfReal, PcfSet, Repairs, barcode::Bar},
+    pcf::{PcfError, PcfReal, PcfSet, Repairs},
 };
 
 /// Reads functions.
@@ -41,12 +41,7 @@ fn read<T: PcfReal>(reader: Reader<Source>) -> Result<Raw<T>, Reason> {
     let functions = if shape.contains(&0) { 0 } else { shape.iter().product::<usize>() };
     let points = points_of(reader.read(|_| {})?);
     let offsets = collect((0..functions + 1).map(|function| function * breakpoints))?;
-    Ok(Raw { offsets, points, shape: Some(shape) })
-}
-
-/// Reads bars.
-pub fn load_bars(path: &Path) -> Result<Vec<Bar>, PcfError> {
-    Reader::open(path).and_then(|reader| bars_of(reader, "bars")).map_err(|reason| PcfError::file(path, reason))
+    Ok(Raw { offsets, points, shape: Some(shape), names: None })
 }
 
 /// Checks that all functions have the same length.

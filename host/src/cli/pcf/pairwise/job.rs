@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, BufWriter},
     ops::Range,
-    path::{Path, PathBuf},
+    path::Path,
     thread,
     time::Instant,
 };
@@ -14,7 +14,10 @@ use rayon::prelude::*;
 use warpsmith::{
     device::Device,
     engine::{Control, Parts, Settings, Trace, condensed_len, dense_len},
-    io::npy::{self, Kind},
+    io::{
+        npy::{self, Kind},
+        zeroed,
+    },
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfReal, PcfSet, io::PcfData},
 };
 
@@ -22,6 +25,7 @@ use super::{
     MatrixArgs,
     show::Shown,
     task::{Job, Kept, Outcome, Tools},
+    text::{self, Labels},
 };
 use crate::cli::{
     Global,
@@ -30,10 +34,7 @@ use crate::cli::{
     interrupt::Interrupt,
     opening::Opening,
     output::Files,
-    pcf::{
-        Dtype,
-        files::{self, in_file},
-    },
+    pcf::{Dtype, files::Inputs},
     processes,
     progress::Progress,
     terminal,
@@ -48,14 +49,33 @@ fn count_infinite<T: PcfReal>(entries: &[T]) -> usize {
     entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
 }
 
-fn names(devices: &[Device]) -> Vec<String> {
+fn device_names(devices: &[Device]) -> Vec<String> {
     devices.iter().map(|device| device.name().to_owned()).collect()
 }
 
+fn is_text(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+}
+
+fn labels<T: PcfReal>(set: &PcfSet<T>) -> Labels {
+    Labels(set.names().cloned())
+}
+
 impl<'a> Job<'a> {
-    pub fn new(command: &'static str, inputs: &[&'a PathBuf], measure: Measure, layout: Layout, options: &'a MatrixArgs) -> Self {
-        let inputs = inputs.iter().map(|input| input.as_path()).collect();
-        Job { command, inputs, measure, kept: Kept::new(layout, options), options }
+    pub fn new(
+        command: &'static str,
+        inputs: Vec<Inputs<'a>>,
+        measure: Measure,
+        layout: Layout,
+        options: &'a MatrixArgs,
+    ) -> Self {
+        let as_text = is_text(&options.output);
+        Job { command, inputs, measure, kept: Kept::new(layout, options), as_text, options }
+    }
+
+    /// The inputs in words.
+    pub fn title(&self) -> String {
+        self.inputs.iter().map(Inputs::to_string).collect::<Vec<_>>().join(" x ")
     }
 
     /// Does the job.
@@ -65,16 +85,21 @@ impl<'a> Job<'a> {
         }
         let MatrixArgs { output, trace, dtype, gpus, json, resume, .. } = self.options;
         let expected = self.kept.extension();
-        if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case(expected)) {
+        if !self.as_text && output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case(expected)) {
             let output = output.display();
-            return Err(Failure::error(format_args!("{output}: the name must end in .{expected}, which is what is written")));
+            return Err(Failure::error(format_args!("{output}: the name must end in .{expected} or, for a table, in .csv")));
         }
-        let mut written = Files::reading(&self.inputs);
+        if self.as_text && *resume {
+            return Err(Failure::error("--resume is for matrices in .npy files"));
+        }
+        let mut written = Files::reading(self.inputs.iter().flat_map(|inputs| inputs.0));
         let output = written.write(output)?;
         let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
         let ranks = processes::several(*gpus)?;
-        if ranks.is_some() && !matches!(self.kept, Kept::All(_)) {
-            return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
+        if ranks.is_some() && (self.as_text || !matches!(self.kept, Kept::All(_))) {
+            return Err(Failure::error(
+                "tables, --nearest, --below and --row-sums are computed by one process, not under mpirun",
+            ));
         }
         let open = || processes::devices(global, ranks.as_deref(), *gpus);
         thread::scope(|scope| {
@@ -93,14 +118,15 @@ impl<'a> Job<'a> {
     }
 
     fn load(&self, dtype: Option<Dtype>, tools: &Tools<'_>) -> Result<(), Failure> {
-        let sets: Vec<_> = self.inputs.iter().map(|input| files::load(input, dtype, tools.progress)).collect::<Result<_, _>>()?;
+        let sets: Vec<_> =
+            self.inputs.iter().map(|input| self.options.set.load(*input, dtype, tools.progress)).collect::<Result<_, _>>()?;
         let double = sets.iter().any(|set| set.kind() == Kind::F64);
         if double { self.compute::<f64>(sets, tools) } else { self.compute::<f32>(sets, tools) }
     }
 
     /// Computes the matrix in one precision, which is at least that of each set.
     fn compute<T: PcfReal>(&self, sets: Vec<PcfData>, tools: &Tools<'_>) -> Result<(), Failure> {
-        let cast = |(set, input): (PcfData, &&Path)| set.into_set::<T>().map_err(in_file(input));
+        let cast = |(set, input): (PcfData, &Inputs<'_>)| set.into_set::<T>().map_err(|error| input.fail(error));
         let sets: Vec<PcfSet<T>> = sets.into_iter().zip(&self.inputs).map(cast).collect::<Result<_, _>>()?;
         tools.timeline.end("reading");
         if let Measure::Lp(p) = self.measure
@@ -110,15 +136,18 @@ impl<'a> Job<'a> {
         }
         let last = sets.len() - 1;
         let rows = self.selected(&sets[0], 0, "rows", self.options.rows.as_ref())?;
-        let columns = self.selected(&sets[last], last, "columns", self.options.columns.as_ref())?;
+        let columns = self.selected(&sets[last], last, "cols", self.options.cols.as_ref())?;
         let has_columns = last > 0 || self.options.is_part();
         let mut pairwise = Pairwise::new(&rows, has_columns.then_some(&columns), self.measure)?;
         if self.options.is_part() {
             pairwise = pairwise.part_of(&sets[0], &sets[last]);
         }
         let outcome = match self.kept {
-            Kept::All(layout) => self.all(&pairwise, layout, tools),
-            _ => self.reduced(&pairwise, tools).map(Some),
+            Kept::All(layout) if !self.as_text => self.all(&pairwise, layout, tools),
+            _ => {
+                let names = [&rows, if has_columns { &columns } else { &rows }].map(|set| labels(set));
+                self.reduced(&pairwise, names, tools).map(Some)
+            }
         }?;
         // Rank 0 says it.
         let Some(outcome) = outcome else { return Ok(()) };
@@ -140,7 +169,7 @@ impl<'a> Job<'a> {
     ) -> Result<Cow<'s, PcfSet<T>>, Failure> {
         let Some(range) = range else { return Ok(Cow::Borrowed(set)) };
         if range.end > set.len() {
-            let input = self.inputs[input].display();
+            let input = self.inputs[input];
             let found = format::counted(set.len(), "function", "functions");
             return Err(Failure::error(format_args!("--{option} {}..{}: {input} has {found}", range.start, range.end)));
         }
@@ -161,7 +190,7 @@ impl<'a> Job<'a> {
         compute: impl FnOnce(Control<'_>) -> Result<R, PairwiseError>,
     ) -> Result<R, PairwiseError> {
         let cost = usize::try_from(steps / entries.max(1) as u128).unwrap_or(usize::MAX);
-        let names: Vec<_> = self.inputs.iter().map(|input| input.display().to_string()).collect();
+        let names: Vec<_> = self.inputs.iter().map(Inputs::to_string).collect();
         let work = tools.progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
         let advance = |done, total| work.reach(done, total);
         let trace = tools.trace.as_ref().map(|(trace, _)| trace);
@@ -207,7 +236,7 @@ impl<'a> Job<'a> {
         if !tools.parts.is_first() {
             return Ok(None);
         }
-        let devices = if of_ranks.is_empty() { names(devices) } else { of_ranks };
+        let devices = if of_ranks.is_empty() { device_names(devices) } else { of_ranks };
         // The output may be larger than the memory: it isn't read again without need.
         let infinite = if pairwise.is_finite() { 0 } else { count_infinite(matrix.as_slice()) };
         let start = Instant::now();
@@ -220,39 +249,66 @@ impl<'a> Job<'a> {
         Ok(Some(Outcome { shape: pairwise.shape(layout)?, kind: T::KIND, infinite, entries, devices, found, report, written }))
     }
 
-    /// Computes a reduction of a matrix, and writes it.
-    fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, tools: &Tools<'_>) -> Result<Outcome, Failure> {
+    /// Computes a reduction of a matrix, or a matrix to write as a table, and writes it. `names` are those of the rows and the
+    /// columns.
+    fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, names: [Labels; 2], tools: &Tools<'_>) -> Result<Outcome, Failure> {
         let engine = pairwise.engine(tools.devices.devices()?, self.settings())?;
         tools.timeline.end("getting ready");
         let (rows, columns) = pairwise.size();
         let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let all = if pairwise.is_symmetric() { condensed_len(rows) } else { dense_len(rows, columns) }?;
         let steps = pairwise.merge_steps();
+        let as_text = self.as_text;
         let (shape, kind, infinite, entries, write, report): (_, _, _, _, Write, _) = match self.kept {
             Kept::Nearest(count) => {
                 let compute = |control: Control<'_>| pairwise.nearest(&engine, count, control);
                 let (nearest, report) = self.with_control(steps, all, tools, &interrupt, compute)?;
                 let (infinite, entries) = (count_infinite(&nearest.distances), nearest.distances.len());
-                (vec![rows, count], T::KIND, infinite, entries, Box::new(move |file| nearest.write_npz(file)), report)
+                let write: Write = Box::new(move |file| match as_text {
+                    true => text::nearest(&nearest, &names, file),
+                    false => nearest.write_npz(file, names[0].given()),
+                });
+                (vec![rows, count], T::KIND, infinite, entries, write, report)
             }
             Kept::Below(bound) => {
                 let compute = |control: Control<'_>| pairwise.below(&engine, T::from_f64(bound), control);
                 let (sparse, report) = self.with_control(steps, all, tools, &interrupt, compute)?;
                 let entries = sparse.values.len();
-                (vec![rows, columns], T::KIND, 0, entries, Box::new(move |file| sparse.write_npz(file)), report)
+                let write: Write = Box::new(move |file| match as_text {
+                    true => text::sparse(&sparse, &names, file),
+                    false => sparse.write_npz(file, names[0].given()),
+                });
+                (vec![rows, columns], T::KIND, 0, entries, write, report)
             }
-            Kept::All(_) | Kept::RowSums => {
+            Kept::RowSums => {
                 let compute = |control: Control<'_>| pairwise.row_sums(&engine, control);
                 let (sums, report) = self.with_control(steps, all, tools, &interrupt, compute)?;
                 let (infinite, entries) = (count_infinite(&sums), sums.len());
-                (vec![rows], Kind::F64, infinite, entries, Box::new(move |file| npy::write(file, &sums, &[rows])), report)
+                let write: Write = Box::new(move |file| match as_text {
+                    true => text::sums(&sums, &names[0], file),
+                    false => npy::write(file, &sums, &[rows]),
+                });
+                (vec![rows], Kind::F64, infinite, entries, write, report)
+            }
+            Kept::All(_) => {
+                let entries = dense_len(rows, columns)?;
+                let mut matrix = zeroed::<T>(entries).map_err(|_| {
+                    Failure::error(format_args!(
+                        "a table of {rows} x {columns} entries takes more memory than there is; write .npy"
+                    ))
+                })?;
+                let compute = |control: Control<'_>| pairwise.compute_into(&engine, Layout::Dense, &mut matrix, control);
+                let report = self.with_control(steps, all, tools, &interrupt, compute)?;
+                let infinite = count_infinite(&matrix);
+                let write: Write = Box::new(move |file| text::matrix(&matrix, columns, &names, file));
+                (vec![rows, columns], T::KIND, infinite, entries, write, report)
             }
         };
         let start = Instant::now();
         interrupt.commit(|| self.to_disk(entries, tools, &interrupt, || tools.output.write(write)))?;
         let written = start.elapsed();
         tools.timeline.end("writing");
-        Ok(Outcome { shape, kind, infinite, entries, devices: names(engine.devices()), found: 0, report, written })
+        Ok(Outcome { shape, kind, infinite, entries, devices: device_names(engine.devices()), found: 0, report, written })
     }
 
     /// Says that entries are infinite, and why.
@@ -271,7 +327,7 @@ impl<'a> Job<'a> {
             }
             (_, None) => format!("their numbers are too large for {}", T::NAME),
         };
-        let condensed = self.kept == Kept::All(Layout::Condensed);
+        let condensed = self.kept == Kept::All(Layout::Condensed) && !self.as_text;
         terminal::warn(format_args!(
             "{}: {} of {} {what} are infinite: {why}.{}",
             self.options.output.display(),
@@ -284,9 +340,9 @@ impl<'a> Job<'a> {
     /// Two functions by their numbers.
     fn pair(&self, (i, j): (usize, usize)) -> String {
         let from = |range: &Option<Range<usize>>| range.as_ref().map_or(0, |range| range.start);
-        let (i, j) = (i + from(&self.options.rows), j + from(&self.options.columns));
+        let (i, j) = (i + from(&self.options.rows), j + from(&self.options.cols));
         match &self.inputs[..] {
-            [rows, columns] => format!("{i} of {} and {j} of {}", rows.display(), columns.display()),
+            [rows, columns] => format!("{i} of {rows} and {j} of {columns}"),
             _ => format!("{i} and {j}"),
         }
     }

@@ -4,21 +4,25 @@
 mod job;
 mod show;
 mod task;
+mod text;
 
-use std::{ops::Range, path::PathBuf};
+use std::{ops::Range, path::PathBuf, slice};
 
 use clap::Args;
 use task::Job;
 use warpsmith::pcf::{Layout, Measure, PcfError};
 
-use super::Dtype;
+use super::{
+    Dtype,
+    files::{Inputs, SetArgs},
+};
 use crate::cli::{Global, count, failure::Failure, processes::MOST_GPUS, size};
 
 /// The most nearest functions that can be asked for.
 const MOST_NEAREST: usize = 1 << 20;
 /// Notes at the end of each command's help.
 const NOTES: &str = "\
-    --rows and --columns are for jobs of a batch system that compute a part each; entries are those of the whole matrix, bit for bit.\n\n\
+    --rows and --cols are for jobs of a batch system that compute a part each; entries are those of the whole matrix, bit for bit.\n\n\
     Under mpirun (in builds with the feature mpi) the ranks compute one matrix together, each on a GPU of its host, in a file system that \
     they share. Where one fails, all end, and what there is of the matrix stays in OUT.NPY.partial for --resume.\n\n\
     --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
@@ -44,13 +48,14 @@ const NOTES: &str = "\
         warpsmith pcf pdist set.npz --p 2 --layout dense --output d.npy    L^2, all entries\n  \
         warpsmith pcf pdist set.npz --dtype f64 --gpus 4 --output d.npy    in double precision, on 4 GPUs\n  \
         warpsmith pcf pdist set.npz --nearest 10 --output nearest.npz      each function's 10 nearest\n  \
+        warpsmith pcf pdist data.csv --columns id=sensor,t=when,v=reading --from 2024-05-01 --until 2024-06-01 --output d.csv\n  \
         warpsmith pcf pdist set.npz --memory-budget 2GiB --trace t.json --output d.npy\n\n{NOTES}"
     )
 )]
 pub struct PdistArgs {
-    /// The functions: .npz, .npy or .csv
-    #[arg(value_name = "A")]
-    set: PathBuf,
+    /// The functions: .npz, .npy or tables; - for a table from the standard input
+    #[arg(value_name = "A", required = true)]
+    set: Vec<PathBuf>,
     /// The exponent, a number of at least 1; 1 and 2 are fastest
     #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
@@ -77,9 +82,9 @@ pub struct PdistArgs {
     )
 )]
 pub struct L2KernelArgs {
-    /// The functions: .npz, .npy or .csv
-    #[arg(value_name = "A")]
-    set: PathBuf,
+    /// The functions: .npz, .npy or tables; - for a table from the standard input
+    #[arg(value_name = "A", required = true)]
+    set: Vec<PathBuf>,
     /// Layout of the entries in the file
     #[arg(long, value_enum, default_value_t = Layout::Dense)]
     layout: Layout,
@@ -101,7 +106,7 @@ pub struct L2KernelArgs {
     )
 )]
 pub struct CdistArgs {
-    /// The rows' functions: .npz, .npy or .csv
+    /// The rows' functions: .npz, .npy or a table
     #[arg(value_name = "A")]
     rows: PathBuf,
     /// The columns' functions
@@ -123,6 +128,8 @@ pub struct CdistArgs {
 // Options of all three. (As a doc comment it would become the text about each of them.)
 #[derive(Args, Debug)]
 pub struct MatrixArgs {
+    #[command(flatten)]
+    pub set: SetArgs,
     /// Type of times, values and entries [default: the file's, f64 from text; of two files the wider]
     #[arg(long, value_enum)]
     pub dtype: Option<Dtype>,
@@ -130,8 +137,8 @@ pub struct MatrixArgs {
     #[arg(id = "range of rows", long = "rows", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
     pub rows: Option<Range<usize>>,
     /// Compute only these columns; the matrix is dense
-    #[arg(id = "range of columns", long = "columns", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
-    pub columns: Option<Range<usize>>,
+    #[arg(id = "range of columns", long = "cols", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
+    pub cols: Option<Range<usize>>,
     /// Keep only the K nearest functions of each, in an .npz of `indices` and `distances`
     #[arg(long, value_name = "K", value_parser = count::up_to(MOST_NEAREST), allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
     pub nearest: Option<usize>,
@@ -154,7 +161,8 @@ pub struct MatrixArgs {
     /// Write a timeline of the work, in Chrome's trace-event format (ui.perfetto.dev opens it)
     #[arg(long, value_name = "T.JSON")]
     pub trace: Option<PathBuf>,
-    /// Write the matrix, which may be larger than the memory, or what is kept of it (.npz of --nearest and --below)
+    /// Write the matrix, which may be larger than the memory, or what is kept of it (.npz of --nearest and --below); .csv for a
+    /// table with the functions' names
     #[arg(long, value_name = "OUT.NPY")]
     pub output: PathBuf,
     /// Print one JSON object instead of a table; times in ms
@@ -165,21 +173,21 @@ pub struct MatrixArgs {
 impl MatrixArgs {
     /// True if only some rows or columns are computed.
     pub fn is_part(&self) -> bool {
-        self.rows.is_some() || self.columns.is_some()
+        self.rows.is_some() || self.cols.is_some()
     }
 }
 
 impl PdistArgs {
     /// Runs the command.
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
-        Job::new("pdist", &[&self.set], Measure::Lp(self.p), self.layout, &self.matrix).run(global)
+        Job::new("pdist", vec![Inputs(&self.set)], Measure::Lp(self.p), self.layout, &self.matrix).run(global)
     }
 }
 
 impl L2KernelArgs {
     /// Runs the command.
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
-        Job::new("l2-kernel", &[&self.set], Measure::Inner, self.layout, &self.matrix).run(global)
+        Job::new("l2-kernel", vec![Inputs(&self.set)], Measure::Inner, self.layout, &self.matrix).run(global)
     }
 }
 
@@ -187,7 +195,14 @@ impl CdistArgs {
     /// Runs the command.
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
         let measure = if self.inner { Measure::Inner } else { Measure::Lp(self.p) };
-        Job::new("cdist", &[&self.rows, &self.columns], measure, self.layout, &self.matrix).run(global)
+        Job::new(
+            "cdist",
+            [&self.rows, &self.columns].map(|path| Inputs(slice::from_ref(path))).into(),
+            measure,
+            self.layout,
+            &self.matrix,
+        )
+        .run(global)
     }
 }
 
@@ -207,7 +222,7 @@ fn bound(text: &str) -> Result<f64, String> {
 }
 
 /// Reads the exponent of a norm.
-fn exponent(text: &str) -> Result<f64, String> {
+pub fn exponent(text: &str) -> Result<f64, String> {
     let p = text.parse().map_err(|_| "not a number".to_owned())?;
     if (1.0..f64::INFINITY).contains(&p) { Ok(p) } else { Err(PcfError::Exponent { p }.to_string()) }
 }

@@ -1,6 +1,6 @@
 //! A computed matrix, as a table or as JSON.
 
-use std::iter;
+use std::{fs, iter};
 
 use serde::Serialize;
 use warpsmith::{
@@ -30,7 +30,7 @@ pub struct Shown<'a> {
     dtype: &'static str,
     layout: &'static str,
     output: String,
-    /// Size of the output's elements.
+    /// Size of the output.
     output_bytes: u64,
     trace: Option<String>,
     /// Time since the program's start, and its parts.
@@ -50,6 +50,8 @@ pub struct Shown<'a> {
     device: String,
     #[serde(skip)]
     resumed: bool,
+    #[serde(skip)]
+    title: String,
 }
 
 /// One GPU, or the CPU in its place.
@@ -79,16 +81,17 @@ impl<'a> Shown<'a> {
             command: job.command,
             backend: devices[0].backend().to_string(),
             p: if let Measure::Lp(p) = job.measure { Some(p) } else { None },
-            inputs: job.inputs.iter().map(|input| input.display().to_string()).collect(),
+            inputs: job.inputs.iter().flat_map(|inputs| inputs.0).map(|input| input.display().to_string()).collect(),
             functions: sets.iter().map(|set| set.len()).collect(),
             breakpoints: sets.iter().map(|set| set.points().len()).collect(),
             entries: outcome.entries,
             infinite: outcome.infinite,
             shape: &outcome.shape,
             dtype: outcome.kind.name(),
-            layout: job.kept.name(),
+            layout: if job.as_text { "table" } else { job.kept.name() },
             output: tools.output.name().display().to_string(),
-            output_bytes: (outcome.entries * outcome.kind.size()) as u64,
+            output_bytes: fs::metadata(tools.output.name()).map_or(0, |metadata| metadata.len()),
+            title: job.title(),
             trace: tools.trace.as_ref().map(|(_, destination)| destination.name().display().to_string()),
             elapsed_ms: tools.timeline.total_ms(),
             elapsed: tools.timeline.parts(),
@@ -134,7 +137,7 @@ impl<'a> Shown<'a> {
         rows.push(("downloaded", format::bytes(*downloaded as u64)));
         rows.push(("time since the start", format::time(self.elapsed_ms)));
         let measure = self.p.map_or("inner products".to_owned(), |p| format!("p = {p}"));
-        let title = format!("{}, {measure}: {}", self.command, self.inputs.join(" x "));
+        let title = format!("{}, {measure}: {}", self.command, self.title);
         let mut table = terminal::table([title.as_str(), ""], []);
         for (name, value) in rows {
             table.add_row([name.to_owned(), value]);

@@ -1,6 +1,6 @@
 //! A matrix to compute, what computes it, and the result.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use warpsmith::{
     engine::{Parts, Report, Trace},
@@ -9,7 +9,7 @@ use warpsmith::{
 };
 
 use super::MatrixArgs;
-use crate::cli::{opening::Opening, progress::Progress, timeline::Timeline};
+use crate::cli::{opening::Opening, pcf::files::Inputs, progress::Progress, timeline::Timeline};
 
 /// The part of a matrix that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,9 +54,11 @@ impl Kept {
 pub struct Job<'a> {
     pub command: &'static str,
     /// The files of the rows' functions and, if they are others, of the columns'.
-    pub inputs: Vec<&'a Path>,
+    pub inputs: Vec<Inputs<'a>>,
     pub measure: Measure,
     pub kept: Kept,
+    /// True if the output is a table.
+    pub as_text: bool,
     pub options: &'a MatrixArgs,
 }
 

@@ -2,6 +2,7 @@
 
 mod cuda;
 mod dot;
+mod svg;
 
 use std::fmt;
 
@@ -38,6 +39,12 @@ pub fn emit(dag: &Dag, schedule: &Schedule, language: Language) -> String {
 /// frame around its alternatives.
 pub fn program(dag: &Dag) -> String {
     written(|text| dot::program(dag, text))
+}
+
+/// Draws a program as SVG: boxes are operations of the GPU, ellipses those of the host; a choice has a frame around its
+/// alternatives.
+pub fn picture(dag: &Dag) -> String {
+    written(|text| svg::program(dag, text))
 }
 
 /// Returns the text that `build` writes.

@@ -1,0 +1,68 @@
+//! Writes matrices, and reductions of them, as tables with the functions' names.
+
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
+
+use csv::Writer;
+use warpsmith::pcf::{Nearest, PcfReal, Sparse};
+
+/// Names of the functions along one side of a matrix: their own, or their numbers.
+pub struct Labels(pub Option<Arc<[String]>>);
+
+impl Labels {
+    /// The functions' own names.
+    pub fn given(&self) -> Option<&[String]> {
+        self.0.as_deref()
+    }
+
+    fn of(&self, index: usize) -> String {
+        self.0.as_ref().map_or_else(|| index.to_string(), |names| names[index].clone())
+    }
+}
+
+/// Writes rows of `width` values below a header with the columns' names, each row after its name.
+pub fn matrix<T: PcfReal>(entries: &[T], width: usize, [rows, columns]: &[Labels; 2], file: impl Write) -> io::Result<()> {
+    let mut table = Writer::from_writer(file);
+    table.write_field("")?;
+    table.write_record((0..width).map(|column| columns.of(column)))?;
+    for (row, values) in entries.chunks(width.max(1)).enumerate() {
+        table.write_field(rows.of(row))?;
+        table.write_record(values.iter().map(|value| format!("{value:?}")))?;
+    }
+    table.flush()
+}
+
+/// Writes a row for each function and each of its nearest ones, the nearest first.
+pub fn nearest<T: PcfReal>(nearest: &Nearest<T>, [rows, columns]: &[Labels; 2], file: impl Write) -> io::Result<()> {
+    let mut table = Writer::from_writer(file);
+    table.write_record(["id", "nearest", "distance"])?;
+    for (place, (&index, distance)) in nearest.indices.iter().zip(&nearest.distances).enumerate() {
+        table.write_record([rows.of(place / nearest.count), columns.of(index as usize), format!("{distance:?}")])?;
+    }
+    table.flush()
+}
+
+/// Writes a row for each entry.
+pub fn sparse<T: PcfReal>(sparse: &Sparse<T>, [rows, columns]: &[Labels; 2], file: impl Write) -> io::Result<()> {
+    let mut table = Writer::from_writer(file);
+    table.write_record(["id", "other", "distance"])?;
+    for (row, range) in sparse.row_offsets.windows(2).enumerate() {
+        for entry in range[0] as usize..range[1] as usize {
+            let column = columns.of(sparse.columns[entry] as usize);
+            table.write_record([rows.of(row), column, format!("{:?}", sparse.values[entry])])?;
+        }
+    }
+    table.flush()
+}
+
+/// Writes a row for each sum.
+pub fn sums(sums: &[f64], rows: &Labels, file: impl Write) -> io::Result<()> {
+    let mut table = Writer::from_writer(file);
+    table.write_record(["id", "sum"])?;
+    for (row, sum) in sums.iter().enumerate() {
+        table.write_record([rows.of(row), format!("{sum:?}")])?;
+    }
+    table.flush()
+}

@@ -1,0 +1,51 @@
+//! Options of tables to read.
+
+use clap::{Args, ValueEnum};
+use warpsmith::io::TableOptions;
+
+/// The layout of a table.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TableArgs {
+    /// Columns to read: for each its use, and its name in the header or its number from 1 [default: detected]
+    #[arg(id = "columns of tables", long = "columns", value_name = "USE=COLUMN", value_delimiter = ',', value_parser = column, help_heading = "Tables")]
+    columns: Vec<(String, String)>,
+    /// Whether the first line of a table names the columns [default: detected]
+    #[arg(long, value_enum, help_heading = "Tables")]
+    header: Option<Header>,
+    /// Separator of fields: a character, or `tab` [default: comma, semicolon, tab or bar, detected]
+    #[arg(long, value_name = "C", value_parser = separator, help_heading = "Tables")]
+    separator: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Header {
+    /// It does
+    Yes,
+    /// It is the first row
+    No,
+}
+
+impl TableArgs {
+    pub fn options(&self) -> TableOptions {
+        TableOptions {
+            columns: self.columns.clone(),
+            header: self.header.map(|header| header == Header::Yes),
+            separator: self.separator,
+        }
+    }
+}
+
+fn column(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').map(|(role, column)| (role.trim(), column.trim())) {
+        Some((role, column)) if !role.is_empty() && !column.is_empty() => Ok((role.to_owned(), column.to_owned())),
+        _ => Err("write t=NAME".to_owned()),
+    }
+}
+
+fn separator(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, &[byte]) if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n.+-".contains(&byte) => Ok(byte),
+        _ => Err("write one character, such as ;".to_owned()),
+    }
+}

@@ -1,0 +1,78 @@
+//! Names of vertices, as files have them.
+
+use std::{borrow::Cow, collections::HashMap};
+
+/// The names that a file has for its vertices, which are numbered from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ids {
+    /// Numbers from this one on: 0 or 1.
+    From(i64),
+    /// Whole numbers, ascending.
+    Numbers(Vec<i64>),
+    /// Names, in the order of the file.
+    Names(Vec<String>),
+    /// Points (x, y), in the order of the file.
+    Places(Vec<[f64; 2]>),
+}
+
+impl Ids {
+    /// The vertex's name.
+    ///
+    /// # Panics
+    /// If there is no such vertex.
+    pub fn name(&self, vertex: usize) -> Cow<'_, str> {
+        match self {
+            Ids::From(first) => (first + vertex as i64).to_string().into(),
+            Ids::Numbers(numbers) => numbers[vertex].to_string().into(),
+            Ids::Names(names) => names[vertex].as_str().into(),
+            Ids::Places(places) => format!("{:?} {:?}", places[vertex][0], places[vertex][1]).into(),
+        }
+    }
+
+    /// Returns the points of the vertices, if they are named by them.
+    pub fn places(&self) -> Option<&[[f64; 2]]> {
+        if let Ids::Places(places) = self { Some(places) } else { None }
+    }
+
+    /// Returns what the numbers of `count` vertices mean, as a sentence, unless they are the file's own.
+    pub fn in_words(&self, count: usize) -> Option<String> {
+        Some(match self {
+            Ids::From(0) => return None,
+            Ids::From(_) => "Vertices are numbered from 1 in the file and in tables, but from 0 in arrays.".to_owned(),
+            _ if count == 0 => return None,
+            Ids::Numbers(_) => format!(
+                "Vertices have the ids {} to {}. Arrays number them from 0 in this order; `vertices` has the ids.",
+                self.name(0),
+                self.name(count - 1)
+            ),
+            Ids::Names(_) => "Arrays number vertices from 0 in the order of the file; `vertices` has their names.".to_owned(),
+            Ids::Places(_) => {
+                "Vertices are the points of the lines. Arrays number them from 0; `vertices` has their coordinates.".to_owned()
+            }
+        })
+    }
+
+    /// Returns a map from names to the vertices of `count`.
+    pub(super) fn index(&self) -> HashMap<Cow<'_, str>, usize> {
+        let count = match self {
+            Ids::From(_) => 0,
+            Ids::Numbers(numbers) => numbers.len(),
+            Ids::Names(names) => names.len(),
+            Ids::Places(places) => places.len(),
+        };
+        (0..count).map(|vertex| (self.name(vertex), vertex)).collect()
+    }
+
+    /// Returns the vertex of this name among `count`.
+    pub fn find(&self, name: &str, count: usize) -> Option<usize> {
+        match self {
+            Ids::From(first) => {
+                let vertex = name.parse::<i64>().ok()?.checked_sub(*first)?;
+                usize::try_from(vertex).ok().filter(|&vertex| vertex < count)
+            }
+            Ids::Numbers(numbers) => numbers.binary_search(&name.parse().ok()?).ok(),
+            Ids::Names(names) => names.iter().position(|known| known == name),
+            Ids::Places(_) => (0..count).find(|&vertex| self.name(vertex) == name),
+        }
+    }
+}

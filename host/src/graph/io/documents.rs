@@ -1,0 +1,131 @@
+//! Graphs as GraphML, and lines as GeoJSON.
+
+use std::{collections::HashMap, path::Path};
+
+use roxmltree::{Document, Node};
+use serde_json::Value;
+
+use super::{
+    MOST, add,
+    ends::{Names, whole},
+    too_many,
+};
+use crate::{
+    graph::{EdgeList, Graph, Ids},
+    io::{Reason, at, brief, check_room, large_text, push, quoted},
+};
+
+/// Reads the first graph of a GraphML file. Vertices have their ids as names.
+pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
+    let text = large_text(path)?;
+    // About what the tree of nodes takes.
+    check_room(4 * text.len())?;
+    let document = Document::parse(&text).map_err(|error| brief(error))?;
+    let line = |node: Node<'_, '_>, reason: String| Reason::from(at(document.text_pos_at(node.range().start).row.into(), reason));
+    let is = |name: &'static str| move |node: &Node<'_, '_>| node.tag_name().name() == name;
+    let root = document.root_element();
+    let graph = root.children().find(is("graph")).ok_or("has no element `graph` in an element `graphml`")?;
+    let (mut names, mut edges) = (Names::default(), Vec::new());
+    let mut numbers: HashMap<&str, i32> = HashMap::new();
+    for node in graph.descendants().filter(is("node")) {
+        let id = node.attribute("id").ok_or_else(|| line(node, "the node has no `id`".to_owned()))?;
+        let number = names.number(id)?;
+        if numbers.insert(id, number).is_some() {
+            return Err(line(node, format!("there is a second node {}", quoted(id))));
+        }
+    }
+    for edge in graph.descendants().filter(is("edge")) {
+        let end = |name: &str| {
+            let id = edge.attribute(name).ok_or_else(|| line(edge, format!("the edge has no `{name}`")))?;
+            numbers.get(id).copied().ok_or_else(|| line(edge, format!("the edge's `{name}` is {}, which is no node", quoted(id))))
+        };
+        add(&mut edges, [end("source")? as u64, end("target")? as u64])?;
+    }
+    if graph.descendants().any(|node| node.tag_name().name() == "hyperedge") {
+        return Err("has hyperedges, which can't be read".into());
+    }
+    let arcs = graph.attribute("edgedefault") == Some("directed");
+    let ids = names.into_names();
+    let from_zero = ids.iter().enumerate().all(|(number, id)| whole(id) == Some(number as i64));
+    let ids = if from_zero { Ids::From(0) } else { Ids::Names(ids) };
+    Ok(Graph { list: EdgeList { vertices: numbers.len(), edges, arcs }, ids })
+}
+
+/// The points of lines, as vertices.
+#[derive(Default)]
+struct Places {
+    numbers: HashMap<[u64; 2], i32>,
+    places: Vec<[f64; 2]>,
+    edges: Vec<[i32; 2]>,
+}
+
+impl Places {
+    fn vertex(&mut self, point: [f64; 2]) -> Result<i32, Reason> {
+        // A zero has two signs.
+        let key = point.map(|x| (x + 0.0).to_bits());
+        if let Some(&number) = self.numbers.get(&key) {
+            return Ok(number);
+        }
+        if self.places.len() == MOST {
+            return Err(too_many("vertices", MOST as u64 + 1).into());
+        }
+        let number = self.places.len() as i32;
+        push(&mut self.places, point)?;
+        self.numbers.insert(key, number);
+        Ok(number)
+    }
+
+    fn line(&mut self, points: &Value) -> Result<(), Reason> {
+        let points = points.as_array().ok_or("`coordinates` of a line must be a list of points")?;
+        let mut last = None;
+        for (index, point) in points.iter().enumerate() {
+            let coordinate = |axis: usize| point.get(axis).and_then(Value::as_f64).filter(|x| x.is_finite());
+            let (Some(x), Some(y)) = (coordinate(0), coordinate(1)) else {
+                return Err(format!("point {index}: {} is no list of two numbers", quoted(&point.to_string())).into());
+            };
+            let vertex = self.vertex([x, y])?;
+            match last {
+                Some(last) if last != vertex => add(&mut self.edges, [last as u64, vertex as u64])?,
+                _ => {}
+            }
+            last = Some(vertex);
+        }
+        Ok(())
+    }
+
+    fn geometry(&mut self, value: &Value) -> Result<(), Reason> {
+        let list =
+            |key: &str| value.get(key).and_then(Value::as_array).ok_or_else(|| Reason::from(format!("a `{key}` is missing")));
+        let coordinates = || value.get("coordinates").ok_or("`coordinates` are missing");
+        match value.get("type").and_then(Value::as_str) {
+            Some("FeatureCollection") => list("features")?.iter().enumerate().try_for_each(|(index, feature)| {
+                self.geometry(feature).map_err(|reason| reason.after(format_args!("features[{index}]: ")))
+            }),
+            Some("Feature") => {
+                value.get("geometry").filter(|geometry| !geometry.is_null()).map_or(Ok(()), |value| self.geometry(value))
+            }
+            Some("GeometryCollection") => list("geometries")?.iter().try_for_each(|geometry| self.geometry(geometry)),
+            Some("LineString") => self.line(coordinates()?),
+            Some("MultiLineString") => {
+                let lines = coordinates()?.as_array().ok_or("`coordinates` must be a list of lines")?;
+                lines.iter().try_for_each(|line| self.line(line))
+            }
+            Some("Point" | "MultiPoint" | "Polygon" | "MultiPolygon") => Ok(()),
+            other => Err(format!("{} is no type of GeoJSON", quoted(other.unwrap_or_default())).into()),
+        }
+    }
+}
+
+/// Reads lines: their points are the vertices, and an edge joins each point of a line to the next. Points and areas don't count.
+pub(super) fn geojson(path: &Path) -> Result<Graph, Reason> {
+    let text = large_text(path)?;
+    check_room(6 * text.len())?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| brief(error))?;
+    let mut found = Places::default();
+    found.geometry(&value)?;
+    if found.edges.is_empty() {
+        return Err("has no lines".into());
+    }
+    let Places { places, edges, .. } = found;
+    Ok(Graph { list: EdgeList { vertices: places.len(), edges, arcs: false }, ids: Ids::Places(places) })
+}

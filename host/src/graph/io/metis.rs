@@ -1,0 +1,77 @@
+//! The format of METIS, which the 10th DIMACS challenge has, too: the neighbours of each vertex.
+
+use std::path::Path;
+
+use super::{MOST, add, numbered, too_many, vertex};
+use crate::{
+    graph::Graph,
+    io::{Lines, Reason, declared, number, words},
+};
+
+/// Reads a graph. Each edge is in the lines of both its vertices.
+pub(super) fn read(path: &Path) -> Result<Graph, Reason> {
+    let mut lines = Lines::open(path)?;
+    // A blank line is a vertex without neighbours, but none before the header.
+    let next = |lines: &mut Lines| -> Result<bool, Reason> {
+        while lines.next()? {
+            if !lines.line().starts_with(b"%") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let mut header = Vec::new();
+    while header.is_empty() && next(&mut lines)? {
+        header = words(lines.line()).map(<[u8]>::to_vec).collect();
+    }
+    let numbers: Vec<_> = header.iter().map(|word| number(word)).collect();
+    let (Some(&Some(vertices)), Some(&Some(edges)), 2..=4) = (numbers.first(), numbers.get(1), numbers.len()) else {
+        return Err(lines.error("the header must be `VERTICES EDGES [FORMAT [WEIGHTS]]`"));
+    };
+    if vertices > MOST as u64 || edges > MOST as u64 / 2 {
+        let (count, what) = if vertices > MOST as u64 { (vertices, "vertices") } else { (edges, "edges") };
+        return Err(lines.error(too_many(what, count)));
+    }
+    let has = |digit: usize| header.get(2).is_some_and(|format| format.iter().rev().nth(digit) == Some(&b'1'));
+    if header.get(2).is_some_and(|format| format.len() > 3 || format.iter().any(|digit| !b"01".contains(digit))) {
+        return Err(lines.error("the format must be up to three digits 0 or 1: sizes, weights of vertices, weights of edges"));
+    }
+    let weights = if has(1) { numbers.get(3).copied().flatten().unwrap_or(1) } else { 0 };
+    let before = usize::from(has(2)).saturating_add(weights as usize);
+    let (mut found, mut back) = (Vec::new(), 0u64);
+    for from in 1..=vertices {
+        if !next(&mut lines)? {
+            return Err(format!("ends after {} of {vertices} vertices", from - 1).into());
+        }
+        let mut words = words(lines.line()).skip(before);
+        while let Some(word) = words.next() {
+            let to = vertex(&lines, word, 1, vertices)?;
+            if has(0) && words.next().is_none() {
+                return Err(lines.error(format_args!("the edge to vertex {to} has no weight")));
+            }
+            // Each edge once.
+            if from <= to {
+                add(&mut found, [from - 1, to - 1])?;
+            }
+            back += u64::from(from > to);
+        }
+    }
+    while next(&mut lines)? {
+        if !lines.line().trim_ascii().is_empty() {
+            return Err(lines.error(format_args!("there is more after the {vertices} vertices that were announced")));
+        }
+    }
+    let loops = found.iter().filter(|edge| edge[0] == edge[1]).count() as u64;
+    if found.len() as u64 - loops != back || found.len() as u64 != edges {
+        return Err(format!(
+            "has {} edges from smaller to larger vertices and {back} back, but announces {edges}, each in both directions",
+            found.len()
+        )
+        .into());
+    }
+    let most = declared(lines.bytes());
+    if vertices > most {
+        return Err(format!("declares {vertices} vertices, but in a file of this size there may be {most} at most").into());
+    }
+    Ok(numbered(vertices as usize, found, false, 1))
+}

@@ -1,0 +1,129 @@
+//! Graphs from files. The extension tells the format; compressed texts (`.gz`, `.zst`) have that of the name without it.
+//!
+//! | extension | holds |
+//! | --- | --- |
+//! | `.npy` | the edges, int32 or int64 of shape (m, 2): numbers of vertices from 0, or 64-bit ids |
+//! | `.npz` | a matrix that `scipy.sparse.save_npz` wrote: an arc for each entry |
+//! | `.mtx` | a square matrix in the Matrix Market format: an edge for each entry, whose value doesn't matter |
+//! | `.gr`, `.col` | DIMACS and PACE: `p sp N M`, then `a U V WEIGHT`; `p edge N M`, then `e U V`; `p tw N M`, then `U V` |
+//! | `.graph`, `.metis` | METIS and 10th DIMACS: neighbours of each vertex, from 1 |
+//! | `.graphml` | GraphML |
+//! | `.geojson` | lines; their points are the vertices |
+//! | `.csv`, `.tsv` | a table with a row per edge, of vertices of any names |
+//! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; further words don't matter; lines that start with `#` or `%` are comments (SNAP, KONECT) |
+//!
+//! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
+//! has edges or not: there may be [`declared`] of them.
+
+mod array;
+mod dimacs;
+mod documents;
+mod ends;
+mod metis;
+mod text;
+
+use std::path::Path;
+
+use self::ends::Ends;
+use super::{EdgeList, Graph, Ids, MOST};
+use crate::io::{Lines, Reason, TableOptions, extension, files::FileError, push, quoted};
+
+/// Reads a graph.
+///
+/// Graphs of `.gr` and `.npz` files, of directed GraphML and of `.mtx` files that are not symmetric are made of
+/// [`arcs`](EdgeList::arcs).
+///
+/// # Errors
+/// The file can't be read, or has another content. The error names the line or the edge.
+pub fn read(path: impl AsRef<Path>) -> Result<Graph, FileError> {
+    read_with(path, &TableOptions::default())
+}
+
+/// Reads a graph as [`read`] does, from a table with options.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph, FileError> {
+    let path = path.as_ref();
+    edges(path, options).and_then(Edges::graph).map_err(|reason| FileError::new(path, reason))
+}
+
+/// Reads pairs of vertices of a graph, in any format of edges. Arrays have their numbers, other files their names.
+///
+/// # Errors
+/// As [`read`], and if a vertex isn't one of the graph.
+pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, usize)) -> Result<Vec<[i32; 2]>, FileError> {
+    let path = path.as_ref();
+    let (ids, vertices) = graph;
+    let found = edges(path, options).and_then(|edges| match edges {
+        Edges::Named { ends, .. } => ends
+            .within(ids, vertices)
+            .map_err(|(pair, name)| format!("pair {pair}: {} is not a vertex of the tree", quoted(&name)).into()),
+        Edges::Numbered(Graph { list, .. }) => Ok(list.edges),
+    });
+    found.map_err(|reason| FileError::new(path, reason))
+}
+
+/// Edges of a file.
+enum Edges {
+    /// Of numbered vertices.
+    Numbered(Graph),
+    /// Of vertices with any names.
+    Named { ends: Ends, arcs: bool },
+}
+
+impl Edges {
+    fn graph(self) -> Result<Graph, Reason> {
+        match self {
+            Edges::Numbered(graph) => Ok(graph),
+            Edges::Named { ends, arcs } => ends.graph(arcs),
+        }
+    }
+}
+
+fn edges(path: &Path, options: &TableOptions) -> Result<Edges, Reason> {
+    match extension(path).as_str() {
+        "npy" => array::npy(path),
+        "npz" => array::sparse(path).map(Edges::Numbered),
+        "mtx" => text::market(path).map(Edges::Numbered),
+        "gr" | "col" => dimacs::read(Lines::open(path)?).map(Edges::Numbered),
+        "graph" | "metis" => metis::read(path).map(Edges::Numbered),
+        "graphml" => documents::graphml(path).map(Edges::Numbered),
+        "geojson" | "json" => documents::geojson(path).map(Edges::Numbered),
+        "csv" | "tsv" => text::table(path, options),
+        _ => text::plain(path, options),
+    }
+}
+
+/// A graph of vertices that are numbered from `first` on in the file.
+fn numbered(vertices: usize, edges: Vec<[i32; 2]>, arcs: bool, first: i64) -> Graph {
+    Graph { list: EdgeList { vertices, edges, arcs }, ids: Ids::From(first) }
+}
+
+/// The vertex of a word, which is to be from `first` to `last`.
+fn vertex(lines: &Lines, word: &[u8], first: u64, last: u64) -> Result<u64, Reason> {
+    match crate::io::number(word) {
+        Some(vertex) if (first..=last).contains(&vertex) => Ok(vertex),
+        Some(vertex) => {
+            Err(lines.error(format_args!("vertex {vertex} is out of range: they are numbered from {first} to {last}")))
+        }
+        None if word.is_empty() => Err(lines.error("an edge has two vertices, and here is less")),
+        None => Err(lines.error(format_args!("{} is not the number of a vertex", shown(word)))),
+    }
+}
+
+/// Adds an edge between vertices below [`MOST`].
+fn add(edges: &mut Vec<[i32; 2]>, ends: [u64; 2]) -> Result<(), Reason> {
+    if edges.len() == MOST {
+        return Err(too_many("edges", MOST as u64 + 1).into());
+    }
+    push(edges, ends.map(|end| end as i32))
+}
+
+fn too_many(what: &str, count: u64) -> String {
+    format!("{count} {what} are too many: at most 2^31 - 2 can be numbered")
+}
+
+fn shown(word: &[u8]) -> String {
+    quoted(&String::from_utf8_lossy(word))
+}

@@ -1,0 +1,99 @@
+//! Lists of edges in lines and tables, and matrices.
+
+use std::path::Path;
+
+use super::{Edges, Ends, MOST, add, dimacs, numbered, too_many};
+use crate::{
+    graph::Graph,
+    io::{Lines, Market, Reason, Role, Symmetry, Table, TableOptions, words},
+};
+
+/// The columns of a table of edges.
+const ROLES: &[Role] = &[
+    Role {
+        name: "source",
+        also: &["from", "fromnode", "fromnodeid", "src", "u", "start", "tail", "node1", "a", "sourceid", "fromid"],
+        is: |text| super::ends::whole(text).is_some(),
+        required: true,
+    },
+    Role {
+        name: "target",
+        also: &["to", "tonode", "tonodeid", "dst", "dest", "v", "end", "head", "node2", "b", "targetid", "toid"],
+        is: |text| super::ends::whole(text).is_some(),
+        required: true,
+    },
+];
+
+/// Reads an edge for each entry of a matrix.
+pub(super) fn market(path: &Path) -> Result<Graph, Reason> {
+    let mut market = Market::open(path)?;
+    let (vertices, columns) = market.shape();
+    if vertices != columns {
+        return Err(market.error(format_args!("a matrix of {vertices} rows and {columns} columns isn't that of a graph")));
+    }
+    if vertices > MOST {
+        return Err(market.error(too_many("vertices", vertices as u64)));
+    }
+    let mut edges = Vec::new();
+    while let Some((row, column, ())) = market.next(|_, _| Ok(()))? {
+        add(&mut edges, [row.into(), column.into()])?;
+    }
+    Ok(numbered(vertices, edges, market.symmetry() == Symmetry::General, 1))
+}
+
+/// Reads a table with a row for each edge.
+pub(super) fn table(path: &Path, options: &TableOptions) -> Result<Edges, Reason> {
+    let (table, places) = Table::open_columns(path, ROLES, options)?;
+    rows(table, &places)
+}
+
+fn rows(mut table: Table, places: &[Option<usize>]) -> Result<Edges, Reason> {
+    let &[Some(source), Some(target)] = places else { unreachable!("the columns are required") };
+    let mut ends = Ends::new();
+    while table.next()? {
+        for column in [source, target] {
+            if table.text(column).is_empty() {
+                return Err(table.field_error(column, "a vertex"));
+            }
+        }
+        ends.add([table.text(source), table.text(target)])?;
+    }
+    Ok(Edges::Named { ends, arcs: false })
+}
+
+/// Reads two vertices in each line, or what the first line shows that the file is.
+pub(super) fn plain(path: &Path, options: &TableOptions) -> Result<Edges, Reason> {
+    if *options != TableOptions::default() {
+        return table(path, options);
+    }
+    let mut lines = Lines::open(path)?;
+    let mut ends = Ends::new();
+    let mut first = true;
+    while lines.next_filled()? {
+        let line = lines.line().trim_ascii();
+        match line {
+            [b'%', b'%', b'M', ..] if lines.number() == 1 => {
+                return Err(lines.error("this is a Matrix Market file, whose name must end in `.mtx`"));
+            }
+            [b'#' | b'%', ..] => continue,
+            [b'p', b' ', ..] | [b'c', b' ', ..] | b"c" if first => {
+                lines.back();
+                return dimacs::read(lines).map(Edges::Numbered);
+            }
+            line if first && line.iter().any(|byte| b",;|".contains(byte)) => {
+                lines.back();
+                let (table, places) = Table::of_columns(lines, ROLES, options)?;
+                return rows(table, &places);
+            }
+            _ => {}
+        }
+        first = false;
+        let text = lines.text()?;
+        let mut ends_of = words(text.as_bytes()).filter_map(|word| std::str::from_utf8(word).ok());
+        match (ends_of.next(), ends_of.next()) {
+            (Some(u), Some(v)) => ends.add([u, v])?,
+            _ => return Err(lines.error("an edge has two vertices, and here is less")),
+        }
+    }
+    Ok(Edges::Named { ends, arcs: false })
+}

@@ -1,0 +1,225 @@
+//! Graphs as other programs write them, and results with their names.
+
+use std::fs;
+
+use ndarray::arr1;
+use ndarray_npy::NpzWriter;
+use tempfile::tempdir;
+use warpsmith::{
+    common::chain,
+    graph::{EdgeList, Graph, Ids, io},
+    io::TableOptions,
+};
+
+use crate::folder::Folder;
+
+fn read(name: &str, text: impl AsRef<[u8]>) -> Result<Graph, String> {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    io::read(&path).map_err(|error| chain(&error).replace(&format!("{}/", folder.path().display()), ""))
+}
+
+fn list<const M: usize>(vertices: usize, edges: [[i32; 2]; M], arcs: bool) -> EdgeList {
+    EdgeList { vertices, edges: edges.into(), arcs }
+}
+
+fn names(names: &[&str]) -> Ids {
+    Ids::Names(names.iter().map(|&name| name.to_owned()).collect())
+}
+
+#[track_caller]
+fn says(name: &str, text: &str, sentence: &str) {
+    assert_eq!(read(name, text).unwrap_err(), format!("{name}: {sentence}"));
+}
+
+#[test]
+fn tables_of_edges() {
+    let expected = list(3, [[0, 1], [1, 2]], false);
+    for (name, text) in [
+        ("a.csv", "source,target\n4000000001,4000000002\n4000000002,5000000000\n"),
+        ("a.csv", "4000000001,4000000002,7.5\n4000000002,5000000000,8\n"),
+        ("a.tsv", "weight\tTo_Node\tfrom-node\n1\t4000000002\t4000000001\n2\t5000000000\t4000000002\n"),
+        ("a.txt", "4000000001;4000000002\n4000000002;5000000000\n"),
+        ("edges", "# ids of a map\n4000000001 4000000002\n4000000002\t5000000000"),
+    ] {
+        let graph = read(name, text).unwrap();
+        assert_eq!(
+            graph,
+            Graph { list: expected.clone(), ids: Ids::Numbers(vec![4000000001, 4000000002, 5000000000]) },
+            "{name}"
+        );
+    }
+    let towns = read("a.csv", "from,to\n\"Berlin, Mitte\",Potsdam\nPotsdam,007\n").unwrap();
+    assert_eq!(towns, Graph { list: expected, ids: names(&["Berlin, Mitte", "Potsdam", "007"]) });
+    says("a.csv", "from,to\na,\n", "line 2: column `to`: `` is not a vertex");
+    says(
+        "a.csv",
+        "from,length\na,1\n",
+        "line 1: there is no column `target`, only `from`, `length`: choose one (--columns target=NAME)",
+    );
+    let options =
+        TableOptions { columns: vec![("source".into(), "a".into()), ("target".into(), "c".into())], ..TableOptions::default() };
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("wide.csv");
+    fs::write(&path, "a,b,c\n1,9,2\n").unwrap();
+    let graph = io::read_with(&path, &options).unwrap();
+    assert_eq!(graph, Graph { list: list(2, [[0, 1]], false), ids: Ids::From(1) });
+}
+
+#[test]
+fn metis() {
+    let expected = Graph { list: list(4, [[0, 1], [0, 2], [1, 2]], false), ids: Ids::From(1) };
+    for text in [
+        "4 3\n2 3\n1 3\n1 2\n\n",
+        "% a comment\n4 3 0\n% more\n2 3\n1 3\n1 2\n\n",
+        "4 3 1\n2 7 3 8\n1 7 3 9\n1 8 2 9\n\n",
+        "4 3 011 2\n5 5 2 7 3 8\n5 5 1 7 3 9\n5 5 1 8 2 9\n5 5\n",
+        "4 3 111\n9 5 2 7 3 8\n9 5 1 7 3 9\n9 5 1 8 2 9\n9 5\n",
+    ] {
+        assert_eq!(read("a.graph", text).unwrap(), expected, "{text}");
+    }
+    assert_eq!(read("a.metis", "0 0\n").unwrap().list, list(0, [], false));
+    for (text, sentence) in [
+        ("", "line 1: the header must be `VERTICES EDGES [FORMAT [WEIGHTS]]`"),
+        ("3\n", "line 1: the header must be `VERTICES EDGES [FORMAT [WEIGHTS]]`"),
+        ("3 1 2\n", "line 1: the format must be up to three digits 0 or 1: sizes, weights of vertices, weights of edges"),
+        ("3 1\n2\n1\n", "ends after 2 of 3 vertices"),
+        ("2 1\n2\n1\n2\n", "line 4: there is more after the 2 vertices that were announced"),
+        ("2 1\n3\n1\n", "line 2: vertex 3 is out of range: they are numbered from 1 to 2"),
+        ("2 1 1\n2\n1\n", "line 2: the edge to vertex 2 has no weight"),
+        ("3 2\n2 3\n1\n\n", "has 2 edges from smaller to larger vertices and 1 back, but announces 2, each in both directions"),
+        ("3000000000 0\n", "line 1: 3000000000 vertices are too many: at most 2^31 - 2 can be numbered"),
+    ] {
+        says("a.graph", text, sentence);
+    }
+}
+
+#[test]
+fn dimacs_and_pace() {
+    let expected = |arcs| Graph { list: list(3, [[0, 1], [2, 1]], arcs), ids: Ids::From(1) };
+    assert_eq!(read("a.col", "c colouring\np edge 3 2\nn 1 5\ne 1 2\ne 3 2\n").unwrap(), expected(false));
+    assert_eq!(read("a.col", "p col 3 2\ne 1 2\ne 3 2\n").unwrap(), expected(false));
+    assert_eq!(read("a.gr", "p tw 3 2\n1 2\n3 2\n").unwrap(), expected(false));
+    // The first line tells the format of a file without a known extension.
+    assert_eq!(read("roads", "c roads\np sp 3 2\na 1 2 5\na 3 2 5\n").unwrap(), expected(true));
+    says("a.col", "p edge 3 1\ne 1 2 3\n", "line 2: an edge has two vertices, and here is more");
+}
+
+#[test]
+fn documents() {
+    let head = r#"<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="w" for="edge"/>"#;
+    let nodes = r#"<node id="n0"/><node id="n1"><data key="w">1</data></node><node id="x"/>"#;
+    let graph =
+        |direction: &str, edges: &str| format!("{head}<graph edgedefault=\"{direction}\">{nodes}{edges}</graph></graphml>");
+    let edges = r#"<edge source="n0" target="x"/><edge id="e" source="x" target="n1"/>"#;
+    let ids = names(&["n0", "n1", "x"]);
+    for (direction, arcs) in [("undirected", false), ("directed", true)] {
+        let expected = Graph { list: list(3, [[0, 2], [2, 1]], arcs), ids: ids.clone() };
+        assert_eq!(read("a.graphml", graph(direction, edges)).unwrap(), expected);
+    }
+    says(
+        "a.graphml",
+        &graph("directed", r#"<edge source="n0" target="y"/>"#),
+        "line 1: the edge's `target` is `y`, which is no node",
+    );
+    says("a.graphml", &graph("directed", r#"<node id="x"/>"#), "line 1: there is a second node `x`");
+    says("a.graphml", "<svg/>", "has no element `graph` in an element `graphml`");
+
+    let line = r#"{"type":"LineString","coordinates":[[0,0],[1,0.5,99],[1,0.5],[0,0]]}"#;
+    let many = r#"{"type":"MultiLineString","coordinates":[[[1,0.5],[7,7]],[]]}"#;
+    let feature = |geometry: &str| format!(r#"{{"type":"Feature","properties":{{}},"geometry":{geometry}}}"#);
+    let all = [feature(line), feature(many), feature("null"), feature(r#"{"type":"Point","coordinates":[5,5]}"#)].join(",");
+    let roads = read("a.geojson", format!(r#"{{"type":"FeatureCollection","features":[{all}]}}"#)).unwrap();
+    let places = Ids::Places(vec![[0.0, 0.0], [1.0, 0.5], [7.0, 7.0]]);
+    assert_eq!(roads, Graph { list: list(3, [[0, 1], [1, 0], [1, 2]], false), ids: places });
+    says("a.geojson", r#"{"type":"FeatureCollection","features":[]}"#, "has no lines");
+    says("a.geojson", r#"{"type":"Road"}"#, "`Road` is no type of GeoJSON");
+    says(
+        "a.geojson",
+        r#"{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"LineString","coordinates":[[0,"x"]]}}]}"#,
+        "features[0]: point 0: `[0,\"x\"]` is no list of two numbers",
+    );
+}
+
+#[test]
+fn matrices_of_scipy() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let write = |arrays: &[(&str, &[i64])]| {
+        let mut npz = NpzWriter::new(fs::File::create(&path).unwrap());
+        arrays.iter().for_each(|(name, values)| npz.add_array(*name, &arr1(values)).unwrap());
+        npz.finish().unwrap();
+    };
+    let expected = Graph { list: list(3, [[0, 2], [1, 1], [2, 0]], true), ids: Ids::From(0) };
+    write(&[("indptr", &[0, 1, 2, 3]), ("indices", &[2, 1, 0]), ("shape", &[3, 3])]);
+    assert_eq!(io::read(&path).unwrap(), expected);
+    write(&[("row", &[0, 1, 2]), ("col", &[2, 1, 0]), ("shape", &[3, 3])]);
+    assert_eq!(io::read(&path).unwrap(), expected);
+    for (arrays, sentence) in [
+        (
+            &[("indptr", &[0, 1][..]), ("indices", &[0][..]), ("shape", &[1, 2][..])][..],
+            "a matrix of 1 rows and 2 columns isn't that",
+        ),
+        (&[("indptr", &[0, 2]), ("indices", &[0]), ("shape", &[1, 1])], "has an array `indptr` that doesn't divide `indices`"),
+        (&[("row", &[0]), ("col", &[3]), ("shape", &[2, 2])], "has an entry in row or column 3, but there are 2"),
+        (&[("row", &[0]), ("col", &[]), ("shape", &[2, 2])], "has 1 elements in `row`, but 0 in `col`"),
+        (&[("row", &[0]), ("col", &[0])], "has no array `shape`; it holds row, col"),
+    ] {
+        write(arrays);
+        let error = io::read(&path).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+}
+
+/// Results have the names that the file has, and each bridge once.
+#[test]
+fn results_with_names() {
+    let folder = Folder::of("graph");
+    folder.write("ids.csv", "from,to\n1001,1002\n1003,1002\n1001,1003\n1003,77000000000\n");
+    folder.good("components ids.csv --output c.csv");
+    let of = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+    assert_eq!(of("c.csv"), "vertex,component\n1001,1001\n1002,1001\n1003,1001\n77000000000,1001\n");
+    let said = folder.good("bridges ids.csv --output b.csv");
+    assert!(said.contains("Vertices have the ids 1001 to 77000000000."), "{said}");
+    assert_eq!(of("b.csv"), "source,target\n1003,77000000000\n");
+    folder.good("bcc ids.csv --output e.csv");
+    let rows = of("e.csv");
+    assert!(
+        rows.starts_with("source,target,component\n1001,1002,") && rows.ends_with("1003,77000000000,77000000000\n"),
+        "{rows}"
+    );
+    folder.good("components ids.csv --output c");
+    assert_eq!(folder.numbers::<i64>("c/vertices.npy"), [1001, 1002, 1003, 77000000000]);
+    assert_eq!(folder.numbers::<i32>("c/labels.npy"), [0; 4]);
+
+    // Both arcs of an edge are one bridge.
+    folder.write("roads.gr", "p sp 3 4\na 1 2 5\na 2 1 5\na 3 2 1\na 2 3 1\n");
+    let said = folder.good("bridges roads.gr --output b.csv");
+    assert!(said.contains("numbered from 1 in the file"), "{said}");
+    assert_eq!(of("b.csv"), "source,target\n1,2\n3,2\n");
+    folder.good("bridges roads.gr --output b");
+    assert_eq!(folder.numbers::<i32>("b/bridges.npy"), [0, 2]);
+
+    let line = |points: &str| format!(r#"{{"type":"LineString","coordinates":[{points}]}}"#);
+    let lines = [line("[0,0],[1,0],[1,1],[0,0]"), line("[1,1],[2.5,3]")].join(",");
+    folder.write("roads.geojson", &format!(r#"{{"type":"GeometryCollection","geometries":[{lines}]}}"#));
+    folder.good("bridges roads.geojson --output b.geojson");
+    let map: serde_json::Value = serde_json::from_str(&of("b.geojson")).unwrap();
+    assert_eq!(map["features"][0]["geometry"]["coordinates"], serde_json::json!([[1.0, 1.0], [2.5, 3.0]]));
+    assert_eq!(map["features"].as_array().unwrap().len(), 1);
+    folder.good("bcc roads.geojson --output b.geojson");
+    let map: serde_json::Value = serde_json::from_str(&of("b.geojson")).unwrap();
+    assert_eq!(map["features"].as_array().unwrap().len(), 5);
+    assert_eq!(map["features"][4]["geometry"], serde_json::json!({"type": "Point", "coordinates": [1.0, 1.0]}));
+
+    for (command, sentence) in [
+        ("components ids.csv --output c.txt", "c.txt: the name must end in .npz or .csv or .geojson"),
+        ("components ids.csv --output c.geojson", "c.geojson: ids.csv has no coordinates"),
+        ("components ids.csv --vertices 5", "--vertices 5 are too few: ids.csv has 77000000001"),
+        ("random --output g.txt", "g.txt: the name must end in .npy"),
+    ] {
+        folder.bad(command, sentence);
+    }
+    assert!(!folder.path("c.txt").exists() && !folder.path("c.geojson").exists());
+}

@@ -1,0 +1,267 @@
+//! Files that other programs wrote.
+
+use std::{fs, path::Path};
+
+use flate2::{Compression, write::GzEncoder};
+use ndarray::{arr1, arr2, arr3};
+use ndarray_npy::{NpzWriter, write_npy};
+use warpsmith::{
+    io::TableOptions,
+    pcf::{
+        PcfSet, Window,
+        barcode::{Bar, Barcode},
+        io::{self, BarcodeOptions, Infinite, LoadOptions, PcfData, load_barcodes, load_with},
+    },
+};
+
+use crate::folder::Folder;
+
+fn table(columns: &[(&str, &str)]) -> TableOptions {
+    let columns = columns.iter().map(|&(role, column)| (role.to_owned(), column.to_owned())).collect();
+    TableOptions { columns, ..TableOptions::default() }
+}
+
+fn loaded(path: &Path, table: TableOptions, window: Window) -> Result<PcfSet<f64>, String> {
+    match load_with(path, &LoadOptions { table, window }) {
+        Ok(PcfData::F64(set)) => Ok(set),
+        Ok(PcfData::F32(_)) => panic!("text is f64"),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Times and values of each function.
+fn functions(set: &PcfSet<f64>) -> Vec<Vec<(f64, f64)>> {
+    set.iter().map(|f| f.points().iter().map(|point| (point.t, point.v)).collect()).collect()
+}
+
+fn names(set: &PcfSet<f64>) -> Vec<&str> {
+    set.names().map_or_else(Vec::new, |names| names.iter().map(String::as_str).collect())
+}
+
+#[test]
+fn series_in_any_order() {
+    let folder = Folder::of("pcf");
+    let text = "time,reading,sensor\n2,5.5,north\n0,1,north\n1,2,7\n0,-3,7\n1,4,north\n";
+    let path = folder.path("series.csv");
+    let expected = vec![vec![(0.0, 1.0), (1.0, 4.0), (2.0, 5.5)], vec![(0.0, -3.0), (1.0, 2.0)]];
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+    for bytes in [text.as_bytes().to_vec(), gzip.finish().unwrap(), text.replace(',', ";").into_bytes()] {
+        fs::write(&path, bytes).unwrap();
+        let set = loaded(&path, TableOptions::default(), Window::default()).unwrap();
+        assert_eq!((functions(&set), names(&set)), (expected.clone(), vec!["north", "7"]));
+    }
+    // Names go with the set through files, types and selections.
+    let set = loaded(&path, TableOptions::default(), Window::default()).unwrap();
+    for name in ["a.npz", "a.csv"] {
+        io::save(&set, &folder.path(name)).unwrap();
+        assert_eq!(io::load_as::<f64>(&folder.path(name)).unwrap(), set, "{name}");
+    }
+    assert_eq!(set.cast::<f32>().unwrap().names(), set.names());
+    assert_eq!(names(&set.take(&[1, 1]).unwrap()), ["7", "7"]);
+    assert!(set.clone().with_names(Some(vec!["one".to_owned()].into())).is_err());
+    // Without a header, columns have numbers.
+    folder.write("plain.csv", "a,5,0\nb,6,0\n");
+    let set = loaded(&folder.path("plain.csv"), table(&[("id", "1"), ("t", "3"), ("v", "2")]), Window::default()).unwrap();
+    assert_eq!(functions(&set), [[(0.0, 5.0)], [(0.0, 6.0)]]);
+    // One function, whose numbers of functions are its own.
+    folder.write("one.csv", "0,5\n1,6\n");
+    let set = loaded(&folder.path("one.csv"), TableOptions::default(), Window::default()).unwrap();
+    assert_eq!((functions(&set), set.names()), (vec![vec![(0.0, 5.0), (1.0, 6.0)]], None));
+}
+
+#[test]
+fn windows() {
+    let folder = Folder::of("pcf");
+    folder.write("a.csv", "id,t,v\na,10,1\na,12,2\na,20,3\nb,11,4\nc,30,5\nd,0,6\n");
+    let of = |window| loaded(&folder.path("a.csv"), TableOptions::default(), window);
+    let from_until = |from, until| Window { from, until, ..Window::default() };
+    // Zero before the first breakpoint, and from the end on.
+    let cut = of(from_until(Some(11.0), Some(20.0))).unwrap();
+    let expected: [&[(f64, f64)]; 4] =
+        [&[(0.0, 1.0), (1.0, 2.0), (9.0, 0.0)], &[(0.0, 4.0), (9.0, 0.0)], &[(0.0, 0.0), (9.0, 0.0)], &[(0.0, 6.0), (9.0, 0.0)]];
+    assert_eq!(functions(&cut), expected);
+    assert_eq!(names(&cut), ["a", "b", "c", "d"]);
+    let open = of(from_until(Some(-1.0), None)).unwrap();
+    assert_eq!(functions(&open)[0], [(0.0, 0.0), (11.0, 1.0), (13.0, 2.0), (21.0, 3.0)]);
+    let aligned = of(Window { align: true, until: Some(5.0), ..Window::default() }).unwrap();
+    assert_eq!(functions(&aligned)[..2], [vec![(0.0, 1.0), (2.0, 2.0), (5.0, 0.0)], vec![(0.0, 4.0), (5.0, 0.0)]]);
+    let sampled = of(Window { from: Some(10.0), until: Some(14.0), step: Some(1.5), ..Window::default() }).unwrap();
+    assert_eq!(functions(&sampled)[0], [(0.0, 1.0), (1.5, 1.0), (3.0, 2.0), (4.5, 0.0)]);
+    assert!(sampled.lengths().all(|length| length == 4));
+    for (window, sentence) in [
+        (from_until(Some(3.0), Some(3.0)), "the window ends at t = 3, but it starts at t = 3"),
+        (from_until(Some(f64::NAN), None), "the window from NaN until inf is none of finite times"),
+        (Window { step: Some(0.0), ..Window::default() }, "the step is 0, but it must be above 0"),
+        (Window { from: Some(0.0), step: Some(1e-9), ..Window::default() }, "steps of 0.000000001 are too many"),
+        (Window::default(), "line 2: function 0, breakpoint 0: t = 10, but the first breakpoint must be at t = 0"),
+    ] {
+        let error = of(window).unwrap_err();
+        assert!(error.contains(sentence), "{error}");
+    }
+    // A set that starts at 0 is cut alike.
+    let set = loaded(&folder.path("a.csv"), TableOptions::default(), from_until(Some(0.0), None)).unwrap();
+    assert_eq!(functions(&set.restrict(11.0, 20.0).unwrap()), expected);
+    folder.write("twice.csv", "id,t,v\na,1,1\na,1,2\n");
+    let error = loaded(&folder.path("twice.csv"), TableOptions::default(), from_until(Some(0.0), None)).unwrap_err();
+    assert!(error.contains("line 3: function 0, breakpoint 1: t = 1 repeats"), "{error}");
+}
+
+#[test]
+fn times_of_calendars() {
+    let folder = Folder::of("pcf");
+    folder.write("a.csv", "id,when,v\na,2024-05-01T00:00:30Z,2\na,2024-05-01,1\nb,2024-05-01T02:00:10.5+02:00,3\n");
+    let from = io::time("2024-05-01T00:00:10Z");
+    let set = loaded(&folder.path("a.csv"), table(&[("t", "when")]), Window { from, ..Window::default() }).unwrap();
+    assert_eq!(functions(&set), [vec![(0.0, 1.0), (20.0, 2.0)], vec![(0.0, 0.0), (0.5, 3.0)]]);
+}
+
+fn bars(path: &Path, dimension: Option<u32>) -> Result<Vec<Barcode>, String> {
+    let options = BarcodeOptions { dimension, ..BarcodeOptions::default() };
+    load_barcodes(path, options).map(|read| read.barcodes).map_err(|error| error.to_string())
+}
+
+/// The same bars as each program writes them, of dimensions 0 and 1.
+#[test]
+fn barcodes_of_other_programs() {
+    let folder = Folder::of("pcf");
+    let inf = f64::INFINITY;
+    let [zero, one] = [vec![(0.0, 0.25), (0.0, inf)], vec![(0.5, 1.5)]].map(|bars| vec![Barcode::new(bars).unwrap()]);
+    let ripser = "value range: [0,2.7]\ndistance matrix with 100 points, using threshold at enclosing radius 1.9\n\
+                  persistence intervals in dim 0:\n [0,0.25)\n [0, )\npersistence intervals in dim 1:\n [0.5,1.5):  {[1,2] (0.3)}\n";
+    for (name, text) in [
+        ("ripser.txt", ripser),
+        ("gudhi.pers", "# GUDHI\n0 0 0.25\n0 0 inf\n1 0.5 1.5\n"),
+        ("field.pers", "11 0 0 0.25\n11 0 0 inf\n11 1 0.5 1.5\n"),
+        ("plain.csv", "0,0,0.25\n0,0,inf\n1,0.5,1.5\n"),
+        ("table.csv", "dim,birth,death\n0,0,0.25\n1,0.5,1.5\n0,0,inf\n"),
+        ("ripser.json", r#"{"dgms": [[[0, 0.25], [0.0, Infinity]], [[0.5, 1.5]]], "num_edges": 3}"#),
+        ("gudhi.json", "[[1, [0.5, 1.5]], [0, [0.0, 0.25]], [0, [0.0, Infinity]]]"),
+        ("by_dimension.json", r#"{"H0": [[0, 0.25], [0, null]], "H1": [[0.5, 1.5]]}"#),
+    ] {
+        folder.write(name, text);
+        assert_eq!(bars(&folder.path(name), Some(0)).unwrap(), zero, "{name}");
+        assert_eq!(bars(&folder.path(name), Some(1)).unwrap(), one, "{name}");
+        let error = bars(&folder.path(name), None).unwrap_err();
+        assert!(error.ends_with("has bars of the dimensions 0, 1: choose one (--dimension)"), "{name}: {error}");
+    }
+    // Giotto-tda: a diagram, and several that are filled up with bars without length.
+    let path = folder.path("giotto.npy");
+    write_npy(&path, &arr2(&[[0.0, 0.25, 0.0], [0.0, inf, 0.0], [0.5, 1.5, 1.0]])).unwrap();
+    assert_eq!(bars(&path, Some(0)).unwrap(), zero);
+    let filled = [[[0.0, 0.25, 0.0], [0.0, inf, 0.0], [0.5, 1.5, 1.0]], [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [2.0, 3.0, 1.0]]];
+    write_npy(&path, &arr3(&filled)).unwrap();
+    assert_eq!(bars(&path, Some(0)).unwrap(), [zero[0].clone(), Barcode::default()]);
+    assert_eq!(bars(&path, Some(1)).unwrap(), [one[0].clone(), Barcode::new([(2.0, 3.0)]).unwrap()]);
+    // An array for each cloud.
+    let path = folder.path("clouds.npz");
+    let mut npz = NpzWriter::new(fs::File::create(&path).unwrap());
+    npz.add_array("left", &arr2(&[[0.0, 0.25], [0.0, inf]])).unwrap();
+    npz.add_array("right", &arr2(&[[0.5, 1.5]])).unwrap();
+    npz.finish().unwrap();
+    let read = load_barcodes(&path, BarcodeOptions::default()).unwrap();
+    assert_eq!(read.barcodes, [zero[0].clone(), one[0].clone()]);
+    assert_eq!(read.names.unwrap()[..], ["left", "right"]);
+}
+
+#[test]
+fn several_barcodes() {
+    let folder = Folder::of("pcf");
+    for (name, text, names) in [
+        ("a.csv", "cloud,birth,death\nx,0,1\ny,2,3\nx,4,5\nz,,\n", Some(vec!["x", "y", "z"])),
+        ("a.json", "[[[0, 1], [4, 5]], [[2, 3]], []]", None),
+        ("b.json", r#"{"x": [[0, 1], [4, 5]], "y": {"dgms": [[[2, 3]]]}, "z": []}"#, Some(vec!["x", "y", "z"])),
+    ] {
+        folder.write(name, text);
+        let read = load_barcodes(&folder.path(name), BarcodeOptions { dimension: None, ..BarcodeOptions::default() }).unwrap();
+        let expected = [vec![(0.0, 1.0), (4.0, 5.0)], vec![(2.0, 3.0)], vec![]].map(|bars| Barcode::new(bars).unwrap());
+        assert_eq!(read.barcodes, expected, "{name}");
+        let found = read.names.map(|names| names.to_vec());
+        assert_eq!(found, names.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()), "{name}");
+    }
+    for (name, text, sentence) in [
+        ("a.json", "[[[0, 1], [2]]]", "barcode 0: bar 1: `[2]` is neither [birth, death] nor [dimension, [birth, death]]"),
+        ("a.json", r#"{"x": 5}"#, "barcode `x`: bars must be a list of [birth, death]"),
+        ("a.json", "[1, 2", "EOF while parsing a list"),
+        ("a.txt", "persistence intervals in dim 0:\n [0,1\n", "line 2: a bar is like `[0,1.5)`"),
+        ("a.txt", "persistence intervals in dim 0:\n [0,x)\n", "line 2: `[0,x)` is no bar: one is like `[0,1.5)`"),
+        ("a.pers", "0 1\n0 1 2 3 4\n", "line 2: there are 5 numbers, but a bar has 2 to 4"),
+        ("a.pers", "0 1\n0 1.5 2\n0.5 1 2\n", "line 3: `0.5` is not a dimension"),
+        ("a.pers", "0 1\n3 2\n", "line 2: bar 1: death = 2 comes before birth = 3"),
+    ] {
+        folder.write(name, text);
+        let error = bars(&folder.path(name), None).unwrap_err();
+        assert!(error.contains(sentence), "{error}");
+    }
+}
+
+#[test]
+fn bars_without_end() {
+    let folder = Folder::of("pcf");
+    folder.write("a.csv", "birth,death\n0,inf\n1,2\n7,inf\n");
+    let of = |infinite| {
+        let options = BarcodeOptions { infinite, ..BarcodeOptions::default() };
+        load_barcodes(&folder.path("a.csv"), options).unwrap().barcodes[0].bars().to_vec()
+    };
+    let bar = |birth, death| Bar { birth, death };
+    assert_eq!(of(Infinite::Drop), [bar(1.0, 2.0)]);
+    assert_eq!(of(Infinite::Cap(5.0)), [bar(0.0, 5.0), bar(1.0, 2.0), bar(7.0, 7.0)]);
+    assert_eq!(of(Infinite::Keep).len(), 3);
+}
+
+/// From the files of a detector to groups, and to a table of distances.
+#[test]
+fn from_files_to_tables() {
+    let folder = Folder::of("pcf");
+    folder.write("left.txt", "persistence intervals in dim 1:\n [0,1)\n [0,2)\n");
+    folder.write("middle.txt", "persistence intervals in dim 1:\n [0,1)\n");
+    folder.write("right.txt", "persistence intervals in dim 1:\n [5,9)\n [5,8)\n");
+    let said = folder.good("cluster left.txt middle.txt right.txt --curve betti --clusters 2 --output groups.csv");
+    assert!(said.contains("Written: groups.csv"), "{said}");
+    assert_eq!(fs::read_to_string(folder.path("groups.csv")).unwrap(), "id,cluster\nleft,0\nmiddle,0\nright,1\n");
+    folder.good("betti left.txt middle.txt right.txt --output set.npz");
+    folder.good("pdist set.npz --output d.csv");
+    // |left - middle| is 1 on [0, 2), and right has the area 7.
+    let expected = ",left,middle,right\nleft,0.0,2.0,10.0\nmiddle,2.0,0.0,8.0\nright,10.0,8.0,0.0\n";
+    assert_eq!(fs::read_to_string(folder.path("d.csv")).unwrap(), expected);
+    folder.good("pdist left.txt middle.txt right.txt --curve betti --nearest 1 --output near.csv");
+    let expected = "id,nearest,distance\nleft,middle,2.0\nmiddle,left,2.0\nright,middle,8.0\n";
+    assert_eq!(fs::read_to_string(folder.path("near.csv")).unwrap(), expected);
+    folder.good("pdist set.npz --below 9 --output near.csv");
+    let near = fs::read_to_string(folder.path("near.csv")).unwrap();
+    assert_eq!(near, "id,other,distance\nleft,middle,2.0\nmiddle,left,2.0\nmiddle,right,8.0\nright,middle,8.0\n");
+    folder.good("pdist set.npz --row-sums --output sums.csv");
+    assert_eq!(fs::read_to_string(folder.path("sums.csv")).unwrap(), "id,sum\nleft,12.0\nmiddle,10.0\nright,18.0\n");
+
+    folder.write("data.csv", "sensor,when,reading\na,5,1\nb,5,2\nb,7,0\na,8,0\n");
+    folder.good("pdist data.csv --columns id=sensor,t=when,v=reading --from 5 --until 10 --output d.csv");
+    assert_eq!(fs::read_to_string(folder.path("d.csv")).unwrap(), ",a,b\na,0.0,3.0\nb,3.0,0.0\n");
+    folder.good("cluster data.csv --columns t=when,v=reading --until 10 --cut 2.9 --output groups.npz");
+    let mut npz = ndarray_npy::NpzReader::new(fs::File::open(folder.path("groups.npz")).unwrap()).unwrap();
+    assert_eq!(npz.by_name::<ndarray::OwnedRepr<i32>, ndarray::Ix1>("labels").unwrap(), arr1(&[0, 1]));
+    let linkage = npz.by_name::<ndarray::OwnedRepr<f64>, ndarray::Ix2>("linkage").unwrap();
+    assert_eq!(linkage, arr2(&[[0.0, 1.0, 3.0, 2.0]]));
+    for (command, sentence) in [
+        (
+            "pdist data.csv --columns t=when,v=x --output d.csv",
+            "data.csv: line 1: there is no column `x`: they are `sensor`, `when`, `reading`",
+        ),
+        (
+            "pdist data.csv --output d.csv",
+            "there is no column `t`, only `sensor`, `when`, `reading`: choose one (--columns t=NAME)",
+        ),
+        ("cluster set.npz --clusters 4 --output g.csv", "--clusters 4: there are 3 functions"),
+        (
+            "cluster data.csv --columns t=when,v=reading --align --clusters 1 --output g.txt",
+            "g.txt: the name must end in .csv or .npz",
+        ),
+        ("pdist set.npz --output d.txt", "d.txt: the name must end in .npy or, for a table, in .csv"),
+        ("pdist set.npz --resume --output d.csv", "--resume is for matrices in .npy files"),
+        ("convert data.csv --columns t --output s.npz", "write t=NAME"),
+        ("convert data.csv --from noon --output s.npz", "write a number, or a time as 2024-05-01T12:00Z"),
+    ] {
+        folder.bad(command, sentence);
+    }
+    folder.write("ends.csv", "id,t,v\na,0,1\nb,0,2\n");
+    folder.bad("cluster ends.csv --clusters 1 --output g.csv", "the distance of functions 0 and 1 is infinite");
+}
