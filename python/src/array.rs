@@ -169,6 +169,15 @@ impl DeviceArray {
         Err(PyValueError::new_err(text))
     }
 
+    /// Fails unless the array has two columns.
+    pub fn check_pairs(&self, what: &str) -> PyResult<()> {
+        if matches!(self.shape[..], [_, 2]) {
+            return Ok(());
+        }
+        let shape = self.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        Err(PyValueError::new_err(format!("{what} has the shape ({shape}), but it must be (n, 2)")))
+    }
+
     /// Fails if the array is read-only.
     pub fn check_writable(&self, what: &str) -> PyResult<()> {
         self.memory.read_only.map_or(Ok(()), |why| Err(PyValueError::new_err(format!("{what} {why}"))))

@@ -1,12 +1,14 @@
-"""What arguments are: arrays on devices, and numbers that are too large."""
+"""What arguments are: arrays on devices, real and whole numbers."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _warpsmith
 from ._warpsmith import DeviceArray
@@ -17,6 +19,30 @@ def on_gpu(array: Any) -> DeviceArray | None:
     if isinstance(array, (np.ndarray, list, tuple)):
         return None
     return _warpsmith.on_gpu(array)
+
+
+def whole(value: Any, name: str, least: int | None = 0, most: int | None = None) -> int:
+    """An argument that is a whole number from `least` to `most`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, but it must be a whole number") from None
+    if least is not None and number < least:
+        raise ValueError(f"{name} is {number}, but it must be at least {least}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} is {number}, but it must be at most {most}")
+    return number
+
+
+def reals(values: Any, what: str) -> npt.NDArray[Any]:
+    """The values as an array of float32 or float64."""
+    array = np.asarray(values)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind in "iub" or (kind == "f" and size == 8) or (kind == "O" and array.size == 0):
+        return array.astype(np.float64, copy=False)
+    if kind == "f" and size < 8:
+        return array.astype(np.float32, copy=False)
+    raise TypeError(f"{what}: an array of {array.dtype}, but real numbers of up to 64 bits are needed")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import numbers_in_range
+from ._arrays import numbers_in_range, reals
 from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
@@ -286,7 +286,7 @@ def pack(
 
 
 def _poses(initial: npt.ArrayLike, count: int) -> Array:
-    poses = np.asarray(initial, np.float64)
+    poses = reals(initial, "initial").astype(np.float64, copy=False)
     if poses.ndim != 2 or poses.shape[1] != 3:
         raise ValueError(f"initial has the shape {poses.shape}, but it must be ({count}, 3): x, y and theta")
     wrong = np.argwhere(~np.isfinite(poses))

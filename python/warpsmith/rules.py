@@ -39,7 +39,6 @@ from __future__ import annotations
 
 import html
 import math
-import operator
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -48,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import numbers_in_range
+from ._arrays import reals, whole
 
 __all__ = ["Dag", "Explorer", "Model", "Ruleset", "Runs", "learn"]
 
@@ -89,6 +88,9 @@ class Dag:
     def __init__(
         self, operations: Mapping[str, Kind], edges: Iterable[tuple[str, str]] = (), *, name: str = "program"
     ) -> None:
+        if not isinstance(operations, Mapping):
+            found = type(operations).__name__
+            raise TypeError(f'operations is of the type {found}, but it must be a mapping of names to "cpu" or "gpu"')
         self._dag = _warpsmith.Dag(name, list(operations.items()), list(edges))
 
     @property
@@ -150,9 +152,7 @@ def _program(operations: list[tuple[str, Kind]], edges: list[tuple[str, str]], n
 
 
 def _streams(streams: int) -> int:
-    if operator.index(streams) < 1:
-        raise ValueError(f"{streams} streams are not possible: it takes 1 to 8")
-    return streams
+    return whole(streams, "streams", 1, 8)
 
 
 class Explorer:
@@ -204,8 +204,12 @@ class Explorer:
         platform: str = "",
     ) -> None:
         self._dag = dag
-        with numbers_in_range():
-            self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
+        if not isinstance(dag, Dag):
+            raise TypeError(f"dag is of the type {type(dag).__name__}, but it must be a Dag")
+        if not 0 <= exploration < math.inf:
+            raise ValueError(f"exploration is {exploration}, but it must be a finite number from 0 on")
+        seed = whole(seed, "seed", 0, 2**64 - 1)
+        self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
 
     def ask(self) -> str | None:
         """A schedule whose time it has not been told, as text; None when there is no other.
@@ -281,8 +285,10 @@ class Runs:
     __slots__ = ("_runs",)
 
     def __init__(self, schedules: Iterable[str], seconds: npt.ArrayLike) -> None:
+        if isinstance(schedules, str):
+            raise TypeError("schedules is a string, but it must be a sequence of schedules")
         texts = list(schedules)
-        times = np.asarray(seconds, np.float64)
+        times = reals(seconds, "seconds").astype(np.float64, copy=False)
         if times.shape != (len(texts),):
             raise ValueError(f"there are {len(texts)} schedules, but seconds have the shape {times.shape}")
         wrong = np.flatnonzero(~((times >= 0) & np.isfinite(times)))
@@ -408,6 +414,8 @@ class Model:
         ValueError
             Where a text is no schedule.
         """
+        if isinstance(schedules, str):
+            raise TypeError("schedules is a string, but it must be a sequence of schedules")
         return self._model.classify(list(schedules))
 
     def page(self) -> str:
@@ -467,6 +475,8 @@ def learn(
     >>> model.rulesets[0].rules
     ['a before b']
     """
+    if radius is not None:
+        radius = whole(radius, "radius", 1, 2**63 - 1)
     given = runs if isinstance(runs, Runs) else Runs.load(runs)
     model = object.__new__(Model)
     model._model = _warpsmith.Model.learn(given._runs, labels, resolution, radius, percentile, criterion)
