@@ -41,12 +41,12 @@ def test_as_networkx(seed: int) -> None:
     expected = multigraph(edges, n)
     found = graph.components(edges, n)
     assert dict(enumerate(found.labels.tolist())) == least(nx.connected_components(expected))
-    assert found.count == nx.number_connected_components(expected)
-    assert found.count == connected_components(sp.coo_array((np.ones(len(edges)), edges.T), (n, n)), directed=False)[0]
+    assert found.component_count == nx.number_connected_components(expected)
+    assert found.component_count == connected_components(sp.coo_array((np.ones(len(edges)), edges.T), (n, n)), directed=False)[0]
 
     forest = graph.spanning_forest(edges, n)
-    assert len(forest.edges) == n - found.count and forest.count == found.count
-    assert graph.components(edges[forest.edges], n).count == found.count
+    assert len(forest.edges) == n - found.component_count and forest.component_count == found.component_count
+    assert graph.components(edges[forest.edges], n).component_count == found.component_count
 
     bridges = graph.bridges(edges, n)
     assert sorted(bridges.bridges) == list(bridges.bridges)
@@ -54,7 +54,7 @@ def test_as_networkx(seed: int) -> None:
     rest = expected.copy()
     rest.remove_edges_from(nx.bridges(expected))
     assert dict(enumerate(bridges.labels.tolist())) == least(nx.connected_components(rest))
-    assert bridges.count == len(set(bridges.labels.tolist()))
+    assert bridges.component_count == len(set(bridges.labels.tolist()))
 
     parts = graph.biconnected(edges, n)
     assert parts.points.tolist() == sorted(nx.articulation_points(expected))
@@ -64,7 +64,7 @@ def test_as_networkx(seed: int) -> None:
         if u != v:
             blocks.setdefault(label, set()).update((u, v))
     assert sorted(map(sorted, blocks.values())) == sorted(map(sorted, nx.biconnected_components(expected)))
-    assert parts.count == len(blocks)
+    assert parts.component_count == len(blocks)
 
 
 @pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array", "lil_array", "dok_matrix", "dia_array", "bsr_array"])
@@ -101,7 +101,7 @@ def test_forms() -> None:
     ]
     for form in forms:
         found = graph.components(form)
-        assert np.asarray(found.labels).tolist() == expected and found.count == 2
+        assert np.asarray(found.labels).tolist() == expected and found.component_count == 2
         assert np.asarray(graph.bridges(form).bridges).tolist() == [0, 1, 2]
         assert np.asarray(graph.spanning_forest(form).edges).tolist() == [0, 1, 2]
         assert np.asarray(graph.biconnected(form, device="cpu").points).tolist() == [1]
@@ -115,11 +115,11 @@ def test_networkx_graphs() -> None:
     given.add_node(0)
     given.add_node((1, 2))
     found = graph.components(given)
-    assert found.labels == {"a": "a", "b": "a", "c": "a", 7: "a", 0: 0, (1, 2): (1, 2)} and found.count == 3
+    assert found.labels == {"a": "a", "b": "a", "c": "a", 7: "a", 0: 0, (1, 2): (1, 2)} and found.component_count == 3
     assert graph.bridges(given).bridges == [("c", 7)]
     assert graph.bridges(given).labels[7] == 7
     parts = graph.biconnected(given)
-    assert parts.points == ["c"] and parts.count == 2
+    assert parts.points == ["c"] and parts.component_count == 2
     assert parts.labels == {("a", "b"): "b", ("a", "c"): "b", ("b", "c"): "b", ("c", 7): 7}
     double = nx.MultiGraph([("a", "b"), ("a", "b"), ("b", "c")])
     assert graph.bridges(double).bridges == [("b", "c", 0)]
@@ -134,9 +134,9 @@ def test_networkx_graphs() -> None:
 def test_nothing() -> None:
     empty: list[Any] = [[], np.empty((0, 2)), np.empty((0, 2), np.int32), (np.empty(0, int), np.empty(0, int)), nx.Graph()]
     for nothing in empty:
-        assert len(graph.components(nothing).labels) == 0 and graph.components(nothing).count == 0
+        assert len(graph.components(nothing).labels) == 0 and graph.components(nothing).component_count == 0
         assert len(graph.bridges(nothing).bridges) == 0
-        assert graph.biconnected(nothing).count == 0
+        assert graph.biconnected(nothing).component_count == 0
         assert len(graph.spanning_forest(nothing).edges) == 0
     assert graph.components([], 3).labels.tolist() == [0, 1, 2]
     assert graph.components([[0, 0]]).labels.tolist() == [0]
@@ -149,7 +149,7 @@ def test_a_long_path() -> None:
     order = list(range(n))
     random.Random(1).shuffle(order)
     path = np.column_stack([order[:-1], order[1:]])
-    assert graph.components(path).count == 1
+    assert graph.components(path).component_count == 1
     assert graph.bridges(path).bridges.size == n - 1
     assert graph.biconnected(path).points.size == n - 2
 

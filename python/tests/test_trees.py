@@ -61,7 +61,7 @@ def ancestors(parents: Any, vertex: int) -> list[int]:
 def test_numbers(n: int, roots: int) -> None:
     parents = random_parents(n, n, roots)
     tree = trees.root(parents=parents)
-    assert tree.trees == roots
+    assert tree.tree_count == roots
     assert tree.parent.tolist() == parents.tolist()
     for name, expected in walked(parents).items():
         assert getattr(tree, name).tolist() == expected, name
@@ -82,8 +82,8 @@ def test_edges(seed: int) -> None:
         assert tree.parent.tolist() == parents.tolist()
         assert tree.depth.tolist() == walked(parents)["depth"] and tree.size.tolist() == walked(parents)["size"]
     least = trees.root(edges)
-    assert least.trees == 1 and least.parent[0] == -1
-    assert trees.root([], n=3).trees == 3 and trees.root([[1, 2]], n=4).parent.tolist() == [-1, -1, 1, -1]
+    assert least.tree_count == 1 and least.parent[0] == -1
+    assert trees.root([], n=3).tree_count == 3 and trees.root([[1, 2]], n=4).parent.tolist() == [-1, -1, 1, -1]
 
 
 @pytest.mark.parametrize("roots", [1, 4])
@@ -136,7 +136,7 @@ def test_device_arrays() -> None:
 
 def test_nothing() -> None:
     for tree in (trees.root([]), trees.root(parents=[]), trees.root(parents=np.empty(0))):
-        assert tree.trees == 0 and tree.parent.shape == (0,)
+        assert tree.tree_count == 0 and tree.parent.shape == (0,)
         assert trees.lca(tree, []).shape == (0,)
         assert trees.sums(tree, []).paths.shape == (0,)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,23 @@ def whole(value: Any, name: str, least: int | None = 0, most: int | None = None)
     if most is not None and number > most:
         raise ValueError(f"{name} is {number}, but it must be at most {most}")
     return number
+
+
+def real(value: Any, name: str) -> float:
+    """An argument that is a real number."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, but it must be a real number") from None
+
+
+def items(values: Any, name: str, hint: str = "") -> list[Any]:
+    """The items of an argument that is a sequence, or anything else to iterate over but a string or a mapping."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} is of the type {type(values).__name__}, but it must be a sequence{hint}")
+    return list(values)
 
 
 def reals(values: Any, what: str) -> npt.NDArray[Any]:

@@ -37,7 +37,7 @@ class Components(NamedTuple):
 
     labels: Any
     """For each vertex the smallest vertex of its component; of NetworkX a dictionary with the first node of it."""
-    count: int
+    component_count: int
     """The number of components."""
 
 
@@ -48,7 +48,7 @@ class SpanningForest(NamedTuple):
     """The numbers of the forest's edges, ascending; of NetworkX a list of edges."""
     labels: Any
     """As those of `Components`."""
-    count: int
+    component_count: int
     """The number of components."""
 
 
@@ -59,7 +59,7 @@ class Bridges(NamedTuple):
     """The numbers of the edges that are bridges, ascending; of NetworkX a list of edges."""
     labels: Any
     """For each vertex the smallest vertex of its 2-edge-connected component; of NetworkX a dictionary."""
-    count: int
+    component_count: int
     """The number of 2-edge-connected components."""
 
 
@@ -70,7 +70,7 @@ class Biconnected(NamedTuple):
     """For each edge the number of its biconnected component, -1 for loops; of NetworkX a dictionary without loops."""
     points: Any
     """The articulation points, ascending; of NetworkX a list of nodes."""
-    count: int
+    component_count: int
     """The number of biconnected components that have edges."""
 
 
@@ -115,7 +115,7 @@ def components(edges: Any, n: int | None = None, *, device: Device | str | None 
     Examples
     --------
     >>> components([[0, 3], [3, 1]], n=5)
-    Components(labels=array([0, 0, 2, 0, 4], dtype=int32), count=3)
+    Components(labels=array([0, 0, 2, 0, 4], dtype=int32), component_count=3)
     """
     given = edges_of(edges, n)
     (labels,), count = _warpsmith.components(given.pairs, given.n, False, device)
@@ -133,7 +133,7 @@ def spanning_forest(edges: Any, n: int | None = None, *, device: Device | str | 
     Returns
     -------
     SpanningForest
-        The numbers of the forest's n - count edges, and the components. Which forest is found may differ from call
+        The numbers of the forest's edges, n less the number of components, and the components. Which forest is found may differ from call
         to call.
 
     Raises
@@ -184,7 +184,7 @@ def bridges(
     Examples
     --------
     >>> bridges([[0, 1], [1, 2], [1, 2]])
-    Bridges(bridges=array([0], dtype=int32), labels=array([0, 1, 1], dtype=int32), count=2)
+    Bridges(bridges=array([0], dtype=int32), labels=array([0, 1, 1], dtype=int32), component_count=2)
     """
     if double not in ("apart", "one", None):
         raise ValueError(f'double is {double!r}: "apart" or "one"')
@@ -219,7 +219,7 @@ def biconnected(edges: Any, n: int | None = None, *, device: Device | str | None
     Examples
     --------
     >>> biconnected([[0, 1], [1, 2], [2, 0], [1, 3]])
-    Biconnected(labels=array([1, 1, 1, 3], dtype=int32), points=array([1], dtype=int32), count=2)
+    Biconnected(labels=array([1, 1, 1, 3], dtype=int32), points=array([1], dtype=int32), component_count=2)
     """
     given = edges_of(edges, n)
     (labels, points), count = _warpsmith.biconnected(given.pairs, given.n, device)

@@ -2,7 +2,8 @@
 
 NetworkX finds it by itself where both are installed. A call takes it as ``nx.connected_components(G, backend="warpsmith")``.
 With ``nx.config.backend_priority.algos = ["warpsmith"]``, or ``NETWORKX_BACKEND_PRIORITY_ALGOS=warpsmith`` in the
-environment, all calls take it for graphs of 10,000 nodes and more.
+environment, all calls take it where it is quicker: for graphs that were converted before, and for graphs of 10,000
+nodes and more, except for connected components.
 
 Results are those of NetworkX, in another order where NetworkX's is that of its search: biconnected components, their
 edges' directions, articulation points, pairs. NetworkX keeps the converted graph with the graph, so that further calls
@@ -28,9 +29,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import graph as _graph, trees as _trees
+from ._networkx_info import FUNCTIONS
 
-# Nodes from which on it is quicker than NetworkX, with the conversion of the graph.
+# Nodes from which on it is quicker than NetworkX, with the conversion of the graph; and the functions that are so quick in
+# NetworkX that they don't repay it.
 _LARGE = 10_000
+_QUICK = frozenset(name for name in FUNCTIONS if "connected_component" in name and "biconnected" not in name) | {
+    "is_connected",
+    "is_weakly_connected",
+}
 
 # Pairs of which lowest common ancestors are found at a time.
 _PAIRS = 1_000_000
@@ -44,11 +51,15 @@ class Graph:
     def __init__(self, graph: Any) -> None:
         self.origin = graph
         self.nodes = list(graph)
-        self.index = dict(zip(self.nodes, range(len(self.nodes))))
+        numbers = range(len(self.nodes))
+        self.index = dict(zip(self.nodes, numbers))
         neighbours = [adjacent for _, adjacent in graph.adjacency()]
         sizes = np.fromiter(map(len, neighbours), np.int64, len(neighbours))
         heads = np.repeat(np.arange(len(neighbours), dtype=np.int32), sizes)
-        tails = np.fromiter(map(self.index.__getitem__, chain.from_iterable(neighbours)), np.int32, len(heads))
+        ends = chain.from_iterable(neighbours)
+        # Most graphs have their numbers for nodes.
+        numbered = ends if self.nodes == list(numbers) else map(self.index.__getitem__, ends)
+        tails = np.fromiter(numbered, np.int32, len(heads))
         # Undirected edges are there in both directions: once each they are in the order of NetworkX's edges.
         kept = np.full(len(heads), True) if graph.is_directed() else heads <= tails
         self.edges = np.column_stack([heads[kept], tails[kept]])
@@ -111,8 +122,12 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
-    """Whether the graph is so large that the backend is quicker."""
+    """Whether the backend is quicker than NetworkX."""
     graph = _argument(args, kwargs, 0, "G")
+    if isinstance(graph, Graph) or "warpsmith" in graph.__networkx_cache__.get("backends", ()):
+        return True
+    if name in _QUICK:
+        return "the graph's conversion would take longer than NetworkX"
     return len(graph) >= _LARGE or f"the graph has less than {_LARGE:,} nodes"
 
 
@@ -134,7 +149,7 @@ def connected_components(G: Any) -> Iterator[set[Any]]:
 
 
 def number_connected_components(G: Any) -> int:
-    return int(G.components.count)
+    return int(G.components.component_count)
 
 
 def is_connected(G: Any) -> bool:
@@ -150,7 +165,7 @@ def weakly_connected_components(G: Any) -> Iterator[set[Any]]:
 
 
 def number_weakly_connected_components(G: Any) -> int:
-    return int(G.components.count)
+    return int(G.components.component_count)
 
 
 def is_weakly_connected(G: Any) -> bool:
@@ -160,7 +175,7 @@ def is_weakly_connected(G: Any) -> bool:
 def _is_one(graph: Graph, text: str) -> bool:
     if not len(graph):
         raise nx.NetworkXPointlessConcept(text)
-    return graph.components.count == 1
+    return graph.components.component_count == 1
 
 
 def _component(graph: Graph, node: Any) -> set[Any]:
@@ -207,7 +222,7 @@ def biconnected_component_edges(G: Any) -> Iterator[list[tuple[Any, Any]]]:
 
 def is_biconnected(G: Any) -> bool:
     ends = G.edges[G.biconnected.labels >= 0]
-    return G.biconnected.count == 1 and np.unique(ends).size == len(G)
+    return G.biconnected.component_count == 1 and np.unique(ends).size == len(G)
 
 
 def articulation_points(G: Any) -> Iterator[Any]:
@@ -266,11 +281,11 @@ def _ancestors(
             counts = later + 1
             ends = np.repeat(later, counts)
             starts = np.arange(len(ends)) - np.repeat(np.cumsum(counts) - counts, counts)
-            yield from _found(graph, tree, np.column_stack([nodes[starts], nodes[ends]]))
+            yield from _found(graph, tree, nodes[np.column_stack([starts, ends])])
     else:
         flat = chain.from_iterable((graph.index[u], graph.index[v]) for u, v in pairs)
-        ends = np.fromiter(flat, np.int32).reshape(-1, 2)
-        yield from _found(graph, tree, ends[of_tree[ends].all(axis=1)])
+        given = np.fromiter(flat, np.int32).reshape(-1, 2)
+        yield from _found(graph, tree, given[of_tree[given].all(axis=1)])
 
 
 def _found(graph: Graph, tree: _trees.Tree, pairs: npt.NDArray[Any]) -> Iterator[tuple[tuple[Any, Any], Any]]:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import on_gpu, reals
+from ._arrays import items, on_gpu, reals
 from ._nest import Left, Nested, Placement, Sheet, nest
 from ._pack import Packed, pack
 from ._parts import Part, shapes as shapes_of
@@ -140,9 +140,7 @@ class Overlap:
         device: Device | str | None = None,
     ) -> None:
         self._dtype = np.dtype(dtype)
-        own = [shape for index, item in enumerate(shapes) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
-        if not own:
-            raise ValueError("shapes is empty, but there must be a shape at least")
+        own = [shape for index, item in enumerate(items(shapes, "shapes")) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
         self._given = (own, self._dtype, boundary, lattice, deterministic, device)
         if isinstance(boundary, str):
             if boundary != "square":

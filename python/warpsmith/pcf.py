@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import html
 import math
-import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
@@ -31,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import reals, whole
+from ._arrays import items, real, reals, whole
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
 
@@ -406,6 +405,7 @@ class PcfSet:
         >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).integral()
         array([5.])
         """
+        start, end = real(start, "start"), real(end, "end")
         if not 0 <= start <= end:
             raise ValueError(f"start = {start} and end = {end}, but bounds must be 0 <= start <= end")
         return self._set.integrals(start, end).reshape(self.shape)[()]
@@ -433,7 +433,7 @@ class PcfSet:
         >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).norm(2) ** 2
         array([11.])
         """
-        return self._set.norms(p).reshape(self.shape)[()]
+        return self._set.norms(real(p, "p")).reshape(self.shape)[()]
 
     def mean(self, axis: int | Sequence[int] | None = None) -> PcfSet:
         """The pointwise mean.
@@ -497,7 +497,7 @@ class PcfSet:
                [3. , 0. ]])
         """
         shape, groups = self._groups(axis)
-        count, ddof = groups.shape[1], operator.index(ddof)
+        count, ddof = groups.shape[1], whole(ddof, "ddof", None)
         if ddof and not ddof < count:
             raise ValueError(f"ddof is {ddof}, but it must be below the number of functions, {count}")
         made = _wrap(self._set.summaries(groups, True).with_shape(shape))
@@ -600,7 +600,7 @@ class PcfSet:
             from matplotlib import pyplot
         except ImportError as error:
             raise ImportError("plots need matplotlib: pip install matplotlib") from error
-        last = _end(self.points) if end is None else float(end)
+        last = _end(self.points) if end is None else real(end, "end")
         if not 0 <= last < np.inf:
             raise ValueError(f"end = {end}, but it must be a finite time from 0 on")
         label = style.pop("label", None)
@@ -728,12 +728,14 @@ def concatenate(sets: Sequence[PcfSet], axis: int = 0) -> PcfSet:
     >>> concatenate([fs, fs[:1]]).shape
     (3,)
     """
-    sets = list(sets)
+    sets = items(sets, "sets")
     if not sets:
         raise ValueError("there are no sets to put together")
     for index, one in enumerate(sets):
         if not isinstance(one, PcfSet):
             raise TypeError(f"sets[{index}] is of the type {type(one).__name__}, but it must be a PcfSet")
+    ndim = min(one.ndim for one in sets)
+    whole(axis, "axis", -ndim, ndim - 1)
     return _join(sets, lambda indices: np.concatenate(indices, axis=axis))
 
 
@@ -882,7 +884,7 @@ def pdist(
            [3., 0., 4.],
            [5., 4., 0.]])
     """
-    return _pairwise("pdist", X, None, float(p), dtype, layout, out, on_device, device, progress)
+    return _pairwise("pdist", X, None, real(p, "p"), dtype, layout, out, on_device, device, progress)
 
 
 @overload
@@ -944,7 +946,7 @@ def cdist(
     >>> cdist([[(0, 3), (1, 1), (3, 0)]], [[(0, 2), (2, 0)], [(0, 0)]])
     array([[3., 5.]])
     """
-    return _pairwise("cdist", X, Y, float(p), dtype, "dense", out, on_device, device, progress)
+    return _pairwise("cdist", X, Y, real(p, "p"), dtype, "dense", out, on_device, device, progress)
 
 
 @overload
@@ -1067,12 +1069,10 @@ def _of_dimension(bars: Array, dimension: int | None, index: int) -> Array:
 def _curves(
     curve: str, barcodes: Iterable[Any], dimension: int | None, superlevel: bool, dtype: npt.DTypeLike
 ) -> PcfSet:
-    if isinstance(barcodes, (Mapping, str)) or not isinstance(barcodes, Iterable):
-        found = type(barcodes).__name__
-        raise TypeError(f"barcodes is of the type {found}, but it must be a sequence; a single barcode is given as [barcode]")
+    given = items(barcodes, "barcodes", "; a single barcode is given as [barcode]")
     if dimension is not None:
         dimension = whole(dimension, "dimension")
-    arrays = [_bars(barcode, dimension, index) for index, barcode in enumerate(barcodes)]
+    arrays = [_bars(barcode, dimension, index) for index, barcode in enumerate(given)]
     bars = np.concatenate([*arrays, np.empty((0, 2))]).astype(np.float64, copy=False)
     return _wrap(_warpsmith.PcfSet.of_barcodes(curve, _offsets(arrays), bars, superlevel, np.dtype(dtype).name))
 

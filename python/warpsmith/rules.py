@@ -47,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import reals, whole
+from ._arrays import items, real, reals, whole
 
 __all__ = ["Dag", "Explorer", "Model", "Ruleset", "Runs", "learn"]
 
@@ -91,7 +91,7 @@ class Dag:
         if not isinstance(operations, Mapping):
             found = type(operations).__name__
             raise TypeError(f'operations is of the type {found}, but it must be a mapping of names to "cpu" or "gpu"')
-        self._dag = _warpsmith.Dag(name, list(operations.items()), list(edges))
+        self._dag = _warpsmith.Dag(name, list(operations.items()), items(edges, "edges"))
 
     @property
     def name(self) -> str:
@@ -152,7 +152,10 @@ def _program(operations: list[tuple[str, Kind]], edges: list[tuple[str, str]], n
 
 
 def _streams(streams: int) -> int:
-    return whole(streams, "streams", 1, 8)
+    number = whole(streams, "streams", None)
+    if not 1 <= number <= 8:
+        raise ValueError(f"{number} streams are not possible: it takes 1 to 8")
+    return number
 
 
 class Explorer:
@@ -206,6 +209,7 @@ class Explorer:
         self._dag = dag
         if not isinstance(dag, Dag):
             raise TypeError(f"dag is of the type {type(dag).__name__}, but it must be a Dag")
+        exploration = real(exploration, "exploration")
         if not 0 <= exploration < math.inf:
             raise ValueError(f"exploration is {exploration}, but it must be a finite number from 0 on")
         seed = whole(seed, "seed", 0, 2**64 - 1)
@@ -285,9 +289,7 @@ class Runs:
     __slots__ = ("_runs",)
 
     def __init__(self, schedules: Iterable[str], seconds: npt.ArrayLike) -> None:
-        if isinstance(schedules, str):
-            raise TypeError("schedules is a string, but it must be a sequence of schedules")
-        texts = list(schedules)
+        texts = items(schedules, "schedules")
         times = reals(seconds, "seconds").astype(np.float64, copy=False)
         if times.shape != (len(texts),):
             raise ValueError(f"there are {len(texts)} schedules, but seconds have the shape {times.shape}")
@@ -414,9 +416,7 @@ class Model:
         ValueError
             Where a text is no schedule.
         """
-        if isinstance(schedules, str):
-            raise TypeError("schedules is a string, but it must be a sequence of schedules")
-        return self._model.classify(list(schedules))
+        return self._model.classify(items(schedules, "schedules"))
 
     def page(self) -> str:
         """A page of HTML about the runs, their classes and rules. It stands by itself."""

@@ -39,7 +39,7 @@ class _Numbers(NamedTuple):
     """The position at which the Euler tour, of two positions per vertex, enters each vertex."""
     last: Any
     """The position at which it leaves each vertex."""
-    trees: int
+    tree_count: int
     """The number of trees."""
 
 
@@ -127,7 +127,7 @@ def root(
             raise TypeError("edges is a graph of NetworkX: pass an array of numbered vertices")
         made = _warpsmith.root(given.pairs, False, given.n, _vertex(root), device)
     rooted, numbers, count = made
-    tree = Tree(*numbers, count)
+    tree = Tree._make([*numbers, count])
     tree._rooted = rooted
     return tree
 
