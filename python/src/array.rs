@@ -421,6 +421,11 @@ impl DeviceArray {
         values.call_method1("reshape", (self.shape.clone(),))
     }
 
+    /// A pickle has the elements and the device's name.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, Device))> {
+        Ok((py.get_type::<Self>().into_any(), (self.numpy(py)?, self.device.clone())))
+    }
+
     /// NumPy's conversion protocol; copies as `numpy` does.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(

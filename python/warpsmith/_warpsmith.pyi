@@ -8,6 +8,7 @@ import numpy.typing as npt
 _Array = npt.NDArray[Any]
 _Indices = npt.NDArray[np.int64]
 _Next = npt.NDArray[np.int32] | DeviceArray
+_Row = tuple[str, float | None, float | None, list[tuple[float, float]]]
 _Devices = Device | str | Sequence[Device | str] | None
 
 __all__ = [
@@ -15,21 +16,28 @@ __all__ = [
     "Device",
     "DeviceArray",
     "Explorer",
+    "Matrix",
     "Model",
     "Overlap",
     "PcfSet",
+    "Rooted",
     "Runs",
     "Shape",
     "__version__",
+    "biconnected",
+    "bridges",
+    "components",
     "devices",
     "forest",
     "free_memory",
     "nest",
     "on_gpu",
+    "order",
     "pack",
     "pairwise",
     "prefix_sums",
     "rank",
+    "root",
     "study",
     "nest_text",
     "write_text",
@@ -275,6 +283,9 @@ class Runs:
     @staticmethod
     def load(path: str) -> Runs: ...
     def save(self, path: str) -> None: ...
+    def state(self) -> tuple[str, list[_Row]]: ...
+    @staticmethod
+    def of_state(about: str, rows: list[_Row]) -> Runs: ...
     def __len__(self) -> int: ...
     @property
     def program(self) -> str: ...

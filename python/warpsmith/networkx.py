@@ -53,7 +53,9 @@ class Graph:
         self.nodes = list(graph)
         numbers = range(len(self.nodes))
         self.index = dict(zip(self.nodes, numbers))
-        neighbours = [adjacent for _, adjacent in graph.adjacency()]
+        adjacent = [of_node for _, of_node in graph.adjacency()]
+        # Lengths of views count neighbours that these leave out.
+        neighbours = list(map(list, adjacent))
         sizes = np.fromiter(map(len, neighbours), np.int64, len(neighbours))
         heads = np.repeat(np.arange(len(neighbours), dtype=np.int32), sizes)
         ends = chain.from_iterable(neighbours)
@@ -65,7 +67,7 @@ class Graph:
         self.edges = np.column_stack([heads[kept], tails[kept]])
         self.is_multiple = np.zeros(len(self.edges), bool)
         if graph.is_multigraph():
-            counts = (len(keys) > 1 for adjacent in neighbours for keys in adjacent.values())
+            counts = (len(keys) > 1 for of_node in adjacent for keys in of_node.values())
             self.is_multiple = np.fromiter(counts, bool, len(heads))[kept]
 
     def is_directed(self) -> bool:

@@ -141,6 +141,8 @@ class Overlap:
     ) -> None:
         self._dtype = np.dtype(dtype)
         own = [shape for index, item in enumerate(items(shapes, "shapes")) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
+        if not own:
+            raise ValueError("there are no shapes: shapes is empty")
         self._given = (own, self._dtype, boundary, lattice, deterministic, device)
         if isinstance(boundary, str):
             if boundary != "square":

@@ -38,6 +38,7 @@ Examples
 from __future__ import annotations
 
 import html
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -161,6 +162,9 @@ def _streams(streams: int) -> int:
 class Explorer:
     """A search for the schedules to measure: it proposes one, and is told its time.
 
+    It pickles with all that it was asked and told, which an unpickled one is asked and told again: both then propose the
+    same.
+
     By default a model of the times proposes what may be the fastest, and every third schedule is one that differs most
     from those before: it is to find out what times depend on.
 
@@ -194,7 +198,7 @@ class Explorer:
     1 runs of program
     """
 
-    __slots__ = ("_dag", "_explorer")
+    __slots__ = ("_dag", "_explorer", "_given", "_told")
 
     def __init__(
         self,
@@ -206,21 +210,29 @@ class Explorer:
         seed: int = 0,
         platform: str = "",
     ) -> None:
-        self._dag = dag
         if not isinstance(dag, Dag):
             raise TypeError(f"dag is of the type {type(dag).__name__}, but it must be a Dag")
         exploration = real(exploration, "exploration")
         if not 0 <= exploration < math.inf:
             raise ValueError(f"exploration is {exploration}, but it must be a finite number from 0 on")
         seed = whole(seed, "seed", 0, 2**64 - 1)
+        self._dag = dag
         self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
+        self._given = (dag, streams, strategy, exploration, seed, platform)
+        # What it was told, in order, and None for each time that it was asked.
+        self._told: list[tuple[str, float | None] | None] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _explorer, (self._given, self._told.copy())
 
     def ask(self) -> str | None:
         """A schedule whose time it has not been told, as text; None when there is no other.
 
         It may be asked again before it is told.
         """
-        return self._explorer.ask()
+        proposed = self._explorer.ask()
+        self._told.append(None)
+        return proposed
 
     def tell(self, schedule: str, seconds: float | None) -> None:
         """Takes in a schedule's time.
@@ -238,6 +250,7 @@ class Explorer:
             Where the text is no schedule of the program, or the number no time.
         """
         self._explorer.tell(schedule, seconds)
+        self._told.append((schedule, seconds))
 
     @property
     def dag(self) -> Dag:
@@ -265,8 +278,19 @@ class Explorer:
         return f"Explorer of {self._dag.name}, {self.rollouts:,} rollouts{', exhausted' if self.is_exhausted else ''}"
 
 
+def _explorer(given: tuple[Any, ...], told: list[tuple[str, float | None] | None]) -> Explorer:
+    dag, streams, strategy, exploration, seed, platform = given
+    self = Explorer(dag, streams, strategy=strategy, exploration=exploration, seed=seed, platform=platform)
+    for each in told:
+        if each is None:
+            self.ask()
+        else:
+            self.tell(*each)
+    return self
+
+
 class Runs:
-    """Measured schedules, which never change.
+    """Measured schedules, which never change. They pickle.
 
     Parameters
     ----------
@@ -335,6 +359,9 @@ class Runs:
         """
         self._runs.save(os.fspath(path))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _runs, self._runs.state()
+
     def __len__(self) -> int:
         return len(self._runs)
 
@@ -363,6 +390,12 @@ class Runs:
         return f"{len(self):,} runs{of}{on}"
 
 
+def _runs(about: str, rows: list[Any]) -> Runs:
+    runs = object.__new__(Runs)
+    runs._runs = _warpsmith.Runs.of_state(about, rows)
+    return runs
+
+
 class Ruleset(NamedTuple):
     """Rules that together put a schedule into a class."""
 
@@ -377,11 +410,86 @@ class Ruleset(NamedTuple):
 
 
 class Model:
-    """What runs teach: `learn` makes it. In a notebook it shows itself as a page."""
+    """What runs teach: `learn` makes it. In a notebook it shows itself as a page.
 
-    __slots__ = ("_model",)
+    It pickles, and is saved, as its runs and options: loading learns again.
+    """
+
+    __slots__ = ("_given", "_model")
 
     _model: _warpsmith.Model
+    _given: tuple[Runs, dict[str, Any]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _learned, self._given
+
+    def to_json(self) -> str:
+        """The model as JSON, for `from_json`."""
+        runs, options = self._given
+        about, rows = runs._runs.state()
+        return json.dumps({"warpsmith": "model", "options": options, "about": json.loads(about), "rows": rows})
+
+    @classmethod
+    def from_json(cls, text: str) -> Model:
+        """Makes the model of a text of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Raises
+        ------
+        ValueError
+            If it is not such a text.
+        """
+        try:
+            found = json.loads(text)
+            if found["warpsmith"] != "model":
+                raise ValueError("it is something else")
+            rows = [(text, time, noise, list(map(tuple, times))) for text, time, noise, times in found["rows"]]
+            return _learned(_runs(json.dumps(found["about"]), rows), found["options"])
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
+            raise ValueError(f"text is not a model's: {error}") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the model as JSON, for `load`.
+
+        The file is there as a whole or not at all.
+
+        Parameters
+        ----------
+        path : path_like
+            The file.
+
+        Raises
+        ------
+        OSError
+            If it can't be written.
+        """
+        _warpsmith.write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Loads a file of `save`.
+
+        Parameters
+        ----------
+        path : path_like
+            The file.
+
+        Raises
+        ------
+        OSError
+            If it can't be read.
+        ValueError
+            If it is not such a file.
+        """
+        with open(path, encoding="utf-8") as file:
+            try:
+                return cls.from_json(file.read())
+            except ValueError as error:
+                raise ValueError(f"{os.fspath(path)}: {error}") from None
 
     @property
     def classes(self) -> npt.NDArray[np.int64]:
@@ -478,6 +586,12 @@ def learn(
     if radius is not None:
         radius = whole(radius, "radius", 1, 2**63 - 1)
     given = runs if isinstance(runs, Runs) else Runs.load(runs)
+    options = {"labels": labels, "resolution": resolution, "radius": radius, "percentile": percentile, "criterion": criterion}
+    return _learned(given, options)
+
+
+def _learned(runs: Runs, options: dict[str, Any]) -> Model:
     model = object.__new__(Model)
-    model._model = _warpsmith.Model.learn(given._runs, labels, resolution, radius, percentile, criterion)
+    model._model = _warpsmith.Model.learn(runs._runs, **options)
+    model._given = runs, options
     return model

@@ -69,8 +69,8 @@ class Matrix:
         if is_sparse(matrix):
             if len(matrix.shape) != 2:
                 raise ValueError(f"matrix has the shape {matrix.shape}, but it must have two dimensions")
-            if shape is not None and tuple(shape) != matrix.shape:
-                raise ValueError(f"shape is {tuple(shape)}, but the matrix has the shape {matrix.shape}")
+            if shape is not None and shape != matrix.shape:
+                raise ValueError(f"shape is {shape}, but the matrix has the shape {matrix.shape}")
             rows = matrix.tocsr()
             shape, parts = matrix.shape, (rows.data, rows.indices, rows.indptr)
         elif isinstance(matrix, tuple) and len(matrix) == 3:
@@ -78,8 +78,10 @@ class Matrix:
         else:
             found = type(matrix).__name__
             raise TypeError(f"matrix is of the type {found}, but it must be sparse: SciPy's, or (data, indices, indptr)")
-        if shape is None or len(shape) != 2:
-            raise ValueError("shape is needed for a tuple of arrays: the numbers of rows and columns")
+        if shape is None:
+            raise ValueError("shape is needed for a tuple of arrays")
+        if not isinstance(shape, tuple) or len(shape) != 2:
+            raise TypeError(f"shape is {shape!r}, but it must be a tuple of two: the numbers of rows and columns")
         extents = whole(shape[0], "shape[0]", 0, 2**32 - 1), whole(shape[1], "shape[1]", 0, 2**32 - 1)
         data = reals(parts[0], "data")
         if dtype is not None:
