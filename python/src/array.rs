@@ -353,6 +353,9 @@ impl Found {
     }
 }
 
+/// A class, and the arguments that it is called with.
+type Pickle<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Device));
+
 #[pymethods]
 impl DeviceArray {
     #[new]
@@ -422,7 +425,7 @@ impl DeviceArray {
     }
 
     /// A pickle has the elements and the device's name.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, Device))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickle<'py>> {
         Ok((py.get_type::<Self>().into_any(), (self.numpy(py)?, self.device.clone())))
     }
 

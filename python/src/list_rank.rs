@@ -6,7 +6,9 @@ use pyo3::{
 };
 use warpsmith::{
     device::Device as Machine,
-    list_rank::{ListError, ListRanker, Options, SHORT, Weight, rank_sequentially},
+    list_rank::{
+        ListRanker, Options, SHORT, Weight, forest_sequentially, order_sequentially, prefix_sums_sequentially, rank_sequentially,
+    },
 };
 
 use crate::{
@@ -33,7 +35,7 @@ pub fn rank<'py>(
     let device = next.device(py, device)?;
     let on = device.clone();
     let ranks = work::owned(py, next.len(), move || match &next {
-        Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(rank_short(short, head)?)),
+        Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(rank_sequentially(short, head)?)),
         input => input.with(&on.device, |next| {
             let mut ranks = on.device.alloc(next.len())?;
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| ranker.rank(stream, next, head, &mut ranks))?;
@@ -55,7 +57,7 @@ pub fn order<'py>(
     let device = next.device(py, device)?;
     let on = device.clone();
     let order = work::owned(py, next.len(), move || match &next {
-        Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(order_short(short, head)?)),
+        Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(order_sequentially(short, head)?)),
         input => input.with(&on.device, |next| {
             let (mut ranks, mut order) = (on.device.alloc(next.len())?, on.device.alloc(next.len())?);
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| {
@@ -66,22 +68,6 @@ pub fn order<'py>(
         }),
     })?;
     order.into_python(py, &device)
-}
-
-/// Ranks a short list on this thread.
-fn rank_short(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
-    match forest_short(next) {
-        Some((ranks, _, 1)) if head.is_none_or(|head| ranks.get(head as usize) == Some(&0)) => Ok(ranks),
-        // Nothing, or no list: this finds the reason.
-        _ => rank_sequentially(next, head),
-    }
-}
-
-fn order_short(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
-    let ranks = rank_short(next, head)?;
-    let mut order = vec![0; next.len()];
-    (0..).zip(ranks).for_each(|(element, rank)| order[rank as usize] = element);
-    Ok(order)
 }
 
 /// Computes the sums of the weights before each element. Weights have one of four types, and are in the list's memory.
@@ -119,7 +105,9 @@ fn sums<'py, V: Weight + Item>(
     }
     let on = device.device.clone();
     let sums = work::owned(py, next.len(), move || match (&next, &weights) {
-        (Input::Host(short), Input::Host(weights)) if short.len() <= SHORT => Ok(Output::Host(sum_short(short, head, weights)?)),
+        (Input::Host(short), Input::Host(weights)) if short.len() <= SHORT => {
+            Ok(Output::Host(prefix_sums_sequentially(short, head, weights)?))
+        }
         _ => next.with(&on, |successors| {
             weights.with(&on, |weights| {
                 let (stream, mut sums) = (on.stream()?, on.alloc(successors.len())?);
@@ -130,19 +118,6 @@ fn sums<'py, V: Weight + Item>(
         }),
     })?;
     sums.into_python(py, device)
-}
-
-fn sum_short<V: Weight>(next: &[i32], head: Option<i32>, weights: &[V]) -> Result<Vec<V>, ListError> {
-    let (found, n) = (weights.len(), next.len());
-    if found != n {
-        return Err(ListError::Length { what: "weights", found, n });
-    }
-    let (mut sums, mut sum) = (vec![V::ZERO; n], V::ZERO);
-    for element in order_short(next, head)? {
-        sums[element as usize] = sum;
-        sum = sum.plus(weights[element as usize]);
-    }
-    Ok(sums)
 }
 
 /// Ranks, the lists' numbers, and how many lists.
@@ -157,8 +132,8 @@ pub fn forest<'py>(py: Python<'py>, next: &Bound<'py, PyAny>, device: Option<&Bo
     let (ranks, lists, count) = work::owned(py, next.len(), move || {
         if let Input::Host(short) = &next
             && short.len() <= SHORT
-            && let Some((ranks, lists, count)) = forest_short(short)
         {
+            let (ranks, lists, count) = forest_sequentially(short)?;
             return Ok((Output::Host(ranks), Output::Host(lists), count));
         }
         next.with(&on.device, |successors| {
@@ -169,27 +144,4 @@ pub fn forest<'py>(py: Python<'py>, next: &Bound<'py, PyAny>, device: Option<&Bo
         })
     })?;
     Ok((ranks.into_python(py, &device)?, lists.into_python(py, &device)?, count))
-}
-
-/// Returns `None` for what is no forest.
-fn forest_short(next: &[i32]) -> Option<(Vec<i32>, Vec<i32>, usize)> {
-    let n = next.len();
-    let mut is_head = vec![true; n];
-    for &successor in next.iter().filter(|&&successor| successor != -1) {
-        // False at a second predecessor.
-        if !std::mem::take(is_head.get_mut(usize::try_from(successor).ok()?)?) {
-            return None;
-        }
-    }
-    let (mut ranks, mut lists, mut count, mut reached) = (vec![0; n], vec![0; n], 0, 0);
-    for head in (0..n).filter(|&element| is_head[element]) {
-        let list = std::iter::successors(Some(head), |&element| usize::try_from(next[element]).ok());
-        for (rank, element) in (0..).zip(list) {
-            (ranks[element], lists[element]) = (rank, count as i32);
-            reached += 1;
-        }
-        count += 1;
-    }
-    // Those that aren't reached are on cycles.
-    (reached == n).then_some((ranks, lists, count))
 }

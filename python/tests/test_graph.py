@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 import warpsmith
 from warpsmith import graph
+
+nx: Any = pytest.importorskip("networkx")
+sp: Any = pytest.importorskip("scipy.sparse")
+connected_components: Any = pytest.importorskip("scipy.sparse.csgraph").connected_components
 
 
 def random_edges(seed: int) -> tuple[npt.NDArray[np.int64], int]:

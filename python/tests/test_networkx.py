@@ -6,11 +6,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import networkx as nx
 import pytest
 
 from warpsmith._networkx_info import FUNCTIONS, get_info
-from warpsmith import networkx as backend
+
+nx: Any = pytest.importorskip("networkx")
+backend: Any = pytest.importorskip("warpsmith.networkx")
 
 nx.config.warnings_to_ignore.add("cache")
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.sparse.linalg import cg
 
 import warpsmith
 from warpsmith import spmv
 from warpsmith.spmv import Matrix
+
+sp: Any = pytest.importorskip("scipy.sparse")
+cg: Any = pytest.importorskip("scipy.sparse.linalg").cg
 
 SHAPES = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 500), (500, 1), (40, 70), (3000, 2000)]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.sparse as sp
 
 import warpsmith
 from warpsmith import trees
@@ -70,6 +69,7 @@ def test_numbers(n: int, roots: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_edges(seed: int) -> None:
+    sp = pytest.importorskip("scipy.sparse")
     n = 50
     parents = random_parents(seed, n)
     root = int(np.flatnonzero(parents < 0)[0])

@@ -194,9 +194,8 @@ def multiply(matrix: Any, x: Any, *, device: Device | str | None = None) -> Any:
 
     Examples
     --------
-    >>> from scipy.sparse import csr_array
-    >>> multiply(csr_array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]), [1, 10, 100])
-    array([ 21., 300.])
+    >>> multiply(Matrix(([1.0, 2.0], [1, 0], [0, 1, 2]), shape=(2, 2)), [1, 10])
+    array([10.,  2.])
     """
     if isinstance(matrix, Matrix):
         return matrix.matvec(x)
