@@ -126,7 +126,8 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Whether the backend is quicker than NetworkX."""
     graph = _argument(args, kwargs, 0, "G")
-    if isinstance(graph, Graph) or "warpsmith" in graph.__networkx_cache__.get("backends", ()):
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    if isinstance(graph, Graph) or "warpsmith" in cache.get("backends", ()):
         return True
     if name in _QUICK:
         return "the graph's conversion would take longer than NetworkX"
