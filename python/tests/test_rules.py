@@ -86,7 +86,8 @@ def test_copies(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         rules.Model.load(tmp_path / "none.json")
     good = json.loads(model.to_json())
-    for text in ("", "{", "[]", "3", "{}", '{"warpsmith": "runs"}', json.dumps({**good, "options": {"radius": -1}}), json.dumps({**good, "rows": 3})):
+    wrong = [{}, [], 3, {"warpsmith": "runs"}, {**good, "options": {"radius": -1}}, {**good, "rows": 3}]
+    for text in ("", "{", *map(json.dumps, wrong)):
         with pytest.raises(ValueError, match="text is not a model's"):
             rules.Model.from_json(text)
         (tmp_path / "bad.json").write_text(text)

@@ -54,7 +54,11 @@ def edges_of(given: Any, n: Any) -> Edges:
         names = list(given.edges(keys=True)) if given.is_multigraph() else list(given.edges())
         flat = chain.from_iterable((index[name[0]], index[name[1]]) for name in names)
         return Edges(np.fromiter(flat, np.int32, 2 * len(names)), len(nodes), False, nodes, names)
-    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, np.ndarray) and end.ndim == 1 for end in given):
+    if (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and all(isinstance(ends, np.ndarray) and ends.ndim == 1 for ends in given)
+    ):
         if len(given[0]) != len(given[1]):
             raise ValueError(f"edges are arrays of {len(given[0])} and {len(given[1])} ends, but edges have two")
         given = np.column_stack(given)

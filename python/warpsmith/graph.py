@@ -29,7 +29,16 @@ from . import _warpsmith
 from ._edges import Edges, edges_of
 from ._warpsmith import Device
 
-__all__ = ["Biconnected", "Bridges", "Components", "SpanningForest", "biconnected", "bridges", "components", "spanning_forest"]
+__all__ = [
+    "Biconnected",
+    "Bridges",
+    "Components",
+    "SpanningForest",
+    "biconnected",
+    "bridges",
+    "components",
+    "spanning_forest",
+]
 
 
 class Components(NamedTuple):
@@ -133,8 +142,8 @@ def spanning_forest(edges: Any, n: int | None = None, *, device: Device | str | 
     Returns
     -------
     SpanningForest
-        The numbers of the forest's edges, n less the number of components, and the components. Which forest is found may differ from call
-        to call.
+        The numbers of the forest's edges, which are n less the number of components, and the components. Which forest
+        is found may differ from call to call.
 
     Raises
     ------

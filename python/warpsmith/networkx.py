@@ -1,9 +1,9 @@
 """The backend ``warpsmith`` of NetworkX: connectivity and lowest common ancestors on a GPU, or on all cores of the CPU.
 
-NetworkX finds it by itself where both are installed. A call takes it as ``nx.connected_components(G, backend="warpsmith")``.
-With ``nx.config.backend_priority.algos = ["warpsmith"]``, or ``NETWORKX_BACKEND_PRIORITY_ALGOS=warpsmith`` in the
-environment, all calls take it where it is quicker: for graphs that were converted before, and for graphs of 10,000
-nodes and more, except for connected components.
+NetworkX finds it by itself where both are installed. A call takes it as ``nx.bridges(G, backend="warpsmith")``. With
+``nx.config.backend_priority.algos = ["warpsmith"]``, or ``NETWORKX_BACKEND_PRIORITY_ALGOS=warpsmith`` in the
+environment, all calls take it where it is quicker: for graphs that were converted before, for bridges from 10,000 nodes
+on, for biconnected components from 100,000 nodes on.
 
 Results are those of NetworkX, in another order where NetworkX's is that of its search: biconnected components, their
 edges' directions, articulation points, pairs. NetworkX keeps the converted graph with the graph, so that further calls
@@ -31,9 +31,7 @@ import numpy.typing as npt
 from . import graph as _graph, trees as _trees
 from ._networkx_info import FUNCTIONS
 
-# Nodes from which on it is quicker than NetworkX, with the conversion of the graph; and the functions that are so quick in
-# NetworkX that they don't repay it.
-_LARGE = 10_000
+# Functions that are so quick in NetworkX that they don't repay the conversion of the graph.
 _QUICK = frozenset(name for name in FUNCTIONS if "connected_component" in name and "biconnected" not in name) | {
     "is_connected",
     "is_weakly_connected",
@@ -131,7 +129,8 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> b
         return True
     if name in _QUICK:
         return "the graph's conversion would take longer than NetworkX"
-    return len(graph) >= _LARGE or f"the graph has less than {_LARGE:,} nodes"
+    least = 1000 if "ancestor" in name else 10_000 if "bridge" in name else 100_000
+    return len(graph) >= least or f"the graph has fewer than {least:,} nodes"
 
 
 def _groups(things: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Iterator[list[int]]:

@@ -515,8 +515,8 @@ class PcfSet:
         """The axes of an argument, from 0."""
         if axis is None:
             return tuple(range(self.ndim))
-        given = [whole(one, "axis", -self.ndim, self.ndim - 1) for one in (axis if isinstance(axis, Sequence) else [axis])]
-        axes = tuple(one % self.ndim for one in given)
+        given = axis if isinstance(axis, Sequence) else [axis]
+        axes = tuple(whole(one, "axis", -self.ndim, self.ndim - 1) % self.ndim for one in given)
         if len(set(axes)) < len(axes):
             raise ValueError(f"axis is {axis}, which repeats an axis")
         return axes

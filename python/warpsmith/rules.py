@@ -92,7 +92,17 @@ class Dag:
         if not isinstance(operations, Mapping):
             found = type(operations).__name__
             raise TypeError(f'operations is of the type {found}, but it must be a mapping of names to "cpu" or "gpu"')
-        self._dag = _warpsmith.Dag(name, list(operations.items()), items(edges, "edges"))
+        if not isinstance(name, str):
+            raise TypeError(f"name is {name!r}, but it must be a string")
+        if not all(isinstance(text, str) for pair in operations.items() for text in pair):
+            raise TypeError("operations has names or kinds that are not strings")
+        pairs = [tuple(items(edge, f"edges[{index}]")) for index, edge in enumerate(items(edges, "edges"))]
+        for index, pair in enumerate(pairs):
+            if len(pair) != 2:
+                raise ValueError(f"edges[{index}] is {pair!r}, but it must be a pair of operations")
+            if not all(isinstance(end, str) for end in pair):
+                raise TypeError(f"edges[{index}] is {pair!r}, but operations are named by strings")
+        self._dag = _warpsmith.Dag(name, list(operations.items()), pairs)
 
     @property
     def name(self) -> str:
@@ -162,8 +172,8 @@ def _streams(streams: int) -> int:
 class Explorer:
     """A search for the schedules to measure: it proposes one, and is told its time.
 
-    It pickles with all that it was asked and told, which an unpickled one is asked and told again: both then propose the
-    same.
+    It pickles with all that it was asked and told. An unpickled one is asked and told the same again, and then proposes
+    what the original does.
 
     By default a model of the times proposes what may be the fastest, and every third schedule is one that differs most
     from those before: it is to find out what times depend on.
@@ -586,8 +596,8 @@ def learn(
     if radius is not None:
         radius = whole(radius, "radius", 1, 2**63 - 1)
     given = runs if isinstance(runs, Runs) else Runs.load(runs)
-    options = {"labels": labels, "resolution": resolution, "radius": radius, "percentile": percentile, "criterion": criterion}
-    return _learned(given, options)
+    names = ("labels", "resolution", "radius", "percentile", "criterion")
+    return _learned(given, dict(zip(names, (labels, resolution, radius, percentile, criterion))))
 
 
 def _learned(runs: Runs, options: dict[str, Any]) -> Model:

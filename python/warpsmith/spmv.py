@@ -28,14 +28,14 @@ __all__ = ["Matrix", "multiply"]
 class Matrix:
     """A sparse matrix on a device, to be multiplied with any number of vectors. It never changes.
 
-    It has what `scipy.sparse.linalg.aslinearoperator` asks for, so that solvers such as `scipy.sparse.linalg.cg` take it.
-    It pickles.
+    It pickles. Solvers such as `scipy.sparse.linalg.cg` take it, as it has what
+    `scipy.sparse.linalg.aslinearoperator` asks for.
 
     Parameters
     ----------
     matrix : sparse matrix or array of SciPy, in any format, or tuple of three arrays
-        The matrix. A tuple has ``data``, ``indices`` and ``indptr`` of compressed sparse rows, in any order within a row.
-        Values at the same place add up.
+        The matrix. A tuple has ``data``, ``indices`` and ``indptr`` of compressed sparse rows, in any order within a
+        row. Values at the same place add up.
     shape : (int, int), optional
         The numbers of rows and columns, needed for a tuple.
     dtype : {"float64", "float32"}, optional
@@ -77,7 +77,8 @@ class Matrix:
             parts = matrix
         else:
             found = type(matrix).__name__
-            raise TypeError(f"matrix is of the type {found}, but it must be sparse: SciPy's, or (data, indices, indptr)")
+            wanted = "sparse: SciPy's, or (data, indices, indptr)"
+            raise TypeError(f"matrix is of the type {found}, but it must be {wanted}")
         if shape is None:
             raise ValueError("shape is needed for a tuple of arrays")
         if not isinstance(shape, tuple) or len(shape) != 2:

@@ -237,6 +237,8 @@ def sums(tree: Tree, weights: Any) -> Sums:
         is_finite = array.dtype.kind != "f" or np.isfinite(np.abs(array).sum(dtype=np.float64))
     if not is_finite:
         wrong = np.flatnonzero(~np.isfinite(array))
-        found = f"weights[{wrong[0]}] is {array[wrong[0]]}" if wrong.size else "the sum of the weights' magnitudes is infinite"
+        found = "the sum of the weights' magnitudes is infinite"
+        if wrong.size:
+            found = f"weights[{wrong[0]}] is {array[wrong[0]]}"
         raise ValueError(f"{found}, but sums in trees are of finite numbers")
     return Sums(*rooted.sums(array))
