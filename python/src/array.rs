@@ -169,6 +169,15 @@ impl DeviceArray {
         Err(PyValueError::new_err(text))
     }
 
+    /// Fails unless the array has two columns.
+    pub fn check_pairs(&self, what: &str) -> PyResult<()> {
+        if matches!(self.shape[..], [_, 2]) {
+            return Ok(());
+        }
+        let shape = self.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        Err(PyValueError::new_err(format!("{what} has the shape ({shape}), but it must be (n, 2)")))
+    }
+
     /// Fails if the array is read-only.
     pub fn check_writable(&self, what: &str) -> PyResult<()> {
         self.memory.read_only.map_or(Ok(()), |why| Err(PyValueError::new_err(format!("{what} {why}"))))
@@ -344,6 +353,9 @@ impl Found {
     }
 }
 
+/// A class, and the arguments that it is called with.
+type Pickle<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Device));
+
 #[pymethods]
 impl DeviceArray {
     #[new]
@@ -410,6 +422,11 @@ impl DeviceArray {
         }
         let values = of_type!(self.memory.dtype.0, downloaded(py, self))?;
         values.call_method1("reshape", (self.shape.clone(),))
+    }
+
+    /// A pickle has the elements and the device's name.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickle<'py>> {
+        Ok((py.get_type::<Self>().into_any(), (self.numpy(py)?, self.device.clone())))
     }
 
     /// NumPy's conversion protocol; copies as `numpy` does.

@@ -13,11 +13,14 @@ use warpsmith::{
     design_rules::RulesError,
     device::DeviceError,
     engine::EngineError,
+    graph::{EdgeError, GraphError},
     io::files::FileError,
     list_rank::ListError,
     overlap::{OverlapError, pack::PackError},
     pcf::{PairwiseError, PcfError},
+    spmv::SpmvError,
     threads::ThreadsError,
+    trees::TreeError,
 };
 
 /// An exception to raise. `?` converts every error of the library to it.
@@ -116,6 +119,25 @@ failures! {
     ListError(error) {
         ListError::Device(error) => error.into(),
         ListError::Miscounted { .. } => Failure::runtime(error),
+        error => Failure::value(&error),
+    }
+    EdgeError(error) {
+        EdgeError::Device(error) => error.into(),
+        error => Failure::value(&error),
+    }
+    TreeError(error) {
+        TreeError::Device(error) => error.into(),
+        TreeError::Miscounted { .. } => Failure::runtime(error),
+        error => Failure::value(&error),
+    }
+    GraphError(error) {
+        GraphError::Device(error) => error.into(),
+        GraphError::Tree(error) => error.into(),
+        error => Failure::value(&error),
+    }
+    SpmvError(error) {
+        SpmvError::Device(error) => error.into(),
+        SpmvError::OutOfMemory { .. } => Failure::memory(error),
         error => Failure::value(&error),
     }
     OverlapError(error) {

@@ -8,12 +8,14 @@ use std::{
 use numpy::{Element, PyArray1, ndarray::ArrayView};
 use pyo3::prelude::*;
 use warpsmith::{
-    device::memory,
+    device::{self, DeviceError, Stream, memory},
     engine::{Engine, EngineError, advise_huge_pages, zeroed_vec},
+    graph::{Components, Connectivity},
     list_rank::ListRanker,
+    trees::Rooter,
 };
 
-use crate::{device::Device, work};
+use crate::{device::Device, error::Failure, work};
 
 /// Idle values with their devices. Each working thread takes a value of its own, so none waits for another.
 pub struct Pool<T>(Mutex<Vec<(Vec<Device>, T)>>);
@@ -23,6 +25,9 @@ const MOST: usize = 4;
 
 pub static ENGINES: Pool<Engine> = Pool(Mutex::new(Vec::new()));
 pub static RANKERS: Pool<ListRanker> = Pool(Mutex::new(Vec::new()));
+pub static COMPONENTS: Pool<Components> = Pool(Mutex::new(Vec::new()));
+pub static CONNECTIVITIES: Pool<Connectivity> = Pool(Mutex::new(Vec::new()));
+pub static ROOTERS: Pool<Rooter> = Pool(Mutex::new(Vec::new()));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -46,6 +51,26 @@ impl<T> Pool<T> {
         drop(pool);
         drop(old);
     }
+
+    /// Does work with a value, which is made if none is kept, and waits for the stream. The value is kept for the next
+    /// call unless the work fails.
+    pub fn with<R, E: Into<Failure>>(
+        &self,
+        device: &Device,
+        make: impl FnOnce(&device::Device) -> Result<T, DeviceError>,
+        work: impl FnOnce(&Stream, &mut T) -> Result<R, E>,
+    ) -> Result<(Stream, R), Failure> {
+        let on = std::slice::from_ref(device);
+        let stream = device.device.stream()?;
+        let mut value = match self.take(on) {
+            Some(value) => value,
+            None => make(&device.device)?,
+        };
+        let result = work(&stream, &mut value).map_err(Into::into)?;
+        stream.synchronize()?;
+        self.keep(on, value);
+        Ok((stream, result))
+    }
 }
 
 /// Frees the memory that calls keep for later ones: buffers on devices, and host memory of earlier results.
@@ -67,8 +92,9 @@ fn release() {
     // Freed after the locks are released, because it may take a while.
     let engines = take(&mut *lock(&ENGINES.0));
     let rankers = take(&mut *lock(&RANKERS.0));
+    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&ROOTERS.0)));
     let results = take(&mut *lock(&RESULTS));
-    drop((engines, rankers, results));
+    drop((engines, rankers, graphs, results));
 }
 
 /// Allocates memory. If that fails, releases all kept memory and tries again.

@@ -7,12 +7,16 @@ mod array;
 mod concurrency;
 mod device;
 mod error;
+mod graph;
+mod input;
 mod kept;
 mod list_rank;
 mod overlap;
 mod pack;
 mod pcf;
 mod rules;
+mod spmv;
+mod trees;
 mod work;
 
 /// The extension of the package `warpsmith`. Not for direct use.
@@ -23,12 +27,15 @@ mod _warpsmith {
         array::{DeviceArray, on_gpu},
         concurrency::study,
         device::{Device, devices},
+        graph::{biconnected, bridges, components},
         kept::free_memory,
-        list_rank::{forest, prefix_sums, rank},
+        list_rank::{forest, order, prefix_sums, rank},
         overlap::{Overlap, Shape},
         pack::{nest, nest_text, pack, write_text},
         pcf::{PcfSet, pairwise},
         rules::{Dag, Explorer, Model, Runs},
+        spmv::Matrix,
+        trees::{Rooted, root},
     };
 
     #[pymodule_export]

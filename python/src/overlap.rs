@@ -61,8 +61,8 @@ impl From<overlap::Shape> for Shape {
 
 /// Rows of x and y.
 fn vertices(array: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 2]>> {
-    let numpy = array.py().import("numpy")?;
-    let array = numpy.call_method1("asarray", (array, "float64"))?;
+    let arrays = array.py().import("warpsmith._arrays")?;
+    let array = arrays.call_method1("reals", (array, "vertices"))?.call_method1("astype", ("float64",))?;
     let array: PyReadonlyArray2<'_, f64> =
         array.extract().map_err(|_| PyValueError::new_err("vertices must be of the shape (n, 2): x and y"))?;
     let rows = array.as_array();

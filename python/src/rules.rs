@@ -9,7 +9,7 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Run, Schedule, Traversal, TraversalTable, TreeOptions,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Traversal, TraversalTable, TreeOptions,
         learn::tree::{Criterion, Size},
         report, schedule,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
@@ -22,6 +22,9 @@ use crate::{error::Failure, work};
 /// Measured schedules, which never change.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Runs(Arc<design_rules::Runs>);
+
+/// A schedule, its time unless it failed, the time's noise, and when and what was measured.
+type Row = (String, Option<f64>, Option<f64>, Vec<(f64, f64)>);
 
 /// Parses schedules. The error names the first invalid one.
 fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
@@ -51,6 +54,38 @@ impl Runs {
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         work::cancellable(py, None, |_| Ok(self.0.write(&Destination::prepare(&path)?)?))
+    }
+
+    /// What is known of the runs as JSON, and a row for each schedule that was tried.
+    fn state(&self) -> PyResult<(String, Vec<Row>)> {
+        let about = serde_json::to_string(&self.0.about).map_err(Failure::runtime)?;
+        let row = |(run, traversal): (Option<&Run>, &Traversal)| {
+            let times = run.into_iter().flat_map(|run| &run.times).map(|time| (time.at, time.seconds)).collect();
+            (traversal.to_string(), run.map(|run| run.seconds), run.and_then(|run| run.noise), times)
+        };
+        Ok((about, self.0.rows().map(row).collect()))
+    }
+
+    /// Makes the runs of a state.
+    #[staticmethod]
+    fn of_state(py: Python<'_>, about: String, rows: Vec<Row>) -> PyResult<Self> {
+        work::owned(py, 16 * rows.len(), move || {
+            let about = serde_json::from_str(&about).map_err(|error| Failure::value(&error))?;
+            let mut runs = design_rules::Runs { about, ..design_rules::Runs::default() };
+            let (texts, measured): (Vec<_>, Vec<_>) =
+                rows.into_iter().map(|(text, s, noise, times)| (text, (s, noise, times))).unzip();
+            for (traversal, (seconds, noise, times)) in traversals(&texts)?.into_iter().zip(measured) {
+                if let Some(seconds) = seconds {
+                    let times = times.into_iter().map(|(at, seconds)| Measured { at, seconds }).collect();
+                    let mut run = Run::new(seconds, traversal);
+                    (run.noise, run.times) = (noise, times);
+                    runs.runs.push(run);
+                } else {
+                    runs.push(None, traversal);
+                }
+            }
+            Ok(Runs(Arc::new(runs)))
+        })
     }
 
     fn __len__(&self) -> usize {

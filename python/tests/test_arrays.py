@@ -5,6 +5,7 @@
 
 import ctypes
 import gc
+import pickle
 import threading
 from typing import Any
 
@@ -30,6 +31,8 @@ def test_there_and_back(dtype: str, shape: tuple[int, ...]) -> None:
     back = array.numpy()
     assert back.dtype == values.dtype and back.shape == shape and np.array_equal(back, values)
     assert np.array_equal(np.asarray(array), values)
+    again = pickle.loads(pickle.dumps(array))
+    assert again.device == array.device and np.array_equal(again.numpy(), values) and again.dtype == values.dtype
     if shape:
         assert len(array) == shape[0]
     else:

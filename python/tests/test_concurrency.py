@@ -48,7 +48,7 @@ def test_what_cannot_be_studied() -> None:
     calls: list[tuple[dict[str, Any], type[Exception], str | None]] = [
         ({"streams": []}, ValueError, "streams has no entries"),
         ({"streams": [0]}, ValueError, "streams has the entry 0; a number of streams is from 1 to 1,024"),
-        ({"streams": [-1]}, ValueError, "out of range"),
+        ({"streams": [-1]}, ValueError, "streams is -1|out of range"),
         ({"batch": [40]}, ValueError, "batch has the entry 40"),
         ({"poses": 0}, ValueError, "poses has the entry 0"),
         ({"runs": 0}, ValueError, "runs has the entry 0"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from integrals import random_arrays
-from warpsmith import Device, DeviceArray, devices, list_rank, overlap, pcf
+from warpsmith import Device, DeviceArray, devices, graph, list_rank, overlap, pcf, spmv, trees
 
 cupy: Any = pytest.importorskip("cupy")
 
@@ -269,3 +269,44 @@ def test_two_gpus() -> None:
         assert np.array_equal(out.get(), pcf.pdist(functions(300, "float32"), device="cuda:0"))
         with pytest.raises(ValueError, match="lies on cuda:1"):
             pcf.pdist(functions(300, "float32"), out=out, device="cuda:0")
+
+
+def test_edges_and_trees() -> None:
+    n = 20_000
+    rng = np.random.default_rng(4)
+    edges = rng.integers(0, n, (n, 2)).astype(np.int32)
+    theirs = cupy.asarray(edges)
+    for function in (graph.components, graph.bridges, graph.biconnected):
+        for given, count in ((theirs, None), (theirs, n + 5), (Interface(theirs), n)):
+            there, here = function(given, count), function(edges, count, device="cpu")
+            assert all(isinstance(array, DeviceArray) for array in there[:-1])
+            assert all(np.array_equal(a.numpy(), b) for a, b in zip(there[:-1], here[:-1])) and there[-1] == here[-1]
+    forest = graph.spanning_forest(theirs, n)
+    assert graph.components(edges[forest.edges.numpy()], n).component_count == forest.component_count
+
+    parents = np.append(-1, [rng.integers(0, i) for i in range(1, n)]).astype(np.int32)
+    below = np.column_stack([np.arange(1, n), parents[1:]]).astype(np.int32)
+    pairs, weights = rng.integers(0, n, (5000, 2)).astype(np.int32), rng.normal(size=n)
+    for there, here in (
+        (trees.root(parents=cupy.asarray(parents)), trees.root(parents=parents, device="cpu")),
+        (trees.root(cupy.asarray(below), root=0), trees.root(below, root=0, device="cpu")),
+    ):
+        assert all(np.array_equal(a.numpy(), b) for a, b in zip(there[:-1], here[:-1]))
+        assert np.array_equal(trees.lca(there, cupy.asarray(pairs)).numpy(), trees.lca(here, pairs))
+        assert np.array_equal(trees.lca(there, pairs), trees.lca(here, pairs))
+        for a, b in zip(trees.sums(there, cupy.asarray(weights)), trees.sums(here, weights)):
+            assert np.array_equal(a.numpy(), b)
+    with pytest.raises(ValueError, match="pairs lies on cuda:0, but the tree is on cpu"):
+        trees.lca(trees.root(parents=parents, device="cpu"), cupy.asarray(pairs))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    indptr = np.append(0, np.cumsum(rng.integers(0, 40, 5000)))
+    parts = (rng.normal(size=indptr[-1]).astype(dtype), rng.integers(0, 3000, indptr[-1]), indptr)
+    x = rng.normal(size=3000).astype(dtype)
+    there, here = (spmv.Matrix(parts, shape=(5000, 3000), device=device) for device in ("cuda", "cpu"))
+    y = there @ cupy.asarray(x)
+    assert isinstance(y, DeviceArray) and np.array_equal(y.numpy(), there @ x)
+    assert np.allclose(there @ x, here @ x, rtol=1e-3, atol=1e-4 if dtype == "float32" else 1e-10)

@@ -31,27 +31,32 @@ def test_ranks(n: int, dtype: str) -> None:
     np.testing.assert_array_equal(ranks[order], np.arange(n))
     np.testing.assert_array_equal(list_rank.rank(given, int(order[0]), device="cpu"), ranks)
     np.testing.assert_array_equal(list_rank.rank(np.repeat(given, 3)[::3]), ranks)
+    np.testing.assert_array_equal(list_rank.order(given), order)
+    np.testing.assert_array_equal(list_rank.order(given, int(order[0]), device="cpu"), order)
 
 
 def test_no_elements() -> None:
     empty: list[Any] = [[], np.empty(0), np.empty(0, np.int64)]
     for nothing in empty:
         assert list_rank.rank(nothing).shape == (0,)
+        assert list_rank.order(nothing).shape == (0,)
         assert list_rank.forest(nothing).list_count == 0
         assert list_rank.prefix_sums(nothing, []).shape == (0,)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
-def test_sums(dtype: str) -> None:
-    successors, order = random_list(1, 5000)
-    weights = np.random.default_rng(2).integers(-9, 9, 5000).astype(dtype)
+@pytest.mark.parametrize("n", [1, 2, 5000, 50_000])
+def test_sums(n: int, dtype: str) -> None:
+    successors, order = random_list(1, n)
+    weights = np.random.default_rng(2).integers(-9, 9, n).astype(dtype)
     sums = list_rank.prefix_sums(successors, weights)
     assert sums.dtype == dtype
     np.testing.assert_array_equal(sums[order], np.append(0, np.cumsum(weights[order])[:-1]))
 
 
-def test_forests() -> None:
-    sizes = [1, 7, 300, 1, 2000]
+@pytest.mark.parametrize("largest", [2000, 40_000])
+def test_forests(largest: int) -> None:
+    sizes = [1, 7, 300, 1, largest]
     lists = [random_list(seed, size) for seed, size in enumerate(sizes)]
     starts = np.cumsum([0, *sizes[:-1]])
     parts = [np.where(successors < 0, -1, successors + start) for (successors, _), start in zip(lists, starts)]
@@ -92,7 +97,19 @@ def test_other_arguments() -> None:
         list_rank.prefix_sums([1, -1], [1, 2, 3])
     with pytest.raises(TypeError, match="weights are int32, int64, float32 or float64"):
         list_rank.prefix_sums([1, -1], [1j, 2])
-    with pytest.raises(OverflowError):
-        list_rank.rank([1, -1], 2**40)
-    with pytest.raises(ValueError, match="on a cycle"):
-        list_rank.forest([1, 0, -1])
+    for head in (2, -1, 2**40, 2**70, -(2**70)):
+        for function in (list_rank.rank, list_rank.order, lambda next, head: list_rank.prefix_sums(next, [1, 2], head)):
+            with pytest.raises(ValueError, match=f"head {head} is not an element: there are 2, from 0"):
+                function([1, -1], head)
+    with pytest.raises(TypeError, match="head is 1.5, but it must be a whole number"):
+        list_rank.rank([1, -1], 1.5)  # type: ignore[call-overload]
+    wrong: list[tuple[Any, str]] = [
+        ([1, 0, -1], "on a cycle"),
+        ([0], "on a cycle"),
+        ([2, 2, -1], "element 2 has two predecessors"),
+        ([7, -1], r"next\[0\] is 7"),
+        (np.array([-2, -1], np.int32), r"next\[0\] is -2"),
+    ]
+    for successors, text in wrong:
+        with pytest.raises(ValueError, match=text):
+            list_rank.forest(successors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import math
 import pickle
 from itertools import permutations
@@ -58,6 +60,53 @@ def test_runs_are_kept(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("a,b\n")
     with pytest.raises(ValueError, match="it is not a file of runs"):
         Runs.load(tmp_path / "bad.csv")
+
+
+def same_model(a: rules.Model, b: rules.Model) -> bool:
+    alike = a.rulesets == b.rulesets and a.page() == b.page()
+    return alike and bool((a.classes == b.classes).all()) and bool((a.ranges == b.ranges).all())
+
+
+def test_copies(tmp_path: Path) -> None:
+    of_command = Runs.load(Path(__file__).parents[2] / "tests" / "corpus" / "runs" / "spmv.csv")
+    for runs in (Runs(SCHEDULES, SECONDS), Runs([], []), of_command):
+        for again in (pickle.loads(pickle.dumps(runs)), copy.deepcopy(runs)):
+            runs.save(tmp_path / "runs.csv")
+            again.save(tmp_path / "again.csv")
+            assert (tmp_path / "runs.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    model = rules.learn(Runs(SCHEDULES, SECONDS), labels="paper", radius=2, percentile=60, criterion="entropy")
+    model.save(tmp_path / "model.json")
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        rules.Model.from_json(model.to_json()),
+        rules.Model.load(tmp_path / "model.json"),
+    ):
+        assert same_model(model, other)
+    with pytest.raises(FileNotFoundError):
+        rules.Model.load(tmp_path / "none.json")
+    good = json.loads(model.to_json())
+    wrong = [{}, [], 3, {"warpsmith": "runs"}, {**good, "options": {"radius": -1}}, {**good, "rows": 3}]
+    for text in ("", "{", *map(json.dumps, wrong)):
+        with pytest.raises(ValueError, match="text is not a model's"):
+            rules.Model.from_json(text)
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(ValueError, match="bad.json: text is not a model's"):
+            rules.Model.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("strategy", ["surrogate", "mcts", "random", "dfs"])
+def test_a_copied_search_goes_on(strategy: Any) -> None:
+    explorer = Explorer(HOST, 1, strategy=strategy, seed=5, platform="here")
+    for index in range(6):
+        schedule = explorer.ask()
+        assert schedule is not None
+        explorer.tell(schedule, None if index == 2 else 1.0 + schedule.index("d"))
+        explorer.ask()
+    for again in (pickle.loads(pickle.dumps(explorer)), copy.deepcopy(explorer)):
+        assert (again.rollouts, again.dag, again.runs.schedules) == (6, HOST, explorer.runs.schedules)
+        original = copy.deepcopy(explorer)
+        assert told(again, lambda schedule: 1.0) == told(original, lambda schedule: 1.0)
 
 
 def test_runs_of_the_command() -> None:

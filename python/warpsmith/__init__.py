@@ -10,12 +10,20 @@ overlap
     Copies of polygons: the areas in which they overlap, their derivatives, packing and nesting.
 list_rank
     The position of every element of a linked list.
+graph
+    Components, bridges and biconnected components of undirected graphs.
+trees
+    Rooting, lowest common ancestors, sums along paths and over subtrees.
+spmv
+    Products of sparse matrices and vectors.
 rules
     Searches among a program's schedules, and what tells the fast ones from the slow ones.
 concurrency
     What limits a kernel: a study of streams, graphs and numbers of threads.
 sklearn
     Estimators for scikit-learn, which this module alone needs; not imported with the package.
+networkx
+    The backend ``warpsmith`` of NetworkX, which finds it by itself; not imported with the package.
 
 Notes
 -----
@@ -33,7 +41,7 @@ Examples
 array([2.])
 """
 
-from . import concurrency, list_rank, overlap, pcf, rules
+from . import concurrency, graph, list_rank, overlap, pcf, rules, spmv, trees
 from ._warpsmith import Device, DeviceArray, __version__, devices, free_memory
 
 __all__ = [
@@ -43,8 +51,11 @@ __all__ = [
     "concurrency",
     "devices",
     "free_memory",
+    "graph",
     "list_rank",
     "overlap",
     "pcf",
     "rules",
+    "spmv",
+    "trees",
 ]

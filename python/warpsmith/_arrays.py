@@ -1,12 +1,14 @@
-"""What arguments are: arrays on devices, and numbers that are too large."""
+"""What arguments are: arrays on devices, real and whole numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _warpsmith
 from ._warpsmith import DeviceArray
@@ -17,6 +19,47 @@ def on_gpu(array: Any) -> DeviceArray | None:
     if isinstance(array, (np.ndarray, list, tuple)):
         return None
     return _warpsmith.on_gpu(array)
+
+
+def whole(value: Any, name: str, least: int | None = 0, most: int | None = None) -> int:
+    """An argument that is a whole number from `least` to `most`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, but it must be a whole number") from None
+    if least is not None and number < least:
+        raise ValueError(f"{name} is {number}, but it must be at least {least}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} is {number}, but it must be at most {most}")
+    return number
+
+
+def real(value: Any, name: str) -> float:
+    """An argument that is a real number."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, but it must be a real number") from None
+
+
+def items(values: Any, name: str, hint: str = "") -> list[Any]:
+    """The items of an argument that is a sequence, or anything else to iterate over but a string or a mapping."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} is of the type {type(values).__name__}, but it must be a sequence{hint}")
+    return list(values)
+
+
+def reals(values: Any, what: str) -> npt.NDArray[Any]:
+    """The values as an array of float32 or float64."""
+    array = np.asarray(values)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind in "iub" or (kind == "f" and size == 8) or (kind == "O" and array.size == 0):
+        return array.astype(np.float64, copy=False)
+    if kind == "f" and size < 8:
+        return array.astype(np.float32, copy=False)
+    raise TypeError(f"{what}: an array of {array.dtype}, but real numbers of up to 64 bits are needed")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import numbers_in_range
+from ._arrays import numbers_in_range, reals, whole
 from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
@@ -247,8 +246,8 @@ def pack(
     """
     numbers = (("count", count, 1), ("steps", steps, 1), ("starts", starts, 1), ("seed", seed, 0))
     for name, number, least in numbers:
-        if number is not None and operator.index(number) < least:
-            raise ValueError(f"{name} is {number}, but it must be at least {least}")
+        if number is not None:
+            whole(number, name, least)
     if seconds is not None and not seconds > 0:
         raise ValueError(f"seconds is {seconds}, but it must be a positive number")
     if not 0 <= spacing < 1e6:
@@ -257,7 +256,7 @@ def pack(
     if count is not None:
         if any(part.count != 1 for part in parts):
             raise ValueError(f"count is {count}, but shapes have counts of their own: only one of both may be given")
-        parts = [replace(part, count=operator.index(count)) for part in parts]
+        parts = [replace(part, count=int(count)) for part in parts]
     poses = None if initial is None else _poses(initial, sum(part.count for part in parts))
     options = {"container": container, "turns": turns, "spacing": spacing}
     counted = [(part.shape, part.count) for part in parts]
@@ -286,7 +285,7 @@ def pack(
 
 
 def _poses(initial: npt.ArrayLike, count: int) -> Array:
-    poses = np.asarray(initial, np.float64)
+    poses = reals(initial, "initial").astype(np.float64, copy=False)
     if poses.ndim != 2 or poses.shape[1] != 3:
         raise ValueError(f"initial has the shape {poses.shape}, but it must be ({count}, 3): x, y and theta")
     wrong = np.argwhere(~np.isfinite(poses))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ._arrays import reals
 from ._warpsmith import Shape
 
 Value = TypeVar("Value")
@@ -184,7 +185,7 @@ def _rings(given: Any) -> Iterator[list[Any]]:
 
 def _vertices(given: Any) -> Array:
     try:
-        array = np.asarray(given, np.float64)
+        array = reals(given, "").astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise TypeError(f"{_brief(given)} is no shape, which is {_KINDS}") from None
     if array.ndim == 0:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 _Array = npt.NDArray[Any]
 _Indices = npt.NDArray[np.int64]
 _Next = npt.NDArray[np.int32] | DeviceArray
+_Row = tuple[str, float | None, float | None, list[tuple[float, float]]]
 _Devices = Device | str | Sequence[Device | str] | None
 
 __all__ = [
@@ -15,21 +16,28 @@ __all__ = [
     "Device",
     "DeviceArray",
     "Explorer",
+    "Matrix",
     "Model",
     "Overlap",
     "PcfSet",
+    "Rooted",
     "Runs",
     "Shape",
     "__version__",
+    "biconnected",
+    "bridges",
+    "components",
     "devices",
     "forest",
     "free_memory",
     "nest",
     "on_gpu",
+    "order",
     "pack",
     "pairwise",
     "prefix_sums",
     "rank",
+    "root",
     "study",
     "nest_text",
     "write_text",
@@ -234,16 +242,50 @@ def nest_text(
 ) -> str: ...
 def write_text(path: str | PathLike[str], text: str) -> None: ...
 def rank(next: _Next, head: int | None, device: Device | str | None) -> Any: ...
+def order(next: _Next, head: int | None, device: Device | str | None) -> Any: ...
 def prefix_sums(
     next: _Next, weights: _Array | DeviceArray, head: int | None, device: Device | str | None
 ) -> Any: ...
 def forest(next: _Next, device: Device | str | None) -> tuple[Any, Any, int]: ...
+def components(
+    edges: _Next, n: int | None, forest: bool, device: Device | str | None
+) -> tuple[list[Any], int]: ...
+def bridges(
+    edges: _Next, n: int | None, arcs: bool, device: Device | str | None
+) -> tuple[list[Any], int]: ...
+def biconnected(edges: _Next, n: int | None, device: Device | str | None) -> tuple[list[Any], int]: ...
+def root(
+    forest: _Next, from_parents: bool, n: int | None, root: int | None, device: Device | str | None
+) -> tuple[Rooted, list[Any], int]: ...
+@final
+class Rooted:
+    def lca(self, pairs: _Next) -> Any: ...
+    def sums(self, weights: _Array | DeviceArray) -> tuple[Any, Any]: ...
+
+@final
+class Matrix:
+    def __new__(
+        cls,
+        shape: tuple[int, int],
+        row_ptr: npt.NDArray[np.uint32],
+        columns: npt.NDArray[np.uint32],
+        values: _Array,
+        device: Device | str | None,
+    ) -> Matrix: ...
+    @property
+    def device(self) -> Device: ...
+    def parts(self) -> tuple[_Array, _Array, _Array]: ...
+    def multiply(self, x: _Array | DeviceArray) -> Any: ...
+
 @final
 class Runs:
     def __new__(cls, schedules: list[str], seconds: npt.NDArray[np.float64]) -> Runs: ...
     @staticmethod
     def load(path: str) -> Runs: ...
     def save(self, path: str) -> None: ...
+    def state(self) -> tuple[str, list[_Row]]: ...
+    @staticmethod
+    def of_state(about: str, rows: list[_Row]) -> Runs: ...
     def __len__(self) -> int: ...
     @property
     def program(self) -> str: ...

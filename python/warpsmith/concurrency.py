@@ -15,7 +15,6 @@ array([1, 2])
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import numbers_in_range
+from ._arrays import items, numbers_in_range, whole
 from ._progress import Progress, shown
 from ._warpsmith import Device
 
@@ -82,7 +81,7 @@ def study(
     """
     with numbers_in_range(), shown(progress, "study") as tell:
         made = _warpsmith.study(
-            _list(streams), _list(batch), _list(fixed), poses, iterations, runs, seed, device, tell
+            _list(streams, "streams"), _list(batch, "batch"), _list(fixed, "fixed"), poses, iterations, runs, seed, device, tell
         )
     figures: dict[str, Any] = json.loads(made)
     return figures
@@ -128,5 +127,5 @@ def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
     return [leaf for key, part in inner for leaf in _leaves(f"{name}.{key}" if name else f"{key}", part)]
 
 
-def _list(numbers: Iterable[int] | None) -> list[int] | None:
-    return None if numbers is None else list(map(operator.index, numbers))
+def _list(numbers: Iterable[int] | None, name: str) -> list[int] | None:
+    return None if numbers is None else [whole(number, name) for number in items(numbers, name)]

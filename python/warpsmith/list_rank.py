@@ -1,4 +1,4 @@
-"""Linked lists: the position of every element, and sums of weights along the list.
+"""Linked lists: the position of every element, the elements in order, and sums of weights along the list.
 
 A list is an array `next` of n whole numbers: ``next[i]`` is the element after i, -1 after the last. Every element is on
 the list, which has one head.
@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import on_gpu
+from ._arrays import on_gpu, whole
 from ._warpsmith import Device, DeviceArray
 
-__all__ = ["Forest", "forest", "prefix_sums", "rank"]
+__all__ = ["Forest", "forest", "order", "prefix_sums", "rank"]
 
 
 class Forest(NamedTuple):
@@ -53,6 +53,15 @@ def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
             found = f"next[{wrong[0]}] is {array[wrong[0]]}"
             raise ValueError(f"{found}, which is neither an element (there are {array.size}, from 0) nor -1")
     return array.astype(np.int32, copy=False)
+
+
+def _head(head: Any, next: npt.NDArray[np.int32] | DeviceArray) -> int | None:
+    if head is None:
+        return None
+    number = whole(head, "head", None)
+    if not 0 <= number < len(next):
+        raise ValueError(f"head {number} is not an element: there are {len(next)}, from 0")
+    return number
 
 
 @overload
@@ -92,7 +101,41 @@ def rank(next: Any, head: int | None = None, *, device: Device | str | None = No
     >>> rank([1, 2, -1])
     array([0, 1, 2], dtype=int32)
     """
-    return _warpsmith.rank(_successors(next), head, device)
+    successors = _successors(next)
+    return _warpsmith.rank(successors, _head(head, successors), device)
+
+
+@overload
+def order(next: DeviceArray, head: int | None = None, *, device: Device | str | None = None) -> DeviceArray: ...
+@overload
+def order(
+    next: npt.ArrayLike, head: int | None = None, *, device: Device | str | None = None
+) -> npt.NDArray[np.int32]: ...
+def order(next: Any, head: int | None = None, *, device: Device | str | None = None) -> Any:
+    """The elements in their order.
+
+    Parameters
+    ----------
+    next, head, device
+        As in `rank`.
+
+    Returns
+    -------
+    (n,) ndarray of int32, or DeviceArray
+        The element of each rank: ``order(next)[rank(next)[i]]`` is i.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As `rank`.
+
+    Examples
+    --------
+    >>> order([3, -1, 0, 1])
+    array([2, 0, 3, 1], dtype=int32)
+    """
+    successors = _successors(next)
+    return _warpsmith.order(successors, _head(head, successors), device)
 
 
 def prefix_sums(
@@ -134,7 +177,8 @@ def prefix_sums(
     array = np.asarray(weights) if there is None else there
     if array.ndim != 1:
         raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
-    return _warpsmith.prefix_sums(_successors(next), array, head, device)
+    successors = _successors(next)
+    return _warpsmith.prefix_sums(successors, array, _head(head, successors), device)
 
 
 def forest(next: Any, *, device: Device | str | None = None) -> Forest:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import on_gpu
+from ._arrays import items, on_gpu, reals
 from ._nest import Left, Nested, Placement, Sheet, nest
 from ._pack import Packed, pack
 from ._parts import Part, shapes as shapes_of
@@ -140,7 +140,9 @@ class Overlap:
         device: Device | str | None = None,
     ) -> None:
         self._dtype = np.dtype(dtype)
-        own = [shape for index, item in enumerate(shapes) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
+        own = [shape for index, item in enumerate(items(shapes, "shapes")) for shape in shapes_of(item, f"shapes[{index}]", first=index)]
+        if not own:
+            raise ValueError("there are no shapes: shapes is empty")
         self._given = (own, self._dtype, boundary, lattice, deterministic, device)
         if isinstance(boundary, str):
             if boundary != "square":
@@ -148,13 +150,13 @@ class Overlap:
             boundary = _SQUARE
         vectors = None
         if lattice is not None:
-            vectors = np.asarray(lattice, np.float64)
+            vectors = reals(lattice, "lattice").astype(np.float64, copy=False)
             if vectors.shape != (2, 2):
                 raise ValueError(f"lattice has the shape {vectors.shape}, but it must be (2, 2): two vectors")
         self._overlap = _warpsmith.Overlap(
             own,
             self._dtype.name,
-            None if boundary is None else np.asarray(boundary, np.float64),
+            None if boundary is None else reals(boundary, "boundary").astype(np.float64, copy=False),
             None if vectors is None else vectors.tolist(),
             deterministic,
             device,
@@ -214,7 +216,7 @@ class Overlap:
         >>> Overlap([square]).evaluate(packings).totals
         array([0.5 , 0.25])
         """
-        found = None if scales is None else np.atleast_1d(np.asarray(scales, np.float64)).ravel().tolist()
+        found = None if scales is None else np.atleast_1d(reals(scales, "scales")).ravel().tolist()
         there = on_gpu(poses)
         results: tuple[Any, Any, Any, Any]
         into = None if isinstance(gradient, (bool, np.bool_)) else on_gpu(gradient)

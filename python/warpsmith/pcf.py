@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import html
 import math
-import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
@@ -31,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
+from ._arrays import items, real, reals, whole
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
 
@@ -53,9 +53,6 @@ Array: TypeAlias = npt.NDArray[Any]
 Devices: TypeAlias = Union[Device, str, Sequence[Union[Device, str]], None]
 Functions: TypeAlias = Union["PcfSet", npt.ArrayLike, Iterable[Any]]
 Layout: TypeAlias = Literal["condensed", "packed", "dense"]
-
-_FLOAT32 = np.dtype(np.float32)
-_FLOAT64 = np.dtype(np.float64)
 
 
 class PcfSet:
@@ -155,7 +152,7 @@ class PcfSet:
         >>> PcfSet.from_parts([0, 3, 5], [(0, 3), (1, 1), (3, 0), (0, 2), (2, 0)])
         PcfSet of shape (2,), float64, 5 breakpoints
         """
-        points = _numbers(points, "points")
+        points = reals(points, "points")
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"points have the shape {points.shape}, but it must be (breakpoints, 2): t and v")
         starts = np.asarray(offsets)
@@ -289,7 +286,7 @@ class PcfSet:
         ValueError
             Where a time is negative or NaN.
         """
-        times = _numbers(t, "t")
+        times = reals(t, "t")
         flat = np.ascontiguousarray(times, np.float64).ravel()
         wrong = np.flatnonzero(~(flat >= 0))
         if wrong.size:
@@ -303,7 +300,7 @@ class PcfSet:
             # A number takes the set's type, as with arrays.
             weak = isinstance(other, (bool, int, float))
             try:
-                values = np.asarray(other, self.dtype) if weak else _numbers(other, "the operand")
+                values = np.asarray(other, self.dtype) if weak else reals(other, "the operand")
             except TypeError:
                 return NotImplemented  # type: ignore[no-any-return]
             operand = _constants(values)
@@ -408,6 +405,7 @@ class PcfSet:
         >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).integral()
         array([5.])
         """
+        start, end = real(start, "start"), real(end, "end")
         if not 0 <= start <= end:
             raise ValueError(f"start = {start} and end = {end}, but bounds must be 0 <= start <= end")
         return self._set.integrals(start, end).reshape(self.shape)[()]
@@ -435,7 +433,7 @@ class PcfSet:
         >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).norm(2) ** 2
         array([11.])
         """
-        return self._set.norms(p).reshape(self.shape)[()]
+        return self._set.norms(real(p, "p")).reshape(self.shape)[()]
 
     def mean(self, axis: int | Sequence[int] | None = None) -> PcfSet:
         """The pointwise mean.
@@ -499,7 +497,7 @@ class PcfSet:
                [3. , 0. ]])
         """
         shape, groups = self._groups(axis)
-        count, ddof = groups.shape[1], operator.index(ddof)
+        count, ddof = groups.shape[1], whole(ddof, "ddof", None)
         if ddof and not ddof < count:
             raise ValueError(f"ddof is {ddof}, but it must be below the number of functions, {count}")
         made = _wrap(self._set.summaries(groups, True).with_shape(shape))
@@ -507,11 +505,21 @@ class PcfSet:
 
     def _groups(self, axis: int | Sequence[int] | None) -> tuple[list[int], npt.NDArray[np.int64]]:
         """The shape without these axes, and a row with the functions along them for each place in it."""
-        axes = tuple(range(self.ndim)) if axis is None else tuple(np.atleast_1d(axis).tolist())
+        axes = self._axes(axis)
         last = np.moveaxis(self._indices, axes, tuple(range(-len(axes), 0)))
         shape = last.shape[: self.ndim - len(axes)]
         width = int(np.prod(last.shape[len(shape) :]))
         return list(shape), np.ascontiguousarray(last).reshape(int(np.prod(shape)), width)
+
+    def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+        """The axes of an argument, from 0."""
+        if axis is None:
+            return tuple(range(self.ndim))
+        given = axis if isinstance(axis, Sequence) else [axis]
+        axes = tuple(whole(one, "axis", -self.ndim, self.ndim - 1) % self.ndim for one in given)
+        if len(set(axes)) < len(axes):
+            raise ValueError(f"axis is {axis}, which repeats an axis")
+        return axes
 
     def max_time(self, axis: int | tuple[int, ...] | None = None) -> Any:
         """The time of the last breakpoint.
@@ -535,7 +543,7 @@ class PcfSet:
         >>> print(PcfSet([[(0, 3), (1, 0)], [(0, 2), (2, 0)]]).max_time())
         2.0
         """
-        return self._set.max_times().reshape(self.shape).max(axis=axis)
+        return self._set.max_times().reshape(self.shape).max(axis=self._axes(axis))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the set, for `load` and the command ``warpsmith pcf``.
@@ -592,7 +600,7 @@ class PcfSet:
             from matplotlib import pyplot
         except ImportError as error:
             raise ImportError("plots need matplotlib: pip install matplotlib") from error
-        last = _end(self.points) if end is None else float(end)
+        last = _end(self.points) if end is None else real(end, "end")
         if not 0 <= last < np.inf:
             raise ValueError(f"end = {end}, but it must be a finite time from 0 on")
         label = style.pop("label", None)
@@ -639,19 +647,8 @@ def _shape(shape: Sequence[int]) -> tuple[int, ...]:
     return shape
 
 
-def _numbers(values: Any, what: str) -> Array:
-    """The values as an array of float32 or float64."""
-    array = np.asarray(values)
-    kind, size = array.dtype.kind, array.dtype.itemsize
-    if kind in "iub" or (kind == "f" and size == 8) or (kind == "O" and array.size == 0):
-        return array.astype(_FLOAT64, copy=False)
-    if kind == "f" and size < 8:
-        return array.astype(_FLOAT32, copy=False)
-    raise TypeError(f"{what}: an array of {array.dtype}, but real numbers of up to 64 bits are needed")
-
-
 def _of_array(array: Array) -> PcfSet:
-    points = _numbers(array, "functions")
+    points = reals(array, "functions")
     if points.ndim < 2 or points.shape[-1] != 2:
         raise ValueError(f"functions of the shape {points.shape}: it must be (..., breakpoints, 2), t and v at the end")
     shape, length = points.shape[:-2], points.shape[-2]
@@ -686,7 +683,7 @@ def _offsets(arrays: list[Array]) -> npt.NDArray[np.int64]:
 
 def _array(function: Any, index: int) -> Array:
     try:
-        return _numbers(function, f"function {index}")
+        return reals(function, f"function {index}")
     except ValueError as error:
         raise ValueError(f"function {index} is no array of (t, v): {error}") from None
 
@@ -731,8 +728,14 @@ def concatenate(sets: Sequence[PcfSet], axis: int = 0) -> PcfSet:
     >>> concatenate([fs, fs[:1]]).shape
     (3,)
     """
+    sets = items(sets, "sets")
     if not sets:
         raise ValueError("there are no sets to put together")
+    for index, one in enumerate(sets):
+        if not isinstance(one, PcfSet):
+            raise TypeError(f"sets[{index}] is of the type {type(one).__name__}, but it must be a PcfSet")
+    ndim = min(one.ndim for one in sets)
+    whole(axis, "axis", -ndim, ndim - 1)
     return _join(sets, lambda indices: np.concatenate(indices, axis=axis))
 
 
@@ -881,7 +884,7 @@ def pdist(
            [3., 0., 4.],
            [5., 4., 0.]])
     """
-    return _pairwise("pdist", X, None, float(p), dtype, layout, out, on_device, device, progress)
+    return _pairwise("pdist", X, None, real(p, "p"), dtype, layout, out, on_device, device, progress)
 
 
 @overload
@@ -943,7 +946,7 @@ def cdist(
     >>> cdist([[(0, 3), (1, 1), (3, 0)]], [[(0, 2), (2, 0)], [(0, 0)]])
     array([[3., 5.]])
     """
-    return _pairwise("cdist", X, Y, float(p), dtype, "dense", out, on_device, device, progress)
+    return _pairwise("cdist", X, Y, real(p, "p"), dtype, "dense", out, on_device, device, progress)
 
 
 @overload
@@ -1016,16 +1019,18 @@ def l2_kernel(
 def _bars(barcode: Any, dimension: int | None, index: int) -> Array:
     """The bars of one barcode, of the dimension that is wanted, as an array of births and deaths."""
     if isinstance(barcode, Mapping):
+        if "dgms" not in barcode:
+            raise ValueError(f'barcode {index} is a dictionary without "dgms", which ripser\'s have')
         barcode = barcode["dgms"]
     if not isinstance(barcode, np.ndarray) and isinstance(barcode, (list, tuple)) and len(barcode):
         first = barcode[0]
         if isinstance(first, tuple) and len(first) == 2 and np.ndim(first[1]) == 1:
             rows = [(birth, death, degree) for degree, (birth, death) in barcode]
-            return _of_dimension(_numbers(rows, f"barcode {index}"), dimension, index)
+            return _of_dimension(reals(rows, f"barcode {index}"), dimension, index)
         if np.ndim(first) == 2 or np.shape(first) == (0,):
             return _of_degrees(barcode, dimension, index)
     try:
-        bars = _numbers(barcode, f"barcode {index}")
+        bars = reals(barcode, f"barcode {index}")
     except ValueError as error:
         raise ValueError(f"barcode {index} is no array of bars: {error}") from None
     if bars.shape == (0,):
@@ -1064,7 +1069,10 @@ def _of_dimension(bars: Array, dimension: int | None, index: int) -> Array:
 def _curves(
     curve: str, barcodes: Iterable[Any], dimension: int | None, superlevel: bool, dtype: npt.DTypeLike
 ) -> PcfSet:
-    arrays = [_bars(barcode, dimension, index) for index, barcode in enumerate(barcodes)]
+    given = items(barcodes, "barcodes", "; a single barcode is given as [barcode]")
+    if dimension is not None:
+        dimension = whole(dimension, "dimension")
+    arrays = [_bars(barcode, dimension, index) for index, barcode in enumerate(given)]
     bars = np.concatenate([*arrays, np.empty((0, 2))]).astype(np.float64, copy=False)
     return _wrap(_warpsmith.PcfSet.of_barcodes(curve, _offsets(arrays), bars, superlevel, np.dtype(dtype).name))
 

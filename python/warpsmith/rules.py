@@ -38,8 +38,8 @@ Examples
 from __future__ import annotations
 
 import html
+import json
 import math
-import operator
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -48,7 +48,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import numbers_in_range
+from ._arrays import items, real, reals, whole
 
 __all__ = ["Dag", "Explorer", "Model", "Ruleset", "Runs", "learn"]
 
@@ -89,7 +89,20 @@ class Dag:
     def __init__(
         self, operations: Mapping[str, Kind], edges: Iterable[tuple[str, str]] = (), *, name: str = "program"
     ) -> None:
-        self._dag = _warpsmith.Dag(name, list(operations.items()), list(edges))
+        if not isinstance(operations, Mapping):
+            found = type(operations).__name__
+            raise TypeError(f'operations is of the type {found}, but it must be a mapping of names to "cpu" or "gpu"')
+        if not isinstance(name, str):
+            raise TypeError(f"name is {name!r}, but it must be a string")
+        if not all(isinstance(text, str) for pair in operations.items() for text in pair):
+            raise TypeError("operations has names or kinds that are not strings")
+        pairs = [tuple(items(edge, f"edges[{index}]")) for index, edge in enumerate(items(edges, "edges"))]
+        for index, pair in enumerate(pairs):
+            if len(pair) != 2:
+                raise ValueError(f"edges[{index}] is {pair!r}, but it must be a pair of operations")
+            if not all(isinstance(end, str) for end in pair):
+                raise TypeError(f"edges[{index}] is {pair!r}, but operations are named by strings")
+        self._dag = _warpsmith.Dag(name, list(operations.items()), pairs)
 
     @property
     def name(self) -> str:
@@ -150,13 +163,17 @@ def _program(operations: list[tuple[str, Kind]], edges: list[tuple[str, str]], n
 
 
 def _streams(streams: int) -> int:
-    if operator.index(streams) < 1:
-        raise ValueError(f"{streams} streams are not possible: it takes 1 to 8")
-    return streams
+    number = whole(streams, "streams", None)
+    if not 1 <= number <= 8:
+        raise ValueError(f"{number} streams are not possible: it takes 1 to 8")
+    return number
 
 
 class Explorer:
     """A search for the schedules to measure: it proposes one, and is told its time.
+
+    It pickles with all that it was asked and told. An unpickled one is asked and told the same again, and then proposes
+    what the original does.
 
     By default a model of the times proposes what may be the fastest, and every third schedule is one that differs most
     from those before: it is to find out what times depend on.
@@ -191,7 +208,7 @@ class Explorer:
     1 runs of program
     """
 
-    __slots__ = ("_dag", "_explorer")
+    __slots__ = ("_dag", "_explorer", "_given", "_told")
 
     def __init__(
         self,
@@ -203,16 +220,29 @@ class Explorer:
         seed: int = 0,
         platform: str = "",
     ) -> None:
+        if not isinstance(dag, Dag):
+            raise TypeError(f"dag is of the type {type(dag).__name__}, but it must be a Dag")
+        exploration = real(exploration, "exploration")
+        if not 0 <= exploration < math.inf:
+            raise ValueError(f"exploration is {exploration}, but it must be a finite number from 0 on")
+        seed = whole(seed, "seed", 0, 2**64 - 1)
         self._dag = dag
-        with numbers_in_range():
-            self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
+        self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
+        self._given = (dag, streams, strategy, exploration, seed, platform)
+        # What it was told, in order, and None for each time that it was asked.
+        self._told: list[tuple[str, float | None] | None] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _explorer, (self._given, self._told.copy())
 
     def ask(self) -> str | None:
         """A schedule whose time it has not been told, as text; None when there is no other.
 
         It may be asked again before it is told.
         """
-        return self._explorer.ask()
+        proposed = self._explorer.ask()
+        self._told.append(None)
+        return proposed
 
     def tell(self, schedule: str, seconds: float | None) -> None:
         """Takes in a schedule's time.
@@ -230,6 +260,7 @@ class Explorer:
             Where the text is no schedule of the program, or the number no time.
         """
         self._explorer.tell(schedule, seconds)
+        self._told.append((schedule, seconds))
 
     @property
     def dag(self) -> Dag:
@@ -257,8 +288,19 @@ class Explorer:
         return f"Explorer of {self._dag.name}, {self.rollouts:,} rollouts{', exhausted' if self.is_exhausted else ''}"
 
 
+def _explorer(given: tuple[Any, ...], told: list[tuple[str, float | None] | None]) -> Explorer:
+    dag, streams, strategy, exploration, seed, platform = given
+    self = Explorer(dag, streams, strategy=strategy, exploration=exploration, seed=seed, platform=platform)
+    for each in told:
+        if each is None:
+            self.ask()
+        else:
+            self.tell(*each)
+    return self
+
+
 class Runs:
-    """Measured schedules, which never change.
+    """Measured schedules, which never change. They pickle.
 
     Parameters
     ----------
@@ -281,8 +323,8 @@ class Runs:
     __slots__ = ("_runs",)
 
     def __init__(self, schedules: Iterable[str], seconds: npt.ArrayLike) -> None:
-        texts = list(schedules)
-        times = np.asarray(seconds, np.float64)
+        texts = items(schedules, "schedules")
+        times = reals(seconds, "seconds").astype(np.float64, copy=False)
         if times.shape != (len(texts),):
             raise ValueError(f"there are {len(texts)} schedules, but seconds have the shape {times.shape}")
         wrong = np.flatnonzero(~((times >= 0) & np.isfinite(times)))
@@ -327,6 +369,9 @@ class Runs:
         """
         self._runs.save(os.fspath(path))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _runs, self._runs.state()
+
     def __len__(self) -> int:
         return len(self._runs)
 
@@ -355,6 +400,12 @@ class Runs:
         return f"{len(self):,} runs{of}{on}"
 
 
+def _runs(about: str, rows: list[Any]) -> Runs:
+    runs = object.__new__(Runs)
+    runs._runs = _warpsmith.Runs.of_state(about, rows)
+    return runs
+
+
 class Ruleset(NamedTuple):
     """Rules that together put a schedule into a class."""
 
@@ -369,11 +420,86 @@ class Ruleset(NamedTuple):
 
 
 class Model:
-    """What runs teach: `learn` makes it. In a notebook it shows itself as a page."""
+    """What runs teach: `learn` makes it. In a notebook it shows itself as a page.
 
-    __slots__ = ("_model",)
+    It pickles, and is saved, as its runs and options: loading learns again.
+    """
+
+    __slots__ = ("_given", "_model")
 
     _model: _warpsmith.Model
+    _given: tuple[Runs, dict[str, Any]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _learned, self._given
+
+    def to_json(self) -> str:
+        """The model as JSON, for `from_json`."""
+        runs, options = self._given
+        about, rows = runs._runs.state()
+        return json.dumps({"warpsmith": "model", "options": options, "about": json.loads(about), "rows": rows})
+
+    @classmethod
+    def from_json(cls, text: str) -> Model:
+        """Makes the model of a text of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Raises
+        ------
+        ValueError
+            If it is not such a text.
+        """
+        try:
+            found = json.loads(text)
+            if found["warpsmith"] != "model":
+                raise ValueError("it is something else")
+            rows = [(text, time, noise, list(map(tuple, times))) for text, time, noise, times in found["rows"]]
+            return _learned(_runs(json.dumps(found["about"]), rows), found["options"])
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
+            raise ValueError(f"text is not a model's: {error}") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the model as JSON, for `load`.
+
+        The file is there as a whole or not at all.
+
+        Parameters
+        ----------
+        path : path_like
+            The file.
+
+        Raises
+        ------
+        OSError
+            If it can't be written.
+        """
+        _warpsmith.write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Loads a file of `save`.
+
+        Parameters
+        ----------
+        path : path_like
+            The file.
+
+        Raises
+        ------
+        OSError
+            If it can't be read.
+        ValueError
+            If it is not such a file.
+        """
+        with open(path, encoding="utf-8") as file:
+            try:
+                return cls.from_json(file.read())
+            except ValueError as error:
+                raise ValueError(f"{os.fspath(path)}: {error}") from None
 
     @property
     def classes(self) -> npt.NDArray[np.int64]:
@@ -408,7 +534,7 @@ class Model:
         ValueError
             Where a text is no schedule.
         """
-        return self._model.classify(list(schedules))
+        return self._model.classify(items(schedules, "schedules"))
 
     def page(self) -> str:
         """A page of HTML about the runs, their classes and rules. It stands by itself."""
@@ -467,7 +593,15 @@ def learn(
     >>> model.rulesets[0].rules
     ['a before b']
     """
+    if radius is not None:
+        radius = whole(radius, "radius", 1, 2**63 - 1)
     given = runs if isinstance(runs, Runs) else Runs.load(runs)
+    names = ("labels", "resolution", "radius", "percentile", "criterion")
+    return _learned(given, dict(zip(names, (labels, resolution, radius, percentile, criterion))))
+
+
+def _learned(runs: Runs, options: dict[str, Any]) -> Model:
     model = object.__new__(Model)
-    model._model = _warpsmith.Model.learn(given._runs, labels, resolution, radius, percentile, criterion)
+    model._model = _warpsmith.Model.learn(runs._runs, **options)
+    model._given = runs, options
     return model

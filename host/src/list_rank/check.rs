@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::ListError;
+use super::{ListError, Weight};
 
 /// No predecessor seen.
 const NONE: u32 = u32::MAX;
@@ -12,13 +12,74 @@ const NONE: u32 = u32::MAX;
 /// # Errors
 /// As [`diagnose`].
 pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
-    diagnose(next, head)?;
-    let mut ranks = vec![0; next.len()];
-    if !next.is_empty() {
-        let head = head.map_or_else(|| find_head(next), |head| head as usize);
-        (0..).zip(walk(next, head)).for_each(|(rank, element)| ranks[element] = rank);
+    if let Some((ranks, _, 1)) = forest(next)
+        && head.is_none_or(|head| ranks.get(head as usize) == Some(&0))
+    {
+        return Ok(ranks);
     }
-    Ok(ranks)
+    diagnose(next, head)?;
+    Ok(Vec::new())
+}
+
+/// The elements of a list in their order, on the calling thread.
+///
+/// # Errors
+/// As [`diagnose`].
+pub fn order_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
+    let mut order = vec![0; next.len()];
+    (0..).zip(rank_sequentially(next, head)?).for_each(|(element, rank)| order[rank as usize] = element);
+    Ok(order)
+}
+
+/// The sums of the weights before each element, added up in the list's order on the calling thread. Integers wrap.
+///
+/// # Errors
+/// As [`diagnose`], and [`ListError::Length`].
+pub fn prefix_sums_sequentially<V: Weight>(next: &[i32], head: Option<i32>, weights: &[V]) -> Result<Vec<V>, ListError> {
+    let (found, n) = (weights.len(), next.len());
+    if found != n {
+        return Err(ListError::Length { what: "weights", found, n });
+    }
+    let (mut sums, mut sum) = (vec![V::ZERO; n], V::ZERO);
+    for element in order_sequentially(next, head)? {
+        sums[element as usize] = sum;
+        sum = sum.plus(weights[element as usize]);
+    }
+    Ok(sums)
+}
+
+/// Each element's rank on its list, the number of that list, and how many lists there are, on the calling thread. Lists
+/// are numbered by their heads' indices, ascending.
+///
+/// # Errors
+/// An element has two predecessors or lies on a cycle: the error names the first such element.
+pub fn forest_sequentially(next: &[i32]) -> Result<(Vec<i32>, Vec<i32>, usize), ListError> {
+    match forest(next) {
+        Some(forest) => Ok(forest),
+        None => diagnose_forest(next).map(|()| (Vec::new(), Vec::new(), 0)),
+    }
+}
+
+/// The ranks, lists and number of lists; none of what is no forest.
+fn forest(next: &[i32]) -> Option<(Vec<i32>, Vec<i32>, usize)> {
+    let n = next.len();
+    let mut is_head = vec![true; n];
+    for &successor in next.iter().filter(|&&successor| successor != -1) {
+        // False at a second predecessor.
+        if !std::mem::take(is_head.get_mut(usize::try_from(successor).ok()?)?) {
+            return None;
+        }
+    }
+    let (mut ranks, mut lists, mut count, mut reached) = (vec![0; n], vec![0; n], 0, 0);
+    for head in (0..n).filter(|&element| is_head[element]) {
+        for (rank, element) in (0..).zip(walk(next, head)) {
+            (ranks[element], lists[element]) = (rank, count as i32);
+            reached += 1;
+        }
+        count += 1;
+    }
+    // Those that aren't reached are on cycles.
+    (reached == n).then_some((ranks, lists, count))
 }
 
 /// Returns the first flaw of a list: the first successor out of range; otherwise the first element
@@ -143,5 +204,17 @@ mod tests {
     fn sequential_ranks() {
         assert_eq!(rank_sequentially(&[3, -1, 0, 1], None), Ok(vec![1, 3, 0, 2]));
         assert_eq!(rank_sequentially(&[], None), Ok(vec![]));
+        assert_eq!(rank_sequentially(&[3, -1, 0, 1], Some(0)), Err(ListError::WrongHead { head: 0, predecessor: 2 }));
+        assert_eq!(rank_sequentially(&[-1, -1], None), Err(ListError::Unreachable { element: 1, head: 0, cycle: false }));
+        assert_eq!(order_sequentially(&[3, -1, 0, 1], Some(2)), Ok(vec![2, 0, 3, 1]));
+        assert_eq!(
+            prefix_sums_sequentially(&[3, -1, 0, 1], None, &[1i32, 2, i32::MAX, 4]),
+            Ok(vec![i32::MAX, i32::MIN + 4, 0, i32::MIN])
+        );
+        let two = ListError::Length { what: "weights", found: 2, n: 1 };
+        assert_eq!(prefix_sums_sequentially(&[-1], None, &[1.5, 2.0]), Err(two));
+        assert_eq!(forest_sequentially(&[2, -1, -1, 1]), Ok((vec![0, 1, 1, 0], vec![0, 1, 0, 1], 2)));
+        assert_eq!(forest_sequentially(&[]), Ok((vec![], vec![], 0)));
+        assert_eq!(forest_sequentially(&[-1, 2, 1]), Err(ListError::Cycle { element: 1 }));
     }
 }

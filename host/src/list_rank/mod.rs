@@ -35,7 +35,7 @@ mod ranker;
 pub mod verify;
 
 pub use crate::common::StepTime;
-pub use check::{diagnose, rank_sequentially};
+pub use check::{diagnose, forest_sequentially, order_sequentially, prefix_sums_sequentially, rank_sequentially};
 pub use error::ListError;
 pub use level::Weight;
 pub use options::{Options, SplitterRule, Strategy};

@@ -1,0 +1,121 @@
+//! Connectivity of undirected graphs.
+
+use pyo3::prelude::*;
+use warpsmith::graph::{Components, Connectivity, MOST, indices_of};
+
+use crate::{
+    device::Device,
+    error::Failure,
+    input::{Input, Output},
+    kept::{COMPONENTS, CONNECTIVITIES},
+    work,
+};
+
+/// Arrays that a call returns.
+type Arrays<'py> = Vec<Bound<'py, PyAny>>;
+
+/// A call's edges, and the device that works on them.
+struct Call<'a, 'py> {
+    py: Python<'py>,
+    edges: &'a Bound<'py, PyAny>,
+    device: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl<'py> Call<'_, 'py> {
+    /// Does work with edges, and returns its arrays and its number.
+    fn run(
+        self,
+        work: impl FnOnce(&Input<i32>, &Device) -> Result<(Vec<Output<i32>>, usize), Failure> + Send + 'static,
+    ) -> PyResult<(Arrays<'py>, usize)> {
+        let edges = Input::pairs(self.edges, "edges")?;
+        let device = edges.device(self.py, self.device)?;
+        let on = device.clone();
+        let (outputs, count) = work::owned(self.py, edges.len(), move || work(&edges, &on))?;
+        let arrays: PyResult<_> = outputs.into_iter().map(|output| output.into_python(self.py, &device)).collect();
+        Ok((arrays?, count))
+    }
+}
+
+/// The number of vertices, which isn't so large that labels take all memory before the error.
+fn vertices(edges: &Input<i32>, device: &Device, given: Option<usize>) -> Result<usize, Failure> {
+    Ok(edges.count(&device.device.stream()?, given)?.min(MOST + 1))
+}
+
+/// Returns the label of each vertex, then the numbers of the edges of a spanning forest if asked; and the number of
+/// components.
+#[pyfunction]
+pub fn components<'py>(
+    py: Python<'py>,
+    edges: &Bound<'py, PyAny>,
+    n: Option<usize>,
+    forest: bool,
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Arrays<'py>, usize)> {
+    Call { py, edges, device }.run(move |edges, on| {
+        let n = vertices(edges, on, n)?;
+        let device = &on.device;
+        edges.with_pairs(device, |pairs| {
+            let (mut labels, mut kept, mut indices) = (device.alloc(n)?, device.empty(), device.empty());
+            let (stream, found) = COMPONENTS.with(on, Components::new, |stream, components| match forest {
+                true => components.forest(stream, pairs, &mut labels, &mut kept, &mut indices),
+                false => components.label(stream, pairs, &mut labels),
+            })?;
+            let mut results = vec![edges.result(&stream, labels)?];
+            if forest {
+                let mut numbers = bytemuck::cast_vec::<u32, i32>(stream.download_vec(&indices)?);
+                numbers.sort_unstable();
+                results.push(edges.host_result(&stream, numbers)?);
+            }
+            Ok((results, found.count))
+        })
+    })
+}
+
+/// Returns the label of each vertex and the numbers of the bridges; and the number of components that bridges leave.
+#[pyfunction]
+pub fn bridges<'py>(
+    py: Python<'py>,
+    edges: &Bound<'py, PyAny>,
+    n: Option<usize>,
+    arcs: bool,
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Arrays<'py>, usize)> {
+    Call { py, edges, device }.run(move |edges, on| {
+        let n = vertices(edges, on, n)?;
+        let device = &on.device;
+        edges.with_pairs(device, |pairs| {
+            let (mut labels, mut bridges) = (device.alloc(n)?, device.alloc(pairs.len())?);
+            let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
+                connectivity.bridges(stream, pairs, arcs, &mut labels, &mut bridges)
+            })?;
+            let numbers = indices_of(&stream.download_vec(&bridges)?);
+            Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.parts()))
+        })
+    })
+}
+
+/// Returns the label of each edge and the articulation points; and the number of biconnected components.
+#[pyfunction]
+pub fn biconnected<'py>(
+    py: Python<'py>,
+    edges: &Bound<'py, PyAny>,
+    n: Option<usize>,
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Arrays<'py>, usize)> {
+    Call { py, edges, device }.run(move |edges, on| {
+        let n = vertices(edges, on, n)?;
+        let device = &on.device;
+        edges.with_pairs(device, |pairs| {
+            let (mut labels, mut points) = (device.alloc(pairs.len())?, device.alloc(n)?);
+            let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
+                connectivity.biconnected(stream, pairs, &mut labels, &mut points)
+            })?;
+            let numbers = indices_of(&stream.download_vec(&points)?);
+            Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.components))
+        })
+    })
+}
+
+fn connectivity(device: &warpsmith::device::Device) -> Result<Connectivity, warpsmith::device::DeviceError> {
+    Connectivity::new(device, false)
+}

@@ -1,0 +1,160 @@
+//! Trees.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+};
+use warpsmith::trees::{Ancestors, Rooter, Rooting, Roots, TreeSums, Weight};
+
+use crate::{
+    array::Item,
+    device::Device,
+    error::Failure,
+    input::{Input, Output},
+    kept::ROOTERS,
+    work,
+};
+
+/// A rooted forest on a device.
+#[pyclass(module = "warpsmith._warpsmith", frozen)]
+pub struct Rooted(Arc<Forest>);
+
+struct Forest {
+    device: Device,
+    rooting: Rooting,
+    /// Made at the first question.
+    ancestors: Mutex<Option<Ancestors>>,
+}
+
+/// Parents, depths, sizes, preorder and postorder numbers, first and last positions.
+type Numbers<'py> = Vec<Bound<'py, PyAny>>;
+
+/// Roots a forest from its edges, or from its parents as one vector.
+#[pyfunction]
+#[pyo3(signature = (forest, from_parents, n, root, device))]
+pub fn root<'py>(
+    py: Python<'py>,
+    forest: &Bound<'py, PyAny>,
+    from_parents: bool,
+    n: Option<usize>,
+    root: Option<i32>,
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Rooted, Numbers<'py>, usize)> {
+    let input = if from_parents { Input::of(forest, "parents") } else { Input::pairs(forest, "edges") }?;
+    let device = input.device(py, device)?;
+    let on = device.clone();
+    let (forest, outputs) = work::owned(py, input.len(), move || {
+        let device = &on.device;
+        let mut rooting = Rooting::new(device);
+        let (stream, ()) = ROOTERS.with(&on, Rooter::new, |stream, rooter| {
+            if from_parents {
+                return input.with(device, |parents| {
+                    rooter.parents(stream, parents, root, &mut rooting)?;
+                    Ok(())
+                });
+            }
+            let n = input.count(stream, n)?;
+            input.with_pairs(device, |edges| {
+                rooter.edges(stream, n, edges, root.map_or(Roots::Each, Roots::At), &mut rooting)?;
+                Ok(stream.synchronize()?)
+            })
+        })?;
+        let visits = rooting.visits(&stream)?;
+        let mut outputs = Vec::new();
+        for buffer in [rooting.parent(), rooting.depth(), rooting.size(), rooting.preorder()] {
+            outputs.push(match &input {
+                Input::Host(_) => Output::Host(stream.download_vec(buffer)?),
+                Input::Device(_) => {
+                    let mut copy = device.alloc(buffer.len())?;
+                    stream.copy(buffer, &mut copy)?;
+                    Output::Device(copy)
+                }
+            });
+        }
+        for buffer in [visits.postorder, visits.first, visits.last] {
+            outputs.push(input.result(&stream, buffer)?);
+        }
+        stream.synchronize()?;
+        Ok((Forest { device: on, rooting, ancestors: Mutex::new(None) }, outputs))
+    })?;
+    let numbers: PyResult<_> = outputs.into_iter().map(|output| output.into_python(py, &device)).collect();
+    let trees = forest.rooting.trees();
+    Ok((Rooted(Arc::new(forest)), numbers?, trees))
+}
+
+#[pymethods]
+impl Rooted {
+    /// The lowest common ancestor of each pair.
+    fn lca<'py>(&self, py: Python<'py>, pairs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let pairs = Input::pairs(pairs, "pairs")?;
+        self.check(&pairs, "pairs")?;
+        let forest = self.0.clone();
+        let found = work::owned(py, pairs.len() + forest.rooting.n(), move || {
+            let device = &forest.device.device;
+            pairs.with_pairs(device, |ends| {
+                let (stream, mut found) = (device.stream()?, device.alloc(ends.len())?);
+                let mut kept = forest.ancestors.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.is_none() {
+                    let mut made = Ancestors::new(device)?;
+                    made.build(&stream, &forest.rooting)?;
+                    *kept = Some(made);
+                }
+                if let Some(ancestors) = kept.as_mut() {
+                    ancestors.of(&stream, ends, &mut found)?;
+                }
+                stream.synchronize()?;
+                pairs.result(&stream, found)
+            })
+        })?;
+        found.into_python(py, &self.0.device)
+    }
+
+    /// The sums along the paths from the roots, and over subtrees.
+    fn sums<'py>(&self, py: Python<'py>, weights: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        match weights.getattr("dtype")?.str()?.to_str()? {
+            "int32" => self.sums_of::<i32>(py, weights),
+            "int64" => self.sums_of::<i64>(py, weights),
+            "float32" => self.sums_of::<f32>(py, weights),
+            "float64" => self.sums_of::<f64>(py, weights),
+            _ => Err(PyTypeError::new_err("weights are int32, int64, float32 or float64")),
+        }
+    }
+}
+
+impl Rooted {
+    /// Fails if an array is on another device.
+    fn check<T: Item>(&self, input: &Input<T>, what: &str) -> PyResult<()> {
+        match input {
+            Input::Device(array) if array.home() != &self.0.device => {
+                let (found, own) = (array.home().text(), self.0.device.text());
+                Err(PyValueError::new_err(format!("{what} lies on {found}, but the tree is on {own}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sums_of<'py, V: Weight + Item>(
+        &self,
+        py: Python<'py>,
+        weights: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let weights = Input::<V>::of(weights, "weights")?;
+        self.check(&weights, "weights")?;
+        let forest = self.0.clone();
+        let (paths, subtrees) = work::owned(py, forest.rooting.n(), move || {
+            let (device, rooting) = (&forest.device.device, &forest.rooting);
+            weights.with(device, |values| {
+                let (stream, n) = (device.stream()?, rooting.n());
+                let (mut paths, mut subtrees) = (device.alloc(n)?, device.alloc(n)?);
+                let mut sums = TreeSums::<V>::new(device)?;
+                sums.paths(&stream, rooting, values, &mut paths)?;
+                sums.subtrees(&stream, rooting, values, &mut subtrees)?;
+                stream.synchronize()?;
+                Ok::<_, Failure>((weights.result(&stream, paths)?, weights.result(&stream, subtrees)?))
+            })
+        })?;
+        Ok((paths.into_python(py, &self.0.device)?, subtrees.into_python(py, &self.0.device)?))
+    }
+}
