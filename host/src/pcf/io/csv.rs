@@ -1,6 +1,7 @@
 //! Functions as tables of text.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     io::{self, Write},
     path::Path,
@@ -29,17 +30,18 @@ const ROLES: &[Role] = &[
 ];
 
 /// Parses a time: a number, a date, or a date and time as in RFC 3339, in seconds since 1970. UTC unless an offset is given.
+/// Seconds may be left out.
 pub fn time(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Ok(number) = text.parse() {
         return Some(number);
     }
-    let local = || {
-        let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
-        let time = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-        time.or_else(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)).map(|time| time.and_utc())
-    };
-    let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc()).ok().or_else(local)?;
+    let text = text.strip_suffix(['Z', 'z']).map_or(Cow::Borrowed(text), |local| format!("{local}+00:00").into());
+    let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+    let with_offset = |format: &&str| DateTime::parse_from_str(&text, &format!("{format}%z")).ok().map(|time| time.to_utc());
+    let without = |format: &&str| NaiveDateTime::parse_from_str(&text, format).ok().map(|time| time.and_utc());
+    let date = || Some(NaiveDate::parse_from_str(&text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)?.and_utc());
+    let time = formats.iter().find_map(|format| with_offset(format).or_else(|| without(format))).or_else(date)?;
     Some(time.timestamp() as f64 + 1e-9 * f64::from(time.timestamp_subsec_nanos()))
 }
 
@@ -230,6 +232,8 @@ mod tests {
             ("1970-01-02 00:00:01", Some(86401.0)),
             ("1970-01-01T02:00:00+02:00", Some(0.0)),
             ("2000-03-01T00:00", Some(951_868_800.0)),
+            ("2000-03-01 01:00Z", Some(951_872_400.0)),
+            ("2000-03-01 01:00:00.5-0100", Some(951_876_000.5)),
             ("1969-12-31T23:59:59.5Z", Some(-0.5)),
             ("2000-13-01", None),
             ("noon", None),

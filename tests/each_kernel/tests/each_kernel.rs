@@ -3,17 +3,7 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-#![cfg(all(
-    feature = "concurrency",
-    feature = "graph",
-    feature = "list-rank",
-    feature = "overlap",
-    feature = "pcf",
-    feature = "ranks",
-    feature = "spmv"
-))]
-
-#[path = "common/separate.rs"]
+#[path = "../../common/separate.rs"]
 mod apart;
 
 use bytemuck::Pod;
