@@ -214,7 +214,7 @@ fn results_with_names() {
     assert_eq!(map["features"][4]["geometry"], serde_json::json!({"type": "Point", "coordinates": [1.0, 1.0]}));
 
     for (command, sentence) in [
-        ("components ids.csv --output c.txt", "c.txt: the name must end in .npz or .csv or .geojson"),
+        ("components ids.csv --output c.txt", "c.txt: the name must end in .npz, .csv or .geojson"),
         ("components ids.csv --output c.geojson", "c.geojson: ids.csv has no coordinates"),
         ("components ids.csv --vertices 5", "--vertices 5 are too few: ids.csv has 77000000001"),
         ("random --output g.txt", "g.txt: the name must end in .npy"),

@@ -106,6 +106,7 @@ fn what_can_t_be_done() {
         ("root wide.npy --parents", "error: wide.npy: parent[1] is 1099511627776, which is neither a vertex"),
         ("root tree.npy --parents", "error: tree.npy: holds a 2-D array"),
         ("lca forest.txt pairs.npy", "error: pairs.npy: pair 0 is (4, 2), but there are 4 vertices, from 0"),
+        ("lca circle.txt tree.npy", "closes a circle with edges before it (the tree's file comes before that of the pairs)"),
         ("lca tree.npy pairs.npy --output pairs.npy", "error: pairs.npy can't be written: it is to be read"),
         ("sums tree.npy short.npy", "error: short.npy has 1 weight, but tree.npy has 5 vertices"),
         ("sums tree.npy inf.npy", "error: inf.npy: weight 2 is inf, but sums in trees are of finite weights"),

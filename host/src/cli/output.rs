@@ -112,6 +112,7 @@ pub enum Format {
     Npy,
     Npz,
     Csv,
+    Json,
     GeoJson,
     Svg,
     Dot,
@@ -123,6 +124,7 @@ impl Format {
             Format::Npy => &["npy"],
             Format::Npz => &["npz"],
             Format::Csv => &["csv"],
+            Format::Json => &["json"],
             Format::GeoJson => &["geojson"],
             Format::Svg => &["svg"],
             Format::Dot => &["dot", "gv"],
@@ -135,11 +137,11 @@ impl Format {
         let found = allowed.iter().find(|format| format.extensions().contains(&&*extension));
         found.copied().ok_or_else(|| {
             let names: Vec<_> = allowed.iter().map(|format| format!(".{}", format.extensions()[0])).collect();
-            Failure::error(format_args!(
-                "{}: the name must end in {}, which tells the format",
-                path.display(),
-                names.join(" or ")
-            ))
+            let names = match names.split_last() {
+                Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+                _ => names.concat(),
+            };
+            Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display()))
         })
     }
 }
@@ -179,7 +181,7 @@ impl Arrays {
         }
     }
 
-    /// Returns the format that is not one of arrays, and where to write it.
+    /// Returns the format and the file of results that are not arrays.
     pub fn other(&self) -> Option<(Format, &Destination)> {
         match &self.0 {
             ArrayFiles::Other(format, destination) => Some((*format, destination)),

@@ -9,7 +9,7 @@ pub struct TableArgs {
     /// Columns to read: for each its use, and its name in the header or its number from 1 [default: detected]
     #[arg(id = "columns of tables", long = "columns", value_name = "USE=COLUMN", value_delimiter = ',', value_parser = column, help_heading = "Tables")]
     columns: Vec<(String, String)>,
-    /// Whether the first line of a table names the columns [default: detected]
+    /// The first line of a table names the columns [default: detected]
     #[arg(long, value_enum, help_heading = "Tables")]
     header: Option<Header>,
     /// Separator of fields: a character, or `tab` [default: comma, semicolon, tab or bar, detected]
@@ -19,9 +19,9 @@ pub struct TableArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Header {
-    /// It does
+    /// It has their names
     Yes,
-    /// It is the first row
+    /// It is a row of values
     No,
 }
 

@@ -7,28 +7,11 @@ use serde::Serialize;
 use warpsmith::io::files::Destination;
 use warpsmith::io::npy::Element;
 
+pub use crate::cli::output::Format;
 use crate::cli::{
     failure::Failure,
     output::{Files, write_array},
 };
-
-/// A format of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Npy,
-    Csv,
-    Json,
-}
-
-impl Format {
-    fn extension(self) -> &'static str {
-        match self {
-            Format::Npy => "npy",
-            Format::Csv => "csv",
-            Format::Json => "json",
-        }
-    }
-}
 
 /// A file to write.
 pub struct ResultFile {
@@ -40,15 +23,7 @@ impl ResultFile {
     /// Checks, before anything is computed, that the file can be written in one of these formats
     /// and isn't an input.
     pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[Format]) -> Result<Self, Failure> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        let Some(&format) = allowed.iter().find(|format| Some(format.extension()) == extension.as_deref()) else {
-            let names: Vec<_> = allowed.iter().map(|format| format!(".{}", format.extension())).collect();
-            let names = match names.split_last() {
-                Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-                _ => names.concat(),
-            };
-            return Err(Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display())));
-        };
+        let format = Format::of(path, allowed)?;
         Ok(ResultFile { destination: Files::reading(inputs).write(path)?, format })
     }
 

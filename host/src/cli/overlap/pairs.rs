@@ -139,7 +139,7 @@ fn write(target: &ResultFile, pairs: &[Pair], lattice: bool) -> Result<(), Failu
             let numbers: Vec<f64> = pairs.iter().flat_map(row).collect();
             target.array(&numbers, &[pairs.len(), if lattice { 6 } else { 4 }])
         }
-        Format::Csv => {
+        _ => {
             let header: &[&str] = if lattice {
                 &["packing", "first", "second", "shift_a", "shift_b", "area"]
             } else {

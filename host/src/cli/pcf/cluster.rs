@@ -48,7 +48,7 @@ pub struct ClusterArgs {
     /// Exponent of the distance, a number of at least 1
     #[arg(long, value_name = "P", value_parser = super::pairwise::exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
-    /// Distance between two clusters
+    /// Distance of two clusters
     #[arg(long, value_enum, default_value_t = Linkage::Average)]
     method: Linkage,
     /// Number of clusters
@@ -70,11 +70,11 @@ pub struct ClusterArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Linkage {
-    /// That of their nearest functions
+    /// Distance of their nearest functions
     Single,
-    /// That of their farthest functions
+    /// Distance of their farthest functions
     Complete,
-    /// The mean over all pairs of functions
+    /// Mean distance over all pairs of functions
     Average,
 }
 

@@ -107,8 +107,10 @@ impl Ends {
         }
     }
 
-    /// Returns the edges between the vertices of another graph. The error is the number of the first edge without such
-    /// vertices, and the name that is none.
+    /// Returns the edges between the vertices of another graph.
+    ///
+    /// # Errors
+    /// Number of the first edge with an unknown vertex, and that vertex's name.
     pub fn within(self, ids: &Ids, vertices: usize) -> Result<Vec<[i32; 2]>, (usize, String)> {
         let index = ids.index();
         let find = |name: &str| match ids {

@@ -45,7 +45,7 @@ pub fn time(text: &str) -> Option<f64> {
     Some(time.timestamp() as f64 + 1e-9 * f64::from(time.timestamp_subsec_nanos()))
 }
 
-/// Numbers names in the order in which they appear.
+/// Numbers names in order of appearance.
 #[derive(Default)]
 pub(super) struct Numbering {
     numbers: HashMap<String, usize>,

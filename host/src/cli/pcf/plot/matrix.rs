@@ -118,6 +118,11 @@ impl Matrix {
     /// Reads the file's header. `layout` is that of a 1-D array, if the file doesn't tell it.
     pub fn open(path: &Path, layout: Option<Layout>) -> Result<Self, Failure> {
         let fail = |text: &dyn std::fmt::Display| Failure::error(format_args!("{}: {text}", path.display()));
+        let is_set =
+            ["npz", "csv"].iter().any(|other| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(other)));
+        if is_set {
+            return Err(fail(&"is not a matrix in a .npy file; of a set of functions, `warpsmith pcf pdist` makes one"));
+        }
         let mut reader = Reader::open(path).map_err(|text| fail(&text))?;
         let layout = match (reader.unwrap_field(Layout::PACKED_FIELD), layout) {
             (true, Some(Layout::Condensed)) => return Err(fail(&"holds a packed matrix, as it says, and not a condensed one")),

@@ -142,7 +142,7 @@ fn frames(dag: &Dag, bands: &[Band], top_of: &dyn Fn(usize) -> f64, text: &mut S
     Ok(())
 }
 
-/// The row of each operation: one more than the last of those that it waits for.
+/// The row of each operation: below all operations that it waits for.
 fn levels(dag: &Dag) -> Vec<usize> {
     let mut level = vec![0; dag.len()];
     // A path has fewer edges than there are operations.
