@@ -123,6 +123,18 @@ fn pipes() {
     let convert = "pcf convert p.csv --dtype f32 --output out.csv && cat out.csv";
     let output = run(&folder, 512, &piped("p.csv", "printf 'function,t,v\\n0,0,1\\n'", convert));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().last(), Some("0,0.0,1.0"), "{output:?}");
+    // So can the standard input, whatever it holds.
+    for (text, command, last) in [
+        ("t,v\\n0,1\\n", "pcf convert - --output out.csv && cat out.csv", "0,0.0,1.0"),
+        ("0 inf\\n", "pcf betti - --output out.csv && cat out.csv", "0,0.0,1.0"),
+        ("[[0, null]]", "pcf betti - --output out.csv && cat out.csv", "0,0.0,1.0"),
+        ("7 9\\n", "graph components - --output out.csv && cat out.csv", "9,7"),
+        ("7;9\\n", "graph components - --output out.csv && cat out.csv", "9,7"),
+        ("p sp 2 1\\na 1 2 1\\n", "graph components - --output out.csv && cat out.csv", "2,1"),
+    ] {
+        let output = run(&folder, 512, &format!("printf '{text}' | gzip | $W {command}"));
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().last(), Some(last), "{command}: {output:?}");
+    }
 }
 
 /// Rows that are right, one after the other for ever: no more are kept than there is memory for.

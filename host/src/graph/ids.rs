@@ -52,11 +52,10 @@ impl Ids {
         })
     }
 
-    /// Returns a map from names to the vertices of `count`.
+    /// Returns a map from names to vertices, unless the names are numbers.
     pub(super) fn index(&self) -> HashMap<Cow<'_, str>, usize> {
         let count = match self {
-            Ids::From(_) => 0,
-            Ids::Numbers(numbers) => numbers.len(),
+            Ids::From(_) | Ids::Numbers(_) => 0,
             Ids::Names(names) => names.len(),
             Ids::Places(places) => places.len(),
         };

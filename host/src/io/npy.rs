@@ -321,6 +321,9 @@ impl<R: Input> Reader<R> {
                 (if descriptor.is_empty() { "structured elements".into() } else { type_name(descriptor) }, tuple(self.shape()));
             return Err(format!("holds {found} of shape {shape}, but {what} must be text of one dimension").into());
         };
+        if width == 0 && n > 0 {
+            return Err(format!("says that it has {n} texts without characters").into());
+        }
         let swapped = descriptor.starts_with('>') != cfg!(target_endian = "big");
         let bytes = if wide { 4 * width } else { width };
         if let Size::Packed(most) = self.size

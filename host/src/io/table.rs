@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt::Display, ops::Range, path::Path, str::FromStr};
 
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::{
     files::Reason,
@@ -142,8 +142,14 @@ impl Table {
     }
 
     fn start(lines: Lines, separator: Option<u8>) -> Self {
-        let parser = ReaderBuilder::new().delimiter(separator.unwrap_or(b',')).build();
-        Table { lines, separator, parser, header: Vec::new(), pending: VecDeque::new(), row: Row::default() }
+        Table {
+            lines,
+            separator,
+            parser: parser(separator.unwrap_or(b',')),
+            header: Vec::new(),
+            pending: VecDeque::new(),
+            row: Row::default(),
+        }
     }
 
     /// Finds the columns by the names that the user or the header has for them.
@@ -205,7 +211,7 @@ impl Table {
         let separator = self.separator.unwrap_or_else(|| {
             let count = |separator: &u8| line.iter().filter(|&byte| byte == separator).count();
             let most = SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b',');
-            self.parser = ReaderBuilder::new().delimiter(most).build();
+            self.parser = parser(most);
             most
         });
         self.separator = Some(separator);
@@ -313,6 +319,11 @@ impl Table {
     }
 }
 
+/// Returns a parser of rows that end with a line break, whatever other characters they have.
+fn parser(separator: u8) -> Reader {
+    ReaderBuilder::new().delimiter(separator).terminator(Terminator::Any(b'\n')).build()
+}
+
 impl Role {
     /// Returns true if a header's name is one for this column.
     fn matches(&self, name: &str) -> bool {
@@ -392,6 +403,11 @@ mod tests {
     fn quotes() {
         let text = "id,t,v\n\"a, \"\"b\"\"\n2\",0,1\n\"c\",1,2\n";
         assert_eq!(rows(text, &TableOptions::default()).unwrap()[0][0], "a, \"b\"\n2");
+        // A carriage return within a row is a character of it.
+        assert_eq!(
+            rows("\"id\",t,v\r\n\"a\rb\",0,1\r\n", &TableOptions::default()).unwrap(),
+            [["a\rb", "0", "1"].map(str::to_owned)]
+        );
         let error = |text: &str| rows(text, &TableOptions::default()).unwrap_err();
         assert_eq!(error("id,t,v\n\"a\nb\",0,1\nc,2\n"), "line 4: there are 2 fields, but the header has 3");
         assert_eq!(error("id,t,v\na,0,1\n\n\"b,1,2\n3\n"), "line 4: a quote is not closed");

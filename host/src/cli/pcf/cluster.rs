@@ -22,7 +22,6 @@ use crate::cli::{
     Global, count,
     failure::Failure,
     format,
-    interrupt::Interrupt,
     output::{Files, Format},
     progress::Progress,
     terminal,
@@ -168,11 +167,10 @@ impl ClusterArgs {
             )));
         }
         let engine = Engine::new([global.open()?])?;
-        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let pairs = n * (n - 1) / 2;
         let work = progress.bar(pairs, "distances");
         let advance = |done, total| work.reach(done, total);
-        let control = Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), ..Control::default() };
+        let control = Control { progress: Some(&advance), ..Control::default() };
         let distances = pairwise.compute(&engine, Layout::Condensed, control)?;
         drop(work);
         let mut distances: Vec<f64> = distances.into_iter().map(T::to_f64).collect();
