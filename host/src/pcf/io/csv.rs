@@ -35,6 +35,8 @@ pub fn time(text: &str) -> Option<f64> {
         return Some(number);
     }
     let local = || {
+        // RFC 3339 has seconds, but people leave them out.
+        let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
         let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
         let time = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
         time.or_else(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)).map(|time| time.and_utc())
@@ -230,6 +232,7 @@ mod tests {
             ("1970-01-02 00:00:01", Some(86401.0)),
             ("1970-01-01T02:00:00+02:00", Some(0.0)),
             ("2000-03-01T00:00", Some(951_868_800.0)),
+            ("2000-03-01T00:00Z", Some(951_868_800.0)),
             ("1969-12-31T23:59:59.5Z", Some(-0.5)),
             ("2000-13-01", None),
             ("noon", None),
