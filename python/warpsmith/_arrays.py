@@ -78,18 +78,38 @@ def real(value: Any, name: str) -> float:
 
 def items(values: Any, name: str, hint: str = "") -> list[Any]:
     """The items of an argument that is a sequence, or anything else to iterate over but a string or a mapping."""
+    array = array_of(values)
+    if array is not None and array.ndim:
+        return list(array)
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} is of the type {type(values).__name__}, but it must be a sequence{hint}")
-    return list(np.asarray(values) if isinstance(values, memoryview) else values)
+    return list(values)
+
+
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """The values as an array of numbers, if they are any, whatever library's array or sequences they are."""
+    array = array_of(values)
+    if array is None:
+        array = np.asarray(values)
+    return np.asarray(array.tolist()) if array.dtype == np.object_ and array.size else array
+
+
+def weights_of(values: Any) -> npt.NDArray[Any]:
+    """Weights along lists or trees. Short types become those of 32 or 64 bits that hold them."""
+    array = as_array(values)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind in "bi" or (kind == "u" and size < 8):
+        array = array.astype(np.result_type(array.dtype, np.int32), copy=False)
+    elif kind == "f" and size <= 8:
+        array = array.astype(np.result_type(array.dtype.newbyteorder("="), np.float32), copy=False)
+    if array.ndim != 1:
+        raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
+    return array
 
 
 def reals(values: Any, what: str) -> npt.NDArray[Any]:
     """The values as an array of float32 or float64."""
-    array = array_of(values)
-    if array is None:
-        array = np.asarray(values)
-    if array.dtype == np.object_ and array.size:
-        array = np.asarray(array.tolist())
+    array = as_array(values)
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind in "iub" or (kind == "f" and size == 8) or (kind == "O" and array.size == 0):
         return array.astype(np.float64, copy=False)

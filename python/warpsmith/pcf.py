@@ -1087,7 +1087,7 @@ def _of_any(functions: Any, repair: Repair) -> PcfSet:
     if array is not None and array.dtype == np.object_:
         # An array of numbers, or one of functions.
         flat = array.ravel().tolist()
-        if not flat or not isinstance(flat[0], Real):
+        if not (isinstance(flat[0], Real) if flat else array.ndim > 1):
             return _of_sequence(flat, repair).reshape(array.shape)
     return _of_array(np.asarray(functions) if array is None else array, repair)
 
