@@ -32,7 +32,7 @@ mod _warpsmith {
         list_rank::{forest, order, prefix_sums, rank},
         overlap::{Overlap, Shape},
         pack::{nest, nest_text, pack, write_text},
-        pcf::{PcfSet, pairwise},
+        pcf::{PcfSet, load_barcodes, pairwise, pairwise_file, reduced, time},
         rules::{Dag, Explorer, Model, Runs},
         spmv::Matrix,
         trees::{Rooted, root},

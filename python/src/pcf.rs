@@ -1,6 +1,10 @@
 //! Sets of functions, and matrices over all pairs of them.
 
-use std::{ffi::CString, path::PathBuf, sync::Arc};
+use std::{
+    ffi::CString,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use numpy::{
     Element, IntoPyArray as _, PyArray1, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2,
@@ -13,14 +17,14 @@ use pyo3::{
 use rayon::prelude::*;
 use warpsmith::{
     common::Number,
-    engine::{Control, Engine, EngineError, Settings},
-    io::npy::Kind,
+    engine::{Control, Engine, EngineError, Parts, Settings},
+    io::{TableOptions, files::Destination, npy::Kind},
     pcf::{
-        Layout, Measure, Pairwise, PairwiseError, Pcf, PcfError, PcfReal, Point,
+        Layout, Measure, Pairwise, PairwiseError, Pcf, PcfError, PcfReal, Point, Window,
         barcode::{Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
         integral,
-        io::{self, PcfData},
-        lp_norm,
+        io::{self, BarcodeOptions, Infinite, LoadOptions, PcfData},
+        lp_norm, random,
     },
 };
 
@@ -195,13 +199,34 @@ impl PcfSet {
     }
 
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        table: Table,
+        window: (Option<f64>, Option<f64>, bool, Option<f64>),
+        repair: bool,
+    ) -> PyResult<Self> {
+        let (from, until, align, step) = window;
+        let options = LoadOptions { table: options(table), window: Window { from, until, align, step } };
         work::owned(py, usize::MAX, move || {
-            Ok(PcfSet(match io::load(&path)? {
+            let data = if repair { io::load_repaired_with(&path, &options)?.0 } else { io::load_with(&path, &options)? };
+            Ok(PcfSet(match data {
                 PcfData::F32(set) => f32::set(set),
                 PcfData::F64(set) => f64::set(set),
             }))
         })
+    }
+
+    #[staticmethod]
+    fn random(py: Python<'_>, count: usize, points: usize, seed: u64, uneven: bool, dtype: &str) -> PyResult<Self> {
+        fn drawn<T: Real>(py: Python<'_>, count: usize, points: usize, seed: u64, uneven: bool) -> PyResult<PcfSet> {
+            let draw = if uneven { random::uneven::<T> } else { random::uniform::<T> };
+            PcfSet::make(py, count.saturating_mul(points), move || Ok(draw(count, points, seed)?))
+        }
+        match kind(dtype)? {
+            Kind::F32 => drawn::<f32>(py, count, points, seed, uneven),
+            _ => drawn::<f64>(py, count, points, seed, uneven),
+        }
     }
 
     /// The file is written as a whole or not at all, so this work must not be abandoned.
@@ -240,6 +265,16 @@ impl PcfSet {
         // Lengths that fit into memory have the same bits in both types.
         let offsets = each!(&this.get().0, set => set.offsets());
         Ok(read_only(bytemuck::cast_slice::<usize, isize>(offsets), this)?.into_any())
+    }
+
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        each!(&self.0, set => set.names().map(|names| names.to_vec()))
+    }
+
+    fn with_names(&self, py: Python<'_>, names: Option<Vec<String>>) -> PyResult<Self> {
+        let names = names.map(Arc::from);
+        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok((*set).clone().with_names(names)?)))
     }
 
     fn with_shape(&self, py: Python<'_>, shape: Vec<usize>) -> PyResult<Self> {
@@ -291,6 +326,7 @@ impl PcfSet {
                 "multiply" => |f, g| f * g,
                 "divide" => |f, g| f / g,
                 "power" => |f, g| f.powf(g),
+                "differ" => |f, g| if f == g { T::ZERO } else { T::ONE },
                 "minimum" => |f, g| if g < f { g } else { f },
                 _ => |f, g| if g > f { g } else { f },
             };
@@ -302,22 +338,34 @@ impl PcfSet {
         each!(self.0.clone(), set => combined(py, set, other, operation, pairs))
     }
 
-    /// Computes the mean or the standard deviation of the functions of each row of `groups`.
-    fn summaries(&self, py: Python<'_>, groups: PyReadonlyArray2<'_, i64>, deviation: bool) -> PyResult<Self> {
+    /// Computes a function of the functions of each row of `groups`: `what` is `mean`, `std`, `sum` or `quantile`.
+    fn summaries(&self, py: Python<'_>, groups: PyReadonlyArray2<'_, i64>, what: &str, q: f64) -> PyResult<Self> {
         let (count, width) = (groups.shape()[0], groups.shape()[1]);
         let index = indices(groups.as_array().iter(), self.__len__())?;
-        fn summary<T: Real>(set: &warpsmith::pcf::PcfSet<T>, deviation: bool) -> Result<Pcf<T>, PcfError> {
-            if deviation { set.std() } else { set.mean() }
+        let what = what.to_owned();
+        fn summary<T: Real>(set: &warpsmith::pcf::PcfSet<T>, what: &str, q: f64) -> Result<Pcf<T>, PcfError> {
+            match what {
+                "mean" => set.mean(),
+                "std" => set.std(),
+                "sum" => set.sum(),
+                _ => set.quantile(q),
+            }
         }
         each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || {
             // The whole set in order, which is the usual case, needs no copy.
             if count == 1 && index.iter().copied().eq(0..set.len()) {
-                return Ok([summary(&set, deviation)?].into_iter().collect());
+                return Ok([summary(&set, &what, q)?].into_iter().collect());
             }
-            let group = |group| summary(&set.take(&index[group * width..(group + 1) * width])?, deviation);
+            let group = |group| summary(&set.take(&index[group * width..(group + 1) * width])?, &what, q);
             let summaries: Result<Vec<_>, PcfError> = (0..count).into_par_iter().map(group).collect();
             Ok(summaries?.into_iter().collect())
         }))
+    }
+
+    /// The functions in a window of time, or sampled.
+    fn windowed(&self, py: Python<'_>, start: Option<f64>, until: Option<f64>, step: Option<f64>) -> PyResult<Self> {
+        let window = Window { from: start, until, step, align: false };
+        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.windowed(&window)?)))
     }
 
     fn norms<'py>(&self, py: Python<'py>, p: f64) -> PyResult<Bound<'py, PyAny>> {
@@ -356,6 +404,51 @@ fn read_only<'py, T: Element>(values: &[T], owner: &Bound<'py, PcfSet>) -> PyRes
     Ok(array)
 }
 
+/// Layout of a table: its columns, whether it has a header, its separator.
+type Table = (Vec<(String, String)>, Option<bool>, Option<u8>);
+
+fn options((columns, header, separator): Table) -> TableOptions {
+    TableOptions { columns, header, separator }
+}
+
+/// Parses a time: a number, or one of RFC 3339 in seconds since 1970.
+#[pyfunction]
+pub fn time(text: &str) -> Option<f64> {
+    io::time(text)
+}
+
+/// Barcodes of a file: where each starts, all bars, and names.
+type Barcodes<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Vec<String>>);
+
+/// Loads barcodes. `end` is that of bars without end, which are dropped where it is NaN.
+#[pyfunction]
+pub fn load_barcodes<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    dimension: Option<u32>,
+    superlevel: bool,
+    end: Option<f64>,
+    table: Table,
+) -> PyResult<Barcodes<'py>> {
+    let filtration = if superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
+    let infinite = match end {
+        None => Infinite::Keep,
+        Some(end) if end.is_nan() => Infinite::Drop,
+        Some(end) => Infinite::Cap(end),
+    };
+    let options = BarcodeOptions { dimension, filtration, infinite };
+    let table = self::options(table);
+    let read = work::owned(py, usize::MAX, move || Ok(io::load_barcodes_with(&path, options, &table)?))?;
+    let ends = read.barcodes.iter().scan(0, |end, barcode| {
+        *end += barcode.bars().len() as i64;
+        Some(*end)
+    });
+    let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
+    let bars: Vec<f64> = read.barcodes.iter().flat_map(|barcode| barcode.bars()).flat_map(|bar| [bar.birth, bar.death]).collect();
+    let bars = bars.into_pyarray(py).call_method1("reshape", ((-1, 2),))?;
+    Ok((offsets.into_pyarray(py).into_any(), bars, read.names.map(|names| names.to_vec())))
+}
+
 /// Runs `work` with an engine on these devices, which is kept for the next call.
 fn with_engine<R>(
     devices: &[Device],
@@ -370,6 +463,15 @@ fn with_engine<R>(
         ENGINES.keep(devices, engine);
     }
     result
+}
+
+fn layout(layout: &str) -> PyResult<Layout> {
+    match layout {
+        "condensed" => Ok(Layout::Condensed),
+        "packed" => Ok(Layout::Packed),
+        "dense" => Ok(Layout::Dense),
+        _ => Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
+    }
 }
 
 /// The distances of two sets' functions, or of all pairs of one's; without `p` their inner products. The result is new,
@@ -387,12 +489,7 @@ pub fn pairwise<'py>(
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let layout = match layout {
-        "condensed" => Layout::Condensed,
-        "packed" => Layout::Packed,
-        "dense" => Layout::Dense,
-        _ => return Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
-    };
+    let layout = self::layout(layout)?;
     if out.is_some() && on_device {
         return Err(PyValueError::new_err("on_device is for new results, but out is given"));
     }
@@ -415,6 +512,43 @@ pub fn pairwise<'py>(
     };
     let job = Job { measure: p.map_or(Measure::Inner, Measure::Lp), layout, devices, progress };
     each!(&rows.0, rows => job.run(py, rows, columns, target))
+}
+
+/// As [`pairwise`], into a file.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are Python's")]
+pub fn pairwise_file(
+    py: Python<'_>,
+    rows: &PcfSet,
+    columns: Option<&PcfSet>,
+    p: Option<f64>,
+    layout: &str,
+    path: PathBuf,
+    resume: bool,
+    device: Option<&Bound<'_, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let (layout, devices) = (self::layout(layout)?, Device::several(py, device)?);
+    let job = Job { measure: p.map_or(Measure::Inner, Measure::Lp), layout, devices, progress };
+    each!(&rows.0, rows => job.file(py, rows, columns, &path, resume))
+}
+
+/// What is kept of a matrix of distances: the indices and the distances of the `limit` `nearest` of each row; the entries
+/// `below` the limit, as row offsets, columns and values; or the sums of the rows.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are Python's")]
+pub fn reduced<'py>(
+    py: Python<'py>,
+    rows: &PcfSet,
+    columns: Option<&PcfSet>,
+    p: f64,
+    kept: &str,
+    limit: f64,
+    device: Option<&Bound<'py, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let job = Job { measure: Measure::Lp(p), layout: Layout::Dense, devices: Device::several(py, device)?, progress };
+    each!(&rows.0, rows => job.reduced(py, rows, columns, kept, limit))
 }
 
 /// The destination of a matrix.
@@ -461,6 +595,65 @@ fn warn_too_large<T: Real>(py: Python<'_>, infinite: usize, all: usize) -> PyRes
 }
 
 impl Job {
+    fn pairwise<'a, T: Real>(
+        &self,
+        rows: &'a warpsmith::pcf::PcfSet<T>,
+        columns: Option<&'a PcfSet>,
+    ) -> PyResult<Pairwise<'a, T>> {
+        let differ = || PyTypeError::new_err("the sets differ in precision");
+        let columns = columns.map(|columns| <T as Real>::of(&columns.0).map(Arc::as_ref).ok_or_else(differ)).transpose()?;
+        Ok(Pairwise::new(rows, columns, self.measure).map_err(Failure::from)?)
+    }
+
+    fn file<T: Real>(
+        &self,
+        py: Python<'_>,
+        rows: &warpsmith::pcf::PcfSet<T>,
+        columns: Option<&PcfSet>,
+        path: &Path,
+        resume: bool,
+    ) -> PyResult<()> {
+        let pairwise = &self.pairwise(rows, columns)?;
+        let devices: Vec<_> = self.devices.iter().map(|device| device.device.clone()).collect();
+        let (infinite, len) = work::cancellable(py, self.progress.as_ref(), |control| {
+            let parts = Parts { resume, ..Parts::default() };
+            let begun = pairwise.begin_file(Destination::prepare(path)?, self.layout, parts)?;
+            let (engine, mut matrix) = pairwise.open_file(begun, self.layout, &devices, Settings::default())?;
+            pairwise.compute_file(&engine, self.layout, &mut matrix, control)?;
+            let found = (too_large(pairwise, matrix.as_slice()), matrix.as_slice().len());
+            matrix.finish()?;
+            Ok(found)
+        })?;
+        warn_too_large::<T>(py, infinite, len)
+    }
+
+    fn reduced<'py, T: Real>(
+        &self,
+        py: Python<'py>,
+        rows: &warpsmith::pcf::PcfSet<T>,
+        columns: Option<&PcfSet>,
+        kept: &str,
+        limit: f64,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let pairwise = &self.pairwise(rows, columns)?;
+        Ok(match kept {
+            "nearest" => {
+                let (found, _) = self.work(py, pairwise, |engine, control| pairwise.nearest(engine, limit as usize, control))?;
+                vec![found.indices.into_pyarray(py).into_any(), found.distances.into_pyarray(py).into_any()]
+            }
+            "below" => {
+                let bound = T::from_f64(limit);
+                let (found, _) = self.work(py, pairwise, |engine, control| pairwise.below(engine, bound, control))?;
+                let indices = [found.row_offsets, found.columns].map(|indices| indices.into_pyarray(py).into_any());
+                indices.into_iter().chain([found.values.into_pyarray(py).into_any()]).collect()
+            }
+            _ => {
+                let (sums, _) = self.work(py, pairwise, |engine, control| pairwise.row_sums(engine, control))?;
+                vec![sums.into_pyarray(py).into_any()]
+            }
+        })
+    }
+
     fn run<'py, T: Real>(
         &self,
         py: Python<'py>,
@@ -468,9 +661,7 @@ impl Job {
         columns: Option<&PcfSet>,
         target: Target<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let differ = || PyTypeError::new_err("the sets differ in precision");
-        let columns = columns.map(|columns| <T as Real>::of(&columns.0).map(Arc::as_ref).ok_or_else(differ)).transpose()?;
-        let pairwise = Pairwise::new(rows, columns, self.measure).map_err(Failure::from)?;
+        let pairwise = self.pairwise(rows, columns)?;
         let shape = pairwise.shape(self.layout).map_err(Failure::from)?;
         let len: usize = shape.iter().product();
         let (job, pairwise) = (self, &pairwise);

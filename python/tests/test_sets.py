@@ -312,7 +312,9 @@ def test_integrals_and_norms() -> None:
     for start, end in bounds:
         with pytest.raises(ValueError, match="bounds must be"):
             f.integral(start, end)
-    for p in (0.5, np.nan, np.inf, -1):
+    np.testing.assert_array_equal(fs.norm(np.inf).ravel(), [abs(array[:, 1]).max() for array in arrays])
+    assert (f - 4).norm(np.inf) == 4 and PcfSet([]).norm(np.inf).shape == (0,)
+    for p in (0.5, np.nan, -np.inf, -1):
         with pytest.raises(ValueError, match="it must be a finite number of at least 1"):
             f.norm(p)
 
@@ -369,6 +371,189 @@ def test_standard_deviations(dtype: str) -> None:
     with pytest.raises(ValueError, match="no functions has no standard deviation"):
         PcfSet([]).std()
     assert PcfSet([F])[:0].reshape(0, 1).std(axis=1).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_and_quantiles(dtype: str) -> None:
+    # Few values, so that many are equal.
+    arrays = [np.round(array * [1, 2]).astype(dtype) if seed % 2 else array
+              for seed, array in enumerate(random_arrays(16, 24, dtype=dtype))]
+    fs = PcfSet([np.stack([np.arange(len(array)) / 8, array[:, 1]], axis=1).astype(dtype) for array in arrays])
+    fs = fs.reshape(2, 3, 4)
+    t = np.arange(0, 8, 1 / 16)
+    values = fs(t).astype(np.float64)
+    axes: list[Any] = [None, 0, np.int64(1), -1, (0, 2), (2, 1), (0, 1, 2)]
+    for axis in axes:
+        where = tuple(range(3)) if axis is None else axis % 3 if np.ndim(axis) == 0 else axis
+        np.testing.assert_allclose(fs.sum(axis)(t), values.sum(axis=where), rtol=1e-6 if dtype == "float32" else 1e-13,
+                                   atol=1e-6 if dtype == "float32" else 1e-13)
+        answers: list[tuple[PcfSet, Any]] = [
+            (fs.min(axis), values.min(axis=where)),
+            (fs.max(axis), values.max(axis=where)),
+            (fs.median(axis), np.quantile(values, 0.5, axis=where)),
+            (fs.quantile(0.3, axis), np.quantile(values, 0.3, axis=where)),
+            (fs.quantile([[0, 0.75], [1, 1 / 3]], axis), np.quantile(values, [[0, 0.75], [1, 1 / 3]], axis=where)),
+        ]
+        for found, expected in answers:
+            assert (found.shape, str(found.dtype)) == (expected.shape[:-1], dtype)
+            np.testing.assert_array_equal(found(t), expected.astype(dtype))
+            inside = np.setdiff1d(np.arange(1, len(found.points)), found.offsets)
+            assert np.all(found.points[inside, 1] != found.points[inside - 1, 1])
+    one = fs[0, 0, 0]
+    for found in (one.sum(), one.min(), one.max(), one.median(), one.quantile(0.2)):
+        assert found.equals(one)
+    assert fs.quantile([], axis=0).shape == (0, 3, 4)
+    same(PcfSet([]).sum(), [[0, 0]])
+    assert PcfSet([F])[:0].reshape(0, 3).max(axis=1).shape == (0,)
+    with pytest.raises(ValueError, match="no functions has no maximum"):
+        PcfSet([]).max()
+    with pytest.raises(ValueError, match="no functions has no median"):
+        PcfSet([F])[:0].median(axis=0)
+    for q in (-0.1, 1.5, np.nan):
+        with pytest.raises(ValueError, match=f"q = {q}, but it must be a number from 0 to 1".replace("nan", "NaN")):
+            fs.quantile(q)
+    with pytest.raises(ValueError, match="too large"):
+        (PcfSet([[(0, 1e154)]] * 2) * np.array([1.3, 1.3])).sum()
+
+
+def test_functions_are_compared() -> None:
+    fs = PcfSet([F, G, F])
+    other = PcfSet([[(0, 3), (0.5, 3), (1, 1), (3, 0)], [(0, 2), (2, 1)], G], dtype="float32")
+    np.testing.assert_array_equal(fs == other, [True, False, False])
+    np.testing.assert_array_equal(fs != other, [False, True, True])
+    np.testing.assert_array_equal(fs.reshape(3, 1) == fs, [[True, False, True], [False, True, False], [True, False, True]])
+    np.testing.assert_array_equal(PcfSet([[(0, 1)], F]) == 1, [True, False])
+    assert (fs[0] == fs[2]) is np.True_ and (PcfSet([]) == PcfSet([])).shape == (0,)
+    assert fs.equals([F, G, F]) and not fs.equals(fs[:2]) and not fs.equals(other)
+    assert (fs == "a") is False and (fs != None) is True  # noqa: E711
+    with pytest.raises(ValueError, match="broadcast"):
+        fs == fs[:2]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(fs)
+    close = PcfSet([F * [1, 1 + 1e-9], G, F])
+    assert fs.allclose(close) and not fs.allclose(close, rtol=0, atol=1e-12) and not fs.equals(close)
+    assert fs.allclose(fs + 1, rtol=0, atol=1) and not fs.allclose(fs + 1.1, rtol=0, atol=1)
+    assert fs[0].allclose(close) is False and PcfSet([[(0, 1)]]).allclose(1)
+
+
+def test_parts_of_time() -> None:
+    arrays = random_arrays(17, 12)
+    fs = PcfSet(arrays, names=[f"f{k}" for k in range(12)]).reshape(3, 4)
+    t = np.arange(0, 8, 1 / 16)
+    bounds: list[tuple[float, float]] = [(0, 2), (0.3, 1), (1, np.inf), (-1, 2), (5, 5.5)]
+    for start, until in bounds:
+        part = fs.restrict(start, until)
+        inside = (start + t >= 0) & (start + t < until)
+        expected = np.where(inside, fs(np.maximum(start + t, 0)), 0)
+        np.testing.assert_array_equal(part(t), expected)
+        assert (part.shape, part.names) == (fs.shape, fs.names)
+    for step in (0.25, 0.7, 100.0):
+        sampled = fs.resample(step)
+        np.testing.assert_array_equal(sampled(t), fs(np.floor(t / step) * step))
+        assert sampled.names == fs.names and np.all(sampled.lengths == sampled.lengths[0, 0])
+    assert PcfSet([]).restrict(0, 1).shape == PcfSet([]).resample(1).shape == (0,)
+    for start, until, text in ((1, 1, "ends at t = 1"), (np.nan, 1, "none of finite times"), (np.inf, np.inf, "none of")):
+        with pytest.raises(ValueError, match=text):
+            fs.restrict(start, until)
+    for step in (0, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="the step is .*, but it must be above 0"):
+            fs.resample(step)
+    with pytest.raises(ValueError, match="too many"):
+        fs.resample(1e-12)
+
+
+def test_axes_are_moved() -> None:
+    values = np.arange(24.0).reshape(2, 3, 1, 4)
+    fs = PcfSet(np.stack([np.zeros((*values.shape, 1)), values[..., np.newaxis]], axis=-1))
+    pairs: list[tuple[PcfSet, Any]] = [
+        (fs.T, values.T),
+        (fs.transpose(), values.T),
+        (fs.transpose(1, 0, 3, 2), values.transpose(1, 0, 3, 2)),
+        (fs.transpose((3, 2, 1, 0)), values.T),
+        (fs.squeeze(), values.squeeze()),
+        (fs.squeeze(2), values.squeeze(2)),
+        (fs[:1].squeeze((0, 2)), values[:1].squeeze((0, 2))),
+        (fs.ravel(), values.ravel()),
+        (fs.flatten(), values.ravel()),
+    ]
+    for found, expected in pairs:
+        np.testing.assert_array_equal(found(0), expected)
+    calls: list[Callable[[], PcfSet]] = [lambda: fs.transpose(0, 1), lambda: fs.squeeze(0)]
+    for call in calls:
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_repairs() -> None:
+    mixed: list[Any] = [[(0, 1), (2, 3), (1, 4)], [], F, [(2, 1), (0, 5)]]
+    fs = PcfSet(mixed, repair="sort")
+    np.testing.assert_array_equal(fs.points, [(0, 1), (1, 4), (2, 3), (0, 0), *F, (0, 5), (2, 1)])
+    np.testing.assert_array_equal(fs.lengths, [3, 1, 3, 2])
+    repeated = np.array([[0, 1], [0, 2], [2, 4], [1, 1], [2, 3]])
+    same(PcfSet(repeated, repair="last"), [[0, 2], [1, 1], [2, 3]])
+    assert PcfSet(np.stack([repeated, repeated]), repair="last").shape == (2,)
+    assert PcfSet([], repair="last").shape == (0,)
+    again = PcfSet.from_parts([0, 5, 5], repeated, repair="last")
+    np.testing.assert_array_equal(again.lengths, [3, 1])
+    for repair in ("raise", "sort"):
+        with pytest.raises(ValueError, match="repeats"):
+            PcfSet([repeated], repair=repair)
+    with pytest.raises(ValueError, match="must be at t = 0"):
+        PcfSet([[(2, 1), (1, 0)]], repair="last")
+    with pytest.raises(ValueError, match="finite"):
+        PcfSet([[(np.nan, 1), (0, 0)]], repair="last")
+    with pytest.raises(ValueError, match="offsets"):
+        PcfSet.from_parts([0, 4, 1], repeated, repair="last")
+    with pytest.raises(ValueError, match="repair is 'first'"):
+        PcfSet([F], repair="first")  # type: ignore[arg-type]
+
+
+def test_repairs_as_of_masspcf() -> None:
+    masspcf: Any = pytest.importorskip("masspcf")
+    rng = np.random.default_rng(5)
+    t = np.arange(0, 5, 1 / 4)
+    for _ in range(20):
+        points = np.stack([rng.integers(0, 8, 9) / 2, rng.normal(size=9)], axis=1)
+        points[0, 0] = 0
+        theirs = masspcf.Pcf(points)
+        np.testing.assert_array_equal(PcfSet(points, repair="last")(t), [theirs(time) for time in t])
+
+
+def test_names() -> None:
+    fs = PcfSet([F, G, F], names=["a", "b", "c"])
+    names: list[tuple[PcfSet, Any]] = [
+        (fs, ("a", "b", "c")),
+        (fs[1], ("b",)),
+        (fs[::-2], ("c", "a")),
+        (fs[[2, 0, 0]], ("c", "a", "a")),
+        (fs[np.array([True, False, True])], ("a", "c")),
+        (fs[:0], ()),
+        (fs.reshape(3, 1).T, ("a", "b", "c")),
+        (fs.astype("float32"), ("a", "b", "c")),
+        (pickle.loads(pickle.dumps(fs)), ("a", "b", "c")),
+        (copy.deepcopy(fs), ("a", "b", "c")),
+        (pcf.concatenate([fs, fs[:1]]), ("a", "b", "c", "a")),
+        (pcf.concatenate([fs, PcfSet([F])]), None),
+        (PcfSet([fs[2], fs[0]]), ("c", "a")),
+        (2 * fs + 1, ("a", "b", "c")),
+        (fs - fs, ("a", "b", "c")),
+        (fs - fs[::-1], None),
+        (fs.mean(), None),
+        (PcfSet(fs, names=["x", "y", "z"]), ("x", "y", "z")),
+        (PcfSet([F]), None),
+        (PcfSet([], names=[]), ()),
+        (PcfSet.from_parts([0, 3], F, names=["f"]), ("f",)),
+    ]
+    for found, expected in names:
+        assert found.names == expected
+    with pytest.raises(ValueError, match="there are 2 names, but 3 functions"):
+        PcfSet([F, G, F], names=["a", "b"])
+    wrong: list[Any] = ["ab", 3]
+    for given in wrong:
+        with pytest.raises(TypeError, match="names is of the type"):
+            PcfSet([F, G], names=given)
+    with pytest.raises(TypeError, match=r"names\[1\] is 1, but it must be a string"):
+        PcfSet([F, G], names=["a", 1])  # type: ignore[list-item]
 
 
 def test_what_is_taken_along_axes() -> None:

@@ -11,20 +11,30 @@ import numpy as np
 import pytest
 from integrals import Array, distance, inner, random_arrays
 
-from warpsmith import Device
-from warpsmith.pcf import PcfSet
+from warpsmith import Device, pcf
+from warpsmith.pcf import Barcodes, PcfSet
 
 sklearn: Any = pytest.importorskip("sklearn")
 
 from sklearn.base import BaseEstimator, clone  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
-from sklearn.neighbors import KNeighborsClassifier  # noqa: E402
+from sklearn.cluster import DBSCAN  # noqa: E402
+from sklearn.manifold import Isomap  # noqa: E402
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer, RadiusNeighborsTransformer  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.svm import SVC  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-from warpsmith.sklearn import PcfDistance, PcfKernel, StableRank  # noqa: E402
+from warpsmith.sklearn import (  # noqa: E402
+    AccumulatedPersistence,
+    BettiCurve,
+    PcfDistance,
+    PcfKernel,
+    PcfNeighbors,
+    PersistenceLandscape,
+    StableRank,
+)
 
 ARRAYS = random_arrays(1, 12)
 BARS = [np.array([[0.0, 2.0], [1.0, 4.0]]), np.array([[0.5, 1.0]]), np.array([[0.0, np.inf], [0.0, 3.0]])]
@@ -81,6 +91,100 @@ def test_stable_ranks() -> None:
     np.testing.assert_array_equal(StableRank(superlevel=True).transform([[(4.0, 1.0)]])(2), [1])
 
 
+@pytest.mark.parametrize(
+    ("estimator", "curve"),
+    [(BettiCurve, pcf.betti_curves), (AccumulatedPersistence, pcf.accumulated_persistence)],
+)
+def test_other_curves(estimator: Any, curve: Any) -> None:
+    t = np.linspace(0, 5, 11)
+    assert estimator().fit_transform(BARS).equals(curve(BARS))
+    np.testing.assert_array_equal(estimator(times=t).fit_transform(BARS), curve(BARS)(t))
+    of_dimension = estimator(1, dtype="float32").transform([[np.empty((0, 2)), bars] for bars in BARS])
+    assert of_dimension.dtype == np.float32 and of_dimension.equals(curve(BARS))
+    assert estimator(superlevel=True).transform([[(4.0, 1.0)]]).equals(curve([[(1.0, 4.0)]]))
+    named = estimator().transform(Barcodes(BARS, names=["a", "b", "c"]))
+    assert named.names == ("a", "b", "c")
+
+
+def test_landscapes() -> None:
+    t = np.linspace(-1, 5, 25)
+    found = PersistenceLandscape(t, 3).fit_transform([*BARS, np.empty((0, 2))]).reshape(4, 3, 25)
+    for bars, layers in zip([*BARS, np.empty((0, 2))], found):
+        for time, column in zip(t, layers.T):
+            heights = sorted((max(min(time - birth, death - time), 0) for birth, death in bars), reverse=True)
+            assert column.tolist() == [*heights, 0, 0, 0][:3]
+    turned = [bars[:, ::-1] for bars in BARS[:2]]
+    superlevel = PersistenceLandscape(t, 3, superlevel=True, dtype="float32").transform(turned)
+    assert superlevel.dtype == np.float32
+    np.testing.assert_array_equal(superlevel, found[:2].reshape(2, -1).astype("f4"))
+    np.testing.assert_array_equal(PersistenceLandscape(t).transform(Barcodes(turned, superlevel=True)), found[:2, 0])
+    assert PersistenceLandscape([0, 1]).transform([]).shape == (0, 2)
+    rows = PersistenceLandscape(t, 2, dimension=1).transform([[np.empty((0, 2)), bars] for bars in BARS])
+    np.testing.assert_array_equal(rows, found[:3, :2].reshape(3, -1))
+
+
+def test_names_of_columns() -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    for estimator, columns in (
+        (StableRank(times=[0, 0.5]), ["stablerank_0", "stablerank_0.5"]),
+        (BettiCurve(times=(1,)), ["betticurve_1"]),
+        (PersistenceLandscape([0, 1.5], 2), [f"persistencelandscape{k}_{t}" for k in (1, 2) for t in ("0", "1.5")]),
+    ):
+        assert list(estimator.get_feature_names_out()) == columns
+        plain = estimator.fit_transform(BARS)
+        frame = estimator.set_output(transform="pandas").fit_transform(BARS)
+        assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == columns
+        np.testing.assert_array_equal(frame, plain)
+    # Functions are no columns.
+    assert not hasattr(StableRank(), "get_feature_names_out") and not hasattr(StableRank(), "set_output")
+    named = PcfSet(ARRAYS[:3], names=["a", "b", "c"])
+    frame = PcfDistance().set_output(transform="pandas").fit(named).transform(ARRAYS)
+    assert list(frame.columns) == ["a", "b", "c"] and frame.shape == (12, 3)
+    with pytest.raises(NotFittedError):
+        PcfDistance().get_feature_names_out()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mode", ["distance", "connectivity"])
+def test_neighbours(mode: Any, dtype: Any) -> None:
+    fs = PcfSet([*random_arrays(4, 25), *random_arrays(4, 3)], dtype=dtype)
+    fitted, others = fs[:20], fs[15:]
+    distances = PcfDistance(2).fit(fitted)
+    square, wide = distances.transform(fitted), distances.transform(others)
+    radius = float(np.sort(square[3])[6])
+    pairs = [
+        (PcfNeighbors(4, mode=mode, p=2), KNeighborsTransformer(n_neighbors=4, mode=mode, metric="precomputed")),
+        (
+            PcfNeighbors(radius=radius, mode=mode, p=2),
+            RadiusNeighborsTransformer(radius=radius, mode=mode, metric="precomputed"),
+        ),
+    ]
+    for own, theirs in pairs:
+        graph, expected = own.fit_transform(fitted), theirs.fit_transform(square)
+        assert graph.dtype == dtype and graph.format == "csr"
+        np.testing.assert_allclose(graph.toarray(), expected.toarray(), rtol=1e-6)
+        assert graph.nnz == expected.nnz
+        other = own.transform(others)
+        assert other.shape == (13, 20) and other.nnz == theirs.transform(wide).nnz
+        # Of equally near functions, scikit-learn may choose others.
+        entries = [np.sort(row.data) for row in (other[[k]] for k in range(13))]
+        wanted = [np.sort(row.data) for row in (theirs.transform(wide)[[k]] for k in range(13))]
+        for found, right in zip(entries, wanted):
+            np.testing.assert_allclose(found, right, rtol=1e-6)
+    assert PcfNeighbors(radius=0).fit_transform(fitted[:1]).nnz == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_graphs_in_estimators() -> None:
+    functions, kinds = classes()
+    labels = make_pipeline(PcfNeighbors(radius=0.6), DBSCAN(eps=0.6, metric="precomputed")).fit_predict(functions)
+    np.testing.assert_array_equal(labels, kinds)
+    neighbours = make_pipeline(PcfNeighbors(6), KNeighborsClassifier(5, metric="precomputed"))
+    assert cross_val_score(neighbours, PcfSet(functions), kinds, cv=4).mean() > 0.95
+    embedded = make_pipeline(PcfNeighbors(25), Isomap(n_neighbors=25, metric="precomputed")).fit_transform(functions)
+    assert embedded.shape == (40, 2)
+
+
 def test_pipelines() -> None:
     functions, kinds = classes()
     for X in (functions, PcfSet(functions)):
@@ -130,6 +234,20 @@ def test_what_cannot_be_fitted() -> None:
         (PcfDistance(), [[(0, np.nan)]], ValueError, "NaN"),
         (StableRank(), [[(2.0, 1.0)]], ValueError, "bar 0"),
         (StableRank(times=-1), BARS, ValueError, "defined from t = 0 on"),
+        (StableRank(times=["a"]), BARS, TypeError, "times: an array of"),
+        (BettiCurve("one"), BARS, TypeError, "dimension is 'one'"),  # type: ignore[arg-type]
+        (BettiCurve(1), BARS, ValueError, "barcode 0 has no dimensions to choose from"),
+        (PcfDistance(np.inf), ARRAYS, ValueError, "p = inf"),
+        (PcfDistance("one"), ARRAYS, TypeError, "p is 'one'"),  # type: ignore[arg-type]
+        (PersistenceLandscape([0], 0), BARS, ValueError, "layers is 0, but it must be at least 1"),
+        (PersistenceLandscape([0, np.inf]), BARS, ValueError, "times has inf, but times must be finite"),
+        (PersistenceLandscape([0]), [[(2.0, 1.0)]], ValueError, "bar 0"),
+        (PcfNeighbors(0), ARRAYS, ValueError, "n_neighbors is 0, but it must be at least 1"),
+        (PcfNeighbors(2.5), ARRAYS, TypeError, "n_neighbors is 2.5"),  # type: ignore[arg-type]
+        (PcfNeighbors(12), ARRAYS, ValueError, "the 12 nearest functions of each were asked for, of 11"),
+        (PcfNeighbors(radius=-1), ARRAYS, ValueError, "radius is -1, but it must be at least 0"),
+        (PcfNeighbors(radius=np.nan), ARRAYS, ValueError, "radius is nan"),
+        (PcfNeighbors(mode="both"), ARRAYS, ValueError, "mode is 'both'"),  # type: ignore[arg-type]
     ]
     for estimator, X, error, text in wrong:
         with pytest.raises(error, match=text):
@@ -176,9 +294,34 @@ class RowsKernel(Rows, PcfKernel):
         return super().transform(functions_of_rows(X))
 
 
+class RowsNeighbors(Rows, PcfNeighbors):
+    def fit(self, X: Any, y: Any = None) -> Any:
+        return super().fit(functions_of_rows(X), y)
+
+    def transform(self, X: Any) -> Any:
+        return super().transform(functions_of_rows(X))
+
+
+def barcodes_of_rows(X: Any) -> list[Array]:
+    return [np.stack([0 * row, abs(row)], axis=1) for row in np.asarray(X)]
+
+
 class RowsRank(Rows, StableRank):
     def transform(self, X: Any) -> Any:
-        return StableRank(times=[0, 1, 2]).transform([np.stack([0 * row, abs(row)], axis=1) for row in np.asarray(X)])
+        return StableRank(times=[0, 1, 2]).transform(barcodes_of_rows(X))
+
+
+class RowsBetti(Rows, BettiCurve):
+    def transform(self, X: Any) -> Any:
+        return BettiCurve(times=[0, 1, 2]).transform(barcodes_of_rows(X))
+
+
+class RowsLandscape(Rows, PersistenceLandscape):
+    def __init__(self, layers: int = 2) -> None:
+        super().__init__([0, 1, 2], layers)
+
+    def transform(self, X: Any) -> Any:
+        return super().transform(barcodes_of_rows(X))
 
 
 COLUMNS = "samples are functions or barcodes of any length: there are no columns to count"
@@ -213,7 +356,10 @@ RANK_FAIL = {**FAIL, "check_estimators_nan_inf": STATELESS, "check_complex_data"
         (RowsDistance(), PAIRS_FAIL),
         (RowsKernel(), PAIRS_FAIL),
         (RowsKernel("rbf"), PAIRS_FAIL),
+        (RowsNeighbors(radius=1.0), PAIRS_FAIL),
         (RowsRank(), RANK_FAIL),
+        (RowsBetti(), RANK_FAIL),
+        (RowsLandscape(), RANK_FAIL),
     ],
 )
 def test_checks_of_scikit_learn(estimator: Any, fail: dict[str, str]) -> None:

@@ -21,6 +21,38 @@ def on_gpu(array: Any) -> DeviceArray | None:
     return _warpsmith.on_gpu(array)
 
 
+def array_of(values: Any) -> npt.NDArray[Any] | None:
+    """An array of NumPy or of another library in host memory, or a buffer; None of what is none."""
+    if isinstance(values, (np.ndarray, memoryview)):
+        return np.asarray(values)
+    if isinstance(values, (list, tuple)):
+        return None
+    try:
+        if any(hasattr(values, protocol) for protocol in ("__array__", "__array_interface__")):
+            return np.asarray(values)
+        return np.from_dlpack(values) if hasattr(values, "__dlpack__") else None
+    except TypeError:
+        return None
+
+
+def writable(out: Any) -> Any:
+    """An array of another library in host memory as one of NumPy on the same memory; anything else as it is."""
+    if isinstance(out, memoryview):
+        return np.asarray(out)
+    device = getattr(out, "__dlpack_device__", None)
+    if isinstance(out, (np.ndarray, DeviceArray)) or device is None or device()[0] != 1:
+        return out
+    try:
+        view = np.from_dlpack(out)
+    except (BufferError, RuntimeError) as error:
+        raise ValueError(f"out can't be written: {error}") from None
+    if not view.flags.writeable and hasattr(out, "__array__"):
+        # Older versions of DLPack don't tell whether an array may be written.
+        other = np.asarray(out)
+        view = other if np.may_share_memory(view, other) else view
+    return view
+
+
 def whole(value: Any, name: str, least: int | None = 0, most: int | None = None) -> int:
     """An argument that is a whole number from `least` to `most`."""
     try:
@@ -46,14 +78,38 @@ def real(value: Any, name: str) -> float:
 
 def items(values: Any, name: str, hint: str = "") -> list[Any]:
     """The items of an argument that is a sequence, or anything else to iterate over but a string or a mapping."""
+    array = array_of(values)
+    if array is not None and array.ndim:
+        return list(array)
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} is of the type {type(values).__name__}, but it must be a sequence{hint}")
     return list(values)
 
 
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """The values as an array of numbers, if they are any, whatever library's array or sequences they are."""
+    array = array_of(values)
+    if array is None:
+        array = np.asarray(values)
+    return np.asarray(array.tolist()) if array.dtype == np.object_ and array.size else array
+
+
+def weights_of(values: Any) -> npt.NDArray[Any]:
+    """Weights along lists or trees. Short types become those of 32 or 64 bits that hold them."""
+    array = as_array(values)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind in "bi" or (kind == "u" and size < 8):
+        array = array.astype(np.result_type(array.dtype, np.int32), copy=False)
+    elif kind == "f" and size <= 8:
+        array = array.astype(np.result_type(array.dtype.newbyteorder("="), np.float32), copy=False)
+    if array.ndim != 1:
+        raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
+    return array
+
+
 def reals(values: Any, what: str) -> npt.NDArray[Any]:
     """The values as an array of float32 or float64."""
-    array = np.asarray(values)
+    array = as_array(values)
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind in "iub" or (kind == "f" and size == 8) or (kind == "O" and array.size == 0):
         return array.astype(np.float64, copy=False)

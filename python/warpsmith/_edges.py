@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import on_gpu, whole
+from ._arrays import as_array, on_gpu, whole
 from ._warpsmith import DeviceArray
 
 # The most vertices, and the most edges.
@@ -77,7 +77,7 @@ def as_pairs(given: Any, what: str) -> npt.NDArray[np.int32] | DeviceArray:
     if there is not None:
         return there
     try:
-        array = np.asarray(given)
+        array = as_array(given)
     except ValueError as error:
         raise ValueError(f"{what} is no array of pairs: {error}") from None
     if array.size == 0 and array.ndim <= 2:

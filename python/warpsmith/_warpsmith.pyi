@@ -9,6 +9,8 @@ _Array = npt.NDArray[Any]
 _Indices = npt.NDArray[np.int64]
 _Next = npt.NDArray[np.int32] | DeviceArray
 _Row = tuple[str, float | None, float | None, list[tuple[float, float]]]
+_Table = tuple[list[tuple[str, str]], bool | None, int | None]
+_Window = tuple[float | None, float | None, bool, float | None]
 _Devices = Device | str | Sequence[Device | str] | None
 
 __all__ = [
@@ -30,15 +32,19 @@ __all__ = [
     "devices",
     "forest",
     "free_memory",
+    "load_barcodes",
     "nest",
     "on_gpu",
     "order",
     "pack",
     "pairwise",
+    "pairwise_file",
     "prefix_sums",
     "rank",
+    "reduced",
     "root",
     "study",
+    "time",
     "nest_text",
     "write_text",
 ]
@@ -102,7 +108,9 @@ class PcfSet:
         curve: str, offsets: _Indices, bars: npt.NDArray[np.float64], superlevel: bool, dtype: str
     ) -> PcfSet: ...
     @staticmethod
-    def load(path: str) -> PcfSet: ...
+    def load(path: str, table: _Table, window: _Window, repair: bool) -> PcfSet: ...
+    @staticmethod
+    def random(count: int, points: int, seed: int, uneven: bool, dtype: str) -> PcfSet: ...
     def save(self, path: str) -> None: ...
     @property
     def dtype(self) -> str: ...
@@ -113,12 +121,16 @@ class PcfSet:
     @property
     def offsets(self) -> _Indices: ...
     def __len__(self) -> int: ...
+    @property
+    def names(self) -> list[str] | None: ...
+    def with_names(self, names: list[str] | None) -> PcfSet: ...
     def with_shape(self, shape: list[int]) -> PcfSet: ...
     def astype(self, dtype: str) -> PcfSet: ...
     def take(self, index: _Indices, shape: list[int]) -> PcfSet: ...
     def values_at(self, times: npt.NDArray[np.float64]) -> _Array: ...
     def combine(self, operation: str, other: PcfSet, rows: _Indices, columns: _Indices) -> PcfSet: ...
-    def summaries(self, groups: _Indices, deviation: bool) -> PcfSet: ...
+    def summaries(self, groups: _Indices, what: str, q: float) -> PcfSet: ...
+    def windowed(self, start: float | None, until: float | None, step: float | None) -> PcfSet: ...
     def norms(self, p: float) -> _Array: ...
     def integrals(self, start: float, end: float) -> _Array: ...
     def max_times(self) -> _Array: ...
@@ -133,6 +145,29 @@ def pairwise(
     device: _Devices,
     progress: Callable[[int, int], object] | None,
 ) -> Any: ...
+def pairwise_file(
+    rows: PcfSet,
+    columns: PcfSet | None,
+    p: float | None,
+    layout: str,
+    path: str,
+    resume: bool,
+    device: _Devices,
+    progress: Callable[[int, int], object] | None,
+) -> None: ...
+def reduced(
+    rows: PcfSet,
+    columns: PcfSet | None,
+    p: float,
+    kept: str,
+    limit: float,
+    device: _Devices,
+    progress: Callable[[int, int], object] | None,
+) -> list[_Array]: ...
+def load_barcodes(
+    path: str, dimension: int | None, superlevel: bool, end: float | None, table: _Table
+) -> tuple[_Indices, npt.NDArray[np.float64], list[str] | None]: ...
+def time(text: str) -> float | None: ...
 @final
 class Shape:
     def __new__(

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import on_gpu, whole
+from ._arrays import as_array, on_gpu, weights_of, whole
 from ._warpsmith import Device, DeviceArray
 
 __all__ = ["Forest", "forest", "order", "prefix_sums", "rank"]
@@ -39,7 +39,7 @@ def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
     there = on_gpu(next)
     if there is not None:
         return there
-    array = np.asarray(next)
+    array = as_array(next)
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int32)
     if array.dtype.kind not in "iu":
@@ -174,7 +174,7 @@ def prefix_sums(
     array([2. , 6.5, 0. , 2.5])
     """
     there = on_gpu(weights)
-    array = np.asarray(weights) if there is None else there
+    array = weights_of(weights) if there is None else there
     if array.ndim != 1:
         raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
     successors = _successors(next)

@@ -20,17 +20,23 @@ array([[0.        , 1.66666667],
 
 from __future__ import annotations
 
+import datetime
 import html
 import math
 import os
+import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
+from contextlib import contextmanager
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import items, real, reals, whole
+from ._arrays import array_of, items, real, reals, whole, writable
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
 
@@ -38,14 +44,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "Barcodes",
+    "Nearest",
     "PcfSet",
     "accumulated_persistence",
+    "below",
     "betti_curves",
     "cdist",
     "concatenate",
     "l2_kernel",
     "load",
+    "load_barcodes",
+    "nearest",
     "pdist",
+    "random",
+    "row_sums",
     "stable_ranks",
 ]
 
@@ -53,6 +66,12 @@ Array: TypeAlias = npt.NDArray[Any]
 Devices: TypeAlias = Union[Device, str, Sequence[Union[Device, str]], None]
 Functions: TypeAlias = Union["PcfSet", npt.ArrayLike, Iterable[Any]]
 Layout: TypeAlias = Literal["condensed", "packed", "dense"]
+PathLike: TypeAlias = Union[str, "os.PathLike[str]"]
+Repair: TypeAlias = Literal["raise", "sort", "last"]
+Separator: TypeAlias = Union[str, None]
+Time: TypeAlias = Union[float, str, datetime.date, np.datetime64]
+Step: TypeAlias = Union[float, datetime.timedelta, np.timedelta64]
+Axis: TypeAlias = Union[int, Sequence[int], None]
 
 
 class PcfSet:
@@ -67,16 +86,24 @@ class PcfSet:
     functions : sequence of (m, 2) array_like, or (..., m, 2) array_like, or sequence of PcfSet
         The functions' breakpoints: rows of t and v. Numbers of breakpoints may differ from one array to the next; so a
         sequence of arrays makes a set of one dimension. An array of more than two dimensions makes one of all but the
-        last two. Sets of one shape are stacked along a new first axis. Functions of masspcf are arrays, too.
+        last two. Sets of one shape are stacked along a new first axis. Arrays may be of any library in host memory,
+        such as PyTorch, xarray, pandas and masspcf.
     dtype : dtype_like, optional
         float32 or float64. By default the type of the arrays; integers become float64.
+    names : sequence of str, optional
+        A name for each function, in C order.
+    repair : {"raise", "sort", "last"}
+        What to do with breakpoints that don't ascend strictly: raise an error; sort them, which leaves repeated times
+        an error; or sort them and keep the last of those at one time, as masspcf does. With the latter two, a function
+        without breakpoints is zero.
 
     Raises
     ------
     ValueError
-        Where breakpoints don't start at t = 0, don't ascend strictly, are not finite, or are too large for the type.
+        Where breakpoints don't start at t = 0, don't ascend strictly, are not finite, or are too large for the type; or
+        there are not as many names as functions.
     TypeError
-        Where they are no real numbers.
+        Where breakpoints are no real numbers, or a name is no string.
 
     Notes
     -----
@@ -95,6 +122,8 @@ class PcfSet:
            [ 1., -3.],
            [ 2.,  1.],
            [ 3.,  0.]])
+    >>> PcfSet([[(0, 1)], [(0, 2)], [(0, 3)]], names=["a", "b", "c"])[1:].names
+    ('b', 'c')
     """
 
     __slots__ = ("_cached", "_set")
@@ -105,19 +134,17 @@ class PcfSet:
     _set: _warpsmith.PcfSet
     _cached: npt.NDArray[np.int64] | None
 
-    def __init__(self, functions: Functions, *, dtype: npt.DTypeLike | None = None) -> None:
-        if isinstance(functions, PcfSet):
-            made = functions
-        elif isinstance(functions, np.ndarray) and functions.dtype != np.object_:
-            made = _of_array(functions)
-        elif len(shape := getattr(functions, "shape", ())) > 1:
-            tensor: Any = functions
-            made = _of_sequence(list(tensor.reshape((int(np.prod(shape)),)))).reshape(shape)
-        elif isinstance(functions, Iterable):
-            made = _of_sequence(list(functions))
-        else:
-            made = _of_array(np.asarray(functions))
-        self._set = made._set if dtype is None else made.astype(dtype)._set
+    def __init__(
+        self,
+        functions: Functions,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        names: Iterable[str] | None = None,
+        repair: Repair = "raise",
+    ) -> None:
+        made = functions if isinstance(functions, PcfSet) else _of_any(functions, repair)
+        made = made if dtype is None else made.astype(dtype)
+        self._set = made._set if names is None else _named(made, names)._set
         self._cached = None
 
     @classmethod
@@ -128,6 +155,8 @@ class PcfSet:
         *,
         shape: Sequence[int] | None = None,
         dtype: npt.DTypeLike | None = None,
+        names: Iterable[str] | None = None,
+        repair: Repair = "raise",
     ) -> PcfSet:
         """The functions whose breakpoints are ``points[offsets[i]:offsets[i + 1]]``.
 
@@ -141,6 +170,8 @@ class PcfSet:
             The functions' shape, in C order; by default (n,).
         dtype : dtype_like, optional
             float32 or float64; by default that of the points.
+        names, repair
+            As of `PcfSet`.
 
         Raises
         ------
@@ -160,8 +191,168 @@ class PcfSet:
             raise TypeError(f"offsets are {starts.dtype}, but they must be whole numbers")
         if starts.ndim != 1:
             raise ValueError(f"offsets have the shape {starts.shape}, but it must be (functions + 1,)")
-        made = _wrap(_warpsmith.PcfSet(starts.astype(np.int64), points, None if shape is None else list(_shape(shape))))
+        made = _make(starts.astype(np.int64), points, None if shape is None else list(_shape(shape)), repair)
+        made = made if dtype is None else made.astype(dtype)
+        return made if names is None else _named(made, names)
+
+    @staticmethod
+    def from_frame(
+        frame: Any,
+        *,
+        id: Any = None,
+        t: Any = "t",
+        v: Any = "v",
+        start: Time | None = None,
+        until: Time | None = None,
+        align: bool = False,
+        step: Step | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> PcfSet:
+        """The functions of a table with a row for each breakpoint, in any order.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars, or mapping of column names to arrays
+            The table.
+        id, t, v : column names
+            The columns of the functions' names, the times and the values. Without `id` there is one function. Times are
+            numbers, or times as `start`.
+        start, until, align, step
+            As in `load`.
+        dtype : dtype_like, optional
+            float32 or float64; by default that of the values.
+
+        Returns
+        -------
+        PcfSet
+            Of one dimension, with the ids as names, in the order in which they appear.
+
+        Raises
+        ------
+        KeyError
+            Where a column is missing.
+        ValueError
+            Where a time is missing or not finite; and as `load`.
+
+        Examples
+        --------
+        >>> table = {"who": ["a", "b", "a"], "t": [0, 0, 2], "v": [1, 4, 0]}
+        >>> fs = PcfSet.from_frame(table, id="who")
+        >>> fs.names, fs[0].points.tolist()
+        (('a', 'b'), [[0.0, 1.0], [2.0, 0.0]])
+        """
+        values, times = reals(frame[v], f"column {v!r}"), np.asarray(frame[t])
+        if times.dtype.kind in "OUT":
+            times = np.array([_seconds(time, f"column {t!r}") for time in times.tolist()])
+        elif times.dtype.kind == "M":
+            times = (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+        times = reals(times, f"column {t!r}").astype(np.float64)
+        ids = np.zeros(len(times), int) if id is None else np.asarray(frame[id])
+        if not np.isfinite(times).all():
+            raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
+        numbers: dict[Any, int] = {}
+        owners = np.array([numbers.setdefault(one, len(numbers)) for one in ids.tolist()], np.int64)
+        order = np.lexsort((times, owners))
+        times, values, owners = times[order], values[order], owners[order]
+        lengths = np.bincount(owners, minlength=len(numbers))
+        starts = np.cumsum(lengths) - lengths
+        window = (start, until, align, step) != (None, None, False, None)
+        if align:
+            times = times - np.repeat(times[starts], lengths)
+        # With a window, functions may start at any time, before which they are zero.
+        begin = min(times.min(initial=0), 0) if window else 0
+        late = (times[starts] > begin) & window
+        points = np.stack([times - begin, values.astype(np.float64)], axis=1)
+        points = np.insert(points, starts[late], 0, axis=0)
+        offsets = np.concatenate([[0], np.cumsum(lengths + late)])
+        made = PcfSet.from_parts(offsets, points, names=None if id is None else map(str, numbers))
+        if window:
+            first, last = _optional(start, "start") or 0.0, _optional(until, "until")
+            last = None if last is None else last - begin
+            made = _wrap(made._set.windowed(first - begin, last, _optional(step, "step")))
+        return made.astype(values.dtype if dtype is None else dtype)
+
+    @staticmethod
+    def load(
+        path: PathLike | Iterable[PathLike],
+        *,
+        columns: Mapping[str, str | int] | None = None,
+        header: bool | None = None,
+        separator: Separator = None,
+        start: Time | None = None,
+        until: Time | None = None,
+        align: bool = False,
+        step: Step | None = None,
+        repair: bool = False,
+        dtype: npt.DTypeLike | None = None,
+    ) -> PcfSet:
+        """Loads functions from files, as the command ``warpsmith pcf`` does.
+
+        Parameters
+        ----------
+        path : path_like, or sequence of path_like
+            ``.npz`` with the arrays ``offsets`` and ``points``; ``.npy`` of shape (..., breakpoints, 2); otherwise a
+            table with a row for each breakpoint, also compressed by gzip or Zstandard. Several files make one set of
+            one dimension, whose functions have the files' names.
+        columns : mapping, optional
+            The names of a table's columns for ``"id"``, ``"t"`` and ``"v"``, or their numbers from 1. By default common
+            names are found.
+        header : bool, optional
+            Whether a table's first row names its columns; by default that is detected.
+        separator : str, optional
+            The character between a table's fields; by default it is detected.
+        start, until : float, str, datetime or numpy.datetime64, optional
+            The window of time: a number, or a time, which counts in seconds since 1970; as text in RFC 3339, UTC unless
+            it has an offset. `start` becomes t = 0. Functions are zero before their first breakpoint and from `until`
+            on.
+        align : bool
+            Whether each function is shifted first, so that it starts at 0.
+        step : float or timedelta, optional
+            Samples functions at the multiples of this time.
+        repair : bool
+            Whether functions are repaired: breakpoints are sorted, of those at one time the last counts, and functions
+            are shifted so that they start at 0.
+        dtype : dtype_like, optional
+            float32 or float64; by default that of the file.
+
+        Returns
+        -------
+        PcfSet
+            With the ids of a table as names, unless they are the numbers from 0 on.
+
+        Raises
+        ------
+        OSError
+            Where a file can't be read.
+        ValueError
+            Where it holds something else, or invalid functions, or the window is empty.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "set.npz")
+        ...     PcfSet([[(0, 1), (2, 0)]]).save(path)
+        ...     PcfSet.load(path)
+        PcfSet of shape (1,), float64, 2 breakpoints
+        """
+        table = _table(columns, header, separator)
+        window = _optional(start, "start"), _optional(until, "until"), bool(align), _optional(step, "step")
+        paths = _paths(path)
+        with _options_of_python():
+            sets = [_wrap(_warpsmith.PcfSet.load(one, table, window, bool(repair))) for one in paths]
+        if len(sets) == 1:
+            made = sets[0]
+        else:
+            made = concatenate([one.reshape(-1) for one in sets])
+            made = _named(made, _names_of_files(paths, [one.size for one in sets], [one.names for one in sets]))
         return made if dtype is None else made.astype(dtype)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The functions' names, in C order; None where they have none."""
+        names = self._set.names
+        return None if names is None else tuple(names)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -247,6 +438,25 @@ class PcfSet:
         indices = self._indices.reshape(*shape)  # type: ignore[arg-type]
         return _wrap(self._set.with_shape(list(indices.shape)))
 
+    def ravel(self) -> PcfSet:
+        """The same functions in one dimension, in C order; also `flatten`."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> PcfSet:
+        """The same functions with axes in another order, by default the reverse; as `numpy.ndarray.transpose`."""
+        return self._take(self._indices.transpose(*axes))
+
+    @property
+    def T(self) -> PcfSet:
+        """The set with its axes in reverse order."""
+        return self.transpose()
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> PcfSet:
+        """The same functions without axes of length 1; as `numpy.squeeze`."""
+        return _wrap(self._set.with_shape(list(self._indices.squeeze(axis).shape)))
+
     def astype(self, dtype: npt.DTypeLike) -> PcfSet:
         """The same functions in another type.
 
@@ -311,8 +521,56 @@ class PcfSet:
         rows, columns = np.broadcast_arrays(f._indices, g._indices)
         made = f._set.combine(
             operation, g._set, np.ascontiguousarray(rows).ravel(), np.ascontiguousarray(columns).ravel()
-        )
-        return _wrap(made.with_shape(list(rows.shape)))
+        ).with_shape(list(rows.shape))
+        names = {one.names for one in (f, g) if one.shape == rows.shape} - {None}
+        return _wrap(made.with_names(list(*names)) if len(names) == 1 else made)
+
+    def __eq__(self, other: object) -> Any:
+        """Whether functions are equal at all times: an array of bool, broadcast as NumPy does."""
+        differ = self._combine("differ", other)
+        if differ is NotImplemented:
+            return NotImplemented
+        zero = (differ.points[differ.offsets[:-1], 1] == 0) & (np.diff(differ.offsets) == 1)
+        return zero.reshape(differ.shape)[()]
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
+
+    # As arrays: what is compared item by item can't be looked up.
+    __hash__ = None  # type: ignore[assignment]
+
+    def equals(self, other: Functions) -> bool:
+        """Whether another set has this shape, and functions that are equal at all times, of either type.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 1), (1, 1)]]).equals(PcfSet([[(0, 1)]]))
+        True
+        """
+        others = _set(other, None)
+        return self.shape == others.shape and bool(np.all(self == others))
+
+    def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
+        """Whether all values f and g of this set and another are close at all times: |f - g| <= atol + rtol |g|.
+
+        Times are not rounded: functions that jump at slightly different times differ between these. Norms of
+        differences compare such functions.
+
+        Parameters
+        ----------
+        other : PcfSet or array_like
+            Functions or numbers, which are broadcast.
+        rtol, atol : float
+            The tolerances.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 1), (1, 0)]]).allclose(PcfSet([[(0, 1 + 1e-9), (1, 0)]]))
+        True
+        """
+        g = other if isinstance(other, PcfSet) else _constants(reals(other, "other"))
+        return bool(np.all((abs(self - g) - real(rtol, "rtol") * abs(g)).points[:, 1] <= real(atol, "atol")))
 
     def __add__(self, other: Any) -> PcfSet:
         return self._combine("add", other)
@@ -416,12 +674,12 @@ class PcfSet:
         Parameters
         ----------
         p : float
-            A finite number of at least 1.
+            A number of at least 1; infinite for the largest magnitude.
 
         Returns
         -------
         ndarray or scalar
-            Of the set's shape; infinite where a function doesn't end on 0.
+            Of the set's shape; infinite where a function doesn't end on 0 and `p` is finite.
 
         Raises
         ------
@@ -433,9 +691,68 @@ class PcfSet:
         >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).norm(2) ** 2
         array([11.])
         """
-        return self._set.norms(real(p, "p")).reshape(self.shape)[()]
+        p = real(p, "p")
+        if p == np.inf:
+            largest = np.maximum.reduceat(np.abs(self.points[:, 1]), self.offsets[:-1])
+            return largest.reshape(self.shape)[()]
+        return self._set.norms(p).reshape(self.shape)[()]
 
-    def mean(self, axis: int | Sequence[int] | None = None) -> PcfSet:
+    def restrict(self, start: float, until: float = np.inf) -> PcfSet:
+        """The functions f(start + t) for t from 0 to until - start, which are zero afterwards.
+
+        Parameters
+        ----------
+        start, until : float
+            The window; `until` may be infinite. Before t = 0, functions are zero.
+
+        Returns
+        -------
+        PcfSet
+            Of the set's shape and names.
+
+        Raises
+        ------
+        ValueError
+            Where the window is empty, or `start` is not finite.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).restrict(0.5, 2).points
+        array([[0. , 3. ],
+               [0.5, 1. ],
+               [1.5, 0. ]])
+        """
+        return _wrap(self._set.windowed(real(start, "start"), real(until, "until"), None))
+
+    def resample(self, step: float) -> PcfSet:
+        """The functions' values at 0, step, 2 step ..., each of which holds until the next.
+
+        Parameters
+        ----------
+        step : float
+            A positive number.
+
+        Returns
+        -------
+        PcfSet
+            Of the set's shape and names. All functions have breakpoints at the multiples of `step`, up to the first one
+            at or after the last breakpoint of all.
+
+        Raises
+        ------
+        ValueError
+            Where `step` is no such number, or so small that there are too many steps.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 3), (1, 1), (2.5, 0)]]).resample(2).points
+        array([[0., 3.],
+               [2., 1.],
+               [4., 0.]])
+        """
+        return _wrap(self._set.windowed(None, None, real(step, "step")))
+
+    def mean(self, axis: Axis = None) -> PcfSet:
         """The pointwise mean.
 
         Parameters
@@ -461,10 +778,9 @@ class PcfSet:
                [2. , 0.5],
                [3. , 0. ]])
         """
-        shape, groups = self._groups(axis)
-        return _wrap(self._set.summaries(groups, False).with_shape(shape))
+        return self._summary(axis, "mean")
 
-    def std(self, axis: int | Sequence[int] | None = None, *, ddof: int = 0) -> PcfSet:
+    def std(self, axis: Axis = None, *, ddof: int = 0) -> PcfSet:
         """The pointwise standard deviation.
 
         Parameters
@@ -500,10 +816,90 @@ class PcfSet:
         count, ddof = groups.shape[1], whole(ddof, "ddof", None)
         if ddof and not ddof < count:
             raise ValueError(f"ddof is {ddof}, but it must be below the number of functions, {count}")
-        made = _wrap(self._set.summaries(groups, True).with_shape(shape))
+        made = _wrap(self._set.summaries(groups, "std", 0.0).with_shape(shape))
         return made * math.sqrt(count / (count - ddof)) if ddof else made
 
-    def _groups(self, axis: int | Sequence[int] | None) -> tuple[list[int], npt.NDArray[np.int64]]:
+    def sum(self, axis: Axis = None) -> PcfSet:
+        """The pointwise sum, which is zero of no functions.
+
+        Parameters
+        ----------
+        axis : int or sequence of int, optional
+            The axes along which functions are added; by default all.
+
+        Returns
+        -------
+        PcfSet
+            Of the shape without these axes. It has no breakpoints at which it doesn't change.
+
+        Raises
+        ------
+        ValueError
+            Where a sum is too large for the type.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)]]).sum().points
+        array([[0., 5.],
+               [1., 3.],
+               [2., 1.],
+               [3., 0.]])
+        """
+        return self._summary(axis, "sum")
+
+    def min(self, axis: Axis = None) -> PcfSet:
+        """The pointwise minimum. Arguments, result and errors are those of `mean`."""
+        return self._summary(axis, "minimum", 0.0)
+
+    def max(self, axis: Axis = None) -> PcfSet:
+        """The pointwise maximum. Arguments, result and errors are those of `mean`."""
+        return self._summary(axis, "maximum", 1.0)
+
+    def median(self, axis: Axis = None) -> PcfSet:
+        """The pointwise median. Arguments, result and errors are those of `mean`."""
+        return self._summary(axis, "median", 0.5)
+
+    def quantile(self, q: npt.ArrayLike, axis: Axis = None) -> PcfSet:
+        """Pointwise quantiles, interpolated linearly as `numpy.quantile` does.
+
+        Parameters
+        ----------
+        q : array_like
+            Numbers from 0, for the minimum, to 1, for the maximum.
+        axis : int or sequence of int, optional
+            The axes along which they are taken; by default all.
+
+        Returns
+        -------
+        PcfSet
+            Of the shape of `q`, followed by that of the set without these axes. It has no breakpoints at which it
+            doesn't change.
+
+        Raises
+        ------
+        ValueError
+            Where there are no functions, or a `q` is not from 0 to 1.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]]).quantile([0.5, 1])([0, 1, 2])
+        array([[2., 1., 0.],
+               [3., 2., 1.]])
+        """
+        given = reals(q, "q").astype(np.float64)
+        made = [self._summary(axis, "quantile", one) for one in given.ravel().tolist()]
+        if not made:
+            return self.ravel()[:0].reshape((*given.shape, *self._groups(axis)[0]))
+        return PcfSet(made).reshape((*given.shape, *made[0].shape))
+
+    def _summary(self, axis: Axis, what: str, q: float | None = None) -> PcfSet:
+        """The sum, the mean or a quantile along these axes."""
+        shape, groups = self._groups(axis)
+        if q is not None and groups.shape[0] and not groups.shape[1]:
+            raise ValueError(f"a set of no functions has no {what}")
+        return _wrap(self._set.summaries(groups, what if q is None else "quantile", q or 0.0).with_shape(shape))
+
+    def _groups(self, axis: Axis) -> tuple[list[int], npt.NDArray[np.int64]]:
         """The shape without these axes, and a row with the functions along them for each place in it."""
         axes = self._axes(axis)
         last = np.moveaxis(self._indices, axes, tuple(range(-len(axes), 0)))
@@ -511,7 +907,7 @@ class PcfSet:
         width = int(np.prod(last.shape[len(shape) :]))
         return list(shape), np.ascontiguousarray(last).reshape(int(np.prod(shape)), width)
 
-    def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+    def _axes(self, axis: Axis) -> tuple[int, ...]:
         """The axes of an argument, from 0."""
         if axis is None:
             return tuple(range(self.ndim))
@@ -576,7 +972,7 @@ class PcfSet:
             The time up to which the last values are drawn on; by default a little beyond the last breakpoint of all.
         **style
             What `matplotlib.axes.Axes.step` takes: ``color``, ``alpha``, ``linewidth``, ... As ``label``, a string is
-            for all functions together, and a sequence has one for each.
+            for all functions together, and a sequence has one for each; by default these are the functions' names.
 
         Returns
         -------
@@ -603,7 +999,7 @@ class PcfSet:
         last = _end(self.points) if end is None else real(end, "end")
         if not 0 <= last < np.inf:
             raise ValueError(f"end = {end}, but it must be a finite time from 0 on")
-        label = style.pop("label", None)
+        label = style.pop("label", self.names)
         # A legend then has one line for all.
         together = label is None or isinstance(label, str)
         labels = ([label] + [None] * self.size)[: self.size] if together else list(label)
@@ -618,7 +1014,7 @@ class PcfSet:
         return where
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of_state, (np.array(self.offsets), np.array(self.points), self.shape)
+        return _of_state, (np.array(self.offsets), np.array(self.points), self.shape, self.names)
 
     def __repr__(self) -> str:
         count = self.points.shape[0]
@@ -636,8 +1032,43 @@ def _wrap(made: _warpsmith.PcfSet) -> PcfSet:
     return self
 
 
-def _of_state(offsets: Array, points: Array, shape: tuple[int, ...]) -> PcfSet:
-    return PcfSet.from_parts(offsets, points, shape=shape)
+def _of_state(
+    offsets: Array, points: Array, shape: tuple[int, ...], names: tuple[str, ...] | None = None
+) -> PcfSet:
+    return PcfSet.from_parts(offsets, points, shape=shape, names=names)
+
+
+def _make(offsets: npt.NDArray[np.int64], points: Array, shape: list[int] | None, repair: Repair) -> PcfSet:
+    if repair not in ("raise", "sort", "last"):
+        raise ValueError(f'repair is {repair!r}, but it must be "raise", "sort" or "last"')
+    if repair != "raise":
+        offsets, points = _repaired(offsets, points, repair == "last")
+    return _wrap(_warpsmith.PcfSet(offsets, points, shape))
+
+
+def _repaired(
+    offsets: npt.NDArray[np.int64], points: Array, merge: bool
+) -> tuple[npt.NDArray[np.int64], Array]:
+    lengths = np.diff(offsets)
+    if not offsets.size or offsets[0] or offsets[-1] != len(points) or (lengths < 0).any():
+        # They are refused as they are.
+        return offsets, points
+    points = np.insert(points, offsets[:-1][lengths == 0], 0, axis=0)
+    owners = np.repeat(np.arange(lengths.size), np.maximum(lengths, 1))
+    points = points[np.lexsort((points[:, 0], owners))]
+    if merge:
+        last = np.append((points[1:, 0] != points[:-1, 0]) | (owners[1:] != owners[:-1]), True)[: owners.size]
+        points, owners = points[last], owners[last]
+    counts = np.bincount(owners, minlength=lengths.size)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), points
+
+
+def _named(made: PcfSet, names: Iterable[str]) -> PcfSet:
+    given = items(names, "names")
+    for index, name in enumerate(given):
+        if not isinstance(name, str):
+            raise TypeError(f"names[{index}] is {name!r}, but it must be a string")
+    return _wrap(made._set.with_names(given))
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, ...]:
@@ -647,16 +1078,30 @@ def _shape(shape: Sequence[int]) -> tuple[int, ...]:
     return shape
 
 
-def _of_array(array: Array) -> PcfSet:
+def _of_any(functions: Any, repair: Repair) -> PcfSet:
+    array = array_of(functions)
+    if array is None and len(shape := getattr(functions, "shape", ())) > 1:
+        return _of_sequence(list(functions.reshape((int(np.prod(shape)),))), repair).reshape(shape)
+    if array is None and isinstance(functions, Iterable):
+        return _of_sequence(list(functions), repair)
+    if array is not None and array.dtype == np.object_:
+        # An array of numbers, or one of functions.
+        flat = array.ravel().tolist()
+        if not (isinstance(flat[0], Real) if flat else array.ndim > 1):
+            return _of_sequence(flat, repair).reshape(array.shape)
+    return _of_array(np.asarray(functions) if array is None else array, repair)
+
+
+def _of_array(array: Array, repair: Repair = "raise") -> PcfSet:
     points = reals(array, "functions")
     if points.ndim < 2 or points.shape[-1] != 2:
         raise ValueError(f"functions of the shape {points.shape}: it must be (..., breakpoints, 2), t and v at the end")
     shape, length = points.shape[:-2], points.shape[-2]
     offsets = np.arange(int(np.prod(shape)) + 1, dtype=np.int64) * length
-    return _wrap(_warpsmith.PcfSet(offsets, points.reshape(-1, 2), list(shape)))
+    return _make(offsets, points.reshape(-1, 2), list(shape), repair)
 
 
-def _of_sequence(functions: list[Any]) -> PcfSet:
+def _of_sequence(functions: list[Any], repair: Repair) -> PcfSet:
     if functions and all(isinstance(function, PcfSet) for function in functions):
         shapes = sorted({function.shape for function in functions})
         if len(shapes) > 1:
@@ -673,7 +1118,7 @@ def _of_sequence(functions: list[Any]) -> PcfSet:
             )
         arrays.append(array)
     points = np.concatenate(arrays) if arrays else np.empty((0, 2))
-    return _wrap(_warpsmith.PcfSet(_offsets(arrays), points, None))
+    return _make(_offsets(arrays), points, None, repair)
 
 
 def _offsets(arrays: list[Array]) -> npt.NDArray[np.int64]:
@@ -701,14 +1146,19 @@ def _join(sets: Sequence[PcfSet], join: Any) -> PcfSet:
     starts = np.cumsum([0] + [one.size for one in sets])
     points = np.cumsum([0] + [len(one.points) for one in sets])
     offsets = [one.offsets[1:] + start for one, start in zip(sets, points)]
-    everything = PcfSet.from_parts(np.concatenate([[0], *offsets]), np.concatenate([one.points for one in sets]))
+    all_names = [one.names for one in sets]
+    everything = PcfSet.from_parts(
+        np.concatenate([[0], *offsets]),
+        np.concatenate([one.points for one in sets]),
+        names=None if None in all_names else [name for names in all_names for name in names or ()],
+    )
     return everything._take(join([one._indices + start for one, start in zip(sets, starts)]))
 
 
 def concatenate(sets: Sequence[PcfSet], axis: int = 0) -> PcfSet:
     """Sets one after the other, along an axis that they have.
 
-    ``PcfSet([a, b])`` stacks sets along a new one.
+    ``PcfSet([a, b])`` stacks sets along a new one. If all sets have names, the result has them.
 
     Parameters
     ----------
@@ -739,40 +1189,139 @@ def concatenate(sets: Sequence[PcfSet], axis: int = 0) -> PcfSet:
     return _join(sets, lambda indices: np.concatenate(indices, axis=axis))
 
 
-def load(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None) -> PcfSet:
-    """Loads a set from a file of `PcfSet.save` or of the command ``warpsmith pcf``.
+load = PcfSet.load
+
+
+def _table(
+    columns: Mapping[str, str | int] | None, header: bool | None, separator: Separator
+) -> tuple[list[tuple[str, str]], bool | None, int | None]:
+    """The layout of a table."""
+    if columns is not None and not isinstance(columns, Mapping):
+        found = type(columns).__name__
+        raise TypeError(f'columns is of the type {found}, but it must be a dictionary, such as {{"t": "time"}}')
+    if separator is not None and not (isinstance(separator, str) and len(separator) == 1 and ord(separator) < 128):
+        raise ValueError(f"separator is {separator!r}, but it must be one ASCII character")
+    pairs = [(str(role), str(column)) for role, column in (columns or {}).items()]
+    return pairs, None if header is None else bool(header), None if separator is None else ord(separator)
+
+
+def _seconds(time: Any, name: str) -> float:
+    """A time or a span of time as a number: seconds, since 1970 where it is a date."""
+    number: float | None
+    if isinstance(time, str):
+        number = _warpsmith.time(time)
+    elif isinstance(time, datetime.datetime):
+        number = (time if time.tzinfo else time.replace(tzinfo=datetime.timezone.utc)).timestamp()
+    elif isinstance(time, datetime.timedelta):
+        number = time.total_seconds()
+    elif isinstance(time, (datetime.date, np.datetime64)):
+        number = float((np.datetime64(time) - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
+    elif isinstance(time, np.timedelta64):
+        number = float(time / np.timedelta64(1, "s"))
+    else:
+        number = real(time, name)
+    if number is None or math.isnan(number):
+        raise ValueError(f"{name} is {time!r}, but it must be a number, or a time as 2024-05-01T12:00Z")
+    return number
+
+
+def _optional(time: Any, name: str) -> float | None:
+    return None if time is None else _seconds(time, name)
+
+
+def _paths(path: PathLike | Iterable[PathLike]) -> list[str]:
+    paths = [path] if isinstance(path, (str, os.PathLike)) else items(path, "path")
+    if not paths:
+        raise ValueError("path is an empty sequence, but there must be a file to load")
+    return [os.fspath(one) for one in paths]
+
+
+def _names_of_files(
+    paths: list[str], counts: list[int], names: Sequence[Sequence[str] | None]
+) -> list[str]:
+    """Names of what is in several files: those of the file, after the file's own name."""
+    found: list[str] = []
+    for path, count, own in zip(paths, counts, names):
+        stem = Path(path).stem
+        found += [stem] if count == 1 else [f"{stem}/{name}" for name in own or range(count)]
+    return found
+
+
+@contextmanager
+def _options_of_python() -> Iterator[None]:
+    """Errors of readers, which name options of the command, with the arguments that these are here."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"--columns (\w+)=(\w+)", r'columns={"\1": \2}', str(error))
+        for option, argument in (("--dimension", "dimension="), ("--from T", "start="), ("--align", "align=True")):
+            text = text.replace(option, argument)
+        raise ValueError(text) from None
+
+
+def random(
+    count: int,
+    points: int,
+    *,
+    seed: int | None = None,
+    uneven: bool = False,
+    dtype: npt.DTypeLike = np.float64,
+) -> PcfSet:
+    """Random functions, for tests and measurements, as of the command ``warpsmith pcf random``.
+
+    Times are 0 and numbers from (0, 1), values are from [0, 1), and the last is 0. All are drawn uniformly.
 
     Parameters
     ----------
-    path : path_like
-        ``.npz`` with the arrays ``offsets`` and ``points``; ``.npy`` of shape (..., breakpoints, 2); ``.csv`` with the
-        header ``function,t,v``.
-    dtype : dtype_like, optional
-        float32 or float64; by default that of the file.
+    count : int
+        The number of functions.
+    points : int
+        The number of breakpoints of each function.
+    seed : int, optional
+        A number from 0 to 2^64 - 1, which gives the same functions on every machine; by default a random one.
+    uneven : bool
+        Whether the numbers of breakpoints are drawn from 1 to `points`, with uniform logarithms.
+    dtype : dtype_like
+        float32 or float64.
 
     Raises
     ------
-    OSError
-        Where the file can't be read.
     ValueError
-        Where it holds something else, or invalid functions.
+        Where `points` is 0, or too large for the type.
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "set.npz")
-    ...     PcfSet([[(0, 1), (2, 0)]]).save(path)
-    ...     load(path)
-    PcfSet of shape (1,), float64, 2 breakpoints
+    >>> random(100, 20, seed=1)
+    PcfSet of shape (100,), float64, 2,000 breakpoints
     """
-    made = _wrap(_warpsmith.PcfSet.load(os.fspath(path)))
-    return made if dtype is None else made.astype(dtype)
+    number = secrets.randbits(64) if seed is None else whole(seed, "seed", 0, 2**64 - 1)
+    sizes = whole(count, "count", 0, 2**63 - 1), whole(points, "points", 0, 2**63 - 1)
+    return _wrap(_warpsmith.PcfSet.random(*sizes, number, bool(uneven), np.dtype(dtype).name))
 
 
 def _set(functions: Functions, dtype: npt.DTypeLike | None) -> PcfSet:
     made = functions if isinstance(functions, PcfSet) else PcfSet(functions)
     return made if dtype is None else made.astype(dtype)
+
+
+def _sets(X: Functions, Y: Functions | None, dtype: npt.DTypeLike | None) -> tuple[PcfSet, PcfSet | None]:
+    """Both sets in one type."""
+    rows = _set(X, dtype)
+    if Y is None:
+        return rows, None
+    columns = _set(Y, dtype)
+    common = np.promote_types(rows.dtype, columns.dtype)
+    return rows.astype(common), columns.astype(common)
+
+
+def _exponent(p: float) -> float:
+    p = real(p, "p")
+    if p == np.inf:
+        raise ValueError(
+            "p = inf, but it must be a finite number of at least 1; (f - g).norm(inf) is the largest difference of two "
+            "functions"
+        )
+    return p
 
 
 def _pairwise(
@@ -786,15 +1335,24 @@ def _pairwise(
     on_device: bool,
     device: Devices,
     progress: bool | Progress,
+    resume: bool,
 ) -> Any:
-    rows = _set(X, dtype)
-    columns = None if Y is None else _set(Y, dtype)
-    if columns is not None:
-        common = np.promote_types(rows.dtype, columns.dtype)
-        rows, columns = rows.astype(common), columns.astype(common)
+    rows, columns = _sets(X, Y, dtype)
     others = None if columns is None else columns._set
+    to_file = isinstance(out, (str, os.PathLike))
+    if resume and not to_file:
+        raise ValueError("resume is for results in files, but out is not the name of one")
     with shown(progress, what) as tell:
-        return _warpsmith.pairwise(rows._set, others, p, layout, out, on_device, device, tell)
+        if not to_file:
+            made = _warpsmith.pairwise(rows._set, others, p, layout, writable(out), on_device, device, tell)
+            return made if out is None else out
+        if on_device:
+            raise ValueError("on_device is for new results, but out is given")
+        path = os.fspath(out)
+        _warpsmith.pairwise_file(rows._set, others, p, layout, path, bool(resume), device, tell)
+    matrix = np.load(path, mmap_mode="r")
+    # Files tell packed matrices by a field.
+    return matrix[matrix.dtype.names[0]] if matrix.dtype.names else matrix
 
 
 @overload
@@ -808,6 +1366,7 @@ def pdist(
     on_device: Literal[False] = False,
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> Array: ...
 @overload
 def pdist(
@@ -820,6 +1379,7 @@ def pdist(
     on_device: Literal[True],
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> DeviceArray: ...
 def pdist(
     X: Functions,
@@ -831,6 +1391,7 @@ def pdist(
     on_device: bool = False,
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> Any:
     """The L^p distances of all pairs of functions: p-th roots of the integrals of |f - g|^p from 0 to infinity.
 
@@ -846,9 +1407,10 @@ def pdist(
     layout : {"condensed", "packed", "dense"}
         How the entries lie: the n (n - 1) / 2 above the diagonal, as `scipy.spatial.distance.squareform` reads them;
         the n (n + 1) / 2 on and below the diagonal, by rows; or all, with the functions' shape twice.
-    out : ndarray or array on a GPU, optional
-        Where the result goes: an array of its shape and type, contiguous in C order; of NumPy, or of another library
-        (CuPy, PyTorch) on the GPU that computes. After an exception it holds anything.
+    out : ndarray, other array or path_like, optional
+        Where the result goes: an array of its shape and type, contiguous in C order, of NumPy or of another library
+        (CuPy, PyTorch) in host memory or on the GPU that computes; after an exception it holds anything. Or the name of
+        a ``.npy`` file, which is there as a whole or not at all, and may be larger than the memory.
     on_device : bool
         Whether a new result stays where it was computed, as a `DeviceArray`. Takes one device.
     device : Device, str or sequence of these, optional
@@ -856,11 +1418,15 @@ def pdist(
         number of GPUs.
     progress : bool or callable
         Whether to show how far the work is; or what to call with the amount of work that is done, and of all.
+    resume : bool
+        Whether a computation into a file goes on where an earlier one was ended, and leaves a partial file if it is
+        ended itself.
 
     Returns
     -------
     ndarray or DeviceArray
-        Distances, infinite of functions that differ for ever; `out`, where it is given.
+        Distances, infinite of functions that differ for ever; `out`, where it is an array; of a file, a read-only
+        `numpy.memmap`.
 
     Raises
     ------
@@ -884,7 +1450,7 @@ def pdist(
            [3., 0., 4.],
            [5., 4., 0.]])
     """
-    return _pairwise("pdist", X, None, real(p, "p"), dtype, layout, out, on_device, device, progress)
+    return _pairwise("pdist", X, None, _exponent(p), dtype, layout, out, on_device, device, progress, resume)
 
 
 @overload
@@ -898,6 +1464,7 @@ def cdist(
     on_device: Literal[False] = False,
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> Array: ...
 @overload
 def cdist(
@@ -910,6 +1477,7 @@ def cdist(
     on_device: Literal[True],
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> DeviceArray: ...
 def cdist(
     X: Functions,
@@ -921,6 +1489,7 @@ def cdist(
     on_device: bool = False,
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> Any:
     """The L^p distances of the functions of one set from those of another.
 
@@ -928,7 +1497,7 @@ def cdist(
     ----------
     X, Y : PcfSet or array_like
         Functions, or what `PcfSet` makes them of.
-    p, dtype, out, on_device, device, progress
+    p, dtype, out, on_device, device, progress, resume
         As in `pdist`.
 
     Returns
@@ -946,7 +1515,7 @@ def cdist(
     >>> cdist([[(0, 3), (1, 1), (3, 0)]], [[(0, 2), (2, 0)], [(0, 0)]])
     array([[3., 5.]])
     """
-    return _pairwise("cdist", X, Y, real(p, "p"), dtype, "dense", out, on_device, device, progress)
+    return _pairwise("cdist", X, Y, _exponent(p), dtype, "dense", out, on_device, device, progress, resume)
 
 
 @overload
@@ -960,6 +1529,7 @@ def l2_kernel(
     on_device: Literal[False] = False,
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> Array: ...
 @overload
 def l2_kernel(
@@ -972,6 +1542,7 @@ def l2_kernel(
     on_device: Literal[True],
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> DeviceArray: ...
 def l2_kernel(
     X: Functions,
@@ -983,6 +1554,7 @@ def l2_kernel(
     on_device: bool = False,
     device: Devices = None,
     progress: bool | Progress = False,
+    resume: bool = False,
 ) -> Any:
     """The L^2 inner products of all pairs of functions: integrals of f g from 0 to infinity.
 
@@ -994,7 +1566,7 @@ def l2_kernel(
         Others, of which each is paired with each of `X`; by default those of `X`.
     layout : {"packed", "dense"}
         As in `pdist`; dense where there is a `Y`.
-    dtype, out, on_device, device, progress
+    dtype, out, on_device, device, progress, resume
         As in `pdist`.
 
     Returns
@@ -1013,7 +1585,282 @@ def l2_kernel(
     array([[11.,  8.],
            [ 8.,  8.]])
     """
-    return _pairwise("l2_kernel", X, Y, None, dtype, layout, out, on_device, device, progress)
+    return _pairwise("l2_kernel", X, Y, None, dtype, layout, out, on_device, device, progress, resume)
+
+
+class Nearest(NamedTuple):
+    """What `nearest` returns."""
+
+    indices: npt.NDArray[np.int64]
+    """The indices of each function's nearest ones, in ascending order of their distances."""
+    distances: Array
+    """Their distances."""
+
+
+def _reduced(
+    what: str,
+    kept: str,
+    limit: float,
+    X: Functions,
+    Y: Functions | None,
+    p: float,
+    dtype: npt.DTypeLike | None,
+    device: Devices,
+    progress: bool | Progress,
+) -> tuple[PcfSet, PcfSet, list[Array]]:
+    """Both sets, and what is kept of their distances."""
+    rows, columns = _sets(X, Y, dtype)
+    others = None if columns is None else columns._set
+    with shown(progress, what) as tell:
+        found = _warpsmith.reduced(rows._set, others, _exponent(p), kept, limit, device, tell)
+    return rows, rows if columns is None else columns, found
+
+
+def nearest(
+    X: Functions,
+    k: int,
+    Y: Functions | None = None,
+    *,
+    p: float = 1.0,
+    dtype: npt.DTypeLike | None = None,
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> Nearest:
+    """The k nearest functions of each by L^p distance. The matrix of distances isn't stored.
+
+    Parameters
+    ----------
+    X : PcfSet or array_like
+        Functions, or what `PcfSet` makes them of.
+    k : int
+        The number of nearest functions.
+    Y : PcfSet or array_like, optional
+        The functions among which they are; by default those of `X`, of which none is its own neighbour.
+    p, dtype, device, progress
+        As in `pdist`.
+
+    Returns
+    -------
+    Nearest
+        Arrays `indices` and `distances`, both of the shape of `X` followed by k. Indices are in C order. Of equally
+        near functions, the one with the smaller index is first.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As `pdist`; and where there are fewer than k other functions.
+
+    Examples
+    --------
+    >>> nearest([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]], 1)
+    Nearest(indices=array([[1], [0], [1]]), distances=array([[3.], [3.], [4.]]))
+    """
+    number = whole(k, "k", 0, 2**53)
+    rows, _, (indices, distances) = _reduced("nearest", "nearest", number, X, Y, p, dtype, device, progress)
+    return Nearest(*(array.reshape(*rows.shape, number) for array in (indices, distances)))
+
+
+def below(
+    X: Functions,
+    bound: float,
+    Y: Functions | None = None,
+    *,
+    p: float = 1.0,
+    dtype: npt.DTypeLike | None = None,
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> Any:
+    """The L^p distances that are less than a bound, as a sparse matrix. The other distances aren't stored.
+
+    Parameters
+    ----------
+    X : PcfSet or array_like
+        Functions, or what `PcfSet` makes them of.
+    bound : float
+        The bound.
+    Y : PcfSet or array_like, optional
+        Others, of which each is paired with each of `X`; by default those of `X`. The matrix is then symmetric, and has
+        no entries on its diagonal.
+    p, dtype, device, progress
+        As in `pdist`.
+
+    Returns
+    -------
+    scipy.sparse.csr_array, or tuple
+        Of shape (functions of X, functions of Y). Distances of 0 are stored, too. Without SciPy it is a tuple (data,
+        indices, indptr) of arrays, as that class takes them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `pdist`; and where the bound is NaN.
+    MemoryError
+        Where the distances take more than half of the free memory.
+
+    Examples
+    --------
+    >>> below([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]], 4).toarray()
+    array([[0., 3., 0.],
+           [3., 0., 0.],
+           [0., 0., 0.]])
+    """
+    bound = real(bound, "bound")
+    if math.isnan(bound):
+        raise ValueError("bound is NaN, but it must be a number")
+    rows, columns, (indptr, indices, data) = _reduced("below", "below", bound, X, Y, p, dtype, device, progress)
+    try:
+        from scipy.sparse import csr_array
+    except ImportError:
+        return data, indices, indptr
+    return csr_array((data, indices, indptr), shape=(rows.size, columns.size))
+
+
+def row_sums(
+    X: Functions,
+    Y: Functions | None = None,
+    *,
+    p: float = 1.0,
+    dtype: npt.DTypeLike | None = None,
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> npt.NDArray[np.float64]:
+    """The sum of each function's L^p distances from all others. The matrix of distances isn't stored.
+
+    Parameters
+    ----------
+    X : PcfSet or array_like
+        Functions, or what `PcfSet` makes them of.
+    Y : PcfSet or array_like, optional
+        The others; by default those of `X`.
+    p, dtype, device, progress
+        As in `pdist`.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the shape of `X`. The sums of the rounded distances are exact, and thus the same bits on any devices.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As `pdist`.
+
+    Examples
+    --------
+    >>> row_sums([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]])
+    array([8., 7., 9.])
+    """
+    rows, _, (sums,) = _reduced("row_sums", "sums", 0.0, X, Y, p, dtype, device, progress)
+    return sums.reshape(rows.shape)
+
+
+class Barcodes(Sequence[Array]):
+    """Barcodes of files, as `load_barcodes` returns them: a sequence of arrays (bars, 2) of births and deaths.
+
+    `betti_curves`, `stable_ranks` and `accumulated_persistence` take them, and give the functions their names. An index
+    gives an array; a slice, a mask or an array of indices gives barcodes.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        The barcodes' names.
+    superlevel : bool
+        Whether deaths are below births.
+    """
+
+    def __init__(
+        self, barcodes: Iterable[npt.ArrayLike], *, names: Iterable[str] | None = None, superlevel: bool = False
+    ) -> None:
+        self._barcodes = [reals(bars, f"barcode {index}") for index, bars in enumerate(barcodes)]
+        self.names = None if names is None else tuple(names)
+        self.superlevel = superlevel
+        if self.names is not None and len(self.names) != len(self):
+            raise ValueError(f"there are {len(self.names)} names, but {len(self)} barcodes")
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of barcodes, as of an array."""
+        return (len(self),)
+
+    def __len__(self) -> int:
+        return len(self._barcodes)
+
+    def __getitem__(self, key: Any) -> Any:
+        chosen = np.arange(len(self))[key]
+        if np.ndim(chosen) == 0:
+            return self._barcodes[chosen]
+        names = None if self.names is None else [self.names[index] for index in chosen]
+        return Barcodes([self._barcodes[index] for index in chosen], names=names, superlevel=self.superlevel)
+
+    def __repr__(self) -> str:
+        bars = sum(map(len, self._barcodes))
+        return f"Barcodes of shape {self.shape}, {bars:,} bar{'' if bars == 1 else 's'}"
+
+
+def load_barcodes(
+    paths: PathLike | Iterable[PathLike],
+    dimension: int | None = None,
+    *,
+    superlevel: bool = False,
+    infinite: Literal["keep", "drop"] | float = "keep",
+    columns: Mapping[str, str | int] | None = None,
+    header: bool | None = None,
+    separator: Separator = None,
+) -> Barcodes:
+    """Loads barcodes from one or many files.
+
+    Parameters
+    ----------
+    paths : path_like, or sequence of path_like
+        What ripser prints, GUDHI's persistence files, JSON of ripser.py or GUDHI, ``.npy`` of shape (bars, 2),
+        (bars, 3) with dimensions last, or (barcodes, bars, 3) of giotto-tda, ``.npz``, or tables with the columns
+        ``birth`` and ``death``, optionally ``dimension`` and ``barcode``.
+    dimension : int, optional
+        The bars of this dimension alone. Needed where there are several.
+    superlevel : bool
+        Whether deaths are below births, as in superlevel filtrations.
+    infinite : {"keep", "drop"} or float
+        Bars without end: they are kept or dropped, or end at this time.
+    columns, header, separator
+        As in `load`, for tables.
+
+    Returns
+    -------
+    Barcodes
+        With the names of the file, if it has any; of several files with the files' names.
+
+    Raises
+    ------
+    OSError
+        Where a file can't be read.
+    ValueError
+        Where it holds something else, a bar is invalid, or dimensions are missing or not chosen from.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "cloud.txt")
+    ...     with open(path, "w") as file:
+    ...         print("persistence intervals in dim 0:", " [0,1.5)", " [0, )", sep="\\n", file=file)
+    ...     load_barcodes([path, path]).names
+    ('cloud', 'cloud')
+    """
+    if isinstance(infinite, str) and infinite not in ("keep", "drop"):
+        raise ValueError(f'infinite is {infinite!r}, but it must be "keep", "drop" or a number')
+    end = {"keep": None, "drop": math.nan}[infinite] if isinstance(infinite, str) else real(infinite, "infinite")
+    if end is not None and not isinstance(infinite, str) and not math.isfinite(end):
+        raise ValueError(f"infinite is {infinite}, but the end of bars must be finite")
+    if dimension is not None:
+        dimension = whole(dimension, "dimension", 0, 2**32 - 1)
+    table, files = _table(columns, header, separator), _paths(paths)
+    with _options_of_python():
+        read = [_warpsmith.load_barcodes(path, dimension, bool(superlevel), end, table) for path in files]
+    found = [bars[a:b] for offsets, bars, _ in read for a, b in zip(offsets[:-1], offsets[1:])]
+    names: Sequence[str] | None = read[0][2]
+    if len(files) > 1:
+        names = _names_of_files(files, [len(one[0]) - 1 for one in read], [one[2] for one in read])
+    return Barcodes(found, names=names, superlevel=bool(superlevel))
 
 
 def _bars(barcode: Any, dimension: int | None, index: int) -> Array:
@@ -1072,9 +1919,13 @@ def _curves(
     given = items(barcodes, "barcodes", "; a single barcode is given as [barcode]")
     if dimension is not None:
         dimension = whole(dimension, "dimension")
+    names = None
+    if isinstance(barcodes, Barcodes):
+        names, superlevel = barcodes.names, superlevel or barcodes.superlevel
     arrays = [_bars(barcode, dimension, index) for index, barcode in enumerate(given)]
     bars = np.concatenate([*arrays, np.empty((0, 2))]).astype(np.float64, copy=False)
-    return _wrap(_warpsmith.PcfSet.of_barcodes(curve, _offsets(arrays), bars, superlevel, np.dtype(dtype).name))
+    made = _wrap(_warpsmith.PcfSet.of_barcodes(curve, _offsets(arrays), bars, superlevel, np.dtype(dtype).name))
+    return made if names is None else _named(made, names)
 
 
 def betti_curves(
@@ -1095,6 +1946,8 @@ def betti_curves(
         - an array of shape (bars, 3), births, deaths and dimensions, as in giotto-tda's arrays of diagrams;
         - a list of (dimension, (birth, death)), as of gudhi's ``persistence``;
         - a list with such an array (bars, 2) for each dimension, or ripser's dictionary with it.
+
+        `Barcodes` of `load_barcodes` give the functions their names.
     dimension : int, optional
         The bars of this dimension alone. Needed where there are several.
     superlevel : bool

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: barcodes to functions, and functions to kernels and distances.
+"""Estimators for scikit-learn: barcodes to functions, and functions to kernels, distances and graphs of neighbours.
 
 A sample is a barcode or a function, not a row of numbers: where scikit-learn says ``X``, these take what
 `warpsmith.pcf.stable_ranks` and `warpsmith.pcf.PcfSet` take. They go into pipelines, and before estimators with
@@ -21,45 +21,90 @@ array([0, 1])
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 try:
+    from scipy.sparse import coo_array, csr_array
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.neighbors import sort_graph_by_row_values
+    from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise ImportError("warpsmith.sklearn needs scikit-learn: pip install scikit-learn") from error
 
 from . import pcf
+from ._arrays import items, real, reals, whole
 from .pcf import Devices, Functions, PcfSet
 
-__all__ = ["PcfDistance", "PcfKernel", "StableRank"]
+__all__ = [
+    "AccumulatedPersistence",
+    "BettiCurve",
+    "PcfDistance",
+    "PcfKernel",
+    "PcfNeighbors",
+    "PersistenceLandscape",
+    "StableRank",
+]
 
 Array = npt.NDArray[Any]
 
 
-class StableRank(TransformerMixin, BaseEstimator):
-    """The stable ranks of barcodes, as functions, or as their values at some times.
+class _OfBarcodes(TransformerMixin, BaseEstimator):
+    """What is made of each barcode alone."""
 
-    Parameters
-    ----------
-    dimension, superlevel, dtype
-        As in `warpsmith.pcf.stable_ranks`.
-    times : (m,) array_like, optional
-        Times from 0 on. With them the result is an array of the functions' values there, which any estimator takes;
-        without them it is a `PcfSet`.
+    times: npt.ArrayLike | None
 
-    Examples
-    --------
-    >>> StableRank().fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
-    PcfSet of shape (2,), float64, 5 breakpoints
-    >>> StableRank(times=[0, 1, 2]).fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
-    array([[2., 2., 1.],
-           [1., 0., 0.]])
-    """
+    def fit(self, X: Iterable[Any], y: Any = None) -> Any:
+        """Does nothing: there is nothing to learn.
+
+        Parameters
+        ----------
+        X : sequence
+            Barcodes.
+        y : ignored
+
+        Returns
+        -------
+        estimator
+            This one.
+        """
+        return self
+
+    def _times(self) -> Array:
+        return reals(self.times, "times").ravel()
+
+    def _prefixes(self) -> list[str]:
+        return [type(self).__name__.lower()]
+
+    @available_if(lambda self: self.times is not None)
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The names of the columns: the estimator's name and the time. There are none without times.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        names = [f"{prefix}_{time:g}" for prefix in self._prefixes() for time in self._times().tolist()]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return _of_other_things(tags)
+
+
+class _Curve(_OfBarcodes):
+    """The functions of barcodes, or their values."""
+
+    _make: ClassVar[Callable[..., PcfSet]]
 
     def __init__(
         self,
@@ -74,29 +119,13 @@ class StableRank(TransformerMixin, BaseEstimator):
         self.times = times
         self.dtype = dtype
 
-    def fit(self, X: Iterable[Any], y: Any = None) -> StableRank:
-        """Does nothing: there is nothing to learn.
-
-        Parameters
-        ----------
-        X : sequence
-            Barcodes.
-        y : ignored
-
-        Returns
-        -------
-        StableRank
-            This one.
-        """
-        return self
-
     def transform(self, X: Iterable[Any]) -> Any:
-        """The stable ranks.
+        """The functions of the barcodes, or their values.
 
         Parameters
         ----------
         X : sequence
-            Barcodes, as `warpsmith.pcf.stable_ranks` takes them.
+            Barcodes, as `warpsmith.pcf.betti_curves` takes them.
 
         Returns
         -------
@@ -106,15 +135,149 @@ class StableRank(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            As `warpsmith.pcf.stable_ranks`.
+            As the function of `warpsmith.pcf`; and where a time is before 0.
         """
-        ranks = pcf.stable_ranks(X, dimension=self.dimension, superlevel=self.superlevel, dtype=self.dtype)
-        return ranks if self.times is None else ranks(np.ravel(self.times))
+        made = type(self)._make(X, dimension=self.dimension, superlevel=self.superlevel, dtype=self.dtype)
+        return made if self.times is None else made(self._times())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return _of_other_things(tags)
+
+class BettiCurve(_Curve):
+    """The Betti curves of barcodes, as functions, or as their values at some times.
+
+    Parameters
+    ----------
+    dimension, superlevel, dtype
+        As in `warpsmith.pcf.betti_curves`.
+    times : (m,) array_like, optional
+        Times from 0 on. With them the result is an array of the functions' values there, which any estimator takes, or
+        a data frame after `set_output`; without them it is a `PcfSet`.
+
+    Examples
+    --------
+    >>> BettiCurve().fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
+    PcfSet of shape (2,), float64, 6 breakpoints
+    >>> BettiCurve(times=[0, 1, 2]).fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
+    array([[1., 2., 1.],
+           [1., 0., 0.]])
+    """
+
+    _make = staticmethod(pcf.betti_curves)
+
+
+class StableRank(_Curve):
+    """The stable ranks of barcodes, as functions, or as their values at some times.
+
+    Parameters
+    ----------
+    dimension, superlevel, dtype
+        As in `warpsmith.pcf.stable_ranks`.
+    times : (m,) array_like, optional
+        As of `BettiCurve`.
+
+    Examples
+    --------
+    >>> StableRank().fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
+    PcfSet of shape (2,), float64, 5 breakpoints
+    >>> StableRank(times=[0, 1, 2]).fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
+    array([[2., 2., 1.],
+           [1., 0., 0.]])
+    """
+
+    _make = staticmethod(pcf.stable_ranks)
+
+
+class AccumulatedPersistence(_Curve):
+    """The accumulated persistence of barcodes, as functions, or as their values at some times.
+
+    Parameters
+    ----------
+    dimension, superlevel, dtype
+        As in `warpsmith.pcf.accumulated_persistence`.
+    times : (m,) array_like, optional
+        As of `BettiCurve`.
+
+    Examples
+    --------
+    >>> AccumulatedPersistence(times=[0, 1, 3]).fit_transform([[(0.0, 2.0), (1.0, 4.0)], [(0.0, 1.0)]])
+    array([[0., 2., 5.],
+           [0., 1., 1.]])
+    """
+
+    _make = staticmethod(pcf.accumulated_persistence)
+
+
+class PersistenceLandscape(_OfBarcodes):
+    """The persistence landscapes of barcodes at some times.
+
+    Layer k at t is the k-th largest of all bars' min(t - birth, death - t), and 0 where fewer bars are alive.
+    Landscapes are not piecewise constant, so that there are only their values.
+
+    Parameters
+    ----------
+    times : (m,) array_like
+        Finite times.
+    layers : int
+        The number of layers, from the largest on.
+    dimension, superlevel, dtype
+        As in `warpsmith.pcf.betti_curves`.
+
+    Examples
+    --------
+    >>> PersistenceLandscape([1, 2, 3], layers=2).fit_transform([[(0.0, 4.0), (1.0, 4.0)]])
+    array([[1., 2., 1., 0., 1., 1.]])
+    """
+
+    def __init__(
+        self,
+        times: npt.ArrayLike,
+        layers: int = 1,
+        *,
+        dimension: int | None = None,
+        superlevel: bool = False,
+        dtype: npt.DTypeLike = "float64",
+    ) -> None:
+        self.times = times
+        self.layers = layers
+        self.dimension = dimension
+        self.superlevel = superlevel
+        self.dtype = dtype
+
+    def transform(self, X: Iterable[Any]) -> Any:
+        """The landscapes.
+
+        Parameters
+        ----------
+        X : sequence
+            Barcodes, as `warpsmith.pcf.betti_curves` takes them.
+
+        Returns
+        -------
+        (n, layers * m) ndarray
+            The values of the first layer, then those of the second, and so on.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `warpsmith.pcf.stable_ranks`, and where times or layers are none.
+        """
+        layers, times = whole(self.layers, "layers", 1), self._times().astype(np.float64)
+        if not np.isfinite(times).all():
+            raise ValueError(f"times has {times[~np.isfinite(times)][0]}, but times must be finite")
+        barcodes = items(X, "barcodes", "; a single barcode is given as [barcode]")
+        superlevel = self.superlevel or getattr(X, "superlevel", False)
+        # It refuses what is no barcode.
+        pcf.stable_ranks(barcodes, dimension=self.dimension, superlevel=superlevel)
+        values = np.zeros((len(barcodes), layers, times.size), self.dtype)
+        for index, barcode in enumerate(barcodes):
+            bars = pcf._bars(barcode, self.dimension, index)
+            starts, ends = bars.T[::-1, :, np.newaxis] if superlevel else bars.T[:, :, np.newaxis]
+            heights = np.maximum(np.minimum(times - starts, ends - times), 0)
+            found = -np.sort(-heights, axis=0)[:layers]
+            values[index, : len(found)] = found
+        return values.reshape(len(barcodes), layers * times.size)
+
+    def _prefixes(self) -> list[str]:
+        return [f"{type(self).__name__.lower()}{layer}" for layer in range(1, self.layers + 1)]
 
 
 class _Pairs(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -148,8 +311,8 @@ class _Pairs(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._n_features_out = self.functions_.size
         return self
 
-    def fit_transform(self, X: Functions, y: Any = None) -> Array:
-        """As `fit` and then `transform`, with half the work, and a matrix that is symmetric to the bit.
+    def fit_transform(self, X: Functions, y: Any = None) -> Any:
+        """As `fit` and then `transform`, with half the work, and distances that are symmetric to the bit.
 
         Parameters
         ----------
@@ -158,12 +321,12 @@ class _Pairs(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        (n, n) ndarray
+        (n, n) ndarray or sparse array
         """
         self.fit(X, y)
         return self._matrix(self.functions_, None)
 
-    def transform(self, X: Functions) -> Array:
+    def transform(self, X: Functions) -> Any:
         """Pairs functions with those of `fit`.
 
         Parameters
@@ -173,7 +336,7 @@ class _Pairs(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        (m, n) ndarray
+        (m, n) ndarray or sparse array
             A row for each of them, and a column for each of the functions of `fit`.
 
         Raises
@@ -183,6 +346,22 @@ class _Pairs(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._matrix(self._samples(X), self.functions_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The names of the columns: those of the functions of `fit`, or else numbers after the estimator's name.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        names = self.functions_.names
+        made: Array = super().get_feature_names_out() if names is None else np.array(names, dtype=object)
+        return made
 
     def _samples(self, X: Functions) -> PcfSet:
         made = PcfSet(X, dtype=self.dtype)
@@ -195,7 +374,7 @@ class _Pairs(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return pcf.pdist(X, p, layout="dense", device=self.device)
         return pcf.cdist(X, Y, p, device=self.device)
 
-    def _matrix(self, X: PcfSet, Y: PcfSet | None) -> Array:
+    def _matrix(self, X: PcfSet, Y: PcfSet | None) -> Any:
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -287,6 +466,85 @@ class PcfKernel(_Pairs):
             np.power(matrix, p, out=matrix)
             matrix *= -self.gamma
         return np.exp(matrix, out=matrix)
+
+
+class PcfNeighbors(_Pairs):
+    """Sparse graphs of functions' neighbours among those that it was fitted with.
+
+    They are for ``metric="precomputed"``, as of `sklearn.neighbors.KNeighborsClassifier` and `sklearn.cluster.DBSCAN`,
+    and for UMAP. The matrix of distances isn't stored.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        The number of neighbours of each function. As with `sklearn.neighbors.KNeighborsTransformer`, in the mode
+        ``"distance"`` each function of `fit` is its own neighbour in addition to these.
+    radius : float, optional
+        The neighbours are all functions at most this far away, in place of `n_neighbors`.
+    mode : {"distance", "connectivity"}
+        Whether entries are distances, or ones.
+    p, dtype, device
+        As of `PcfDistance`.
+
+    Attributes
+    ----------
+    functions_ : PcfSet
+        The functions of `fit`.
+
+    Examples
+    --------
+    >>> functions = [[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]]
+    >>> PcfNeighbors(1).fit_transform(functions).toarray()
+    array([[0., 3., 0.],
+           [3., 0., 0.],
+           [0., 4., 0.]])
+    >>> PcfNeighbors(radius=3, mode="connectivity").fit_transform(functions).toarray()
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        radius: float | None = None,
+        mode: Literal["distance", "connectivity"] = "distance",
+        p: float = 1.0,
+        dtype: npt.DTypeLike | None = None,
+        device: Devices = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.mode = mode
+        self.p = p
+        self.dtype = dtype
+        self.device = device
+
+    def _matrix(self, X: PcfSet, Y: PcfSet | None) -> Any:
+        if self.mode not in ("distance", "connectivity"):
+            raise ValueError(f'mode is {self.mode!r}, but it must be "distance" or "connectivity"')
+        own = np.arange(X.size if Y is None else 0)
+        if self.radius is None:
+            count = whole(self.n_neighbors, "n_neighbors", 1) + (self.mode == "distance") - (Y is None)
+            found = pcf.nearest(X, count, Y, p=self.p, device=self.device)
+            rows, columns = np.repeat(np.arange(X.size), count), found.indices.ravel()
+            values = found.distances.ravel()
+        else:
+            radius = real(self.radius, "radius")
+            if not radius >= 0:
+                raise ValueError(f"radius is {self.radius}, but it must be at least 0")
+            common = np.promote_types(X.dtype, X.dtype if Y is None else Y.dtype).type
+            near = pcf.below(X, np.nextafter(common(radius), common(np.inf)), Y, p=self.p, device=self.device).tocoo()
+            (rows, columns), values = near.coords, near.data
+        entries = np.concatenate([np.zeros(own.size, values.dtype), values])
+        places = np.concatenate([own, rows]), np.concatenate([own, columns])
+        graph = coo_array((entries, places), shape=(X.size, (X if Y is None else Y).size)).tocsr()
+        if self.mode == "connectivity":
+            graph.data[:] = 1
+        # Estimators need each row's nearest first. Its order is new to SciPy.
+        graph = sort_graph_by_row_values(graph, warn_when_not_sorted=False)
+        return csr_array((graph.data, graph.indices, graph.indptr), shape=graph.shape)
 
 
 def _of_other_things(tags: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _warpsmith
-from ._arrays import on_gpu, whole
+from ._arrays import as_array, on_gpu, weights_of, whole
 from ._edges import as_pairs, edges_of
 from ._warpsmith import Device
 
@@ -136,7 +136,7 @@ def _parents(parents: Any) -> Any:
     there = on_gpu(parents)
     if there is not None:
         return there
-    array = np.asarray(parents)
+    array = as_array(parents)
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int32)
     if array.dtype.kind not in "iu":
@@ -230,9 +230,7 @@ def sums(tree: Tree, weights: Any) -> Sums:
     rooted, there = _rooted(tree), on_gpu(weights)
     if there is not None:
         return Sums(*rooted.sums(there))
-    array = np.asarray(weights)
-    if array.ndim != 1:
-        raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
+    array = weights_of(weights)
     with np.errstate(over="ignore"):
         is_finite = array.dtype.kind != "f" or np.isfinite(np.abs(array).sum(dtype=np.float64))
     if not is_finite:

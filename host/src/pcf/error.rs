@@ -149,11 +149,17 @@ pub enum PcfError {
     /// A window of time or a grid is invalid.
     #[error("{0}")]
     Window(String),
-    /// The mean of no functions, or their standard deviation.
+    /// The mean of no functions, their standard deviation or a quantile.
     #[error("a set of no functions has no {what}")]
     NoFunctions {
         /// The missing function.
         what: &'static str,
+    },
+    /// There is no such quantile.
+    #[error("q = {q}, but it must be a number from 0 to 1")]
+    Quantile {
+        /// The number.
+        q: f64,
     },
     /// An exponent that gives no norm.
     #[error("p = {p}, but it must be a finite number of at least 1")]
