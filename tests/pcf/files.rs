@@ -258,6 +258,7 @@ fn from_files_to_tables() {
         ("pdist set.npz --output d.txt", "d.txt: the name must end in .npy or, for a table, in .csv"),
         ("pdist set.npz --resume --output d.csv", "--resume is for matrices in .npy files"),
         ("convert data.csv --columns t --output s.npz", "write t=NAME"),
+        ("pdist left.txt --dimension 1 --output d.npy", "choose the function to make of them (--curve)"),
         ("convert data.csv --from noon --output s.npz", "write a number, or a time as 2024-05-01T12:00Z"),
     ] {
         folder.bad(command, sentence);

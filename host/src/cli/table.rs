@@ -6,7 +6,8 @@ use warpsmith::io::TableOptions;
 /// The layout of a table.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TableArgs {
-    /// Columns to read: for each its use, and its name in the header or its number from 1 [default: detected]
+    /// Columns to read, by names in the header or numbers from 1: id, t, v of functions; barcode, dimension, birth, death
+    /// of bars; source, target of edges [default: detected]
     #[arg(id = "columns of tables", long = "columns", value_name = "USE=COLUMN", value_delimiter = ',', value_parser = column, help_heading = "Tables")]
     columns: Vec<(String, String)>,
     /// The first line of a table names the columns [default: detected]

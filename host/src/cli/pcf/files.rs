@@ -135,6 +135,11 @@ impl Inputs<'_> {
 impl SetArgs {
     /// Loads functions, in the precision asked for or else in the files'.
     pub fn load(&self, inputs: Inputs<'_>, dtype: Option<Dtype>, progress: Progress) -> Result<PcfData, Failure> {
+        let BarsArgs { dimension, superlevel, infinite } = self.bars;
+        if self.curve.is_none() && (dimension.is_some() || superlevel || infinite != Infinite::Keep) {
+            let text = "--dimension, --superlevel and --infinite are for barcodes: choose the function to make of them (--curve)";
+            return Err(Failure::error(text));
+        }
         reading(inputs, progress, || match self.curve {
             Some(curve) => {
                 self.bars.functions(inputs, &self.table, curve, dtype.unwrap_or(Dtype::F64)).and_then(|data| self.cut(data))
