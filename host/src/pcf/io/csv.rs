@@ -110,9 +110,10 @@ impl<T: PcfReal> Rows<T> {
         Ok(Rows { functions: numbering.len(), names: numbering.into_names(), rows, narrow })
     }
 
-    /// Sorts rows by function, and unless `as_given` by time. Of equal rows, the first stays first.
-    fn sort(&mut self, as_given: bool) {
-        let key = |row: &Row| (row.0, if as_given { 0.0 } else { row.1.t });
+    /// Sorts rows by function and time. Of those at the same time, the first stays first.
+    fn sort(&mut self) {
+        // Zeros of both signs are the same time.
+        let key = |row: &Row| (row.0, row.1.t + 0.0);
         if !self.rows.is_sorted_by(|a, b| key(a) <= key(b)) {
             self.rows.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
         }
@@ -132,7 +133,7 @@ impl<T: PcfReal> Rows<T> {
 pub fn load<T: PcfReal>(path: &Path, options: &TableOptions, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
     let mut rows = Rows::<T>::read(path, options).map_err(fail)?;
-    rows.sort(repairs.is_some());
+    rows.sort();
     let place = |point: Option<usize>, error: PcfError| match point {
         Some(point) => fail(at(rows.rows[point].2, with_hint(error)).into()),
         None => PcfError::file(path, error.to_string()),
@@ -165,7 +166,7 @@ pub fn load_window(
     let fail = |reason: Reason| PcfError::file(path, reason);
     let range = window.range()?;
     let mut rows = Rows::<f64>::read(path, options).map_err(fail)?;
-    rows.sort(false);
+    rows.sort();
     let offsets = rows.offsets();
     let (mut points, mut ends) = (Vec::with_capacity(rows.rows.len()), vec![0]);
     for (function, own) in offsets.windows(2).enumerate() {
