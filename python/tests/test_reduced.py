@@ -27,6 +27,12 @@ def brute(fs: PcfSet, others: PcfSet | None, p: float) -> Any:
     return matrix
 
 
+def entries(found: Any) -> tuple[Any, Any, Any]:
+    """Rows, columns and values of what `below` returns, with SciPy or without."""
+    data, columns, ends = found if isinstance(found, tuple) else (found.data, found.indices, found.indptr)
+    return np.repeat(np.arange(len(ends) - 1), np.diff(ends)), columns, data
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("p", [1, 2, 3.5])
 @pytest.mark.parametrize("two", [False, True])
@@ -43,11 +49,10 @@ def test_kept(dtype: Any, p: float, two: bool) -> None:
         np.testing.assert_array_equal(found.indices, order[:, :k])
         np.testing.assert_array_equal(found.distances, np.take_along_axis(matrix, order[:, :k], axis=1))
     for bound in (0, 0.5, float(np.median(matrix)), np.inf):
-        sparse = pcf.below(fs, bound, others, p=p).tocoo()
-        rows, columns = np.nonzero(matrix < bound)
-        assert sparse.shape == matrix.shape and sparse.dtype == dtype
-        np.testing.assert_array_equal([*sparse.coords], [rows, columns])
-        np.testing.assert_array_equal(sparse.data, matrix[rows, columns])
+        rows, columns, values = entries(pcf.below(fs, bound, others, p=p))
+        assert values.dtype == dtype
+        np.testing.assert_array_equal([rows, columns], np.nonzero(matrix < bound))
+        np.testing.assert_array_equal(values, matrix[rows, columns])
     sums = pcf.row_sums(fs, others, p=p)
     assert sums.dtype == np.float64
     np.testing.assert_allclose(sums, np.where(np.isinf(matrix), 0, matrix).sum(axis=1, dtype=np.float64), rtol=1e-5)
@@ -59,12 +64,12 @@ def test_shapes() -> None:
     found = pcf.nearest(fs, 2)
     assert found.indices.shape == found.distances.shape == (3, 4, 2)
     np.testing.assert_array_equal(found.indices.reshape(12, 2), pcf.nearest(flat, 2).indices)
-    assert pcf.below(fs, 1, fs[0]).shape == (12, 4)
+    np.testing.assert_array_equal(entries(pcf.below(fs, 1, fs[0]))[2], entries(pcf.below(flat, 1, flat[:4]))[2])
     np.testing.assert_array_equal(pcf.row_sums(fs, fs[0]).ravel(), pcf.row_sums(flat, flat[:4]))
     assert pcf.nearest(fs[0, 0], 3, fs).indices.shape == (3,)
     none = fs[:0]
     assert pcf.nearest(none, 0).indices.shape == (0, 4, 0)
-    assert pcf.below(none, 1).shape == (0, 0) and pcf.row_sums(none).shape == (0, 4)
+    assert len(entries(pcf.below(none, 1))[0]) == 0 and pcf.row_sums(none).shape == (0, 4)
     np.testing.assert_array_equal(pcf.row_sums(flat[:1]), [0])
     assert pcf.nearest(arrays, 1, dtype="float32").distances.dtype == np.float32
     assert pcf.row_sums(flat.astype("float32"), flat).shape == (12,)
@@ -75,7 +80,7 @@ def test_functions_that_differ_for_ever() -> None:
     found = pcf.nearest(fs, 2)
     np.testing.assert_array_equal(found.distances, [[1, np.inf], [np.inf, np.inf], [1, np.inf]])
     np.testing.assert_array_equal(found.indices, [[2, 1], [0, 2], [0, 1]])
-    assert pcf.below(fs, np.inf).nnz == 2
+    np.testing.assert_array_equal(entries(pcf.below(fs, np.inf))[:2], [[0, 2], [2, 0]])
     np.testing.assert_array_equal(pcf.row_sums(fs), [np.inf] * 3)
 
 
@@ -94,6 +99,15 @@ def test_what_can_not_be_kept() -> None:
     for call, error, text in calls:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_sparse_arrays() -> None:
+    sparse: Any = pytest.importorskip("scipy.sparse")
+    fs = PcfSet(random_arrays(3, 12))
+    found, matrix = pcf.below(fs, 1, fs[:4]), pcf.cdist(fs, fs[:4])
+    assert isinstance(found, sparse.csr_array) and found.shape == (12, 4)
+    np.testing.assert_array_equal(found.toarray(), np.where(matrix < 1, matrix, 0))
+    assert pcf.below(fs[:0], 1).shape == (0, 0)
 
 
 def test_no_scipy() -> None:
