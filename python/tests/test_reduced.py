@@ -170,7 +170,8 @@ def test_matrices_in_files(tmp_path: Path, dtype: Any, resume: bool) -> None:
 
 
 def test_matrices_that_are_gone_on_with(tmp_path: Path) -> None:
-    fs = pcf.random(1500, 60, seed=1)
+    # Enough for the CPU that there is progress to be told of.
+    fs, cpu = pcf.random(2000, 60, seed=1), "cpu"
     path, partial = tmp_path / "d.npy", tmp_path / "d.npy.partial"
 
     def stop(done: int, total: int) -> None:
@@ -178,16 +179,16 @@ def test_matrices_that_are_gone_on_with(tmp_path: Path) -> None:
             raise KeyError("enough")
 
     with pytest.raises(KeyError):
-        pcf.pdist(fs, 3.5, out=path, resume=True, progress=stop)
+        pcf.pdist(fs, 3.5, out=path, resume=True, device=cpu, progress=stop)
     assert partial.exists() and not path.exists()
     with pytest.raises(ValueError, match="d.npy.partial"):
-        pcf.pdist(fs[::-1], 3.5, out=path, resume=True)
+        pcf.pdist(fs[::-1], 3.5, out=path, resume=True, device=cpu)
     first: list[int] = []
-    pcf.pdist(fs, 3.5, out=path, resume=True, progress=lambda done, total: first.append(done))
+    pcf.pdist(fs, 3.5, out=path, resume=True, device=cpu, progress=lambda done, total: first.append(done))
     assert first[0] > 0 and path.exists() and not partial.exists()
-    np.testing.assert_array_equal(np.load(path), pcf.pdist(fs, 3.5))
+    np.testing.assert_array_equal(np.load(path), pcf.pdist(fs, 3.5, device=cpu))
     with pytest.raises(KeyError):
-        pcf.pdist(fs, 3.5, out=tmp_path / "other.npy", progress=stop)
+        pcf.pdist(fs, 3.5, out=tmp_path / "other.npy", device=cpu, progress=stop)
     assert [entry.name for entry in tmp_path.iterdir()] == ["d.npy"]
 
 
@@ -209,7 +210,10 @@ def test_files_that_can_not_be_written(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     fs = pcf.random(4000, 100, seed=1)
-    calls: list[Any] = [lambda: pcf.nearest(fs, 3, p=3.5), lambda: pcf.pdist(fs, 3.5, out=tmp_path / "d.npy")]
+    calls: list[Any] = [
+        lambda: pcf.nearest(fs, 3, p=3.5, device="cpu"),
+        lambda: pcf.pdist(fs, 3.5, out=tmp_path / "d.npy", device="cpu"),
+    ]
     for call in calls:
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
