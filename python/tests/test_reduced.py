@@ -171,7 +171,7 @@ def test_matrices_in_files(tmp_path: Path, dtype: Any, resume: bool) -> None:
 
 def test_matrices_that_are_gone_on_with(tmp_path: Path) -> None:
     # Enough for the CPU that there is progress to be told of.
-    fs, cpu = pcf.random(2000, 60, seed=1), "cpu"
+    fs, cpu = pcf.random(1500, 60, seed=1), "cpu"
     path, partial = tmp_path / "d.npy", tmp_path / "d.npy.partial"
 
     def stop(done: int, total: int) -> None:
