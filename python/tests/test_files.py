@@ -207,8 +207,9 @@ def test_barcodes(tmp_path: Path) -> None:
     assert part.names == barcodes[[0, 3]].names == barcodes[::3].names == ("cloud", "torus")
     assert [len(bars) for bars in part] == [2, 2] and len(barcodes[-1]) == 2
     assert repr(part) == "Barcodes of shape (2,), 4 bars"
-    for infinite, expected in (("drop", zero[:1]), (3, np.array([[0, 1.5], [0, 3]])), ("keep", zero)):
-        np.testing.assert_array_equal(pcf.load_barcodes(text, 0, infinite=infinite)[0], expected)  # type: ignore[arg-type]
+    ends: list[tuple[Any, Any]] = [("drop", zero[:1]), (3, [[0, 1.5], [0, 3]]), ("keep", zero)]
+    for infinite, expected in ends:
+        np.testing.assert_array_equal(pcf.load_barcodes(text, 0, infinite=infinite)[0], expected)
 
 
 def test_barcodes_of_tables(tmp_path: Path) -> None:

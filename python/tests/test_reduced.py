@@ -27,6 +27,12 @@ def brute(fs: PcfSet, others: PcfSet | None, p: float) -> Any:
     return matrix
 
 
+def entries(found: Any) -> tuple[Any, Any, Any]:
+    """Rows, columns and values of what `below` returns, with SciPy or without."""
+    data, columns, ends = found if isinstance(found, tuple) else (found.data, found.indices, found.indptr)
+    return np.repeat(np.arange(len(ends) - 1), np.diff(ends)), columns, data
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("p", [1, 2, 3.5])
 @pytest.mark.parametrize("two", [False, True])
@@ -43,11 +49,10 @@ def test_kept(dtype: Any, p: float, two: bool) -> None:
         np.testing.assert_array_equal(found.indices, order[:, :k])
         np.testing.assert_array_equal(found.distances, np.take_along_axis(matrix, order[:, :k], axis=1))
     for bound in (0, 0.5, float(np.median(matrix)), np.inf):
-        sparse = pcf.below(fs, bound, others, p=p).tocoo()
-        rows, columns = np.nonzero(matrix < bound)
-        assert sparse.shape == matrix.shape and sparse.dtype == dtype
-        np.testing.assert_array_equal([*sparse.coords], [rows, columns])
-        np.testing.assert_array_equal(sparse.data, matrix[rows, columns])
+        rows, columns, values = entries(pcf.below(fs, bound, others, p=p))
+        assert values.dtype == dtype
+        np.testing.assert_array_equal([rows, columns], np.nonzero(matrix < bound))
+        np.testing.assert_array_equal(values, matrix[rows, columns])
     sums = pcf.row_sums(fs, others, p=p)
     assert sums.dtype == np.float64
     np.testing.assert_allclose(sums, np.where(np.isinf(matrix), 0, matrix).sum(axis=1, dtype=np.float64), rtol=1e-5)
@@ -59,12 +64,12 @@ def test_shapes() -> None:
     found = pcf.nearest(fs, 2)
     assert found.indices.shape == found.distances.shape == (3, 4, 2)
     np.testing.assert_array_equal(found.indices.reshape(12, 2), pcf.nearest(flat, 2).indices)
-    assert pcf.below(fs, 1, fs[0]).shape == (12, 4)
+    np.testing.assert_array_equal(entries(pcf.below(fs, 1, fs[0]))[2], entries(pcf.below(flat, 1, flat[:4]))[2])
     np.testing.assert_array_equal(pcf.row_sums(fs, fs[0]).ravel(), pcf.row_sums(flat, flat[:4]))
     assert pcf.nearest(fs[0, 0], 3, fs).indices.shape == (3,)
     none = fs[:0]
     assert pcf.nearest(none, 0).indices.shape == (0, 4, 0)
-    assert pcf.below(none, 1).shape == (0, 0) and pcf.row_sums(none).shape == (0, 4)
+    assert len(entries(pcf.below(none, 1))[0]) == 0 and pcf.row_sums(none).shape == (0, 4)
     np.testing.assert_array_equal(pcf.row_sums(flat[:1]), [0])
     assert pcf.nearest(arrays, 1, dtype="float32").distances.dtype == np.float32
     assert pcf.row_sums(flat.astype("float32"), flat).shape == (12,)
@@ -75,7 +80,7 @@ def test_functions_that_differ_for_ever() -> None:
     found = pcf.nearest(fs, 2)
     np.testing.assert_array_equal(found.distances, [[1, np.inf], [np.inf, np.inf], [1, np.inf]])
     np.testing.assert_array_equal(found.indices, [[2, 1], [0, 2], [0, 1]])
-    assert pcf.below(fs, np.inf).nnz == 2
+    np.testing.assert_array_equal(entries(pcf.below(fs, np.inf))[:2], [[0, 2], [2, 0]])
     np.testing.assert_array_equal(pcf.row_sums(fs), [np.inf] * 3)
 
 
@@ -94,6 +99,15 @@ def test_what_can_not_be_kept() -> None:
     for call, error, text in calls:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_sparse_arrays() -> None:
+    sparse: Any = pytest.importorskip("scipy.sparse")
+    fs = PcfSet(random_arrays(3, 12))
+    found, matrix = pcf.below(fs, 1, fs[:4]), pcf.cdist(fs, fs[:4])
+    assert isinstance(found, sparse.csr_array) and found.shape == (12, 4)
+    np.testing.assert_array_equal(found.toarray(), np.where(matrix < 1, matrix, 0))
+    assert pcf.below(fs[:0], 1).shape == (0, 0)
 
 
 def test_no_scipy() -> None:
@@ -156,7 +170,8 @@ def test_matrices_in_files(tmp_path: Path, dtype: Any, resume: bool) -> None:
 
 
 def test_matrices_that_are_gone_on_with(tmp_path: Path) -> None:
-    fs = pcf.random(1500, 60, seed=1)
+    # Enough for the CPU that there is progress to be told of.
+    fs, cpu = pcf.random(1500, 60, seed=1), "cpu"
     path, partial = tmp_path / "d.npy", tmp_path / "d.npy.partial"
 
     def stop(done: int, total: int) -> None:
@@ -164,16 +179,16 @@ def test_matrices_that_are_gone_on_with(tmp_path: Path) -> None:
             raise KeyError("enough")
 
     with pytest.raises(KeyError):
-        pcf.pdist(fs, 3.5, out=path, resume=True, progress=stop)
+        pcf.pdist(fs, 3.5, out=path, resume=True, device=cpu, progress=stop)
     assert partial.exists() and not path.exists()
     with pytest.raises(ValueError, match="d.npy.partial"):
-        pcf.pdist(fs[::-1], 3.5, out=path, resume=True)
+        pcf.pdist(fs[::-1], 3.5, out=path, resume=True, device=cpu)
     first: list[int] = []
-    pcf.pdist(fs, 3.5, out=path, resume=True, progress=lambda done, total: first.append(done))
+    pcf.pdist(fs, 3.5, out=path, resume=True, device=cpu, progress=lambda done, total: first.append(done))
     assert first[0] > 0 and path.exists() and not partial.exists()
-    np.testing.assert_array_equal(np.load(path), pcf.pdist(fs, 3.5))
+    np.testing.assert_array_equal(np.load(path), pcf.pdist(fs, 3.5, device=cpu))
     with pytest.raises(KeyError):
-        pcf.pdist(fs, 3.5, out=tmp_path / "other.npy", progress=stop)
+        pcf.pdist(fs, 3.5, out=tmp_path / "other.npy", device=cpu, progress=stop)
     assert [entry.name for entry in tmp_path.iterdir()] == ["d.npy"]
 
 
@@ -195,7 +210,10 @@ def test_files_that_can_not_be_written(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     fs = pcf.random(4000, 100, seed=1)
-    calls: list[Any] = [lambda: pcf.nearest(fs, 3, p=3.5), lambda: pcf.pdist(fs, 3.5, out=tmp_path / "d.npy")]
+    calls: list[Any] = [
+        lambda: pcf.nearest(fs, 3, p=3.5, device="cpu"),
+        lambda: pcf.pdist(fs, 3.5, out=tmp_path / "d.npy", device="cpu"),
+    ]
     for call in calls:
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()

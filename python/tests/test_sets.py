@@ -421,7 +421,7 @@ def test_functions_are_compared() -> None:
     other = PcfSet([[(0, 3), (0.5, 3), (1, 1), (3, 0)], [(0, 2), (2, 1)], G], dtype="float32")
     np.testing.assert_array_equal(fs == other, [True, False, False])
     np.testing.assert_array_equal(fs != other, [False, True, True])
-    np.testing.assert_array_equal(fs.reshape(3, 1) == fs, [[True, False, True], [False, True, False], [True, False, True]])
+    np.testing.assert_array_equal(fs.reshape(3, 1) == fs[:2], [[True, False], [False, True], [True, False]])
     np.testing.assert_array_equal(PcfSet([[(0, 1)], F]) == 1, [True, False])
     assert (fs[0] == fs[2]) is np.True_ and (PcfSet([]) == PcfSet([])).shape == (0,)
     assert fs.equals([F, G, F]) and not fs.equals(fs[:2]) and not fs.equals(other)
@@ -452,7 +452,7 @@ def test_parts_of_time() -> None:
         np.testing.assert_array_equal(sampled(t), fs(np.floor(t / step) * step))
         assert sampled.names == fs.names and np.all(sampled.lengths == sampled.lengths[0, 0])
     assert PcfSet([]).restrict(0, 1).shape == PcfSet([]).resample(1).shape == (0,)
-    for start, until, text in ((1, 1, "ends at t = 1"), (np.nan, 1, "none of finite times"), (np.inf, np.inf, "none of")):
+    for start, until, text in ((1, 1, "ends at t = 1"), (np.nan, 1, "none of finite"), (np.inf, np.inf, "none of")):
         with pytest.raises(ValueError, match=text):
             fs.restrict(start, until)
     for step in (0, -1, np.nan, np.inf):

@@ -68,7 +68,6 @@ Functions: TypeAlias = Union["PcfSet", npt.ArrayLike, Iterable[Any]]
 Layout: TypeAlias = Literal["condensed", "packed", "dense"]
 PathLike: TypeAlias = Union[str, "os.PathLike[str]"]
 Repair: TypeAlias = Literal["raise", "sort", "last"]
-Separator: TypeAlias = Union[str, None]
 Time: TypeAlias = Union[float, str, datetime.date, np.datetime64]
 Step: TypeAlias = Union[float, datetime.timedelta, np.timedelta64]
 Axis: TypeAlias = Union[int, Sequence[int], None]
@@ -278,7 +277,7 @@ class PcfSet:
         *,
         columns: Mapping[str, str | int] | None = None,
         header: bool | None = None,
-        separator: Separator = None,
+        separator: str | None = None,
         start: Time | None = None,
         until: Time | None = None,
         align: bool = False,
@@ -559,7 +558,7 @@ class PcfSet:
 
         Parameters
         ----------
-        other : PcfSet or array_like
+        other : PcfSet, or array_like of numbers
             Functions or numbers, which are broadcast.
         rtol, atol : float
             The tolerances.
@@ -1193,7 +1192,7 @@ load = PcfSet.load
 
 
 def _table(
-    columns: Mapping[str, str | int] | None, header: bool | None, separator: Separator
+    columns: Mapping[str, str | int] | None, header: bool | None, separator: str | None
 ) -> tuple[list[tuple[str, str]], bool | None, int | None]:
     """The layout of a table."""
     if columns is not None and not isinstance(columns, Mapping):
@@ -1699,7 +1698,7 @@ def below(
 
     Examples
     --------
-    >>> below([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]], 4).toarray()
+    >>> below([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]], 4).toarray()  # doctest: +SKIP
     array([[0., 3., 0.],
            [3., 0., 0.],
            [0., 0., 0.]])
@@ -1805,7 +1804,7 @@ def load_barcodes(
     infinite: Literal["keep", "drop"] | float = "keep",
     columns: Mapping[str, str | int] | None = None,
     header: bool | None = None,
-    separator: Separator = None,
+    separator: str | None = None,
 ) -> Barcodes:
     """Loads barcodes from one or many files.
 
