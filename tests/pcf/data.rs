@@ -878,7 +878,7 @@ fn functions_that_can_be_repaired() {
     assert_eq!(repairs, Repairs { empty: 2, ..Repairs::default() });
     // NaN stays NaN, and is called by its place in the file.
     let path = csv(&files, "b.csv", "function,t,v\n0,0,1\n1,3,5\n1,1,nan\n");
-    fails(io::load_repaired(&path), &path, "line 4: function 1, breakpoint 1: v = NaN, but it must be a finite number");
+    fails(io::load_repaired(&path), &path, "line 4: function 1, breakpoint 0: v = NaN, but it must be a finite number");
 }
 
 proptest! {

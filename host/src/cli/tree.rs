@@ -123,11 +123,13 @@ pub fn run(global: &Global, arguments: &TreeArgs) -> Result<(), Failure> {
             let format = output.as_deref().map(|path| Format::of(path, &[Format::Npy, Format::Csv])).transpose()?;
             let output = output.as_deref().map(|path| files.write(path)).transpose()?;
             let job = Job::new(global, "lca", input)?;
-            let (findings, pairs, found) = job.ancestors(pairs)?;
+            let asked = io::read_pairs(pairs, &TableOptions::default(), (&job.ids, job.n()))?;
+            let asked = EdgeList { vertices: job.n(), edges: asked, arcs: false };
+            let (findings, found) = job.ancestors(pairs, &asked)?;
             if let Some(output) = &output {
                 let found = job.task.stream.download_vec(&found)?;
                 match format {
-                    Some(Format::Csv) => output.write(|file| job.ancestors_table(&pairs, &found, file))?,
+                    Some(Format::Csv) => output.write(|file| job.ancestors_table(&asked.edges, &found, file))?,
                     _ => write_array(output, &found, &[found.len()])?,
                 }
             }
@@ -234,11 +236,9 @@ impl<'a> Job<'a> {
         self.print(&findings, output.as_ref().map(Arrays::name))
     }
 
-    fn ancestors(&self, path: &Path) -> Result<(Findings, Vec<[i32; 2]>, Buffer<i32>), Failure> {
+    fn ancestors(&self, path: &Path, pairs: &EdgeList) -> Result<(Findings, Buffer<i32>), Failure> {
         let Task { device, stream, .. } = &self.task;
-        let given = io::read_pairs(path, &TableOptions::default(), (&self.ids, self.n()))?;
-        let list = EdgeList { vertices: self.n(), edges: given, arcs: false };
-        let pairs = list.upload(device)?;
+        let pairs = pairs.upload(device)?;
         let mut found = device.alloc(pairs.len())?;
         let mut ancestors = Ancestors::new(device)?;
         let findings = self.repeat(|rooting, steps| {
@@ -257,7 +257,7 @@ impl<'a> Job<'a> {
             })?
             .1;
         findings.counts.push(("pairs", "pairs", Some(pairs.len())));
-        Ok((findings, list.edges, found))
+        Ok((findings, found))
     }
 
     /// Writes a row for each pair, with the file's names.

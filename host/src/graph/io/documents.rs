@@ -20,7 +20,7 @@ pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
     let text = large_text(path)?;
     // About what the tree of nodes takes.
     check_room(4 * text.len())?;
-    let document = Document::parse(&text).map_err(|error| brief(error))?;
+    let document = Document::parse(&text).map_err(brief)?;
     let line = |node: Node<'_, '_>, reason: String| Reason::from(at(document.text_pos_at(node.range().start).row.into(), reason));
     let is = |name: &'static str| move |node: &Node<'_, '_>| node.tag_name().name() == name;
     let root = document.root_element();
@@ -120,7 +120,7 @@ impl Places {
 pub(super) fn geojson(path: &Path) -> Result<Graph, Reason> {
     let text = large_text(path)?;
     check_room(6 * text.len())?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| brief(error))?;
+    let value: Value = serde_json::from_str(&text).map_err(brief)?;
     let mut found = Places::default();
     found.geometry(&value)?;
     if found.edges.is_empty() {

@@ -284,7 +284,7 @@ fn json(lines: Lines) -> Result<Bars, Reason> {
     let text = with_infinities(&lines.into_text()?);
     // About what the values take.
     check_room(4 * text.len())?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| brief(error))?;
+    let value: Value = serde_json::from_str(&text).map_err(brief)?;
     let mut bars = Bars { barcodes: 1, ..Bars::default() };
     let several = |bars: &mut Bars, name: &dyn Display, barcode, value| {
         add_json(bars, barcode, value).map_err(|reason| reason.after(format_args!("barcode {name}: ")))

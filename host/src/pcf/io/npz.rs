@@ -23,6 +23,9 @@ use crate::{
     pcf::{PcfError, PcfReal, PcfSet, Repairs, set::check_offsets},
 };
 
+/// The arrays beside the points: offsets, shape and names.
+type Around = (Vec<usize>, Option<Vec<usize>>, Option<Arc<[String]>>);
+
 /// Reads functions.
 pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
     let mut archive = Archive::open(path)?;
@@ -83,7 +86,7 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Barcodes, P
 /// Reads the points and builds the set.
 fn set<T: PcfReal>(
     path: &Path,
-    (offsets, shape, names): (Vec<usize>, Option<Vec<usize>>, Option<Arc<[String]>>),
+    (offsets, shape, names): Around,
     points: Reader<impl Input>,
     repairs: Option<&mut Repairs>,
 ) -> Result<PcfSet<T>, PcfError> {
