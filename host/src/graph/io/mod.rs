@@ -13,7 +13,7 @@
 //! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; further words don't matter; lines that start with `#` or `%` are comments (SNAP, KONECT) |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
-//! has edges or not: there may be [`declared`] of them.
+//! has edges or not: there may be [`declared`](crate::io::declared) of them.
 
 mod array;
 mod dimacs;
