@@ -6,6 +6,24 @@ use super::{Prefix, Schedules, enumerate};
 use crate::design_rules::{Dag, RulesError};
 
 /// A set of schedules of a program. Sets differ in the synchronisation of their schedules alone.
+///
+/// In [`Tenzing`](Space::Tenzing), after the authors' program:
+/// 1. an event covers all operations before its record in that stream;
+/// 2. a wait of the host counts for all its later operations, and one of a stream for all later operations there;
+/// 3. an operation is synchronised with a predecessor on the GPU if that is in its stream, or if the host or its stream
+///    has waited for an event that covers it;
+/// 4. an operation comes next once it is synchronised with all predecessors. Until then the next step towards that may
+///    come next: a wait for the first event that covers a predecessor, or its record if there is none.
+///
+/// A wait names the operation whose event it waits for, which need not be a predecessor. A record that covers several
+/// predecessors of one operation is named after the last of them in the program's order.
+///
+/// ```
+/// use warpsmith::design_rules::{Space, programs::spmv};
+///
+/// assert_eq!(Space::Tenzing.count(&spmv::dag(), 2)?, 2036);
+/// # Ok::<(), warpsmith::design_rules::RulesError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -18,6 +36,14 @@ pub enum Space {
 }
 
 impl Space {
+    /// Returns its name in commands and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Warpsmith => "warpsmith",
+            Space::Tenzing => "tenzing",
+        }
+    }
+
     /// Returns whether this is the default.
     pub fn is_default(&self) -> bool {
         *self == Space::default()
