@@ -109,6 +109,9 @@ fn schedules_are_counted_and_listed() {
         table.contains("5,390") && table.contains("spmv: 4 operations of the GPU, 5 of the host, 10 dependences."),
         "{table}"
     );
+    let tenzing = folder.json("count spmv --space tenzing");
+    assert_eq!((&tenzing["counts"][0]["schedules"], &tenzing["counts"][1]["schedules"]), (&json!("175"), &json!("2036")));
+    assert_eq!(folder.good("count spmv --space tenzing --list").lines().count(), 2036);
     // A number that no list can be as long as.
     let halo = folder.json("count halo");
     assert!(halo["counts"][1]["schedules"].as_str().unwrap().len() > 15, "{halo}");
@@ -242,6 +245,7 @@ fn a_resumed_search_is_as_if_it_had_never_ended() {
     for (options, sentence) in [
         ("--search random --seed 11 --machine machine.json", "its runs are of the search `dfs`, and this search is of `random`"),
         ("--search dfs --seed 12 --machine machine.json", "of the seed 11, and this search is of 12"),
+        ("--search dfs --seed 11 --space tenzing", "of the space `warpsmith`, and this search is of `tenzing`"),
         ("--search dfs --seed 11 --machine machine.json --ranks 2", "of 4 ranks, and this search is of 2 ranks"),
         ("--search dfs --seed 11 --machine machine.json --streams 1", "of 2 streams, and this search is of 1 stream"),
     ] {

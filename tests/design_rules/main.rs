@@ -23,3 +23,4 @@ mod report;
 mod schedules;
 mod schema;
 mod sim;
+mod spaces;

@@ -65,4 +65,4 @@ pub use learn::{
 };
 pub use measure::{About, Failed, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform};
 pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
-pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};
+pub use schedule::{NamedStep, Schedule, Space, Step, Traversal, emit};

@@ -4,11 +4,7 @@ use std::io::{BufWriter, Write as _, stdout};
 
 use clap::Args;
 use serde_json::json;
-use warpsmith::design_rules::{
-    Dag, RulesError,
-    external::operation,
-    schedule::{Schedules, check_streams, count},
-};
+use warpsmith::design_rules::{Dag, RulesError, Space, external::operation, schedule::check_streams};
 
 use super::program::Choice;
 use crate::cli::{failure::Failure, format, terminal};
@@ -25,11 +21,15 @@ use crate::cli::{failure::Failure, format, terminal};
         warpsmith rules count spmv                     on 1 and on 2 streams\n  \
         warpsmith rules count halo --streams 4         on 1 to 4 streams\n  \
         warpsmith rules count spmv --list | head       the first ten schedules on 2 streams\n  \
+        warpsmith rules count spmv --space tenzing     schedules that tenzing enumerates: 2,036 on 2 streams\n  \
         warpsmith rules count spmv --json              one JSON object; numbers are text, since they may be long"
 )]
 pub struct CountArgs {
     #[command(flatten)]
     choice: Choice,
+    /// The set of schedules
+    #[arg(long, value_enum, default_value_t)]
+    space: Space,
     /// The most streams that a schedule may use
     #[arg(long, value_name = "S", default_value_t = 2)]
     streams: usize,
@@ -48,7 +48,7 @@ type Count = Result<u128, u32>;
 pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
     let dag = arguments.choice.program.dag()?;
     if arguments.list {
-        return list(&dag, arguments.streams);
+        return list(arguments.space, &dag, arguments.streams);
     }
     check_streams(arguments.streams)?;
     let mut counts = Vec::<Count>::new();
@@ -56,7 +56,7 @@ pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
         counts.push(match counts.last() {
             // On more streams there are more.
             Some(&Err(exponent)) => Err(exponent),
-            _ => match count(&dag, streams) {
+            _ => match arguments.space.count(&dag, streams) {
                 Err(RulesError::TooMany { exponent, .. }) => Err(exponent),
                 count => Ok(count?),
             },
@@ -109,8 +109,8 @@ pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
 }
 
 /// Prints all schedules.
-fn list(dag: &Dag, streams: usize) -> Result<(), Failure> {
-    let schedules = Schedules::new(dag, streams)?;
+fn list(space: Space, dag: &Dag, streams: usize) -> Result<(), Failure> {
+    let schedules = space.schedules(dag, streams)?;
     let mut out = BufWriter::new(stdout().lock());
     let print = || {
         for schedule in schedules {

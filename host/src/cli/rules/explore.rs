@@ -5,7 +5,7 @@ use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Answer, Precision,
+    Answer, Precision, Space,
     explore::{Exploration, ExploreOptions, Method, Observer, Summary, journal_of},
     external::External,
     search::SearchMethod,
@@ -73,6 +73,9 @@ pub struct ExploreArgs {
     limit: Option<Duration>,
     #[command(flatten)]
     place: Place,
+    /// The set that schedules are chosen from
+    #[arg(long, value_enum, default_value_t)]
+    space: Space,
     /// The most streams that a schedule may use
     #[arg(long, value_name = "S", default_value_t = 2)]
     streams: usize,
@@ -225,7 +228,7 @@ impl ExploreArgs {
                 },
             }
         };
-        ExploreOptions { streams: self.streams, seed: self.seed, method, check: self.check, input }
+        ExploreOptions { space: self.space, streams: self.streams, seed: self.seed, method, check: self.check, input }
     }
 }
 

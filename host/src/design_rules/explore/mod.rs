@@ -38,7 +38,7 @@ use std::{collections::HashSet, fmt, ops::ControlFlow, time::Instant};
 use serde::Serialize;
 
 use super::measure::{About, Measured, Measurer, Platform, Precision, Run, Runs, Timeline};
-use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::count};
+use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::Space};
 use crate::io::files::Destination;
 use search::{Explorer, SearchMethod};
 use session::Session;
@@ -59,6 +59,8 @@ const RANKS: usize = 8;
 /// The options of an [`Exploration`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExploreOptions {
+    /// The set that schedules are chosen from.
+    pub space: Space,
     /// The most streams that a schedule may use.
     pub streams: usize,
     /// Seed of all random choices.
@@ -94,7 +96,7 @@ impl Default for ExploreOptions {
     /// A search of 200 schedules on 2 streams.
     fn default() -> Self {
         let method = Method::Search { search: SearchMethod::default(), iterations: 200, precision: Precision::default() };
-        ExploreOptions { streams: 2, seed: 0, method, check: false, input: String::new() }
+        ExploreOptions { space: Space::default(), streams: 2, seed: 0, method, check: false, input: String::new() }
     }
 }
 
@@ -222,7 +224,7 @@ impl<'a> Exploration<'a> {
         let dag = platform.dag().clone();
         let is_survey = matches!(options.method, Method::Survey { .. });
         let streams = options.streams;
-        let space = match count(&dag, streams) {
+        let space = match options.space.count(&dag, streams) {
             Ok(space) => Some(space),
             Err(RulesError::TooMany { .. }) if !is_survey => None,
             Err(error) => return Err(error),
@@ -244,6 +246,7 @@ impl<'a> Exploration<'a> {
             }
             .to_owned(),
             seed: options.seed,
+            named_space: options.space,
             space: space.map(|space| space.to_string()),
             noise: platform.is_exact().then_some(0.0),
             ..About::program(&dag)
@@ -313,7 +316,8 @@ impl<'a> Exploration<'a> {
     ) -> Result<Outcome, RulesError> {
         let repeats = if self.platform.is_exact() { 1 } else { precision.repeats };
         let mut measurer = Measurer::new(Precision { repeats, ..precision });
-        let mut explorer = Explorer::new(&self.dag, self.options.streams, method.strategy(), self.options.seed)?;
+        let mut explorer =
+            Explorer::new(&self.dag, self.options.streams, method.strategy(), self.options.seed)?.in_space(self.options.space);
         let mut outcome = Outcome::default();
         let (mut fastest, mut failed) = (f64::INFINITY, 0);
         for iteration in 0..wanted {
@@ -388,7 +392,7 @@ impl<'a> Exploration<'a> {
 
     /// Measures all schedules, in passes.
     fn survey(&mut self, passes: u64, observer: &dyn Observer) -> Result<Outcome, RulesError> {
-        let mut survey = Survey::new(&self.dag, self.options.streams)?;
+        let mut survey = Survey::new(self.options.space, &self.dag, self.options.streams)?;
         let total = survey.len().saturating_mul(usize::try_from(passes).unwrap_or(usize::MAX));
         let (mut outcome, mut done) = (Outcome::default(), 0);
         let seed = self.options.seed;

@@ -54,7 +54,8 @@ pub fn next(
     count: usize,
 ) -> Result<Vec<Schedule>, RulesError> {
     let streams = runs.about.streams;
-    let mut explorer = Explorer::new(dag, streams, search.strategy(), seed.wrapping_add(runs.tried() as u64))?;
+    let mut explorer =
+        Explorer::new(dag, streams, search.strategy(), seed.wrapping_add(runs.tried() as u64))?.in_space(runs.about.named_space);
     for (run, traversal) in runs.rows() {
         let parsed = Schedule::parse(dag, streams, &traversal.to_string());
         let schedule = parsed.map_err(|error| FileError::new(path, error.to_string()))?;

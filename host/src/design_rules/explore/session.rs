@@ -152,6 +152,7 @@ fn resumed(path: &Path, about: About) -> Result<Runs, RulesError> {
         (quoted(&theirs.platform), quoted(&about.platform), "the platform"),
         (quoted(&theirs.input), quoted(&about.input), "the input"),
         (quoted(&theirs.search), quoted(&about.search), "the search"),
+        (quoted(theirs.named_space.name()), quoted(about.named_space.name()), "the space"),
         (theirs.seed.to_string(), about.seed.to_string(), "the seed"),
     ];
     if let Some((theirs, ours, what)) = differences.into_iter().find(|(theirs, ours, _)| theirs != ours) {

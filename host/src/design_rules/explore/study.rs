@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::search::{Explorer, SearchMethod};
-use crate::design_rules::{Accuracy, Dag, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable, schedule::count};
+use crate::design_rules::{Accuracy, Dag, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable};
 
 /// A time so near to the least one counts as found: 1 %.
 pub const NEAR: f64 = 0.01;
@@ -83,7 +83,7 @@ impl<'a> Study<'a> {
     /// [`RulesError::Schedule`] where a run is no schedule of the program, and [`RulesError::Learning`] where some are missing.
     pub fn new(dag: &'a Dag, runs: &'a Runs) -> Result<Self, RulesError> {
         let rows = rows_of(dag, runs)?;
-        let all = count(dag, runs.about.streams)?;
+        let all = runs.about.named_space.count(dag, runs.about.streams)?;
         if rows.len() as u128 != all {
             let found = rows.len();
             return Err(RulesError::Learning(format!("there are runs of {found} schedules, and it takes all {all}")));
@@ -162,7 +162,8 @@ impl<'a> Study<'a> {
         let chosen = (0..self.times.len()).min_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
         let fastest = chosen.map_or(0.0, |row| self.judge[row]);
         let longest = iterations.iter().copied().max().unwrap_or(0).min(self.rows.len());
-        let mut explorer = Explorer::new(self.dag, self.runs.about.streams, search.strategy(), seed)?;
+        let mut explorer =
+            Explorer::new(self.dag, self.runs.about.streams, search.strategy(), seed)?.in_space(self.runs.about.named_space);
         let (mut rows, mut best) = (Vec::new(), Vec::new());
         let (mut least, mut found, mut near, mut seconds) = (f64::INFINITY, f64::INFINITY, None, 0.0);
         while rows.len() < longest || near.is_none() {

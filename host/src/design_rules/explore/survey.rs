@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 
 use crate::design_rules::measure::{deviation, noise_of};
-use crate::design_rules::schedule::Schedules;
+use crate::design_rules::schedule::Space;
 use crate::design_rules::statistics::{percentile, shuffled};
 use crate::design_rules::{Dag, RulesError, Run, Schedule};
 
@@ -36,12 +36,12 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// A survey of all schedules of a program on at most this many streams. Nothing is measured yet.
+    /// A survey of all schedules of a space of a program on at most this many streams. Nothing is measured yet.
     ///
     /// # Errors
     /// [`RulesError::Streams`].
-    pub fn new(dag: &Dag, streams: usize) -> Result<Self, RulesError> {
-        let schedules: Vec<_> = Schedules::new(dag, streams)?.collect();
+    pub fn new(space: Space, dag: &Dag, streams: usize) -> Result<Self, RulesError> {
+        let schedules: Vec<_> = space.schedules(dag, streams)?.collect();
         let times = vec![Vec::new(); schedules.len()];
         Ok(Survey { dag: dag.clone(), schedules, times, orders: Vec::new() })
     }
@@ -75,7 +75,7 @@ impl Survey {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Returns the measured schedules with their times, in the order of [`Schedules`]. After one pass these are the times as
+    /// Returns the measured schedules with their times, in the order of [`Space::schedules`]. After one pass these are the times as
     /// measured; after several, the machine's drift is taken out, and their noise is known.
     pub fn runs(&self) -> Vec<Run> {
         let times = &self.times;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Timeline;
-use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, schedule::MAX_STREAMS, statistics::percentile};
+use crate::design_rules::schedule::{MAX_STREAMS, Space};
+use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, statistics::percentile};
 use crate::io::files::{Destination, FileError, Reason};
 use crate::io::{Lines, Table, brief, quoted, reserve};
 
@@ -44,6 +45,9 @@ pub struct About {
     pub search: String,
     /// The search's seed.
     pub seed: u64,
+    /// The set that the schedules are of.
+    #[serde(default, skip_serializing_if = "Space::is_default")]
+    pub named_space: Space,
     /// Number of schedules in all, if it is known. It is text, since JSON's numbers are too short
     /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,9 +31,13 @@ impl<'a> Schedules<'a> {
     /// # Errors
     /// [`RulesError::Streams`].
     pub fn new(dag: &'a Dag, streams: usize) -> Result<Self, RulesError> {
-        let start = Prefix::new(dag, streams)?;
+        Ok(Self::behind(Prefix::new(dag, streams)?))
+    }
+
+    /// Lists those that begin with a prefix.
+    pub(super) fn behind(start: Prefix<'a>) -> Self {
         let next = start.next().into_iter();
-        Ok(Schedules { way: vec![(start, next)] })
+        Schedules { way: vec![(start, next)] }
     }
 }
 
@@ -71,11 +75,17 @@ const STATES: usize = 1 << 19;
 /// [`RulesError::Streams`]; [`RulesError::TooMany`] where there are 2¹²⁸ or more, or more states than can be gone
 /// through in some seconds.
 pub fn count(dag: &Dag, streams: usize) -> Result<u128, RulesError> {
-    let (count, exact) = completions(Prefix::new(dag, streams)?, STATES);
+    count_behind(Prefix::new(dag, streams)?, streams)
+}
+
+/// Returns the number of schedules that begin with a prefix of schedules on this many streams.
+pub(super) fn count_behind(start: Prefix<'_>, streams: usize) -> Result<u128, RulesError> {
+    let program = start.dag().name().to_owned();
+    let (count, exact) = completions(start, STATES);
     if exact {
         return Ok(count);
     }
-    Err(RulesError::TooMany { program: dag.name().to_owned(), streams, exponent: count.saturating_sub(1).max(1).ilog10() })
+    Err(RulesError::TooMany { program, streams, exponent: count.saturating_sub(1).max(1).ilog10() })
 }
 
 /// A prefix whose completions are being counted.

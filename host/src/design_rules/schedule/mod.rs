@@ -7,11 +7,13 @@ pub mod emit;
 mod enumerate;
 mod parse;
 mod prefix;
+mod space;
 mod step;
 mod traversal;
 
 pub use enumerate::{Schedules, count};
 pub use prefix::Prefix;
+pub use space::Space;
 pub(super) use step::place;
 pub use step::{MAX_STREAMS, Schedule, Step, check_streams};
 pub use traversal::{NamedStep, Traversal};

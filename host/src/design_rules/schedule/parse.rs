@@ -1,7 +1,7 @@
 //! Schedules from texts, and by an order of steps.
 
 use super::step::place;
-use super::{Prefix, Schedule, Step};
+use super::{Prefix, Schedule, Space, Step};
 use crate::design_rules::{Dag, RulesError};
 
 impl Schedule {
@@ -22,14 +22,19 @@ impl Schedule {
         prefix.finish().expect("every prefix can be completed")
     }
 
-    /// Reads what [`text`](Self::text) wrote.
+    /// Reads what [`text`](Self::text) wrote, whichever [`Space`] the schedule is of.
     ///
     /// # Errors
     /// [`RulesError::Schedule`] where it is no schedule of this program on this many streams: it names the first step
-    /// that can't come next.
+    /// that can't come next in the default space.
     pub fn parse(dag: &Dag, streams: usize, text: &str) -> Result<Self, RulesError> {
+        Self::parse_in(Space::Warpsmith, dag, streams, text)
+            .or_else(|error| Self::parse_in(Space::Tenzing, dag, streams, text).map_err(|_| error))
+    }
+
+    fn parse_in(space: Space, dag: &Dag, streams: usize, text: &str) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::Schedule { program: dag.name().to_owned(), schedule: text.to_owned(), reason };
-        let mut prefix = Prefix::new(dag, streams)?;
+        let mut prefix = space.prefix(dag, streams)?;
         for part in text.split(';').filter(|part| !part.is_empty()) {
             let (name, stream) = match part.split_once('@') {
                 Some((name, stream)) => {

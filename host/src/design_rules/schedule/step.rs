@@ -114,7 +114,7 @@ pub(in crate::design_rules) fn place(dag: &Dag, step: &Step) -> OpId {
 /// A complete traversal of a program: every operation once, of alternatives those of one, each after what it depends on,
 /// with the synchronisation that the streams take.
 ///
-/// Precisely (sections III-A to III-C of the paper, without needless synchronisation):
+/// Precisely (sections III-A to III-C of the paper, without needless synchronisation; [`Space`](super::Space) has another set):
 /// 1. each operation comes after its predecessors; `end`, which is implied, is the last;
 /// 2. an edge from a GPU operation u to a CPU operation v takes `CER-after-u` and then `CES-b4-v` before v;
 /// 3. an edge from a GPU operation u to a GPU operation v in another stream takes `CER-after-u` and then `CSWE-b4-v`
@@ -128,7 +128,8 @@ pub(in crate::design_rules) fn place(dag: &Dag, step: &Step) -> OpId {
 /// 7. before all else, each choice is settled, in the program's order of choices: of its alternatives' operations, those
 ///    of one are in the schedule, and edges to and from the others are not.
 ///
-/// Only [`Prefix`](super::Prefix), [`Schedules`](super::Schedules) and [`Schedule::parse`] make one, so that a schedule is always one of its program.
+/// Only [`Prefix`](super::Prefix), [`Schedules`](super::Schedules) and [`Schedule::parse`] make one, so that a schedule is
+/// always one of its program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Schedule {
     steps: Vec<Step>,

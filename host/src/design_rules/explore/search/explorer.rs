@@ -9,7 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use super::strategy::pick;
 use super::{Statistics, Strategy};
 use crate::design_rules::error::check_time;
-use crate::design_rules::schedule::{Prefix, check_streams};
+use crate::design_rules::schedule::{Prefix, Space, check_streams};
 use crate::design_rules::{Dag, RulesError, Schedule, Step};
 
 /// A search for the schedules to measure: it proposes one, and is told its time.
@@ -17,6 +17,7 @@ use crate::design_rules::{Dag, RulesError, Schedule, Step};
 /// The times may come from a platform, a file or a formula.
 pub struct Explorer {
     dag: Arc<Dag>,
+    space: Space,
     streams: usize,
     strategy: Box<dyn Strategy + Send>,
     random: ChaCha8Rng,
@@ -50,7 +51,14 @@ impl Explorer {
     pub fn new(dag: &Dag, streams: usize, strategy: impl Into<Box<dyn Strategy + Send>>, seed: u64) -> Result<Self, RulesError> {
         check_streams(streams)?;
         let (dag, strategy, random) = (Arc::new(dag.clone()), strategy.into(), ChaCha8Rng::seed_from_u64(seed));
-        Ok(Explorer { dag, streams, strategy, random, nodes: vec![Node::new(None)] })
+        Ok(Explorer { dag, space: Space::default(), streams, strategy, random, nodes: vec![Node::new(None)] })
+    }
+
+    /// Searches another space than the default one. What was recorded is dropped.
+    pub fn in_space(mut self, space: Space) -> Self {
+        self.space = space;
+        self.nodes = vec![Node::new(None)];
+        self
     }
 
     /// The program.
@@ -198,7 +206,7 @@ impl Explorer {
     }
 
     fn start<'a>(&self, dag: &'a Dag) -> Prefix<'a> {
-        Prefix::new(dag, self.streams).expect("`new` has checked the streams")
+        self.space.prefix(dag, self.streams).expect("`new` has checked the streams")
     }
 
     /// Returns the indices of the children of a node, which is that of `prefix`.

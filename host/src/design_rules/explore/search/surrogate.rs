@@ -268,8 +268,10 @@ impl Places {
                 }
                 Step::EventRecord { after } => operations + self.gpu[after.index()].expect("it is on the GPU"),
                 Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => {
-                    let edge = self.edges.iter().position(|&edge| edge == (after, before));
-                    operations + count + edge.expect("the wait is for an edge")
+                    let position = |wanted: &dyn Fn(&(OpId, OpId)) -> bool| self.edges.iter().position(wanted);
+                    // The event of another operation may stand for a predecessor's.
+                    let edge = position(&|&edge| edge == (after, before)).or_else(|| position(&|&(_, to)| to == before));
+                    operations + count + edge.expect("whoever waits has a predecessor on the GPU")
                 }
                 // The operations that are there say it.
                 Step::Choose { .. } => continue,
