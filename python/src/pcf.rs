@@ -533,8 +533,8 @@ pub fn pairwise_file(
     each!(&rows.0, rows => job.file(py, rows, columns, &path, resume))
 }
 
-/// What is kept of a matrix of distances: the indices and the distances of the `limit` `nearest` of each row; the entries
-/// `below` the limit, as row offsets, columns and values; or the sums of the rows.
+/// Computes a reduction of a matrix of distances: the indices and the distances of the `limit` `nearest` of each row; the
+/// entries `below` the limit, as row offsets, columns and values; or the sums of the rows.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn reduced<'py>(

@@ -229,7 +229,7 @@ class Explorer:
         self._dag = dag
         self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
         self._given = (dag, streams, strategy, exploration, seed, platform)
-        # What it was told, in order, and None for each time that it was asked.
+        # History of answers, in order; None for each question.
         self._told: list[tuple[str, float | None] | None] = []
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -78,7 +78,7 @@ fn forest(next: &[i32]) -> Option<(Vec<i32>, Vec<i32>, usize)> {
         }
         count += 1;
     }
-    // Those that aren't reached are on cycles.
+    // Elements that aren't reached are on cycles.
     (reached == n).then_some((ranks, lists, count))
 }
 

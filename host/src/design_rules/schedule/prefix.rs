@@ -232,7 +232,7 @@ impl<'a> Prefix<'a> {
                 waits.extend([op.index() as u64, self.waits[op.index()]]);
             }
         }
-        // A record that covers no more of what is needed than one before it is never waited for.
+        // A record is never waited for if earlier ones cover all of its operations that are needed.
         let mut recorded = 0;
         for &Record { covered, .. } in &self.records {
             if covered & needed & !recorded != 0 && self.space == Space::Tenzing {

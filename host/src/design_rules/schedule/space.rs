@@ -12,8 +12,8 @@ use crate::design_rules::{Dag, RulesError};
 /// 2. a wait of the host counts for all its later operations, and one of a stream for all later operations there;
 /// 3. an operation is synchronised with a predecessor on the GPU if that is in its stream, or if the host or its stream
 ///    has waited for an event that covers it;
-/// 4. an operation comes next once it is synchronised with all predecessors. Until then the next step towards that may
-///    come next: a wait for the first event that covers a predecessor, or its record if there is none.
+/// 4. an operation comes next once it is synchronised with all predecessors. Before, one step towards that comes next: a
+///    wait for the first event that covers a predecessor, or its record if no event does.
 ///
 /// A wait names the operation whose event it waits for, which need not be a predecessor. A record that covers several
 /// predecessors of one operation is named after the last of them in the program's order.
@@ -44,7 +44,7 @@ impl Space {
         }
     }
 
-    /// Returns whether this is the default.
+    /// Returns true if this is the default.
     pub fn is_default(&self) -> bool {
         *self == Space::default()
     }
