@@ -189,6 +189,11 @@ fn results_with_names() {
         rows.starts_with("source,target,component\n1001,1002,") && rows.ends_with("1003,77000000000,77000000000\n"),
         "{rows}"
     );
+    folder.write("towns.csv", "city_a,city_b\nUlm,Bonn\n");
+    let said = folder.good("components towns.csv");
+    assert!(said.contains("The first edge joins city_a and city_b (--header yes: these are names of columns)."), "{said}");
+    let said = folder.good("components towns.csv --header yes --columns source=city_a,target=city_b");
+    assert!(!said.contains("The first edge") && said.contains(" edges                           1"), "{said}");
     folder.good("components ids.csv --output c");
     assert_eq!(folder.numbers::<i64>("c/vertices.npy"), [1001, 1002, 1003, 77000000000]);
     assert_eq!(folder.numbers::<i32>("c/labels.npy"), [0; 4]);

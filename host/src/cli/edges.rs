@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use warpsmith::{
     device::{Backend, Device, Stream},
-    graph::{Graph, Ids, io},
+    graph::{EdgeList, Graph, Ids, io},
     io::TableOptions,
     list_rank::StepTime,
 };
@@ -103,6 +103,20 @@ impl<'a> Task<'a> {
         }
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
         Ok(graph)
+    }
+
+    /// Returns what to know of the vertices' names: their numbers in arrays, and where a header may have been missed.
+    pub fn notes(&self, graph: &EdgeList, ids: &Ids) -> Vec<String> {
+        let is_table = self.input.extension().is_some_and(|extension| extension == "csv" || extension == "tsv");
+        let first = match (ids, graph.edges.first()) {
+            (Ids::Names(_), Some(&edge)) if is_table && self.options.table() == TableOptions::default() => Some(edge),
+            _ => None,
+        };
+        let first = first.map(|edge| {
+            let [u, v] = edge.map(|end| ids.name(end as usize));
+            format!("The first edge joins {u} and {v} (--header yes: these are names of columns).")
+        });
+        ids.in_words(graph.vertices).into_iter().chain(first).collect()
     }
 
     /// Refuses a graph that would not fit into the host's memory.

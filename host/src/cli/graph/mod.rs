@@ -264,8 +264,8 @@ impl<'a> Job<'a> {
             }
             _ => None,
         };
-        let numbering = self.graph.ids.in_words(self.graph.list.vertices);
-        let notes: Vec<String> = note.map(str::to_owned).into_iter().chain(numbering).collect();
+        let notes = self.task.notes(&self.graph.list, &self.graph.ids);
+        let notes: Vec<String> = note.map(str::to_owned).into_iter().chain(notes).collect();
         self.task.print(findings, (arcs, &notes), (edges, "edges"), self.output.as_ref().map(Arrays::name))
     }
 }
