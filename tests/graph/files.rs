@@ -135,6 +135,7 @@ fn documents() {
     assert_eq!(roads, Graph { list: list(3, [[0, 1], [1, 0], [1, 2]], false), ids: places });
     says("a.geojson", r#"{"type":"FeatureCollection","features":[]}"#, "has no lines");
     says("a.geojson", r#"{"type":"Road"}"#, "`Road` is no type of GeoJSON");
+    says("a.json", r#"{"nodes":[]}"#, "has no `type`: it is not GeoJSON");
     says(
         "a.geojson",
         r#"{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"LineString","coordinates":[[0,"x"]]}}]}"#,

@@ -111,7 +111,8 @@ impl Places {
                 lines.iter().try_for_each(|line| self.line(line))
             }
             Some("Point" | "MultiPoint" | "Polygon" | "MultiPolygon") => Ok(()),
-            other => Err(format!("{} is no type of GeoJSON", quoted(other.unwrap_or_default())).into()),
+            Some(other) => Err(format!("{} is no type of GeoJSON", quoted(other)).into()),
+            None => Err("has no `type`: it is not GeoJSON".into()),
         }
     }
 }
