@@ -95,7 +95,11 @@ struct Rows<T> {
 impl<T: PcfReal> Rows<T> {
     /// Reads the table.
     fn read(path: &Path, options: &TableOptions) -> Result<Self, Reason> {
-        let (mut table, places) = Table::open_columns(path, ROLES, options)?;
+        let with_hint = |reason: Reason| match reason.to_string() {
+            text if text.contains("`birth`") => format!("{text}; barcodes become functions by --curve").into(),
+            _ => reason,
+        };
+        let (mut table, places) = Table::open_columns(path, ROLES, options).map_err(with_hint)?;
         let [id, Some(t), Some(v)] = places[..] else { unreachable!("the columns are required") };
         let (mut numbering, mut rows, mut narrow) = (Numbering::default(), Vec::new(), Vec::new());
         while table.next()? {
