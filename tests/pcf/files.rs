@@ -241,6 +241,7 @@ fn from_files_to_tables() {
     assert_eq!(npz.by_name::<ndarray::OwnedRepr<i32>, ndarray::Ix1>("labels").unwrap(), arr1(&[0, 1]));
     let linkage = npz.by_name::<ndarray::OwnedRepr<f64>, ndarray::Ix2>("linkage").unwrap();
     assert_eq!(linkage, arr2(&[[0.0, 1.0, 3.0, 2.0]]));
+    folder.write("bars.csv", "birth,death\n0,1\n");
     for (command, sentence) in [
         (
             "pdist data.csv --columns t=when,v=x --output d.csv",
@@ -258,6 +259,7 @@ fn from_files_to_tables() {
         ("pdist set.npz --output d.txt", "d.txt: the name must end in .npy or, for a table, in .csv"),
         ("pdist set.npz --resume --output d.csv", "--resume is for matrices in .npy files"),
         ("convert data.csv --columns t --output s.npz", "write t=NAME"),
+        ("pdist bars.csv --output d.npy", "`death`: choose one (--columns t=NAME); barcodes become functions by --curve"),
         ("pdist left.txt --dimension 1 --output d.npy", "choose the function to make of them (--curve)"),
         ("convert data.csv --from noon --output s.npz", "write a number, or a time as 2024-05-01T12:00Z"),
     ] {
