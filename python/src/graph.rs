@@ -1,7 +1,11 @@
 //! Connectivity of undirected graphs.
 
+use cuda_std::I32x2;
 use pyo3::prelude::*;
-use warpsmith::graph::{Components, Connectivity, MOST, indices_of};
+use warpsmith::{
+    device::Buffer,
+    graph::{Components, Connectivity, MOST, indices_of},
+};
 
 use crate::{
     device::Device,
@@ -22,23 +26,23 @@ struct Call<'a, 'py> {
 }
 
 impl<'py> Call<'_, 'py> {
-    /// Does work with edges, and returns its arrays and its number.
+    /// Does work with the edges on the device and the number of vertices, and returns its arrays and its number.
     fn run(
         self,
-        work: impl FnOnce(&Input<i32>, &Device) -> Result<(Vec<Output<i32>>, usize), Failure> + Send + 'static,
+        n: Option<usize>,
+        work: impl FnOnce(&Input<i32>, &Device, &Buffer<I32x2>, usize) -> Result<(Vec<Output<i32>>, usize), Failure> + Send + 'static,
     ) -> PyResult<(Arrays<'py>, usize)> {
         let edges = Input::pairs(self.edges, "edges")?;
         let device = edges.device(self.py, self.device)?;
         let on = device.clone();
-        let (outputs, count) = work::owned(self.py, edges.len(), move || work(&edges, &on))?;
+        let (outputs, count) = work::owned(self.py, edges.len(), move || {
+            // Not so large that labels take all memory before the error.
+            let n = edges.count(&on.device.stream()?, n)?.min(MOST + 1);
+            edges.with_pairs(&on.device, |pairs| work(&edges, &on, pairs, n))
+        })?;
         let arrays: PyResult<_> = outputs.into_iter().map(|output| output.into_python(self.py, &device)).collect();
         Ok((arrays?, count))
     }
-}
-
-/// The number of vertices, which isn't so large that labels take all memory before the error.
-fn vertices(edges: &Input<i32>, device: &Device, given: Option<usize>) -> Result<usize, Failure> {
-    Ok(edges.count(&device.device.stream()?, given)?.min(MOST + 1))
 }
 
 /// Returns the label of each vertex, then the numbers of the edges of a spanning forest if asked; and the number of
@@ -51,23 +55,20 @@ pub fn components<'py>(
     forest: bool,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
-    Call { py, edges, device }.run(move |edges, on| {
-        let n = vertices(edges, on, n)?;
+    Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
         let device = &on.device;
-        edges.with_pairs(device, |pairs| {
-            let (mut labels, mut kept, mut indices) = (device.alloc(n)?, device.empty(), device.empty());
-            let (stream, found) = COMPONENTS.with(on, Components::new, |stream, components| match forest {
-                true => components.forest(stream, pairs, &mut labels, &mut kept, &mut indices),
-                false => components.label(stream, pairs, &mut labels),
-            })?;
-            let mut results = vec![edges.result(&stream, labels)?];
-            if forest {
-                let mut numbers = bytemuck::cast_vec::<u32, i32>(stream.download_vec(&indices)?);
-                numbers.sort_unstable();
-                results.push(edges.host_result(&stream, numbers)?);
-            }
-            Ok((results, found.count))
-        })
+        let (mut labels, mut kept, mut indices) = (device.alloc(n)?, device.empty(), device.empty());
+        let (stream, found) = COMPONENTS.with(on, Components::new, |stream, components| match forest {
+            true => components.forest(stream, pairs, &mut labels, &mut kept, &mut indices),
+            false => components.label(stream, pairs, &mut labels),
+        })?;
+        let mut results = vec![edges.result(&stream, labels)?];
+        if forest {
+            let mut numbers = bytemuck::cast_vec::<u32, i32>(stream.download_vec(&indices)?);
+            numbers.sort_unstable();
+            results.push(edges.host_result(&stream, numbers)?);
+        }
+        Ok((results, found.count))
     })
 }
 
@@ -80,17 +81,14 @@ pub fn bridges<'py>(
     arcs: bool,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
-    Call { py, edges, device }.run(move |edges, on| {
-        let n = vertices(edges, on, n)?;
+    Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
         let device = &on.device;
-        edges.with_pairs(device, |pairs| {
-            let (mut labels, mut bridges) = (device.alloc(n)?, device.alloc(pairs.len())?);
-            let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
-                connectivity.bridges(stream, pairs, arcs, &mut labels, &mut bridges)
-            })?;
-            let numbers = indices_of(&stream.download_vec(&bridges)?);
-            Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.parts()))
-        })
+        let (mut labels, mut bridges) = (device.alloc(n)?, device.alloc(pairs.len())?);
+        let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
+            connectivity.bridges(stream, pairs, arcs, &mut labels, &mut bridges)
+        })?;
+        let numbers = indices_of(&stream.download_vec(&bridges)?);
+        Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.parts()))
     })
 }
 
@@ -102,17 +100,13 @@ pub fn biconnected<'py>(
     n: Option<usize>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
-    Call { py, edges, device }.run(move |edges, on| {
-        let n = vertices(edges, on, n)?;
+    Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
         let device = &on.device;
-        edges.with_pairs(device, |pairs| {
-            let (mut labels, mut points) = (device.alloc(pairs.len())?, device.alloc(n)?);
-            let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
-                connectivity.biconnected(stream, pairs, &mut labels, &mut points)
-            })?;
-            let numbers = indices_of(&stream.download_vec(&points)?);
-            Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.components))
-        })
+        let (mut labels, mut points) = (device.alloc(pairs.len())?, device.alloc(n)?);
+        let (stream, found) = CONNECTIVITIES
+            .with(on, connectivity, |stream, connectivity| connectivity.biconnected(stream, pairs, &mut labels, &mut points))?;
+        let numbers = indices_of(&stream.download_vec(&points)?);
+        Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.components))
     })
 }
 

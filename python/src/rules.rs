@@ -56,7 +56,7 @@ impl Runs {
         work::cancellable(py, None, |_| Ok(self.0.write(&Destination::prepare(&path)?)?))
     }
 
-    /// What is known of the runs as JSON, and a row for each schedule that was tried.
+    /// Returns what is known of the runs as JSON, and a row for each schedule that was tried.
     fn state(&self) -> PyResult<(String, Vec<Row>)> {
         let about = serde_json::to_string(&self.0.about).map_err(Failure::runtime)?;
         let row = |(run, traversal): (Option<&Run>, &Traversal)| {

@@ -9,7 +9,7 @@ use warpsmith::design_rules::{Dag, OpId, Schedule, Space, Step};
 
 use crate::fixtures::programs;
 
-/// What the host calls. Streams and events are numbers, in the order in which they come up.
+/// A call of the host. Streams and events are numbers, in the order in which they come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Call {
     /// Runs an operation, on the GPU in a stream.

@@ -1,6 +1,6 @@
 //! The commands on files of edges, `tree` and `graph`: they read them, repeat their work and print what they find.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use clap::Args;
 use serde::Serialize;
@@ -183,19 +183,19 @@ impl<'a> Task<'a> {
 
 /// The names of vertices as an array, unless they are the numbers from 0 on.
 #[derive(Debug)]
-pub enum Vertices {
+pub enum Vertices<'a> {
     Numbers,
-    Ids(Vec<i64>),
-    Names(Vec<String>),
+    Ids(Cow<'a, [i64]>),
+    Names(Cow<'a, [String]>),
 }
 
-impl Vertices {
-    pub fn of(ids: &Ids, count: usize) -> Self {
+impl<'a> Vertices<'a> {
+    pub fn of(ids: &'a Ids, count: usize) -> Self {
         match ids {
             Ids::From(0) => Vertices::Numbers,
             Ids::From(first) => Vertices::Ids((0..count as i64).map(|vertex| first + vertex).collect()),
-            Ids::Numbers(numbers) => Vertices::Ids(numbers.clone()),
-            Ids::Names(names) => Vertices::Names(names.clone()),
+            Ids::Numbers(numbers) => Vertices::Ids(numbers.into()),
+            Ids::Names(names) => Vertices::Names(names.into()),
             Ids::Places(_) => Vertices::Names((0..count).map(|vertex| ids.name(vertex).into_owned()).collect()),
         }
     }

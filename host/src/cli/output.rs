@@ -114,6 +114,7 @@ pub enum Format {
     Csv,
     Json,
     GeoJson,
+    Png,
     Svg,
     Dot,
 }
@@ -126,6 +127,7 @@ impl Format {
             Format::Csv => &["csv"],
             Format::Json => &["json"],
             Format::GeoJson => &["geojson"],
+            Format::Png => &["png"],
             Format::Svg => &["svg"],
             Format::Dot => &["dot", "gv"],
         }

@@ -62,14 +62,19 @@ impl Ids {
         (0..count).map(|vertex| (self.name(vertex), vertex)).collect()
     }
 
+    /// Returns the vertex of this number among `count`, if names are numbers.
+    pub(super) fn find_number(&self, number: i64, count: usize) -> Option<usize> {
+        match self {
+            Ids::From(first) => usize::try_from(number.checked_sub(*first)?).ok().filter(|&vertex| vertex < count),
+            Ids::Numbers(numbers) => numbers.binary_search(&number).ok(),
+            Ids::Names(_) | Ids::Places(_) => None,
+        }
+    }
+
     /// Returns the vertex of this name among `count`.
     pub fn find(&self, name: &str, count: usize) -> Option<usize> {
         match self {
-            Ids::From(first) => {
-                let vertex = name.parse::<i64>().ok()?.checked_sub(*first)?;
-                usize::try_from(vertex).ok().filter(|&vertex| vertex < count)
-            }
-            Ids::Numbers(numbers) => numbers.binary_search(&name.parse().ok()?).ok(),
+            Ids::From(_) | Ids::Numbers(_) => self.find_number(name.parse().ok()?, count),
             Ids::Names(names) => names.iter().position(|known| known == name),
             Ids::Places(_) => (0..count).find(|&vertex| self.name(vertex) == name),
         }

@@ -32,6 +32,8 @@ mod decoded;
 pub mod files;
 mod lines;
 mod market;
+#[cfg(any(feature = "graph", feature = "pcf"))]
+mod names;
 pub mod npy;
 pub mod npz;
 mod source;
@@ -40,6 +42,8 @@ mod table;
 pub use files::Reason;
 pub(crate) use lines::{Lines, at, number, words};
 pub(crate) use market::{Field, Market, Symmetry};
+#[cfg(any(feature = "graph", feature = "pcf"))]
+pub(crate) use names::Names;
 pub use source::{
     Input, LONGEST_DATA, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared,
     filled, push, reserve, text, zeroed,

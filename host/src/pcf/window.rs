@@ -6,7 +6,7 @@ use gpu_kernels::pcf::set::MOST_SEGMENTS;
 
 use super::{PcfError, PcfReal, PcfSet, Point};
 
-/// The part of time in which functions are compared. By default all of it.
+/// Part of time that functions are compared over. By default all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
     /// Start: it becomes t = 0. A function is zero before its first breakpoint.

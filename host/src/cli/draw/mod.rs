@@ -13,7 +13,11 @@ use plotters::{
 };
 use warpsmith::io::files::{Destination, Temporary};
 
-use super::{failure::Failure, output::Files, size};
+use super::{
+    failure::Failure,
+    output::{self, Files},
+    size,
+};
 
 /// The font of all text. It comes with the program.
 pub const FONT: &str = "sans-serif";
@@ -127,14 +131,10 @@ impl Target {
 
 impl Format {
     fn of(path: &Path) -> Result<Self, Failure> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        match extension.as_deref() {
-            Some("png") => Ok(Format::Png),
-            Some("svg") => Ok(Format::Svg),
-            _ => {
-                Err(Failure::error(format_args!("{}: the name must end in .png or .svg, which tells the format", path.display())))
-            }
-        }
+        Ok(match output::Format::of(path, &[output::Format::Png, output::Format::Svg])? {
+            output::Format::Png => Format::Png,
+            _ => Format::Svg,
+        })
     }
 }
 

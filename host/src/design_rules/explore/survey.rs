@@ -75,8 +75,8 @@ impl Survey {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Returns the measured schedules with their times, in the order of [`Space::schedules`]. After one pass these are the times as
-    /// measured; after several, the machine's drift is taken out, and their noise is known.
+    /// Returns the measured schedules with their times, in the order of [`Space::schedules`]. After one pass these
+    /// are the times as measured; after several, the machine's drift is taken out, and their noise is known.
     pub fn runs(&self) -> Vec<Run> {
         let times = &self.times;
         let values = steady(times, &self.orders);

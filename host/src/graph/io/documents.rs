@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{
     MOST, add,
-    ends::{Names, whole},
+    ends::{vertex_of, whole},
     too_many,
 };
 use crate::{
     graph::{EdgeList, Graph, Ids},
-    io::{Reason, at, brief, check_room, large_text, push, quoted},
+    io::{Names, Reason, at, brief, check_room, large_text, push, quoted},
 };
 
 /// Reads the first graph of a GraphML file. Vertices have their ids as names.
@@ -29,7 +29,7 @@ pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
     let mut numbers: HashMap<&str, i32> = HashMap::new();
     for node in graph.descendants().filter(is("node")) {
         let id = node.attribute("id").ok_or_else(|| line(node, "the node has no `id`".to_owned()))?;
-        let number = names.number(id)?;
+        let number = vertex_of(&mut names, id)?;
         if numbers.insert(id, number).is_some() {
             return Err(line(node, format!("there is a second node {}", quoted(id))));
         }
@@ -45,7 +45,7 @@ pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
         return Err("has hyperedges, which can't be read".into());
     }
     let arcs = graph.attribute("edgedefault") == Some("directed");
-    let ids = names.into_names();
+    let ids = names.into_vec();
     let from_zero = ids.iter().enumerate().all(|(number, id)| whole(id) == Some(number as i64));
     let ids = if from_zero { Ids::From(0) } else { Ids::Names(ids) };
     Ok(Graph { list: EdgeList { vertices: numbers.len(), edges, arcs }, ids })

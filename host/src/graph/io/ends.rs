@@ -1,13 +1,11 @@
 //! Edges between vertices with names, as they are read, and their numbering.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 
 use super::{MOST, too_many};
 use crate::{
     graph::{EdgeList, Graph, Ids},
-    io::{Reason, push, reserve, zeroed},
+    io::{Names, Reason, push, reserve, zeroed},
 };
 
 /// Ends of edges: numbers, until a name comes that isn't one.
@@ -16,29 +14,11 @@ pub(super) enum Ends {
     Names(Names, Vec<[i32; 2]>),
 }
 
-/// Names, numbered in the order in which they come.
-#[derive(Default)]
-pub(super) struct Names {
-    numbers: HashMap<Box<str>, i32>,
-    names: Vec<String>,
-}
-
-impl Names {
-    pub fn number(&mut self, name: &str) -> Result<i32, Reason> {
-        if let Some(&number) = self.numbers.get(name) {
-            return Ok(number);
-        }
-        if self.names.len() == MOST {
-            return Err(too_many("vertices", MOST as u64 + 1).into());
-        }
-        let number = self.names.len() as i32;
-        push(&mut self.names, name.to_owned())?;
-        self.numbers.insert(name.into(), number);
-        Ok(number)
-    }
-
-    pub fn into_names(self) -> Vec<String> {
-        self.names
+/// Returns the vertex of a name.
+pub(super) fn vertex_of(names: &mut Names, name: &str) -> Result<i32, Reason> {
+    match names.number(name)? {
+        MOST.. => Err(too_many("vertices", MOST as u64 + 1).into()),
+        number => Ok(number as i32),
     }
 }
 
@@ -74,18 +54,19 @@ impl Ends {
             let (mut names, mut named) = (Names::default(), Vec::new());
             for edge in edges {
                 let [u, v] = edge.map(|end| end.to_string());
-                push(&mut named, [names.number(&u)?, names.number(&v)?])?;
+                push(&mut named, [vertex_of(&mut names, &u)?, vertex_of(&mut names, &v)?])?;
             }
             *self = Ends::Names(names, named);
         }
         let Ends::Names(names, edges) = self else { unreachable!("they are names now") };
-        push(edges, [names.number(u)?, names.number(v)?])
+        push(edges, [vertex_of(names, u)?, vertex_of(names, v)?])
     }
 
     /// Numbers the vertices that have an edge: numbers in ascending order, names as they came.
     pub fn graph(self, arcs: bool) -> Result<Graph, Reason> {
         match self {
-            Ends::Names(Names { names, .. }, edges) => {
+            Ends::Names(names, edges) => {
+                let names = names.into_vec();
                 Ok(Graph { list: EdgeList { vertices: names.len(), edges, arcs }, ids: Ids::Names(names) })
             }
             Ends::Numbers(ends) => {
@@ -113,20 +94,20 @@ impl Ends {
     /// Number of the first edge with an unknown vertex, and that vertex's name.
     pub fn within(self, ids: &Ids, vertices: usize) -> Result<Vec<[i32; 2]>, (usize, String)> {
         let index = ids.index();
-        let find = |name: &str| match ids {
-            Ids::From(_) | Ids::Numbers(_) => ids.find(name, vertices),
-            _ => index.get(name).copied(),
-        };
-        let end = |edge: usize, name: &str| find(name).map(|end| end as i32).ok_or_else(|| (edge, name.to_owned()));
-        let named = |(edge, [u, v]): (usize, [&str; 2])| Ok([end(edge, u)?, end(edge, v)?]);
+        let is_number = matches!(ids, Ids::From(_) | Ids::Numbers(_));
+        let of_name = |name: &str| if is_number { ids.find(name, vertices) } else { index.get(name).copied() };
+        let of_number = |end: i64| if is_number { ids.find_number(end, vertices) } else { of_name(&end.to_string()) };
+        let found =
+            |edge: usize, end: Option<usize>, name: &dyn Fn() -> String| end.map(|end| end as i32).ok_or_else(|| (edge, name()));
         match self {
             Ends::Numbers(edges) => {
-                let texts = |&edge: &[i64; 2]| edge.map(|end| end.to_string());
-                edges.iter().map(texts).enumerate().map(|(edge, [u, v])| named((edge, [&*u, &*v]))).collect()
+                let end = |edge: usize, end: i64| found(edge, of_number(end), &|| end.to_string());
+                edges.iter().enumerate().map(|(edge, &[u, v])| Ok([end(edge, u)?, end(edge, v)?])).collect()
             }
-            Ends::Names(Names { names, .. }, edges) => {
-                let texts = |&edge: &[i32; 2]| edge.map(|end| names[end as usize].as_str());
-                edges.iter().map(texts).enumerate().map(named).collect()
+            Ends::Names(names, edges) => {
+                let names = names.into_vec();
+                let end = |edge: usize, end: i32| found(edge, of_name(&names[end as usize]), &|| names[end as usize].clone());
+                edges.iter().enumerate().map(|(edge, &[u, v])| Ok([end(edge, u)?, end(edge, v)?])).collect()
             }
         }
     }

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fmt::Display, path::Path, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{BarcodeOptions, Barcodes, Infinite, bars_of, csv::Numbering, npz};
+use super::{BarcodeOptions, Barcodes, Infinite, bars_of, csv::unless_numbers, npz};
 use crate::{
-    io::{Lines, Reason, Role, Source, Table, TableOptions, at, brief, check_room, extension, npy::Reader, push, quoted},
+    io::{Lines, Names, Reason, Role, Source, Table, TableOptions, at, brief, check_room, extension, npy::Reader, push, quoted},
     pcf::{
         PcfError,
         barcode::{Bar, Barcode, Filtration},
@@ -155,9 +155,9 @@ pub fn load(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Resul
 fn rows(lines: Lines, options: &TableOptions) -> Result<Bars, Reason> {
     let (mut table, places) = Table::of_columns(lines, ROLES, options)?;
     let [barcode, dimension, Some(birth), Some(death)] = places[..] else { unreachable!("the columns are required") };
-    let (mut numbering, mut bars) = (Numbering::default(), Bars { many: barcode.is_some(), ..Bars::default() });
+    let (mut names, mut bars) = (Names::default(), Bars { many: barcode.is_some(), ..Bars::default() });
     while table.next()? {
-        let number = numbering.number(barcode.map_or("0", |barcode| table.text(barcode)))?;
+        let number = names.number(barcode.map_or("0", |barcode| table.text(barcode)))?;
         let others = (0..table.header().len()).filter(|&column| Some(column) != barcode);
         if barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.text(column).is_empty()) {
             continue;
@@ -168,8 +168,8 @@ fn rows(lines: Lines, options: &TableOptions) -> Result<Bars, Reason> {
             Bar { birth: table.field(birth, "a number")?, death: table.field(death, "a number, or inf for a bar without end")? };
         bars.push(number, dimension, bar, table.line())?;
     }
-    bars.barcodes = if barcode.is_some() { numbering.len() } else { 1 };
-    bars.names = numbering.into_names();
+    bars.barcodes = if barcode.is_some() { names.len() } else { 1 };
+    bars.names = unless_numbers(names);
     Ok(bars)
 }
 

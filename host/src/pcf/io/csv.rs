@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
     io::{self, Write},
     path::Path,
     sync::Arc,
@@ -13,7 +12,7 @@ use csv::Writer;
 
 use super::Raw;
 use crate::{
-    io::{Reason, Role, Table, TableOptions, at, npy::Element, push},
+    io::{Names, Reason, Role, Table, TableOptions, at, npy::Element, push},
     pcf::{Field, PcfError, PcfReal, PcfSet, Point, Repairs, Window, set::check_number, window::restrict},
 };
 
@@ -45,39 +44,11 @@ pub fn time(text: &str) -> Option<f64> {
     Some(time.timestamp() as f64 + 1e-9 * f64::from(time.timestamp_subsec_nanos()))
 }
 
-/// Numbers names in order of appearance.
-#[derive(Default)]
-pub(super) struct Numbering {
-    numbers: HashMap<String, usize>,
-    names: Vec<String>,
-    last: usize,
-}
-
-impl Numbering {
-    pub fn number(&mut self, name: &str) -> Result<usize, Reason> {
-        if self.names.get(self.last).is_some_and(|last| last == name) {
-            return Ok(self.last);
-        }
-        self.last = match self.numbers.get(name) {
-            Some(&number) => number,
-            None => {
-                push(&mut self.names, name.to_owned())?;
-                self.numbers.insert(name.to_owned(), self.names.len() - 1);
-                self.names.len() - 1
-            }
-        };
-        Ok(self.last)
-    }
-
-    /// The names, unless they are the numbers.
-    pub fn into_names(self) -> Option<Arc<[String]>> {
-        let is_number = self.names.iter().enumerate().all(|(number, name)| *name == number.to_string());
-        (!is_number).then(|| self.names.into())
-    }
-
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
+/// Returns the names, unless they are the numbers from 0 on.
+pub(super) fn unless_numbers(names: Names) -> Option<Arc<[String]>> {
+    let names = names.into_vec();
+    let is_number = names.iter().enumerate().all(|(number, name)| *name == number.to_string());
+    (!is_number).then(|| names.into())
 }
 
 /// A row of a table: the function, the breakpoint and the line.
@@ -101,9 +72,9 @@ impl<T: PcfReal> Rows<T> {
         };
         let (mut table, places) = Table::open_columns(path, ROLES, options).map_err(with_hint)?;
         let [id, Some(t), Some(v)] = places[..] else { unreachable!("the columns are required") };
-        let (mut numbering, mut rows, mut narrow) = (Numbering::default(), Vec::new(), Vec::new());
+        let (mut names, mut rows, mut narrow) = (Names::default(), Vec::new(), Vec::new());
         while table.next()? {
-            let function = numbering.number(id.map_or("0", |id| table.text(id)))?;
+            let function = names.number(id.map_or("0", |id| table.text(id)))?;
             let of_time = time(table.text(t)).ok_or_else(|| table.field_error(t, "a number or a time of RFC 3339"))?;
             push(&mut rows, (function, Point::new(of_time, table.field(v, "a number")?), table.line()))?;
             if T::KIND != f64::KIND {
@@ -111,7 +82,7 @@ impl<T: PcfReal> Rows<T> {
                 push(&mut narrow, (table.line(), Point::new(of_time, table.field(v, "a number")?)))?;
             }
         }
-        Ok(Rows { functions: numbering.len(), names: numbering.into_names(), rows, narrow })
+        Ok(Rows { functions: names.len(), names: unless_numbers(names), rows, narrow })
     }
 
     /// Sorts rows by function and time. Of those at the same time, the first stays first.

@@ -54,7 +54,7 @@ impl Explorer {
         Ok(Explorer { dag, space: Space::default(), streams, strategy, random, nodes: vec![Node::new(None)] })
     }
 
-    /// Searches another space than the default one. What was recorded is dropped.
+    /// Searches another space than the default one. Records so far are dropped.
     pub fn in_space(mut self, space: Space) -> Self {
         self.space = space;
         self.nodes = vec![Node::new(None)];
