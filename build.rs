@@ -14,6 +14,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("floors_", "PROBES"),
     ("graph_", "GRAPH"),
     ("halo_", "RULES"),
+    ("homology_", "HOMOLOGY"),
     ("list_rank_", "LIST_RANK"),
     ("overlap_", "OVERLAP"),
     ("pcf_", "PCF"),

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod floors;
 pub mod graph;
 pub mod halo;
+pub mod homology;
 pub mod list_rank;
 pub mod number;
 pub mod overlap;

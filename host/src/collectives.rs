@@ -28,7 +28,7 @@
 
 mod sort;
 
-pub use sort::{SortKernel, SortWorkspace, sort};
+pub use sort::{SortKernel, SortWorkspace, sort, sort_further};
 
 use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;

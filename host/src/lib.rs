@@ -2,6 +2,7 @@
 //!
 //! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
 //! - [`pcf`]: piecewise constant functions: pairwise distances and kernels, sets, files, barcodes.
+//! - [`homology`]: barcodes of Vietoris-Rips filtrations of many point clouds.
 //! - [`overlap`]: copies of polygons: the areas in which they overlap, with derivatives, and a packer
 //!   ([`overlap::pack`]).
 //! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
@@ -81,6 +82,8 @@ pub mod design_rules;
 pub mod engine;
 #[cfg(feature = "graph")]
 pub mod graph;
+#[cfg(feature = "homology")]
+pub mod homology;
 #[cfg(feature = "files")]
 // Each system uses a part of it.
 #[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]

@@ -92,7 +92,35 @@ pub fn sort<'a>(
     bits: u32,
     workspace: &mut SortWorkspace,
 ) -> Result<(), DeviceError> {
-    let keys = keys.into();
+    passes(stream, keys.into(), bits, workspace, false)
+}
+
+/// Sorts by more significant keys after [`sort()`], or after this function: `keys[i]` is that of the item `order()[i]`.
+/// Items with equal keys keep their order, so that both together sort by keys of any length. Doesn't wait.
+///
+/// # Errors
+/// As [`sort()`], and [`DeviceError::LengthMismatch`] unless there are as many keys as before.
+pub fn sort_further<'a>(
+    stream: &Stream,
+    keys: impl Into<View<'a, u32>>,
+    bits: u32,
+    workspace: &mut SortWorkspace,
+) -> Result<(), DeviceError> {
+    let (keys, expected) = (keys.into(), workspace.order().len());
+    if keys.len() != expected {
+        return Err(DeviceError::LengthMismatch { what: "keys to sort further", found: keys.len(), expected });
+    }
+    passes(stream, keys, bits, workspace, true)
+}
+
+/// Sorts `keys` with their indices, or with the workspace's order if they are sorted `further`.
+fn passes(
+    stream: &Stream,
+    keys: View<'_, u32>,
+    bits: u32,
+    workspace: &mut SortWorkspace,
+    further: bool,
+) -> Result<(), DeviceError> {
     let n = keys.len();
     if n > i32::MAX as usize {
         return Err(DeviceError::LengthMismatch { what: "keys to sort", found: n, expected: i32::MAX as usize });
@@ -114,7 +142,11 @@ pub fn sort<'a>(
         let digit = Digit { shift, bits: bits * (pass + 1) / passes - shift };
         counts.ensure(tiles * digit.values() as usize)?;
         std::mem::swap(sorted, spare);
-        let (keys, values) = if pass == 0 { (keys, &none) } else { (spare[0].as_view(), &spare[1]) };
+        let (keys, values) = match pass {
+            0 if further => (keys, &spare[1]),
+            0 => (keys, &none),
+            _ => (spare[0].as_view(), &spare[1]),
+        };
         let grid = tiles as u32;
         // SAFETY: there are as many blocks as tiles, and a count for each of them and each digit.
         unsafe {

@@ -1,0 +1,93 @@
+//! Results: the bars of many clouds.
+
+use std::ops::Range;
+
+/// A bar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar<T> {
+    /// Value of the filtration at which it starts: the length of an edge, or 0.
+    pub birth: T,
+    /// Value at which it ends, or infinity.
+    pub death: T,
+    /// Ends of the edge that starts it. None in degree 0.
+    pub birth_edge: Option<[u16; 2]>,
+    /// Ends of the edge that ends it. None if nothing does.
+    pub death_edge: Option<[u16; 2]>,
+}
+
+/// Bars of many clouds, in degrees from 0 on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Barcodes<T> {
+    pub(super) degrees: Vec<Degree<T>>,
+}
+
+/// Bars of one degree.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Degree<T> {
+    /// Index of each cloud's first bar, and the end of the last one's.
+    pub(super) first: Vec<usize>,
+    pub(super) values: Vec<[T; 2]>,
+    pub(super) edges: Vec<[u16; 4]>,
+}
+
+impl<T> Default for Degree<T> {
+    fn default() -> Self {
+        Degree { first: vec![0], values: Vec::new(), edges: Vec::new() }
+    }
+}
+
+impl<T: Copy> Barcodes<T> {
+    /// Number of clouds.
+    pub fn len(&self) -> usize {
+        self.degrees.first().map_or(0, |degree| degree.first.len() - 1)
+    }
+
+    /// Returns true if there are no clouds.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of degrees.
+    pub fn degrees(&self) -> usize {
+        self.degrees.len()
+    }
+
+    /// Range of a cloud's bars in [`values`](Self::values) and [`edges`](Self::edges).
+    ///
+    /// # Panics
+    /// If there is no such cloud or degree.
+    pub fn range(&self, cloud: usize, degree: usize) -> Range<usize> {
+        let first = &self.degrees[degree].first;
+        first[cloud]..first[cloud + 1]
+    }
+
+    /// Births and deaths of all bars of a degree, cloud by cloud.
+    ///
+    /// # Panics
+    /// If there is no such degree.
+    pub fn values(&self, degree: usize) -> &[[T; 2]] {
+        &self.degrees[degree].values
+    }
+
+    /// For each of these bars, the ends of the edge that starts it, 0 in degree 0, and of the edge that ends it, 0 if none
+    /// does.
+    ///
+    /// # Panics
+    /// If there is no such degree.
+    pub fn edges(&self, degree: usize) -> &[[u16; 4]] {
+        &self.degrees[degree].edges
+    }
+
+    /// The bars of a cloud and a degree: in degree 0 by ascending death, else by ascending birth.
+    ///
+    /// # Panics
+    /// If there is no such cloud or degree.
+    pub fn bars(&self, cloud: usize, degree: usize) -> impl Iterator<Item = Bar<T>> {
+        let all = &self.degrees[degree];
+        self.range(cloud, degree).map(move |bar| {
+            let ([birth, death], [a, b, u, v]) = (all.values[bar], all.edges[bar]);
+            let edge = |a, b| (a != b).then_some([a, b]);
+            Bar { birth, death, birth_edge: edge(a, b), death_edge: edge(u, v) }
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Errors of clouds and of their homology.
+
+use gpu_kernels::homology::MOST_VERTICES;
+
+use crate::device::DeviceError;
+
+/// Why there are no barcodes. Clouds, points and coordinates are named by their indices, from 0; if several offend, the
+/// first is named.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HomologyError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The data isn't as long as the sizes say.
+    #[error("there are {found} numbers, but the sizes of the clouds ask for {expected}")]
+    Length {
+        /// Number of numbers.
+        found: usize,
+        /// Number that the sizes ask for.
+        expected: usize,
+    },
+    /// A cloud is too large.
+    #[error("cloud {cloud} has {vertices} points, but at most {MOST_VERTICES} are possible")]
+    TooManyVertices {
+        /// The cloud.
+        cloud: usize,
+        /// Its number of points.
+        vertices: usize,
+    },
+    /// A coordinate is infinite or NaN.
+    #[error("cloud {cloud}: coordinate {coordinate} of point {point} is {value}, but it must be a finite number")]
+    Coordinate {
+        /// The cloud.
+        cloud: usize,
+        /// The point.
+        point: usize,
+        /// The coordinate.
+        coordinate: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// A point has a distance from itself.
+    #[error("cloud {cloud}: the distance of point {point} from itself is {value}, but it must be 0")]
+    Diagonal {
+        /// The cloud.
+        cloud: usize,
+        /// The point.
+        point: usize,
+        /// The value.
+        value: f64,
+    },
+    /// A distance is negative, NaN, not the same in both directions, or of points so far apart that it is infinite.
+    #[error(
+        "cloud {cloud}: the distance from point {u} to point {v} is {value} and back {back}, but both must be the same \
+         number, from 0 on"
+    )]
+    Distance {
+        /// The cloud.
+        cloud: usize,
+        /// One point.
+        u: usize,
+        /// The other.
+        v: usize,
+        /// The value.
+        value: f64,
+        /// The value in the other direction.
+        back: f64,
+    },
+    /// The threshold is negative or NaN.
+    #[error("the threshold is {threshold}, but it must be a number from 0 on")]
+    Threshold {
+        /// The threshold.
+        threshold: f64,
+    },
+    /// A higher degree was asked for.
+    #[error("bars of degree {degree} can't be computed, only those of degrees 0 and 1")]
+    Degree {
+        /// The degree.
+        degree: usize,
+    },
+}

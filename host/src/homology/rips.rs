@@ -1,0 +1,402 @@
+//! Vietoris-Rips filtrations on a device.
+
+use std::ops::Range;
+
+use gpu_kernels::homology::{
+    BarsArgs, Cloud, Found, Link, NONE, Scalar,
+    edges::{self, PositionsArgs},
+    reduce::{self, SpaceArgs},
+};
+
+use super::{Barcodes, Clouds, HomologyError, barcodes::Degree, clouds::Source};
+use crate::{
+    collectives::{SortWorkspace, sort, sort_further},
+    common::Real,
+    components::{THREADS, grid as grid_for},
+    device::{Backend, Buffer, Device, DeviceError, Stream, View},
+    launch,
+};
+
+/// `f32` or `f64`: the type of coordinates, distances and bars.
+pub trait HomologyReal:
+    Real
+    + Scalar
+    + edges::measure::Instance
+    + edges::thresholds::Instance
+    + edges::keys::Instance
+    + edges::lunes::Instance
+    + edges::bars::Instance
+    + reduce::reduce::Instance
+{
+    /// The largest finite number.
+    const LARGEST: Self;
+}
+
+impl HomologyReal for f32 {
+    const LARGEST: f32 = f32::MAX;
+}
+impl HomologyReal for f64 {
+    const LARGEST: f64 = f64::MAX;
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Largest value of the filtration. A cloud's enclosing radius, beyond which nothing changes, is used if it is less.
+    pub threshold: f64,
+    /// The highest degree, 0 or 1.
+    pub degree: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { threshold: f64::INFINITY, degree: 1 }
+    }
+}
+
+/// Edges of clouds that are dealt with together.
+const WAVE: usize = 1 << 26;
+
+/// Part of the free memory that vectors of edges may take.
+const VECTORS: usize = 2;
+
+/// Computes bars on one device, and keeps its arrays from call to call.
+#[derive(Debug)]
+pub struct Rips<T: HomologyReal> {
+    clouds: Buffer<Cloud>,
+    points: Buffer<T>,
+    distances: Buffer<T>,
+    thresholds: Buffer<T>,
+    keys: [Buffer<u32>; 2],
+    gathered: Buffer<u32>,
+    sorter: SortWorkspace,
+    links: Buffer<Link>,
+    found: Buffer<Found>,
+    wrong: Buffer<u32>,
+    vectors: Buffer<u64>,
+    work: Buffer<u64>,
+    /// Positions of edges that merge components, and that start and end classes.
+    positions: [Buffer<u32>; 3],
+    /// Of degrees 0 and 1.
+    values: [Buffer<[T; 2]>; 2],
+    edges: [Buffer<[u16; 4]>; 2],
+    /// Threads per block of the reduction, if not chosen by size.
+    threads: Option<u32>,
+    /// Relations of a cloud that are found together, if not chosen by size.
+    relations: Option<u32>,
+}
+
+impl<T: HomologyReal> Rips<T> {
+    /// For clouds on `device`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Rips {
+            clouds: device.empty(),
+            points: device.empty(),
+            distances: device.empty(),
+            thresholds: device.empty(),
+            keys: [device.empty(), device.empty()],
+            gathered: device.empty(),
+            sorter: SortWorkspace::new(device)?,
+            links: device.empty(),
+            found: device.empty(),
+            wrong: device.alloc(1)?,
+            vectors: device.empty(),
+            work: device.empty(),
+            positions: [device.empty(), device.empty(), device.empty()],
+            values: [device.empty(), device.empty()],
+            edges: [device.empty(), device.empty()],
+            threads: None,
+            relations: None,
+        })
+    }
+
+    /// The same with blocks of so many threads, and memory for so many relations per cloud: for tests of both sides of
+    /// thresholds. Results are the same.
+    #[doc(hidden)]
+    pub fn with_blocks(self, threads: u32, relations: u32) -> Self {
+        Rips { threads: Some(threads), relations: Some(relations), ..self }
+    }
+
+    /// Computes the bars of all clouds.
+    ///
+    /// # Errors
+    /// [`HomologyError`]: distances aren't those of a metric space, the threshold is below 0 or NaN, the degree is above 1,
+    /// or the device fails or has not enough memory for the largest cloud.
+    pub fn compute(&mut self, stream: &Stream, clouds: &Clouds<'_, T>, options: &Options) -> Result<Barcodes<T>, HomologyError> {
+        let &Options { threshold, degree } = options;
+        if threshold.is_nan() || threshold < 0.0 {
+            return Err(HomologyError::Threshold { threshold });
+        }
+        if degree > 1 {
+            return Err(HomologyError::Degree { degree });
+        }
+        let mut degrees = vec![Degree::default(); degree + 1];
+        let mut first = 0;
+        while first < clouds.len() {
+            let mut edges = 0;
+            let count = clouds.sizes[first..].iter().take_while(|&&n| {
+                edges += n * n.saturating_sub(1) / 2;
+                edges <= WAVE
+            });
+            let wave = first..first + count.count().max(1);
+            first = wave.end;
+            self.wave(stream, clouds, wave, options, &mut degrees)?;
+        }
+        Ok(Barcodes { degrees })
+    }
+
+    /// Adds the bars of consecutive clouds to `degrees`.
+    fn wave(
+        &mut self,
+        stream: &Stream,
+        clouds: &Clouds<'_, T>,
+        wave: Range<usize>,
+        options: &Options,
+        degrees: &mut [Degree<T>],
+    ) -> Result<(), HomologyError> {
+        let limit = match T::from_f64(options.threshold) {
+            limit if limit > T::LARGEST => T::LARGEST,
+            limit => limit,
+        };
+        let mut places = places(&clouds.sizes[wave.clone()]);
+        self.measure(stream, clouds, wave.clone(), &places)?;
+        self.sort(stream, clouds, wave.start, &places)?;
+        let edges = count_edges(&places);
+        self.thresholds.ensure(places.len())?;
+        self.found.ensure(places.len())?;
+        self.links.ensure(edges)?;
+        stream.fill_zero(&mut self.found)?;
+        let most = places.iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
+        let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
+        let (grid, block) = Self::columns(stream, &places);
+        // SAFETY: edges are sorted, there are the distances of all clouds, and a threshold and findings for each.
+        unsafe {
+            launch!(stream, edges::thresholds::<T><<<places.len() as u32, threads>>>(
+                &self.clouds, &self.distances, limit, &mut self.thresholds
+            ))?;
+            launch!(stream, edges::lunes::<T><<<grid, block>>>(
+                &self.clouds, &self.distances, &self.thresholds, self.sorter.order(), &mut self.links, &mut self.found
+            ))?;
+        }
+        let found = stream.download_vec(&self.found)?;
+        let thresholds = stream.download_vec(&self.thresholds)?;
+        let mut class = 0;
+        for ((place, found), threshold) in places.iter_mut().zip(&found).zip(thresholds) {
+            // Within the enclosing radius, all but one of the vertices are merged.
+            let merges = if threshold < limit { place.vertices.saturating_sub(1) } else { 0 };
+            let classes = if options.degree > 0 { found.empty.saturating_sub(merges) } else { 0 };
+            place.class = class;
+            place.words = classes.div_ceil(u64::BITS);
+            class += classes;
+        }
+        self.reduce(stream, &mut places, class as usize)?;
+
+        let found = stream.download_vec(&self.found)?;
+        for (degree, all) in degrees.iter_mut().enumerate() {
+            let values = stream.download_vec(&self.values[degree])?;
+            let edges = stream.download_vec(&self.edges[degree])?;
+            for (place, found) in places.iter().zip(&found) {
+                let (first, count) = match degree {
+                    0 => (place.vertex, found.merges),
+                    _ => (place.class, found.classes),
+                };
+                let bars = first as usize..(first + count) as usize;
+                for (value, edges) in values[bars.clone()].iter().zip(&edges[bars]).filter(|([birth, death], _)| birth < death) {
+                    all.values.push(*value);
+                    all.edges.push(*edges);
+                }
+                if degree == 0 {
+                    let endless = (place.vertices - found.merges) as usize;
+                    all.values.resize(all.values.len() + endless, [T::ZERO, T::INFINITY]);
+                    all.edges.resize(all.values.len(), [0; 4]);
+                }
+                all.first.push(all.values.len());
+            }
+        }
+        Ok(())
+    }
+
+    /// Grid and block of kernels with a column of blocks for each cloud.
+    fn columns(stream: &Stream, places: &[Cloud]) -> ((u32, u32), u32) {
+        let columns = places.len() as u32;
+        if is_cpu(stream) {
+            return ((columns, 1), 1);
+        }
+        let most = places.iter().map(Cloud::edges).max().unwrap_or(0);
+        ((columns, most.div_ceil(4 * THREADS).clamp(1, 4096)), THREADS)
+    }
+
+    /// Computes or uploads distances, and uploads the places of clouds.
+    fn measure(
+        &mut self,
+        stream: &Stream,
+        clouds: &Clouds<'_, T>,
+        wave: Range<usize>,
+        places: &[Cloud],
+    ) -> Result<(), HomologyError> {
+        self.clouds.ensure(places.len())?;
+        stream.upload(&mut self.clouds, places)?;
+        let squares = places.iter().map(|cloud| (cloud.vertices as usize).pow(2)).sum();
+        self.distances.ensure(squares)?;
+        let range = clouds.range(wave);
+        let Some(dimension) = clouds.dimension else {
+            match &clouds.source {
+                Source::Host(distances) => stream.upload(&mut self.distances, &distances[range])?,
+                Source::Device(distances) => stream.copy(distances.view(range)?, &mut self.distances)?,
+            }
+            return Ok(());
+        };
+        let points: View<'_, T> = match &clouds.source {
+            Source::Host(points) => {
+                self.points.ensure(range.len())?;
+                stream.upload(&mut self.points, &points[range])?;
+                self.points.as_view()
+            }
+            Source::Device(points) => points.view(range)?,
+        };
+        let (grid, block) = if is_cpu(stream) {
+            ((places.len() as u32, 1), 1)
+        } else {
+            let most = places.iter().map(|cloud| cloud.vertices.pow(2)).max().unwrap_or(0);
+            ((places.len() as u32, most.div_ceil(4 * THREADS).clamp(1, 4096)), THREADS)
+        };
+        // SAFETY: there are the points of all clouds, and room for their distances.
+        unsafe {
+            launch!(stream, edges::measure::<T><<<grid, block>>>(&self.clouds, points, dimension as u32, &mut self.distances))?;
+        }
+        Ok(())
+    }
+
+    /// Sorts the edges of each cloud by length and number.
+    fn sort(&mut self, stream: &Stream, clouds: &Clouds<'_, T>, first: usize, places: &[Cloud]) -> Result<(), HomologyError> {
+        let edges = count_edges(places);
+        let [low, high] = &mut self.keys;
+        low.ensure(edges)?;
+        high.ensure(if size_of::<T>() > 4 { edges } else { 0 })?;
+        self.gathered.ensure(edges)?;
+        stream.fill(&mut self.wrong, NONE)?;
+        let (grid, block) = Self::columns(stream, places);
+        let [low, high] = &mut self.keys;
+        let most = if clouds.dimension.is_some() { T::LARGEST } else { T::INFINITY };
+        // SAFETY: there are the distances of all clouds, and room for the keys of their edges.
+        unsafe {
+            launch!(stream, edges::keys::<T><<<grid, block>>>(
+                &self.clouds, &self.distances, most, &mut *low, &mut *high, &mut self.wrong
+            ))?;
+        }
+        let each = grid_for(stream, edges);
+        sort(stream, &*low, u32::BITS, &mut self.sorter)?;
+        if size_of::<T>() > 4 {
+            launch!(stream, edges::gather<<<each, THREADS>>>(&*high, self.sorter.order(), &mut self.gathered))?;
+            sort_further(stream, &self.gathered, u32::BITS, &mut self.sorter)?;
+        }
+        if places.len() > 1 {
+            launch!(stream, edges::owners<<<each, THREADS>>>(&self.clouds, self.sorter.order(), &mut self.gathered))?;
+            sort_further(stream, &self.gathered, usize::BITS - places.len().leading_zeros(), &mut self.sorter)?;
+        }
+        let wrong = stream.download_vec::<u32>(&self.wrong)?[0];
+        if wrong == NONE {
+            return Ok(());
+        }
+        let cloud = places.partition_point(|cloud| cloud.edge <= wrong) - 1;
+        let place = &places[cloud];
+        let (u, v) = gpu_kernels::homology::ends(wrong - place.edge);
+        let at = |u, v| {
+            let at = place.distance(u, v);
+            Ok::<_, DeviceError>(stream.download_vec(self.distances.view(at..=at)?)?[0].to_f64())
+        };
+        let (value, back) = (at(u, v)?, at(v, u)?);
+        Err(HomologyError::Distance { cloud: first + cloud, u: u as usize, v: v as usize, value, back })
+    }
+
+    /// Finds the bars: of as many clouds at once as there is memory for.
+    fn reduce(&mut self, stream: &Stream, places: &mut [Cloud], classes: usize) -> Result<(), HomologyError> {
+        let vertices = places.iter().map(|cloud| cloud.vertices as usize).sum();
+        for (positions, len) in self.positions.iter_mut().zip([vertices, classes, classes]) {
+            positions.ensure(len)?;
+        }
+        let mut from = 0;
+        while from < places.len() {
+            // Words of vectors and of other memory.
+            let budget = (stream.device().memory()?.free + self.vectors.byte_len() + self.work.byte_len()) / 8 / VECTORS;
+            let (mut vectors, mut work, mut to, mut most) = (0, 0, from, 0);
+            for place in &mut places[from..] {
+                let threads = self.threads.unwrap_or_else(|| threads_for(stream, place.vertices));
+                place.relations = self.relations.unwrap_or(if is_cpu(stream) { 64 } else { 4 * threads });
+                let own = u64::from(place.edges()) * u64::from(place.words);
+                let other = reduce::work(place.vertices, place.words, place.relations);
+                if to > from && (vectors + own + work + other) as usize > budget {
+                    break;
+                }
+                (place.vectors, place.work) = (vectors, work);
+                (vectors, work, to, most) = (vectors + own, work + other, to + 1, most.max(threads));
+            }
+            self.vectors.ensure(vectors as usize)?;
+            self.work.ensure(work as usize)?;
+            stream.fill_zero(&mut self.vectors)?;
+            stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
+            let [merged, born, died] = &mut self.positions;
+            let space = SpaceArgs { vectors: &mut self.vectors, work: &mut self.work, merged, born, died };
+            // SAFETY: clouds have links and findings, and the memory that their sizes ask for.
+            unsafe {
+                launch!(stream, reduce::reduce::<T><<<(to - from) as u32, most>>>(
+                    self.clouds.view(from..to)?, &self.distances, &self.links, self.found.view_mut(from..to)?, space
+                ))?;
+            }
+            from = to;
+        }
+        for (degree, len) in [vertices, classes].into_iter().enumerate() {
+            self.values[degree].ensure(len)?;
+            self.edges[degree].ensure(len)?;
+            stream.fill_zero(&mut self.values[degree])?;
+            stream.fill_zero(&mut self.edges[degree])?;
+        }
+        let ([of_components, of_cycles], [components, cycles]) = (&mut self.values, &mut self.edges);
+        let components = BarsArgs { values: of_components, edges: components };
+        let cycles = BarsArgs { values: of_cycles, edges: cycles };
+        let [merged, born, died] = &self.positions;
+        let block = if is_cpu(stream) { 1 } else { 128 };
+        // SAFETY: positions are those that the reductions have left, and there is room for a bar of each.
+        unsafe {
+            launch!(stream, edges::bars::<T><<<places.len() as u32, block>>>(
+                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died }, components, cycles
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_cpu(stream: &Stream) -> bool {
+    stream.device().backend() == Backend::Cpu
+}
+
+/// Threads per block of the reduction of a cloud with so many vertices.
+fn threads_for(stream: &Stream, vertices: u32) -> u32 {
+    match vertices {
+        _ if is_cpu(stream) => 1,
+        ..=128 => 128,
+        129..=512 => 256,
+        _ => 1024,
+    }
+}
+
+/// Places of the data of clouds with so many vertices.
+fn places(sizes: &[usize]) -> Vec<Cloud> {
+    let mut next = Cloud::default();
+    let place = |&n: &usize| {
+        let place = Cloud { vertices: n as u32, ..next };
+        next.square += n.pow(2) as u64;
+        next.vertex += n as u32;
+        next.edge += place.edges();
+        place
+    };
+    sizes.iter().map(place).collect()
+}
+
+/// Number of edges of all clouds.
+fn count_edges(places: &[Cloud]) -> usize {
+    places.last().map_or(0, |last| (last.edge + last.edges()) as usize)
+}

@@ -1,0 +1,143 @@
+//! Bars of clouds of all kinds, beside those of the textbook's method.
+
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
+use warpsmith::{
+    device::Device,
+    homology::{Clouds, HomologyReal, Options, Rips},
+};
+
+use crate::reference;
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+/// Distances of random points, computed as the kernels do.
+fn euclidean(points: &[f64], dimension: usize) -> Vec<f64> {
+    let rows: Vec<&[f64]> = points.chunks(dimension).collect();
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).fold(0.0, |sum, x| sum + x).sqrt();
+    rows.iter().flat_map(|a| rows.iter().map(move |b| distance(a, b))).collect()
+}
+
+fn symmetric(n: usize, mut entry: impl FnMut() -> f64) -> Vec<f64> {
+    let mut distances = vec![0.0; n * n];
+    for v in 0..n {
+        for u in 0..v {
+            distances[u * n + v] = entry();
+            distances[v * n + u] = distances[u * n + v];
+        }
+    }
+    distances
+}
+
+/// Matrices of distances of many kinds.
+fn spaces(seed: u64) -> Vec<(usize, Vec<f64>)> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut random = move || rng.next_u32() as f64 / 2f64.powi(32);
+    let mut spaces = Vec::new();
+    for n in 0..24 {
+        let points: Vec<f64> = (0..3 * n).map(|_| random()).collect();
+        for dimension in [1, 2, 3] {
+            spaces.push((n, euclidean(&points[..dimension * n], dimension)));
+        }
+        // A circle, with points twice in the second.
+        let circle = |steps: usize| {
+            (0..n)
+                .flat_map(move |i| [(i % steps) as f64 / steps as f64 * std::f64::consts::TAU].map(|t| [t.cos(), t.sin()]))
+                .flatten()
+                .collect::<Vec<f64>>()
+        };
+        spaces.push((n, euclidean(&circle(n.max(1)), 2)));
+        spaces.push((n, euclidean(&circle(n / 2 + 1), 2)));
+        // Points of a grid: many equal distances.
+        let grid: Vec<f64> = (0..n).flat_map(|i| [(i % 5) as f64, (i / 5) as f64]).collect();
+        spaces.push((n, euclidean(&grid, 2)));
+        // No metric at all: random numbers, few different numbers, all equal, none.
+        spaces.push((n, symmetric(n, &mut random)));
+        spaces.push((n, symmetric(n, || 1.0 + (3.0 * random()).floor())));
+        spaces.push((n, symmetric(n, || 1.0)));
+        spaces.push((n, symmetric(n, || 0.0)));
+        spaces.push((n, symmetric(n, || if random() < 0.7 { f64::INFINITY } else { random() })));
+        // Two parts whose edges all come before those between them: as many cycles as can be.
+        spaces.push((
+            n,
+            (0..n * n)
+                .map(|i| {
+                    if i / n == i % n {
+                        0.0
+                    } else if (i / n + i % n) % 2 == 1 {
+                        1.0
+                    } else {
+                        2.0
+                    }
+                })
+                .collect(),
+        ));
+    }
+    spaces
+}
+
+fn sorted<T: HomologyReal>(values: &[[T; 2]]) -> Vec<(f64, f64)> {
+    let mut bars: Vec<_> = values.iter().map(|[birth, death]| (birth.to_f64(), death.to_f64())).collect();
+    bars.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    bars
+}
+
+/// All spaces in one batch, at several thresholds.
+fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32)>) -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut rips = Rips::<T>::new(&device)?;
+    if let Some((threads, relations)) = blocks {
+        rips = rips.with_blocks(threads, relations);
+    }
+    // Numbers of the type, of which the reference gets the same.
+    let spaces: Vec<(usize, Vec<T>)> =
+        spaces(seed).into_iter().map(|(n, distances)| (n, distances.into_iter().map(T::from_f64).collect())).collect();
+    let numbers: Vec<T> = spaces.iter().flat_map(|(_, distances)| distances).copied().collect();
+    for threshold in [f64::INFINITY, 1.0, 0.4, 0.0] {
+        let clouds = Clouds::distances(&numbers, spaces.iter().map(|(n, _)| *n).collect())?;
+        let barcodes = rips.compute(&stream, &clouds, &Options { threshold, ..Options::default() })?;
+        assert_eq!(barcodes.len(), spaces.len());
+        let alone = rips.compute(&stream, &clouds, &Options { threshold, degree: 0 })?;
+        for (cloud, (n, distances)) in spaces.iter().enumerate() {
+            let distances: Vec<f64> = distances.iter().map(|distance| distance.to_f64()).collect();
+            let expected = reference::bars(&distances, *n, threshold);
+            for degree in 0..2 {
+                let found = sorted(&barcodes.values(degree)[barcodes.range(cloud, degree)]);
+                assert_eq!(found, expected[degree], "cloud {cloud} of {n}, degree {degree}, threshold {threshold}");
+                for bar in barcodes.bars(cloud, degree) {
+                    for (value, edge) in [(bar.birth, bar.birth_edge), (bar.death, bar.death_edge)] {
+                        let value = value.to_f64();
+                        match edge {
+                            Some([u, v]) => assert_eq!(value, distances[u as usize * n + v as usize]),
+                            None => assert!(value == 0.0 || value == f64::INFINITY),
+                        }
+                    }
+                }
+            }
+            assert_eq!(sorted(&alone.values(0)[alone.range(cloud, 0)]), expected[0]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn all_spaces_in_f64() -> Result {
+    check::<f64>(1, None)
+}
+
+#[test]
+fn all_spaces_in_f32() -> Result {
+    check::<f32>(2, None)
+}
+
+/// Steps of several edges, and relations beyond the memory for them.
+#[test]
+fn blocks_and_relations_of_all_sizes() -> Result {
+    for (threads, relations) in [(1, 1), (32, 1), (32, 3), (64, 8), (96, 200), (1024, 4096)] {
+        check::<f32>(3, Some((threads, relations)))?;
+    }
+    Ok(())
+}
