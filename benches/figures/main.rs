@@ -6,6 +6,7 @@ use std::error::Error;
 use warpsmith::{concurrency::Spread, list_rank::StepTime};
 
 mod graph;
+mod homology;
 mod list_rank;
 mod overlap;
 mod pcf;
@@ -19,12 +20,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = arguments.collect();
     match &*system {
         "graph" => graph::main(arguments),
+        "homology" => homology::main(arguments),
         "list_rank" => list_rank::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => Err("which figures? There are graph, list_rank, overlap, pcf, spmv and trees".into()),
+        _ => Err("which figures? There are graph, homology, list_rank, overlap, pcf, spmv and trees".into()),
     }
 }
 

@@ -88,7 +88,7 @@ fn sorted<T: HomologyReal>(values: &[[T; 2]]) -> Vec<(f64, f64)> {
 fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32)>) -> Result {
     let device = Device::best()?;
     let stream = device.stream()?;
-    let mut rips = Rips::<T>::new(&device)?;
+    let mut rips = Rips::<T>::new(&device, false)?;
     if let Some((threads, relations)) = blocks {
         rips = rips.with_blocks(threads, relations);
     }

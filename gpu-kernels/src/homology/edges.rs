@@ -96,6 +96,51 @@ pub unsafe fn keys<T: Scalar>(clouds: &[Cloud], distances: &[T], most: T, low: *
     }
 }
 
+/// Bits per digit of [`sort()`].
+const DIGIT: u32 = 11;
+
+/// Sorts the edges of each cloud by their keys: the CPU's way, a block of one thread for each cloud.
+///
+/// # Safety
+/// There are keys of all edges, upper halves too or none, and room for the numbers of all edges in `order` and `spare`.
+#[kernel(max_threads = 1)]
+pub unsafe fn sort(clouds: &[Cloud], low: &[u32], high: &[u32], order: *mut u32, spare: *mut u32) {
+    let cloud = &clouds[thread::block_idx_x() as usize];
+    let (first, edges) = (cloud.edge as usize, cloud.edges() as usize);
+    let starts = shared_array![u32; 1 << DIGIT];
+    let of_word = u32::BITS.div_ceil(DIGIT);
+    let passes = if high.is_empty() { of_word } else { 2 * of_word };
+    for pass in 0..passes {
+        let keys = if pass < of_word { low } else { high };
+        let (from, to) = if (passes - pass) % 2 == 1 { (spare, order) } else { (order, spare) };
+        // SAFETY: edges and digits are within their arrays (this kernel's contract), and the block has one thread.
+        unsafe {
+            let edge = |i: usize| if pass == 0 { (first + i) as u32 } else { *from.add(first + i) };
+            let digit = |edge: u32| (*keys.get_unchecked(edge as usize) >> (pass % of_word * DIGIT)) as usize % (1 << DIGIT);
+            for value in 0..1 << DIGIT {
+                starts.write(value, 0);
+            }
+            for i in 0..edges {
+                let digit = digit((first + i) as u32);
+                starts.write(digit, starts.read(digit) + 1);
+            }
+            let mut sum = 0;
+            for value in 0..1 << DIGIT {
+                let count = starts.read(value);
+                starts.write(value, sum);
+                sum += count;
+            }
+            for i in 0..edges {
+                let edge = edge(i);
+                let digit = digit(edge);
+                let at = starts.read(digit);
+                starts.write(digit, at + 1);
+                to.add(first + at as usize).write(edge);
+            }
+        }
+    }
+}
+
 /// Keys in the order of earlier passes: `out[i]` is `keys[order[i]]`. Any grid.
 #[kernel(max_threads = 256)]
 pub fn gather(keys: &[u32], order: &[u32], mut out: DisjointSlice<u32>) {
@@ -113,8 +158,16 @@ pub fn owners(clouds: &[Cloud], order: &[u32], mut out: DisjointSlice<u32>) {
     }
 }
 
+/// Vertices of a lune among which the witness is chosen.
+const TRIES: u32 = 8;
+/// See [`lunes()`].
+const FEW: u32 = 256;
+
 /// Links of all edges within the thresholds, in the order of the filtration, and what was found of them: all of `found`
 /// must be 0. A column of blocks for each cloud.
+///
+/// The witness is the first vertex of a lune. In clouds of more than [`FEW`] vertices it is the one of several that is
+/// nearest to both ends, which has edges to most others of the lune.
 ///
 /// # Safety
 /// `order` has each cloud's edges by ascending length and number, there are the squares of distances and a threshold for
@@ -142,12 +195,26 @@ pub unsafe fn lunes<T: Scalar>(
             if length > threshold {
                 break;
             }
-            let before =
-                |w| precedes(distances, cloud, (u, w), (length, edge)) && precedes(distances, cloud, (v, w), (length, edge));
-            let witness = (0..cloud.vertices).find(|&w| w != u && w != v && before(w));
-            links.add(at).write(Link::new((u, v), witness.unwrap_or(NONE)));
+            let tries = if cloud.vertices > FEW { TRIES } else { 1 };
+            let (mut witness, mut nearest, mut tried) = (NONE, T::INFINITY, 0);
+            for w in 0..cloud.vertices {
+                let before = |end| w != end && precedes(distances, cloud, (end, w), (length, edge));
+                if !before(u) || !before(v) {
+                    continue;
+                }
+                let to = |end| *distances.get_unchecked(cloud.distance(end, w));
+                let farther = if to(u) > to(v) { to(u) } else { to(v) };
+                if witness == NONE || farther < nearest {
+                    (witness, nearest) = (w, farther);
+                }
+                tried += 1;
+                if tried == tries {
+                    break;
+                }
+            }
+            links.add(at).write(Link::new((u, v), witness));
             atomic::device::fetch_max(&raw mut (*found).within, position + 1);
-            if witness.is_none() {
+            if witness == NONE {
                 atomic::device::fetch_add(&raw mut (*found).empty, 1);
                 atomic::device::fetch_max(&raw mut (*found).last, position + 1);
             }
@@ -155,58 +222,134 @@ pub unsafe fn lunes<T: Scalar>(
     }
 }
 
-/// Bars of degree 0 that end and all bars of degree 1, from the positions of their edges: for each cloud, `merged` has its
-/// first position at the cloud's first vertex, `born` and `died` at its first class. A column of blocks for each cloud.
+/// Positions of the edges that start and end bars.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Positions<'a> {
+    /// Position of the edge of each merge of two components, from each cloud's first vertex on.
+    pub merged: &'a [u32],
+    /// Position of the edge that starts each class, from each cloud's first class on.
+    pub born: &'a [u32],
+    /// Position of the edge that ends each class, or [`NONE`].
+    pub died: &'a [u32],
+}
+
+/// Length and ends of the edge at a position; infinite if there is none.
 ///
 /// # Safety
-/// The positions are those that `reduce` has left, with its clouds, links and findings, and there is room for as many bars.
-#[kernel(for T in [f32, f64], max_threads = 256)]
+/// The cloud has its links and its distances.
+#[inline(always)]
+unsafe fn length<T: Scalar>(cloud: &Cloud, distances: &[T], links: &[Link], position: u32) -> (T, [u16; 2]) {
+    if position == NONE {
+        return (T::INFINITY, [0; 2]);
+    }
+    // SAFETY: links are of edges, whose ends are vertices (this function's contract).
+    unsafe {
+        let (u, v) = links.get_unchecked((cloud.edge + position) as usize).ends();
+        (*distances.get_unchecked(cloud.distance(u, v)), [u as u16, v as u16])
+    }
+}
+
+/// Numbers of bars of positive length: those of degree 0 of each cloud, then those of degree 1. A block for each cloud.
+///
+/// # Safety
+/// The positions are those that `reduce` has left, with its clouds, links and findings, and `counts` has room for two
+/// numbers per cloud.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn count<T: Scalar>(
+    clouds: &[Cloud],
+    distances: &[T],
+    links: &[Link],
+    found: &[Found],
+    positions: Positions<'_>,
+    counts: *mut u32,
+) {
+    let index = thread::block_idx_x() as usize;
+    let (cloud, found) = (&clouds[index], &found[index]);
+    let shared = shared_array![u32; 2];
+    // SAFETY: the positions have links (this kernel's contract), and threads share numbers by atomics, between barriers.
+    unsafe {
+        if thread::thread_idx_x() == 0 {
+            shared.write(0, cloud.vertices - found.merges);
+            shared.write(1, 0);
+        }
+        thread::sync_threads();
+        let length = |position| length(cloud, distances, links, position).0;
+        for merge in of_cloud(found.merges) {
+            if length(*positions.merged.get_unchecked((cloud.vertex + merge) as usize)) > T::ZERO {
+                atomic::block::fetch_add(shared.at(0), 1);
+            }
+        }
+        for class in of_cloud(found.classes) {
+            let at = (cloud.class + class) as usize;
+            if length(*positions.born.get_unchecked(at)) < length(*positions.died.get_unchecked(at)) {
+                atomic::block::fetch_add(shared.at(1), 1);
+            }
+        }
+        thread::sync_threads();
+        if thread::thread_idx_x() == 0 {
+            counts.add(index).write(shared.read(0));
+            counts.add(clouds.len() + index).write(shared.read(1));
+        }
+    }
+}
+
+/// Bars of positive length: of degree 0 by ascending death, of degree 1 by ascending birth. A block for each cloud.
+///
+/// # Safety
+/// As for [`count()`], whose exclusive sums are `starts`, and there is room for all bars.
+#[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn bars<T: Scalar>(
     clouds: &[Cloud],
     distances: &[T],
     links: &[Link],
     found: &[Found],
     positions: Positions<'_>,
-    components: Bars<T>,
-    cycles: Bars<T>,
+    starts: &[u32],
+    bars: Bars<T>,
 ) {
     let index = thread::block_idx_x() as usize;
     let (cloud, found) = (&clouds[index], &found[index]);
-    let value = |position: u32| {
-        if position == NONE {
-            return (T::INFINITY, [0; 2]);
-        }
-        // SAFETY: links are of edges, whose ends are vertices (this kernel's contract).
-        unsafe {
-            let (u, v) = links.get_unchecked((cloud.edge + position) as usize).ends();
-            (*distances.get_unchecked(cloud.distance(u, v)), [u as u16, v as u16])
-        }
-    };
-    // SAFETY: there are positions and room for as many bars (this kernel's contract); each is written by one thread.
+    let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x());
+    let kept = shared_array![u32; 128];
+    // SAFETY: the positions have links, and there is room for the bars (this kernel's contract). A thread writes its own
+    // flag, and reads others' between two barriers.
     unsafe {
-        for merge in of_cloud(found.merges) {
-            let at = (cloud.vertex + merge) as usize;
-            let (death, [u, v]) = value(*positions.merged.get_unchecked(at));
-            components.values.add(at).write([T::ZERO, death]);
-            components.edges.add(at).write([0, 0, u, v]);
+        let write = |at: u32, values: [T; 2], edges: [u16; 4]| {
+            bars.values.add(at as usize).write(values);
+            bars.edges.add(at as usize).write(edges);
+        };
+        // Bars of length 0 come first.
+        let (start, end) = (starts[index], starts[index + 1]);
+        let (endless, merges) = (cloud.vertices - found.merges, found.merges);
+        let positive = end - start - endless;
+        for k in (lane..positive).step_by(lanes as usize) {
+            let position = *positions.merged.get_unchecked((cloud.vertex + merges - positive + k) as usize);
+            let (death, [u, v]) = length(cloud, distances, links, position);
+            write(start + k, [T::ZERO, death], [0, 0, u, v]);
         }
-        for class in of_cloud(found.classes) {
-            let at = (cloud.class + class) as usize;
-            let (birth, [a, b]) = value(*positions.born.get_unchecked(at));
-            let (death, [u, v]) = value(*positions.died.get_unchecked(at));
-            cycles.values.add(at).write([birth, death]);
-            cycles.edges.add(at).write([a, b, u, v]);
+        for k in (lane..endless).step_by(lanes as usize) {
+            write(start + positive + k, [T::ZERO, T::INFINITY], [0; 4]);
+        }
+        let (mut at, mut first) = (starts[clouds.len() + index], 0);
+        while first < found.classes {
+            let class = first + lane;
+            let mut bar = ([T::ZERO; 2], [0; 4]);
+            if class < found.classes {
+                let at = (cloud.class + class) as usize;
+                let (birth, [a, b]) = length(cloud, distances, links, *positions.born.get_unchecked(at));
+                let (death, [u, v]) = length(cloud, distances, links, *positions.died.get_unchecked(at));
+                bar = ([birth, death], [a, b, u, v]);
+            }
+            let keeps = bar.0[0] < bar.0[1];
+            kept.write(lane as usize, keeps as u32);
+            thread::sync_threads();
+            let before = |end: u32| (0..end as usize).map(|other| kept.read(other)).sum::<u32>();
+            if keeps {
+                write(at + before(lane), bar.0, bar.1);
+            }
+            at += before(lanes);
+            first += lanes;
+            thread::sync_threads();
         }
     }
-}
-
-/// Positions of the edges that start and end bars.
-#[derive(Clone, Copy, Debug, KernelParam)]
-pub struct Positions<'a> {
-    /// Position of the edge of each merge of two components.
-    pub merged: &'a [u32],
-    /// Position of the edge that starts each class.
-    pub born: &'a [u32],
-    /// Position of the edge that ends each class, or [`NONE`].
-    pub died: &'a [u32],
 }

@@ -43,7 +43,7 @@ pub const fn row(vertices: u32) -> u32 {
 /// and the eliminations of relations, the parents of vertices, and rows of bits.
 pub const fn work(vertices: u32, words: u32, relations: u32) -> u64 {
     let (n, words, relations) = (vertices as u64, words as u64, relations as u64);
-    let numbers = words * CLASSES as u64 + 3 * relations + n + (2 * n + 1) * row(vertices) as u64;
+    let numbers = words * CLASSES as u64 + 3 * relations + n + (3 * n + 1) * row(vertices) as u64;
     words + relations * words + numbers.div_ceil(2)
 }
 
@@ -66,6 +66,8 @@ struct Memory {
     ends: *mut u32,
     /// Parent of each vertex in its component.
     parents: *mut u32,
+    /// For each vertex, those that it has an edge to, of earlier steps.
+    earlier: *mut u32,
     /// For each vertex, those that it has an edge to.
     adjacent: *mut u32,
     /// For each vertex, those to which it has an edge whose vector isn't 0; then the set of vertices that have any.
@@ -89,10 +91,24 @@ impl Memory {
             let edge_of = class_of.add(words * CLASSES as usize);
             let ends = edge_of.add(relations);
             let parents = ends.add(2 * relations);
-            let adjacent = parents.add(n);
+            let earlier = parents.add(n);
+            let adjacent = earlier.add(n * row);
             let nonzero = adjacent.add(n * row);
             let vectors = space.vectors.add(cloud.vectors as usize);
-            Memory { vectors, words, slots, relations: relation, class_of, edge_of, ends, parents, adjacent, nonzero, row }
+            Memory {
+                vectors,
+                words,
+                slots,
+                relations: relation,
+                class_of,
+                edge_of,
+                ends,
+                parents,
+                earlier,
+                adjacent,
+                nonzero,
+                row,
+            }
         }
     }
 
@@ -195,9 +211,12 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
     let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x());
     // Positions of edges with empty lunes among those of a step, as bits.
     let empty = shared_array![u32; 32];
-    // Number of relations found; words of vectors in use; classes alive; slot of the class that ends; eliminations.
-    let shared = shared_array![u32; 5];
-    let [relations, used, alive, slot, ended] = [0, 1, 2, 3, 4].map(|i| {
+    // Edges of a step, and those whose lunes are looked at.
+    let links_of_step = shared_array![Link; 1024];
+    let looked_at = shared_array![u32; 1024];
+    // Number of these; relations found; words of vectors in use; classes alive; slot of the class that ends; eliminations.
+    let shared = shared_array![u32; 6];
+    let [listed, relations, used, alive, slot, ended] = [0, 1, 2, 3, 4, 5].map(|i| {
         // SAFETY: there are as many.
         unsafe { shared.at(i) }
     });
@@ -213,8 +232,8 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
         for i in (lane..n).step_by(lanes as usize) {
             memory.parents.add(i as usize).write(i);
         }
-        for i in (lane as usize..(2 * n as usize + 1) * memory.row).step_by(lanes as usize) {
-            memory.adjacent.add(i).write(0);
+        for i in (lane as usize..(3 * n as usize + 1) * memory.row).step_by(lanes as usize) {
+            memory.earlier.add(i).write(0);
         }
         if lane == 0 {
             for i in 0..memory.words {
@@ -230,14 +249,24 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
         }
         thread::sync_threads();
 
+        let touched = memory.touched(n);
+        // Threads that look at a lune together: one for each word of a set, as far as a warp goes.
+        let group = if lanes < 32 { 1 } else { row(n).next_power_of_two().min(32) };
         let mut from = 0;
+        let mut link = Link(0);
         while from < within {
             if from >= last && *alive == 0 {
                 break;
             }
+            let (u, v) = link.ends();
+            if u != v {
+                memory.insert(memory.earlier, u, v);
+                memory.insert(memory.earlier, v, u);
+            }
             let position = from + lane;
             let exists = position < within;
-            let link = if exists { *links.get_unchecked((cloud.edge + position) as usize) } else { Link(0) };
+            link = if exists { *links.get_unchecked((cloud.edge + position) as usize) } else { Link(0) };
+            links_of_step.write(lane as usize, link);
             let (u, v) = link.ends();
             let witness = if exists { link.witness() } else { None };
             if exists && witness.is_none() {
@@ -284,13 +313,22 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
             let (mut low, mut high) = (0, lanes);
             while low < lanes {
                 if lane == 0 {
+                    listed.write(0);
                     relations.write(0);
                     ended.write(0);
                     first.write(u64::MAX);
                 }
                 thread::sync_threads();
-                if witness.is_some() && lane >= low && lane < high {
-                    find(cloud, memory, distances, (u, v), position, *used as usize, relations);
+                let in_range = witness.is_some() && lane >= low && lane < high;
+                if in_range && (memory.has(touched, 0, u) || memory.has(touched, 0, v)) {
+                    looked_at.write(atomic::block::fetch_add(listed, 1) as usize, lane);
+                }
+                thread::sync_threads();
+                for i in (lane / group..*listed).step_by((lanes / group) as usize) {
+                    let edge = looked_at.read(i as usize);
+                    let link = links_of_step.read(edge as usize);
+                    let part = (lane % group, group);
+                    find(cloud, memory, distances, link, from + edge, *used as usize, relations, part);
                 }
                 thread::sync_threads();
                 let count = *relations;
@@ -387,36 +425,41 @@ unsafe fn enter(
     }
 }
 
-/// Finds relations of an edge's lune, and counts them.
+/// Finds relations of an edge's lune, and counts them. `part` is the first word of sets to look at, and the stride.
+///
+/// Two vertices of the lune with an edge between them give the same relation, because they form a tetrahedron. So those
+/// with an edge to the witness, whose relation is trivial, are left out.
 ///
 /// # Safety
-/// The edge has entered, with all that come before it; nobody writes vectors or sets meanwhile.
+/// The edge has a witness and has entered, with all that come before it; nobody writes vectors or sets meanwhile.
 #[inline(always)]
 unsafe fn find<T: Scalar>(
     cloud: &Cloud,
     memory: Memory,
     distances: &[T],
-    (u, v): (u32, u32),
+    link: Link,
     position: u32,
     used: usize,
     count: *mut u32,
+    part: (u32, u32),
 ) {
+    let (u, v) = link.ends();
+    let witness = link.witness().unwrap_or(u);
     // SAFETY: all are vertices of the cloud (this function's contract), and there is room for its relations.
     unsafe {
-        let touched = memory.touched(cloud.vertices);
-        if !memory.has(touched, 0, u) && !memory.has(touched, 0, v) {
-            return;
-        }
         let of_edge = memory.has(memory.nonzero, u, v);
         let (vector, edge) = (memory.vector(u, v), (*distances.get_unchecked(cloud.distance(u, v)), number(u, v)));
-        for i in 0..memory.row {
-            let at = |sets: *mut u32, u: u32| *sets.add(u as usize * memory.row + i);
+        for i in (part.0..memory.row as u32).step_by(part.1 as usize) {
+            let at = |sets: *mut u32, u: u32| *sets.add(u as usize * memory.row + i as usize);
             let (one, other) = (at(memory.nonzero, u), at(memory.nonzero, v));
-            let mut bits = at(memory.adjacent, u) & at(memory.adjacent, v) & if of_edge { u32::MAX } else { one | other };
+            let mut bits = if of_edge { u32::MAX } else { one | other };
+            if bits != 0 {
+                bits &= at(memory.adjacent, u) & at(memory.adjacent, v) & !at(memory.earlier, witness);
+            }
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
-                let w = i as u32 * BITS + bit;
+                let w = i * BITS + bit;
                 let (one, other) = (one >> bit & 1 != 0, other >> bit & 1 != 0);
                 let (one_of, other_of) = (memory.vector(u, w), memory.vector(v, w));
                 let sum = |k| word(of_edge, vector, k) ^ word(one, one_of, k) ^ word(other, other_of, k);

@@ -10,7 +10,7 @@
 //! let points = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0];
 //! let clouds = Clouds::points(&points, 2, vec![4])?;
 //! let device = Device::best()?;
-//! let barcodes = Rips::new(&device)?.compute(&device.stream()?, &clouds, &Options::default())?;
+//! let barcodes = Rips::new(&device, false)?.compute(&device.stream()?, &clouds, &Options::default())?;
 //! // Three components end where the square closes; its cycle lives until the diagonals.
 //! assert_eq!(barcodes.values(0), [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, f64::INFINITY]]);
 //! assert_eq!(barcodes.values(1), [[1.0, 2f64.sqrt()]]);

@@ -10,8 +10,8 @@ use gpu_kernels::homology::{
 
 use super::{Barcodes, Clouds, HomologyError, barcodes::Degree, clouds::Source};
 use crate::{
-    collectives::{SortWorkspace, sort, sort_further},
-    common::Real,
+    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
+    common::{Clock, Real, StepTime},
     components::{THREADS, grid as grid_for},
     device::{Backend, Buffer, Device, DeviceError, Stream, View},
     launch,
@@ -25,6 +25,7 @@ pub trait HomologyReal:
     + edges::thresholds::Instance
     + edges::keys::Instance
     + edges::lunes::Instance
+    + edges::count::Instance
     + edges::bars::Instance
     + reduce::reduce::Instance
 {
@@ -54,8 +55,8 @@ impl Default for Options {
     }
 }
 
-/// Edges of clouds that are dealt with together.
-const WAVE: usize = 1 << 26;
+/// Edges of clouds that are dealt with together, on GPUs and on CPUs.
+const WAVE: [usize; 2] = [1 << 26, 1 << 22];
 
 /// Part of the free memory that vectors of edges may take.
 const VECTORS: usize = 2;
@@ -70,6 +71,8 @@ pub struct Rips<T: HomologyReal> {
     keys: [Buffer<u32>; 2],
     gathered: Buffer<u32>,
     sorter: SortWorkspace,
+    /// Edges by length, on CPUs, and memory to sort them.
+    order: [Buffer<u32>; 2],
     links: Buffer<Link>,
     found: Buffer<Found>,
     wrong: Buffer<u32>,
@@ -77,21 +80,26 @@ pub struct Rips<T: HomologyReal> {
     work: Buffer<u64>,
     /// Positions of edges that merge components, and that start and end classes.
     positions: [Buffer<u32>; 3],
-    /// Of degrees 0 and 1.
-    values: [Buffer<[T; 2]>; 2],
-    edges: [Buffer<[u16; 4]>; 2],
+    /// First bar of each cloud.
+    starts: Buffer<u32>,
+    scan: ScanWorkspace,
+    /// Bars of degree 0, then those of degree 1.
+    values: Buffer<[T; 2]>,
+    edges: Buffer<[u16; 4]>,
     /// Threads per block of the reduction, if not chosen by size.
     threads: Option<u32>,
     /// Relations of a cloud that are found together, if not chosen by size.
     relations: Option<u32>,
+    timed: bool,
+    steps: Vec<StepTime>,
 }
 
 impl<T: HomologyReal> Rips<T> {
-    /// For clouds on `device`.
+    /// For clouds on `device`. If `timed`, the time of each step is measured ([`steps`](Self::steps)).
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
-    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+    pub fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
         Ok(Rips {
             clouds: device.empty(),
             points: device.empty(),
@@ -100,16 +108,21 @@ impl<T: HomologyReal> Rips<T> {
             keys: [device.empty(), device.empty()],
             gathered: device.empty(),
             sorter: SortWorkspace::new(device)?,
+            order: [device.empty(), device.empty()],
             links: device.empty(),
             found: device.empty(),
             wrong: device.alloc(1)?,
             vectors: device.empty(),
             work: device.empty(),
             positions: [device.empty(), device.empty(), device.empty()],
-            values: [device.empty(), device.empty()],
-            edges: [device.empty(), device.empty()],
+            starts: device.empty(),
+            scan: ScanWorkspace::new(device)?,
+            values: device.empty(),
+            edges: device.empty(),
             threads: None,
             relations: None,
+            timed,
+            steps: Vec::new(),
         })
     }
 
@@ -118,6 +131,11 @@ impl<T: HomologyReal> Rips<T> {
     #[doc(hidden)]
     pub fn with_blocks(self, threads: u32, relations: u32) -> Self {
         Rips { threads: Some(threads), relations: Some(relations), ..self }
+    }
+
+    /// The steps of the last [`compute`](Self::compute).
+    pub fn steps(&self) -> &[StepTime] {
+        &self.steps
     }
 
     /// Computes the bars of all clouds.
@@ -134,12 +152,13 @@ impl<T: HomologyReal> Rips<T> {
             return Err(HomologyError::Degree { degree });
         }
         let mut degrees = vec![Degree::default(); degree + 1];
+        self.steps.clear();
         let mut first = 0;
         while first < clouds.len() {
             let mut edges = 0;
             let count = clouds.sizes[first..].iter().take_while(|&&n| {
                 edges += n * n.saturating_sub(1) / 2;
-                edges <= WAVE
+                edges <= WAVE[is_cpu(stream) as usize]
             });
             let wave = first..first + count.count().max(1);
             first = wave.end;
@@ -162,25 +181,30 @@ impl<T: HomologyReal> Rips<T> {
             limit => limit,
         };
         let mut places = places(&clouds.sizes[wave.clone()]);
+        let mut clock = Clock::start(stream, self.timed)?;
+        let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);
         self.measure(stream, clouds, wave.clone(), &places)?;
+        clock.end("distances", 2 * width * edges)?;
         self.sort(stream, clouds, wave.start, &places)?;
-        let edges = count_edges(&places);
+        clock.end("sort", edges * (width + 12))?;
         self.thresholds.ensure(places.len())?;
         self.found.ensure(places.len())?;
-        self.links.ensure(edges)?;
+        self.links.ensure(edges as usize)?;
         stream.fill_zero(&mut self.found)?;
         let most = places.iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
         let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
         let (grid, block) = Self::columns(stream, &places);
+        let order = if is_cpu(stream) { &self.order[0] } else { self.sorter.order() };
         // SAFETY: edges are sorted, there are the distances of all clouds, and a threshold and findings for each.
         unsafe {
             launch!(stream, edges::thresholds::<T><<<places.len() as u32, threads>>>(
                 &self.clouds, &self.distances, limit, &mut self.thresholds
             ))?;
             launch!(stream, edges::lunes::<T><<<grid, block>>>(
-                &self.clouds, &self.distances, &self.thresholds, self.sorter.order(), &mut self.links, &mut self.found
+                &self.clouds, &self.distances, &self.thresholds, order, &mut self.links, &mut self.found
             ))?;
         }
+        clock.end("lunes", edges * (width + 12))?;
         let found = stream.download_vec(&self.found)?;
         let thresholds = stream.download_vec(&self.thresholds)?;
         let mut class = 0;
@@ -193,27 +217,22 @@ impl<T: HomologyReal> Rips<T> {
             class += classes;
         }
         self.reduce(stream, &mut places, class as usize)?;
+        clock.end("reduce", 8 * edges)?;
 
-        let found = stream.download_vec(&self.found)?;
+        let starts = self.bars(stream, places.len())?;
         for (degree, all) in degrees.iter_mut().enumerate() {
-            let values = stream.download_vec(&self.values[degree])?;
-            let edges = stream.download_vec(&self.edges[degree])?;
-            for (place, found) in places.iter().zip(&found) {
-                let (first, count) = match degree {
-                    0 => (place.vertex, found.merges),
-                    _ => (place.class, found.classes),
-                };
-                let bars = first as usize..(first + count) as usize;
-                for (value, edges) in values[bars.clone()].iter().zip(&edges[bars]).filter(|([birth, death], _)| birth < death) {
-                    all.values.push(*value);
-                    all.edges.push(*edges);
-                }
-                if degree == 0 {
-                    let endless = (place.vertices - found.merges) as usize;
-                    all.values.resize(all.values.len() + endless, [T::ZERO, T::INFINITY]);
-                    all.edges.resize(all.values.len(), [0; 4]);
-                }
-                all.first.push(all.values.len());
+            let starts = &starts[degree * places.len()..][..=places.len()];
+            let range = starts[0] as usize..starts[places.len()] as usize;
+            all.values.extend(stream.download_vec(self.values.view(range.clone())?)?);
+            all.edges.extend(stream.download_vec(self.edges.view(range)?)?);
+            let from = all.first.last().copied().unwrap_or(0);
+            all.first.extend(starts[1..].iter().map(|&start| from + (start - starts[0]) as usize));
+        }
+        clock.end("bars", 0)?;
+        for step in clock.steps()? {
+            match self.steps.iter_mut().find(|other| other.name == step.name) {
+                Some(other) => (other.ms, other.bytes) = (other.ms + step.ms, other.bytes + step.bytes),
+                None => self.steps.push(step),
             }
         }
         Ok(())
@@ -276,7 +295,6 @@ impl<T: HomologyReal> Rips<T> {
         let [low, high] = &mut self.keys;
         low.ensure(edges)?;
         high.ensure(if size_of::<T>() > 4 { edges } else { 0 })?;
-        self.gathered.ensure(edges)?;
         stream.fill(&mut self.wrong, NONE)?;
         let (grid, block) = Self::columns(stream, places);
         let [low, high] = &mut self.keys;
@@ -287,15 +305,24 @@ impl<T: HomologyReal> Rips<T> {
                 &self.clouds, &self.distances, most, &mut *low, &mut *high, &mut self.wrong
             ))?;
         }
-        let each = grid_for(stream, edges);
-        sort(stream, &*low, u32::BITS, &mut self.sorter)?;
-        if size_of::<T>() > 4 {
-            launch!(stream, edges::gather<<<each, THREADS>>>(&*high, self.sorter.order(), &mut self.gathered))?;
-            sort_further(stream, &self.gathered, u32::BITS, &mut self.sorter)?;
-        }
-        if places.len() > 1 {
-            launch!(stream, edges::owners<<<each, THREADS>>>(&self.clouds, self.sorter.order(), &mut self.gathered))?;
-            sort_further(stream, &self.gathered, usize::BITS - places.len().leading_zeros(), &mut self.sorter)?;
+        if is_cpu(stream) {
+            let [order, spare] = &mut self.order;
+            order.ensure(edges)?;
+            spare.ensure(edges)?;
+            // SAFETY: there are keys of all edges, and room for their numbers.
+            unsafe { launch!(stream, edges::sort<<<places.len() as u32, 1>>>(&self.clouds, &*low, &*high, order, spare))? };
+        } else {
+            let each = grid_for(stream, edges);
+            self.gathered.ensure(edges)?;
+            sort(stream, &*low, u32::BITS, &mut self.sorter)?;
+            if size_of::<T>() > 4 {
+                launch!(stream, edges::gather<<<each, THREADS>>>(&*high, self.sorter.order(), &mut self.gathered))?;
+                sort_further(stream, &self.gathered, u32::BITS, &mut self.sorter)?;
+            }
+            if places.len() > 1 {
+                launch!(stream, edges::owners<<<each, THREADS>>>(&self.clouds, self.sorter.order(), &mut self.gathered))?;
+                sort_further(stream, &self.gathered, usize::BITS - places.len().leading_zeros(), &mut self.sorter)?;
+            }
         }
         let wrong = stream.download_vec::<u32>(&self.wrong)?[0];
         if wrong == NONE {
@@ -348,24 +375,35 @@ impl<T: HomologyReal> Rips<T> {
             }
             from = to;
         }
-        for (degree, len) in [vertices, classes].into_iter().enumerate() {
-            self.values[degree].ensure(len)?;
-            self.edges[degree].ensure(len)?;
-            stream.fill_zero(&mut self.values[degree])?;
-            stream.fill_zero(&mut self.edges[degree])?;
-        }
-        let ([of_components, of_cycles], [components, cycles]) = (&mut self.values, &mut self.edges);
-        let components = BarsArgs { values: of_components, edges: components };
-        let cycles = BarsArgs { values: of_cycles, edges: cycles };
-        let [merged, born, died] = &self.positions;
+        Ok(())
+    }
+
+    /// Collects bars of positive length: returns the first one of each cloud, degree by degree, and their number.
+    fn bars(&mut self, stream: &Stream, clouds: usize) -> Result<Vec<u32>, HomologyError> {
         let block = if is_cpu(stream) { 1 } else { 128 };
-        // SAFETY: positions are those that the reductions have left, and there is room for a bar of each.
+        let grid = clouds as u32;
+        self.starts.ensure(2 * clouds + 1)?;
+        stream.fill_zero(&mut self.starts)?;
+        let [merged, born, died] = &self.positions;
+        // SAFETY: positions are those that the reductions have left.
         unsafe {
-            launch!(stream, edges::bars::<T><<<places.len() as u32, block>>>(
-                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died }, components, cycles
+            launch!(stream, edges::count::<T><<<grid, block>>>(
+                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died }, &mut self.starts
             ))?;
         }
-        Ok(())
+        exclusive_scan_in_place(stream, &mut self.starts, &mut self.scan)?;
+        let starts = stream.download_vec(&self.starts)?;
+        let total = starts[2 * clouds] as usize;
+        self.values.ensure(total)?;
+        self.edges.ensure(total)?;
+        let bars = BarsArgs { values: &mut self.values, edges: &mut self.edges };
+        // SAFETY: positions are those that the reductions have left, and there is room for all bars.
+        unsafe {
+            launch!(stream, edges::bars::<T><<<grid, block>>>(
+                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died }, &self.starts, bars
+            ))?;
+        }
+        Ok(starts)
     }
 }
 
