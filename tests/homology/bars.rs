@@ -98,16 +98,16 @@ fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32)>) -> Result {
     let numbers: Vec<T> = spaces.iter().flat_map(|(_, distances)| distances).copied().collect();
     for threshold in [f64::INFINITY, 1.0, 0.4, 0.0] {
         let clouds = Clouds::distances(&numbers, spaces.iter().map(|(n, _)| *n).collect())?;
-        let barcodes = rips.compute(&stream, &clouds, &Options { threshold, ..Options::default() })?;
-        assert_eq!(barcodes.len(), spaces.len());
+        let diagrams = rips.compute(&stream, &clouds, &Options { threshold, ..Options::default() })?;
+        assert_eq!(diagrams.len(), spaces.len());
         let alone = rips.compute(&stream, &clouds, &Options { threshold, degree: 0 })?;
         for (cloud, (n, distances)) in spaces.iter().enumerate() {
             let distances: Vec<f64> = distances.iter().map(|distance| distance.to_f64()).collect();
             let expected = reference::bars(&distances, *n, threshold);
             for degree in 0..2 {
-                let found = sorted(&barcodes.values(degree)[barcodes.range(cloud, degree)]);
+                let found = sorted(&diagrams.values(degree)[diagrams.range(cloud, degree)]);
                 assert_eq!(found, expected[degree], "cloud {cloud} of {n}, degree {degree}, threshold {threshold}");
-                for bar in barcodes.bars(cloud, degree) {
+                for bar in diagrams.bars(cloud, degree) {
                     for (value, edge) in [(bar.birth, bar.birth_edge), (bar.death, bar.death_edge)] {
                         let value = value.to_f64();
                         match edge {

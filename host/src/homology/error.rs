@@ -4,7 +4,7 @@ use gpu_kernels::homology::MOST_VERTICES;
 
 use crate::device::DeviceError;
 
-/// Why there are no barcodes. Clouds, points and coordinates are named by their indices, from 0; if several offend, the
+/// Why there are no diagrams. Clouds, points and coordinates are named by their indices, from 0; if several offend, the
 /// first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -73,6 +73,9 @@ pub enum HomologyError {
         /// The threshold.
         threshold: f64,
     },
+    /// The computation was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// A higher degree was asked for.
     #[error("bars of degree {degree} can't be computed, only those of degrees 0 and 1")]
     Degree {

@@ -1,6 +1,9 @@
 //! Vietoris-Rips filtrations on a device.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use gpu_kernels::homology::{
     BarsArgs, Cloud, Found, Link, NONE, Scalar,
@@ -8,10 +11,10 @@ use gpu_kernels::homology::{
     reduce::{self, SpaceArgs},
 };
 
-use super::{Barcodes, Clouds, HomologyError, barcodes::Degree, clouds::Source};
+use super::{Clouds, Diagrams, HomologyError, clouds::Source};
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
-    common::{Clock, Real, StepTime},
+    common::{Cancel, Clock, Real, StepTime},
     components::{THREADS, grid as grid_for},
     device::{Backend, Buffer, Device, DeviceError, Stream, View},
     launch,
@@ -47,6 +50,16 @@ pub struct Options {
     pub threshold: f64,
     /// The highest degree, 0 or 1.
     pub degree: usize,
+}
+
+impl Options {
+    fn check(&self) -> Result<(), HomologyError> {
+        let &Options { threshold, degree } = self;
+        if threshold.is_nan() || threshold < 0.0 {
+            return Err(HomologyError::Threshold { threshold });
+        }
+        if degree > 1 { Err(HomologyError::Degree { degree }) } else { Ok(()) }
+    }
 }
 
 impl Default for Options {
@@ -143,39 +156,24 @@ impl<T: HomologyReal> Rips<T> {
     /// # Errors
     /// [`HomologyError`]: distances aren't those of a metric space, the threshold is below 0 or NaN, the degree is above 1,
     /// or the device fails or has not enough memory for the largest cloud.
-    pub fn compute(&mut self, stream: &Stream, clouds: &Clouds<'_, T>, options: &Options) -> Result<Barcodes<T>, HomologyError> {
-        let &Options { threshold, degree } = options;
-        if threshold.is_nan() || threshold < 0.0 {
-            return Err(HomologyError::Threshold { threshold });
-        }
-        if degree > 1 {
-            return Err(HomologyError::Degree { degree });
-        }
-        let mut degrees = vec![Degree::default(); degree + 1];
+    pub fn compute(&mut self, stream: &Stream, clouds: &Clouds<'_, T>, options: &Options) -> Result<Diagrams<T>, HomologyError> {
+        options.check()?;
         self.steps.clear();
-        let mut first = 0;
-        while first < clouds.len() {
-            let mut edges = 0;
-            let count = clouds.sizes[first..].iter().take_while(|&&n| {
-                edges += n * n.saturating_sub(1) / 2;
-                edges <= WAVE[is_cpu(stream) as usize]
-            });
-            let wave = first..first + count.count().max(1);
-            first = wave.end;
-            self.wave(stream, clouds, wave, options, &mut degrees)?;
+        let mut diagrams = Diagrams::empty(options.degree);
+        for wave in waves(clouds, stream.device()) {
+            diagrams.append(self.wave(stream, clouds, wave, options)?);
         }
-        Ok(Barcodes { degrees })
+        Ok(diagrams)
     }
 
-    /// Adds the bars of consecutive clouds to `degrees`.
+    /// Computes the bars of consecutive clouds.
     fn wave(
         &mut self,
         stream: &Stream,
         clouds: &Clouds<'_, T>,
         wave: Range<usize>,
         options: &Options,
-        degrees: &mut [Degree<T>],
-    ) -> Result<(), HomologyError> {
+    ) -> Result<Diagrams<T>, HomologyError> {
         let limit = match T::from_f64(options.threshold) {
             limit if limit > T::LARGEST => T::LARGEST,
             limit => limit,
@@ -220,13 +218,13 @@ impl<T: HomologyReal> Rips<T> {
         clock.end("reduce", 8 * edges)?;
 
         let starts = self.bars(stream, places.len())?;
-        for (degree, all) in degrees.iter_mut().enumerate() {
+        let mut diagrams = Diagrams::empty(options.degree);
+        for (degree, all) in diagrams.degrees.iter_mut().enumerate() {
             let starts = &starts[degree * places.len()..][..=places.len()];
             let range = starts[0] as usize..starts[places.len()] as usize;
-            all.values.extend(stream.download_vec(self.values.view(range.clone())?)?);
-            all.edges.extend(stream.download_vec(self.edges.view(range)?)?);
-            let from = all.first.last().copied().unwrap_or(0);
-            all.first.extend(starts[1..].iter().map(|&start| from + (start - starts[0]) as usize));
+            all.values = stream.download_vec(self.values.view(range.clone())?)?;
+            all.edges = stream.download_vec(self.edges.view(range)?)?;
+            all.first = starts.iter().map(|&start| (start - starts[0]) as usize).collect();
         }
         clock.end("bars", 0)?;
         for step in clock.steps()? {
@@ -235,7 +233,7 @@ impl<T: HomologyReal> Rips<T> {
                 None => self.steps.push(step),
             }
         }
-        Ok(())
+        Ok(diagrams)
     }
 
     /// Grid and block of kernels with a column of blocks for each cloud.
@@ -419,6 +417,63 @@ fn threads_for(stream: &Stream, vertices: u32) -> u32 {
         129..=512 => 256,
         _ => 1024,
     }
+}
+
+/// Computes the bars of all clouds, which are in host memory, on several devices: each takes the next clouds as soon as it
+/// is done with earlier ones. `advance` gets the number of clouds that are done, every now and then.
+///
+/// # Errors
+/// As [`Rips::compute`], and [`HomologyError::Cancelled`].
+///
+/// # Panics
+/// If there are no devices.
+pub fn rips<T: HomologyReal>(
+    devices: &[Device],
+    clouds: &Clouds<'_, T>,
+    options: &Options,
+    cancel: &Cancel,
+    advance: impl Fn(usize) + Sync,
+) -> Result<Diagrams<T>, HomologyError> {
+    options.check()?;
+    let waves = waves(clouds, &devices[0]);
+    let next = AtomicUsize::new(0);
+    let work = |device: &Device| {
+        let (stream, mut rips) = (device.stream()?, Rips::new(device, false)?);
+        let mut done = Vec::new();
+        while let Some(wave) = waves.get(next.fetch_add(1, Ordering::Relaxed)) {
+            cancel.check().map_err(|_| HomologyError::Cancelled)?;
+            done.push((wave.start, rips.wave(&stream, clouds, wave.clone(), options)?));
+            advance(wave.len());
+        }
+        Ok(done)
+    };
+    let parts: Result<Vec<_>, HomologyError> = std::thread::scope(|scope| {
+        let threads: Vec<_> = devices.iter().take(waves.len()).map(|device| scope.spawn(|| work(device))).collect();
+        // The thread has no panic of its own to add to.
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let mut parts: Vec<_> = parts?.into_iter().flatten().collect();
+    parts.sort_by_key(|(first, _)| *first);
+    let mut diagrams = Diagrams::empty(options.degree);
+    parts.into_iter().for_each(|(_, part)| diagrams.append(part));
+    Ok(diagrams)
+}
+
+/// Ranges of clouds that are dealt with together.
+fn waves<T: HomologyReal>(clouds: &Clouds<'_, T>, device: &Device) -> Vec<Range<usize>> {
+    let most = WAVE[(device.backend() == Backend::Cpu) as usize];
+    let (mut waves, mut first) = (Vec::new(), 0);
+    while first < clouds.len() {
+        let mut edges = 0;
+        let fits = |&&n: &&usize| {
+            edges += n * n.saturating_sub(1) / 2;
+            edges <= most
+        };
+        let count = clouds.sizes[first..].iter().take_while(fits).count().max(1);
+        waves.push(first..first + count);
+        first += count;
+    }
+    waves
 }
 
 /// Places of the data of clouds with so many vertices.

@@ -96,7 +96,7 @@ impl Barcode {
     }
 
     /// The barcode of these bars, which are valid.
-    pub(super) fn of_valid(filtration: Filtration, bars: Vec<Bar>) -> Self {
+    pub(crate) fn of_valid(filtration: Filtration, bars: Vec<Bar>) -> Self {
         Barcode { filtration, bars }
     }
 

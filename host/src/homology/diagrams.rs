@@ -2,6 +2,11 @@
 
 use std::ops::Range;
 
+use crate::{
+    common::Real,
+    pcf::barcode::{self, Barcode, Filtration},
+};
+
 /// A bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar<T> {
@@ -17,7 +22,7 @@ pub struct Bar<T> {
 
 /// Bars of many clouds, in degrees from 0 on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Barcodes<T> {
+pub struct Diagrams<T> {
     pub(super) degrees: Vec<Degree<T>>,
 }
 
@@ -36,7 +41,48 @@ impl<T> Default for Degree<T> {
     }
 }
 
-impl<T: Copy> Barcodes<T> {
+impl<T: Real> Diagrams<T> {
+    /// Diagrams of no clouds, up to a degree.
+    pub(super) fn empty(degree: usize) -> Self {
+        Diagrams { degrees: (0..=degree).map(|_| Degree::default()).collect() }
+    }
+
+    /// Adds the diagrams of more clouds.
+    pub(super) fn append(&mut self, more: Self) {
+        for (all, more) in self.degrees.iter_mut().zip(more.degrees) {
+            if all.values.is_empty() && all.first.len() == 1 {
+                *all = more;
+                continue;
+            }
+            let from = all.values.len();
+            all.first.extend(more.first[1..].iter().map(|first| from + first));
+            all.values.extend(more.values);
+            all.edges.extend(more.edges);
+        }
+    }
+
+    /// The barcodes of a degree, for functions such as [Betti curves](barcode::betti_curves). Bars without end are left
+    /// out, or end at `cap`: in degree 0 each cloud has one, and distances of functions that differ for ever are infinite.
+    ///
+    /// # Panics
+    /// If there is no such degree.
+    pub fn barcodes(&self, degree: usize, cap: Option<f64>) -> Vec<Barcode> {
+        let bar = |[birth, death]: [T; 2]| {
+            let birth = birth.to_f64();
+            let death = if death.is_finite() { death.to_f64() } else { cap?.max(birth) };
+            Some(barcode::Bar { birth, death })
+        };
+        let all = self.values(degree);
+        (0..self.len())
+            .map(|cloud| {
+                Barcode::of_valid(
+                    Filtration::Sublevel,
+                    all[self.range(cloud, degree)].iter().filter_map(|&ends| bar(ends)).collect(),
+                )
+            })
+            .collect()
+    }
+
     /// Number of clouds.
     pub fn len(&self) -> usize {
         self.degrees.first().map_or(0, |degree| degree.first.len() - 1)

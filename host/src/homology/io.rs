@@ -1,0 +1,355 @@
+//! Files of point clouds, and of persistence diagrams.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::Diagrams;
+use crate::{
+    common::Real,
+    io::{
+        Input, Lines, Names, Reason, Table,
+        archive::{Archive, in_array},
+        collect, extension,
+        files::{Destination, FileError},
+        npy::{self, Kind, Reader, tuple},
+        npz::Arrays,
+        push, reserve,
+    },
+};
+
+/// Clouds of files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CloudData {
+    /// Coordinates of all points, cloud by cloud, or matrices of distances.
+    pub numbers: Vec<f64>,
+    /// Number of coordinates of a point. None for distances.
+    pub dimension: Option<usize>,
+    /// Number of points of each cloud.
+    pub sizes: Vec<usize>,
+    /// Names of the clouds, unless they are numbered from 0.
+    pub names: Option<Arc<[String]>>,
+    /// True if all numbers are float32 in the files.
+    pub single: bool,
+}
+
+/// Loads clouds. For `.npy` and `.npz` the extension tells the format:
+///
+/// | file | holds |
+/// | --- | --- |
+/// | `.npy` | a cloud: (points, coordinates); several: (clouds, points, coordinates) |
+/// | `.npz` | an array like this for each cloud |
+/// | others | a table of numbers, a row for each point; a column `cloud` divides it into several clouds |
+///
+/// With `distances`, an array or a table is a square matrix of distances instead, (points, points), and an array of one
+/// dimension has those above the diagonal row by row, as SciPy's `pdist`. Clouds of several files have the files' names.
+///
+/// # Errors
+/// A file can't be read, has another format, or points of another dimension than those before.
+pub fn load(paths: &[PathBuf], distances: bool) -> Result<CloudData, FileError> {
+    let mut clouds = CloudData { single: true, ..CloudData::default() };
+    let mut names = Vec::new();
+    let mut named = paths.len() > 1;
+    for path in paths {
+        let fail = |reason: Reason| FileError::new(path, reason);
+        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let before = clouds.sizes.len();
+        match extension(path).as_str() {
+            "npy" => clouds.add_array(Reader::open(path).map_err(fail)?, distances).map_err(fail)?,
+            "npz" => {
+                let mut archive = Archive::open(path)?;
+                let arrays = archive.names();
+                for name in &arrays {
+                    let first = clouds.sizes.len();
+                    clouds.add_array(archive.array(name)?, distances).map_err(|reason| in_array(path, name, reason))?;
+                    if clouds.sizes.len() == first + 1 && (arrays.len() > 1 || name != "arr_0") {
+                        names.push(name.clone());
+                        named = true;
+                    }
+                }
+            }
+            _ => {
+                let of_rows = clouds.add_table(path, distances).map_err(fail)?;
+                named |= of_rows.is_some();
+                names.extend(of_rows.into_iter().flatten());
+            }
+        }
+        // Names of the clouds that have none of their own.
+        for number in names.len()..clouds.sizes.len() {
+            let alone = clouds.sizes.len() == before + 1;
+            names.push(if alone { stem.clone() } else { format!("{stem} {}", number - before) });
+        }
+    }
+    clouds.names = named.then(|| names.into());
+    Ok(clouds)
+}
+
+impl CloudData {
+    fn add_array(&mut self, array: Reader<impl Input>, distances: bool) -> Result<(), Reason> {
+        let what = if distances { "distances" } else { "points" };
+        let kind = array.kind(what, &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
+        let shape = array.shape().to_vec();
+        let numbers = match kind {
+            Kind::F32 => collect(array.read::<f32>(|_| {})?.into_iter().map(f64::from))?,
+            Kind::I32 => collect(array.read::<i32>(|_| {})?.into_iter().map(f64::from))?,
+            Kind::I64 => collect(array.read::<i64>(|_| {})?.into_iter().map(|value| value as f64))?,
+            _ => array.read::<f64>(|_| {})?,
+        };
+        self.single &= kind == Kind::F32;
+        match (&shape[..], distances) {
+            (&[n, m], true) if n == m => self.add(1, n, None, numbers),
+            (&[clouds, n, m], true) if n == m => self.add(clouds, n, None, numbers),
+            (&[pairs], true) => {
+                let n = (1..).find(|n| n * (n - 1) / 2 >= pairs).unwrap_or(0);
+                if n * (n - 1) / 2 != pairs {
+                    return Err(format!("holds {pairs} distances, which is no number of pairs: 1, 3, 6, 10, 15, ...").into());
+                }
+                self.add(1, n, None, square(&numbers, n)?)
+            }
+            (&[n, dimension], false) => self.add(1, n, Some(dimension), numbers),
+            (&[clouds, n, dimension], false) => self.add(clouds, n, Some(dimension), numbers),
+            (_, true) => Err(format!("holds an array of shape {}, but matrices of distances are square", tuple(&shape)).into()),
+            (_, false) => Err(format!(
+                "holds an array of shape {}, but that of points must be (points, coordinates) or (clouds, points, coordinates)",
+                tuple(&shape)
+            )
+            .into()),
+        }
+    }
+
+    /// Adds the points of a table, and returns the names of their clouds.
+    fn add_table(&mut self, path: &Path, distances: bool) -> Result<Option<Vec<String>>, Reason> {
+        let mut table = Table::open_any(Lines::open(path)?)?;
+        let header = table.header().to_vec();
+        // The first row may have points.
+        let first: Option<Vec<f64>> = header.iter().map(|field| field.parse().ok()).collect();
+        let cloud = header.iter().position(|name| name.eq_ignore_ascii_case("cloud"));
+        let coordinates: Vec<usize> = (0..header.len()).filter(|&column| Some(column) != cloud).collect();
+        let mut names = Names::default();
+        let mut rows: Vec<(usize, Vec<f64>)> = Vec::new();
+        if let Some(first) = first {
+            push(&mut rows, (names.number("0")?, first))?;
+        }
+        while table.next()? {
+            let cloud = names.number(cloud.map_or("0", |cloud| table.text(cloud)))?;
+            let row = coordinates.iter().map(|&column| table.field(column, "a number")).collect::<Result<_, _>>()?;
+            push(&mut rows, (cloud, row))?;
+        }
+        rows.sort_by_key(|(cloud, _)| *cloud);
+        self.single = false;
+        for rows in rows.chunk_by(|(a, _), (b, _)| a == b) {
+            let n = rows.len();
+            let mut numbers = Vec::new();
+            reserve(&mut numbers, n * coordinates.len())?;
+            rows.iter().for_each(|(_, row)| numbers.extend(row));
+            if distances && n != coordinates.len() {
+                let columns = coordinates.len();
+                return Err(format!("has {n} rows of {columns} distances, but matrices of distances are square").into());
+            }
+            self.add(1, n, (!distances).then_some(coordinates.len()), numbers)?;
+        }
+        Ok(cloud.map(|_| names.into_vec()))
+    }
+
+    fn add(&mut self, clouds: usize, n: usize, dimension: Option<usize>, numbers: Vec<f64>) -> Result<(), Reason> {
+        match (self.dimension, dimension) {
+            (Some(known), Some(found)) if known != found && !self.sizes.is_empty() => {
+                return Err(format!("has points with {found} coordinates, but those before have {known}").into());
+            }
+            _ => self.dimension = dimension,
+        }
+        reserve(&mut self.numbers, numbers.len())?;
+        self.numbers.extend(numbers);
+        self.sizes.extend(std::iter::repeat_n(n, clouds));
+        Ok(())
+    }
+}
+
+/// A square matrix of distances from those above its diagonal.
+fn square(distances: &[f64], n: usize) -> Result<Vec<f64>, Reason> {
+    let mut square = crate::io::zeroed(n * n)?;
+    let mut next = distances.iter();
+    for u in 0..n {
+        for (v, &distance) in (u + 1..n).zip(&mut next) {
+            (square[u * n + v], square[v * n + u]) = (distance, distance);
+        }
+    }
+    Ok(square)
+}
+
+/// A format of diagrams. [`load_barcodes`](crate::pcf::io::load_barcodes) reads each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A NumPy archive: `bars`, rows of birth, death and dimension, and `offsets` of clouds; `edges`, the ends of the edge
+    /// that starts each bar and of the one that ends it; `names`.
+    Npz,
+    /// An array of giotto-tda: (clouds, bars, 3), filled up with bars of length 0.
+    Npy,
+    /// A table with the columns barcode, dimension, birth and death.
+    Csv,
+    /// JSON as of ripser.py: `{"dgms": ...}` for a cloud, or an object of those.
+    Json,
+    /// What ripser prints of a cloud.
+    Ripser,
+    /// GUDHI's persistence file of a cloud.
+    Gudhi,
+}
+
+impl Format {
+    /// Returns the format of the name's extension, in upper or lower case.
+    ///
+    /// # Errors
+    /// The extension names no format.
+    pub fn of(path: &Path) -> Result<Self, FileError> {
+        Ok(match extension(path).as_str() {
+            "npz" => Format::Npz,
+            "npy" => Format::Npy,
+            "csv" => Format::Csv,
+            "json" => Format::Json,
+            "txt" => Format::Ripser,
+            "pers" => Format::Gudhi,
+            _ => {
+                let reason =
+                    "the name must end in .npz, .npy, .csv, .json, .txt (ripser) or .pers (GUDHI), which tells the format";
+                return Err(FileError::unwritable(path, reason));
+            }
+        })
+    }
+}
+
+/// Writes diagrams of clouds with these names, or with numbers.
+///
+/// # Errors
+/// The file can't be written, or there is not one cloud, and the format is for one.
+pub fn save<T: Real + npy::Element>(
+    diagrams: &Diagrams<T>,
+    names: Option<&[String]>,
+    destination: &Destination,
+    format: Format,
+) -> Result<(), FileError> {
+    if matches!(format, Format::Ripser | Format::Gudhi) && diagrams.len() != 1 {
+        let reason = format!("can hold the bars of one cloud, but there are {}: use .npz, .npy, .csv or .json", diagrams.len());
+        return Err(FileError::unwritable(destination.name(), reason));
+    }
+    let writer = Saved { diagrams, names };
+    destination.write(|file| match format {
+        Format::Npz => writer.npz(file),
+        Format::Npy => writer.giotto(file),
+        Format::Csv => writer.csv(file),
+        Format::Json => writer.json(file),
+        Format::Ripser => writer.ripser(file),
+        Format::Gudhi => writer.gudhi(file),
+    })
+}
+
+struct Saved<'a, T> {
+    diagrams: &'a Diagrams<T>,
+    names: Option<&'a [String]>,
+}
+
+impl<T: Real + npy::Element> Saved<'_, T> {
+    /// All bars of a cloud, each with its degree.
+    fn bars(&self, cloud: usize) -> impl Iterator<Item = (usize, [T; 2], [u16; 4])> {
+        let all = self.diagrams;
+        (0..all.degrees()).flat_map(move |degree| {
+            all.range(cloud, degree).map(move |bar| (degree, all.values(degree)[bar], all.edges(degree)[bar]))
+        })
+    }
+
+    fn name(&self, cloud: usize) -> String {
+        self.names.map_or_else(|| cloud.to_string(), |names| names[cloud].clone())
+    }
+
+    fn npz(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
+        let (mut bars, mut edges, mut offsets) = (Vec::new(), Vec::new(), vec![0i64]);
+        for cloud in 0..self.diagrams.len() {
+            for (degree, [birth, death], ends) in self.bars(cloud) {
+                bars.extend([birth, death, T::from_f64(degree as f64)]);
+                edges.extend(ends.map(i32::from));
+            }
+            offsets.push(bars.len() as i64 / 3);
+        }
+        let mut arrays = Arrays::new(file);
+        arrays.add("bars", &bars, &[bars.len() / 3, 3])?;
+        arrays.add("offsets", &offsets, &[offsets.len()])?;
+        arrays.add("edges", &edges, &[edges.len() / 4, 4])?;
+        self.names.map_or(Ok(()), |names| arrays.add_texts("names", names))?;
+        arrays.finish()
+    }
+
+    fn giotto(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
+        let clouds = self.diagrams.len();
+        let most = (0..clouds).map(|cloud| self.bars(cloud).count()).max().unwrap_or(0);
+        let mut rows = Vec::new();
+        for cloud in 0..clouds {
+            let start = rows.len();
+            for (degree, [birth, death], _) in self.bars(cloud) {
+                rows.extend([birth, death, T::from_f64(degree as f64)]);
+            }
+            rows.resize(start + 3 * most, T::ZERO);
+        }
+        npy::write(file, &rows, &[clouds, most, 3])
+    }
+
+    fn csv(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
+        let mut table = csv::Writer::from_writer(file);
+        table.write_record(["barcode", "dimension", "birth", "death"])?;
+        for cloud in 0..self.diagrams.len() {
+            for (degree, [birth, death], _) in self.bars(cloud) {
+                table.write_record([self.name(cloud), degree.to_string(), birth.to_string(), death.to_string()])?;
+            }
+        }
+        table.flush()
+    }
+
+    fn json(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
+        let number = |value: T| if value.is_finite() { value.to_string() } else { "Infinity".to_owned() };
+        let cloud = |cloud: usize| {
+            let degrees: Vec<_> = (0..self.diagrams.degrees())
+                .map(|degree| {
+                    let bars = &self.diagrams.values(degree)[self.diagrams.range(cloud, degree)];
+                    let bars: Vec<_> =
+                        bars.iter().map(|&[birth, death]| format!("[{}, {}]", number(birth), number(death))).collect();
+                    format!("[{}]", bars.join(", "))
+                })
+                .collect();
+            format!("{{\"dgms\": [{}]}}", degrees.join(", "))
+        };
+        if self.diagrams.len() == 1 && self.names.is_none() {
+            return writeln!(file, "{}", cloud(0));
+        }
+        writeln!(file, "{{")?;
+        for index in 0..self.diagrams.len() {
+            let end = if index + 1 == self.diagrams.len() { "" } else { "," };
+            writeln!(file, "{}: {}{end}", quoted_json(&self.name(index)), cloud(index))?;
+        }
+        writeln!(file, "}}")
+    }
+
+    fn ripser(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
+        for degree in 0..self.diagrams.degrees() {
+            writeln!(file, "persistence intervals in dim {degree}:")?;
+            for &[birth, death] in self.diagrams.values(degree) {
+                if death.is_finite() {
+                    writeln!(file, " [{birth},{death})")?;
+                } else {
+                    writeln!(file, " [{birth}, )")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn gudhi(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
+        for (degree, [birth, death], _) in self.bars(0) {
+            writeln!(file, "{degree} {birth} {death}")?;
+        }
+        Ok(())
+    }
+}
+
+fn quoted_json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
