@@ -14,6 +14,7 @@ use warpsmith::{
     device::DeviceError,
     engine::EngineError,
     graph::{EdgeError, GraphError},
+    homology::HomologyError,
     io::files::FileError,
     list_rank::ListError,
     overlap::{OverlapError, pack::PackError},
@@ -133,6 +134,11 @@ failures! {
     GraphError(error) {
         GraphError::Device(error) => error.into(),
         GraphError::Tree(error) => error.into(),
+        error => Failure::value(&error),
+    }
+    HomologyError(error) {
+        HomologyError::Device(error) => error.into(),
+        HomologyError::Cancelled => Failure::interrupt(),
         error => Failure::value(&error),
     }
     SpmvError(error) {

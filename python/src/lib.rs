@@ -8,6 +8,7 @@ mod concurrency;
 mod device;
 mod error;
 mod graph;
+mod homology;
 mod input;
 mod kept;
 mod list_rank;
@@ -28,6 +29,7 @@ mod _warpsmith {
         concurrency::study,
         device::{Device, devices},
         graph::{biconnected, bridges, components},
+        homology::rips,
         kept::free_memory,
         list_rank::{forest, order, prefix_sums, rank},
         overlap::{Overlap, Shape},
