@@ -6,6 +6,8 @@ Modules
 -------
 pcf
     Piecewise constant functions: sets, barcodes, distances and inner products of all pairs.
+homology
+    Persistence diagrams of point clouds.
 overlap
     Copies of polygons: the areas in which they overlap, their derivatives, packing and nesting.
 list_rank
@@ -41,7 +43,7 @@ Examples
 array([2.])
 """
 
-from . import concurrency, graph, list_rank, overlap, pcf, rules, spmv, trees
+from . import concurrency, graph, homology, list_rank, overlap, pcf, rules, spmv, trees
 from ._warpsmith import Device, DeviceArray, __version__, devices, free_memory
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "devices",
     "free_memory",
     "graph",
+    "homology",
     "list_rank",
     "overlap",
     "pcf",

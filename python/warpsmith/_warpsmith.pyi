@@ -42,6 +42,7 @@ __all__ = [
     "prefix_sums",
     "rank",
     "reduced",
+    "rips",
     "root",
     "study",
     "time",
@@ -289,6 +290,15 @@ def bridges(
     edges: _Next, n: int | None, arcs: bool, device: Device | str | None
 ) -> tuple[list[Any], int]: ...
 def biconnected(edges: _Next, n: int | None, device: Device | str | None) -> tuple[list[Any], int]: ...
+def rips(
+    numbers: _Array | list[DeviceArray],
+    dimension: int | None,
+    sizes: list[int],
+    threshold: float,
+    degree: int,
+    device: _Devices,
+    progress: Callable[[int, int], object] | None,
+) -> list[tuple[_Indices, _Array, npt.NDArray[np.uint16]]]: ...
 def root(
     forest: _Next, from_parents: bool, n: int | None, root: int | None, device: Device | str | None
 ) -> tuple[Rooted, list[Any], int]: ...

@@ -1912,19 +1912,70 @@ def _of_dimension(bars: Array, dimension: int | None, index: int) -> Array:
     return bars[bars[:, 2] == dimension, :2]
 
 
-def _curves(
-    curve: str, barcodes: Iterable[Any], dimension: int | None, superlevel: bool, dtype: npt.DTypeLike
-) -> PcfSet:
-    given = items(barcodes, "barcodes", "; a single barcode is given as [barcode]")
+def _all_bars(
+    barcodes: Iterable[Any], dimension: int | None, superlevel: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], bool, tuple[str, ...] | None]:
+    """Where each barcode's bars start, all bars, whether deaths are below births, and names."""
+    # That module imports this one.
+    from .homology import Diagrams
+
     if dimension is not None:
         dimension = whole(dimension, "dimension")
+    if isinstance(barcodes, Diagrams):
+        if dimension is None and barcodes.degrees > 1:
+            raise ValueError(f"diagrams have bars of {barcodes.degrees} dimensions: choose one (dimension=)")
+        return *barcodes._finite(dimension or 0, None), superlevel, None
+    given = items(barcodes, "barcodes", "; a single barcode is given as [barcode]")
     names = None
     if isinstance(barcodes, Barcodes):
         names, superlevel = barcodes.names, superlevel or barcodes.superlevel
     arrays = [_bars(barcode, dimension, index) for index, barcode in enumerate(given)]
     bars = np.concatenate([*arrays, np.empty((0, 2))]).astype(np.float64, copy=False)
-    made = _wrap(_warpsmith.PcfSet.of_barcodes(curve, _offsets(arrays), bars, superlevel, np.dtype(dtype).name))
+    return _offsets(arrays), bars, superlevel, names
+
+
+def _of_bars(
+    curve: str, offsets: npt.NDArray[np.int64], bars: npt.NDArray[np.float64], superlevel: bool, dtype: npt.DTypeLike
+) -> PcfSet:
+    return _wrap(_warpsmith.PcfSet.of_barcodes(curve, offsets, bars, superlevel, np.dtype(dtype).name))
+
+
+def _curves(
+    curve: str, barcodes: Iterable[Any], dimension: int | None, superlevel: bool, dtype: npt.DTypeLike
+) -> PcfSet:
+    offsets, bars, superlevel, names = _all_bars(barcodes, dimension, superlevel)
+    made = _of_bars(curve, offsets, bars, superlevel, dtype)
     return made if names is None else _named(made, names)
+
+
+def _grid(times: Any) -> npt.NDArray[np.float64]:
+    """Finite times."""
+    grid = reals(times, "times").ravel().astype(np.float64)
+    if not np.isfinite(grid).all():
+        raise ValueError(f"times has {grid[~np.isfinite(grid)][0]}, but times must be finite")
+    return grid
+
+
+def _heights(bars: Array, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Each bar's max(min(t - birth, death - t), 0), at each time."""
+    births, deaths = bars.T[:, :, np.newaxis]
+    heights: npt.NDArray[np.float64] = np.maximum(np.minimum(times - births, deaths - times), 0)
+    return heights
+
+
+def _landscapes(
+    offsets: npt.NDArray[np.int64],
+    bars: Array,
+    times: npt.NDArray[np.float64],
+    layers: int,
+    dtype: npt.DTypeLike = np.float64,
+) -> Array:
+    """The landscapes of barcodes at times: an array (barcodes, layers, times)."""
+    values = np.zeros((len(offsets) - 1, layers, times.size), dtype)
+    for index, (start, end) in enumerate(zip(offsets[:-1], offsets[1:])):
+        found = -np.sort(-_heights(bars[start:end], times), axis=0)[:layers]
+        values[index, : len(found)] = found
+    return values
 
 
 def betti_curves(
@@ -1946,7 +1997,8 @@ def betti_curves(
         - a list of (dimension, (birth, death)), as of gudhi's ``persistence``;
         - a list with such an array (bars, 2) for each dimension, or ripser's dictionary with it.
 
-        `Barcodes` of `load_barcodes` give the functions their names.
+        `Barcodes` of `load_barcodes` give the functions their names. Or `Diagrams` of `warpsmith.homology.rips`, whose
+        bars without end are left out.
     dimension : int, optional
         The bars of this dimension alone. Needed where there are several.
     superlevel : bool

@@ -1,7 +1,7 @@
-"""Estimators for scikit-learn: barcodes to functions, and functions to kernels, distances and graphs of neighbours.
+"""Estimators for scikit-learn: point clouds to barcodes, these to functions, and functions to kernels, distances and graphs of neighbours.
 
-A sample is a barcode or a function, not a row of numbers: where scikit-learn says ``X``, these take what
-`warpsmith.pcf.stable_ranks` and `warpsmith.pcf.PcfSet` take. They go into pipelines, and before estimators with
+A sample is a cloud, a barcode or a function, not a row of numbers: where scikit-learn says ``X``, these take what
+`warpsmith.homology.rips`, `warpsmith.pcf.stable_ranks` and `warpsmith.pcf.PcfSet` take. They go into pipelines, and before estimators with
 ``kernel="precomputed"`` or ``metric="precomputed"``. Cross-validation and grid search divide lists and sets.
 
 This module needs scikit-learn, which the rest of the package doesn't.
@@ -37,7 +37,8 @@ except ImportError as error:
     raise ImportError("warpsmith.sklearn needs scikit-learn: pip install scikit-learn") from error
 
 from . import pcf
-from ._arrays import items, real, reals, whole
+from ._arrays import real, reals, whole
+from .homology import Diagrams, rips
 from .pcf import Devices, Functions, PcfSet
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "PcfKernel",
     "PcfNeighbors",
     "PersistenceLandscape",
+    "RipsPersistence",
     "StableRank",
 ]
 
@@ -96,9 +98,76 @@ class _OfBarcodes(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return _of_other_things(tags)
+        return _stateless(super().__sklearn_tags__())
+
+
+class RipsPersistence(TransformerMixin, BaseEstimator):
+    """The persistence diagrams of point clouds: the first step of a pipeline, before `BettiCurve` and others.
+
+    Parameters
+    ----------
+    threshold, degree, distances
+        As in `warpsmith.homology.rips`. The steps that follow choose a degree by their parameter `dimension`.
+    device : Device, str or sequence of these, optional
+        What to compute on; by default the best device there is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rng = np.random.default_rng(1)
+    >>> make_pipeline(RipsPersistence(), BettiCurve(1), PcfDistance()).fit_transform(rng.normal(size=(5, 30, 2))).shape
+    (5, 5)
+    """
+
+    def __init__(
+        self, threshold: float | None = None, degree: int = 1, *, distances: bool = False, device: Devices = None
+    ) -> None:
+        self.threshold = threshold
+        self.degree = degree
+        self.distances = distances
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Does nothing: there is nothing to learn.
+
+        Parameters
+        ----------
+        X : sequence
+            Point clouds.
+        y : ignored
+
+        Returns
+        -------
+        estimator
+            This one.
+        """
+        return self
+
+    def transform(self, X: Any) -> Diagrams:
+        """The diagrams of clouds.
+
+        Parameters
+        ----------
+        X : array_like, or sequence of array_like
+            Point clouds or distances, as `warpsmith.homology.rips` takes them.
+
+        Returns
+        -------
+        Diagrams
+            With an item for each cloud.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As `warpsmith.homology.rips`.
+        """
+        return rips(
+            X, distances=self.distances, threshold=self.threshold, degree=self.degree, device=self.device
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        return _stateless(super().__sklearn_tags__())
 
 
 class _Curve(_OfBarcodes):
@@ -260,21 +329,12 @@ class PersistenceLandscape(_OfBarcodes):
         ValueError, TypeError
             As `warpsmith.pcf.stable_ranks`, and where times or layers are none.
         """
-        layers, times = whole(self.layers, "layers", 1), self._times().astype(np.float64)
-        if not np.isfinite(times).all():
-            raise ValueError(f"times has {times[~np.isfinite(times)][0]}, but times must be finite")
-        barcodes = items(X, "barcodes", "; a single barcode is given as [barcode]")
-        superlevel = self.superlevel or getattr(X, "superlevel", False)
+        layers, times = whole(self.layers, "layers", 1), pcf._grid(self.times)
+        offsets, bars, superlevel, _ = pcf._all_bars(X, self.dimension, self.superlevel)
         # It refuses what is no barcode.
-        pcf.stable_ranks(barcodes, dimension=self.dimension, superlevel=superlevel)
-        values = np.zeros((len(barcodes), layers, times.size), self.dtype)
-        for index, barcode in enumerate(barcodes):
-            bars = pcf._bars(barcode, self.dimension, index)
-            starts, ends = bars.T[::-1, :, np.newaxis] if superlevel else bars.T[:, :, np.newaxis]
-            heights = np.maximum(np.minimum(times - starts, ends - times), 0)
-            found = -np.sort(-heights, axis=0)[:layers]
-            values[index, : len(found)] = found
-        return values.reshape(len(barcodes), layers * times.size)
+        pcf._of_bars("stable_rank", offsets, bars, superlevel, np.float64)
+        values = pcf._landscapes(offsets, bars[:, ::-1] if superlevel else bars, times, layers, self.dtype)
+        return values.reshape(len(values), layers * times.size)
 
     def _prefixes(self) -> list[str]:
         return [f"{type(self).__name__.lower()}{layer}" for layer in range(1, self.layers + 1)]
@@ -545,6 +605,12 @@ class PcfNeighbors(_Pairs):
         # Estimators need each row's nearest first. Its order is new to SciPy.
         graph = sort_graph_by_row_values(graph, warn_when_not_sorted=False)
         return csr_array((graph.data, graph.indices, graph.indptr), shape=graph.shape)
+
+
+def _stateless(tags: Any) -> Any:
+    """The tags of an estimator that learns nothing."""
+    tags.requires_fit = False
+    return _of_other_things(tags)
 
 
 def _of_other_things(tags: Any) -> Any:
