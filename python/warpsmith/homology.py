@@ -381,7 +381,7 @@ def rips(
     >>> import numpy as np
     >>> diagrams = rips(np.random.default_rng(1).normal(size=(20, 50, 3)).astype(np.float32))
     >>> diagrams.betti_curves(1)
-    PcfSet of shape (20,), float32, 667 breakpoints
+    PcfSet of shape (20,), float32, 566 breakpoints
     >>> rips([1, 1, 2**0.5, 2**0.5, 1, 1], distances=True)[0][1]
     array([[1.        , 1.41421356]])
     """
