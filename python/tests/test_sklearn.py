@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from integrals import Array, distance, inner, random_arrays
 
-from warpsmith import Device, pcf
+from warpsmith import Device, homology, pcf
 from warpsmith.pcf import Barcodes, PcfSet
 
 sklearn: Any = pytest.importorskip("sklearn")
@@ -33,6 +33,7 @@ from warpsmith.sklearn import (  # noqa: E402
     PcfKernel,
     PcfNeighbors,
     PersistenceLandscape,
+    RipsPersistence,
     StableRank,
 )
 
@@ -121,6 +122,45 @@ def test_landscapes() -> None:
     assert PersistenceLandscape([0, 1]).transform([]).shape == (0, 2)
     rows = PersistenceLandscape(t, 2, dimension=1).transform([[np.empty((0, 2)), bars] for bars in BARS])
     np.testing.assert_array_equal(rows, found[:3, :2].reshape(3, -1))
+
+
+def clouds(count: int) -> tuple[list[Array], Array]:
+    """Clouds of several sizes, all over a square or on a circle."""
+    rng, kinds = np.random.default_rng(6), np.arange(count) % 2
+    angles = [rng.uniform(0, 2 * np.pi, 20 + index) for index in range(count)]
+    circles = [np.stack([np.cos(angle), np.sin(angle)], axis=1) for angle in angles]
+    return [circle if kind else rng.uniform(-1, 1, circle.shape) for kind, circle in zip(kinds, circles)], kinds
+
+
+def test_diagrams_of_clouds() -> None:
+    X, y = clouds(30)
+    diagrams = RipsPersistence().fit_transform(X)
+    t = np.linspace(0, 2, 9)
+    for estimator, expected in (
+        (BettiCurve, diagrams.betti_curves(1)),
+        (StableRank, diagrams.stable_ranks(1)),
+        (AccumulatedPersistence, diagrams.accumulated_persistence(1)),
+    ):
+        assert make_pipeline(RipsPersistence(), estimator(1)).fit_transform(X).equals(expected)
+    landscapes = make_pipeline(RipsPersistence(), PersistenceLandscape(t, 2, dimension=0)).fit_transform(X)
+    np.testing.assert_array_equal(landscapes, diagrams.landscapes(0, t, 2).reshape(30, -1))
+    assert np.isfinite(landscapes).all()
+    for model in (
+        make_pipeline(RipsPersistence(), BettiCurve(1), PcfKernel(), SVC(kernel="precomputed")),
+        make_pipeline(RipsPersistence(2.0, device="cpu"), StableRank(1, times=t), KNeighborsClassifier(3)),
+    ):
+        assert cross_val_score(model, X, y, cv=3).mean() > 0.9
+    search = GridSearchCV(
+        make_pipeline(RipsPersistence(), StableRank(times=t), KNeighborsClassifier(3)), {"stablerank__dimension": [0, 1]}
+    )
+    assert search.fit(X, y).best_score_ > 0.9
+    matrices = [np.linalg.norm(cloud[:, None] - cloud[None], axis=-1) for cloud in X]
+    of_distances = RipsPersistence(distances=True).fit_transform(matrices)
+    np.testing.assert_allclose(of_distances.bars(1), diagrams.bars(1), rtol=1e-12)
+    assert RipsPersistence(degree=0).transform(X).degrees == 1
+    assert isinstance(diagrams, homology.Diagrams) and not hasattr(RipsPersistence(), "get_feature_names_out")
+    assert clone(RipsPersistence(0.5)).get_params()["threshold"] == 0.5
+    pickle.loads(pickle.dumps(RipsPersistence().fit(X))).transform(X[:2])
 
 
 def test_names_of_columns() -> None:
@@ -324,6 +364,12 @@ class RowsLandscape(Rows, PersistenceLandscape):
         return super().transform(barcodes_of_rows(X))
 
 
+class RowsRips(Rows, RipsPersistence):
+    def transform(self, X: Any) -> Any:
+        diagrams = super().transform([row[:, np.newaxis] for row in np.asarray(X)])
+        return diagrams.betti_curves(0)([0, 1, 2])
+
+
 COLUMNS = "samples are functions or barcodes of any length: there are no columns to count"
 SHAPE = "samples are no rows of a matrix; what is of the wrong shape is refused in other words"
 TYPES = "what is no real number is a TypeError here, and strings of digits and objects aren't converted"
@@ -360,6 +406,7 @@ RANK_FAIL = {**FAIL, "check_estimators_nan_inf": STATELESS, "check_complex_data"
         (RowsRank(), RANK_FAIL),
         (RowsBetti(), RANK_FAIL),
         (RowsLandscape(), RANK_FAIL),
+        (RowsRips(), RANK_FAIL),
     ],
 )
 def test_checks_of_scikit_learn(estimator: Any, fail: dict[str, str]) -> None:

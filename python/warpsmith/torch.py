@@ -1,4 +1,4 @@
-"""Overlaps as part of a loss: functions of PyTorch's tensors that can be differentiated.
+"""Overlaps and persistence diagrams as part of a loss: functions of PyTorch's tensors that can be differentiated.
 
 Examples
 --------
@@ -15,6 +15,7 @@ tensor([-0.5000, -0.2500], dtype=torch.float64)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,12 @@ try:
 except ImportError as error:
     raise ImportError("warpsmith.torch needs PyTorch: pip install torch") from error
 
+from . import homology
 from ._warpsmith import DeviceArray
 from .overlap import Overlap
+from .pcf import Devices
 
-__all__ = ["areas"]
+__all__ = ["areas", "rips"]
 
 
 def areas(
@@ -120,3 +123,76 @@ class _Areas(torch.autograd.Function):
 def _tensor(values: Any) -> torch.Tensor:
     """A result as a tensor, where it is."""
     return torch.from_dlpack(values) if isinstance(values, DeviceArray) else torch.as_tensor(np.asarray(values))
+
+
+def rips(
+    points: torch.Tensor | Sequence[torch.Tensor],
+    *,
+    threshold: float | None = None,
+    degree: int = 1,
+    device: Devices = None,
+) -> list[list[torch.Tensor]]:
+    """The persistence diagrams of point clouds. Births and deaths can be differentiated by the points.
+
+    A birth or a death is the length of an edge, whose derivative is exact unless several edges are equally long. Of an
+    edge of length 0 it is 0.
+
+    Parameters
+    ----------
+    points : (n, d) or (clouds, n, d) Tensor, or sequence of (n, d) Tensor
+        float32 or float64. Tensors on a GPU are used where they are.
+    threshold, degree, device
+        As in `warpsmith.homology.rips`.
+
+    Returns
+    -------
+    list of list of Tensor
+        For each cloud a tensor (bars, 2) of births and deaths for each degree, on the points' device and in the order of
+        `warpsmith.homology.Diagrams.bars`.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As `warpsmith.homology.rips`.
+
+    Examples
+    --------
+    >>> points = torch.tensor([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]], requires_grad=True)
+    >>> [[_, cycles]] = rips(points)
+    >>> (cycles[:, 1] - cycles[:, 0]).sum().backward()
+    >>> points.grad.abs().sum() > 0
+    tensor(True)
+    """
+    several = not isinstance(points, torch.Tensor)
+    tensors = list(points) if several else [points]
+    for index, tensor in enumerate(tensors):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"cloud {index} is a {type(tensor).__name__}, but it must be a Tensor")
+    given = [tensor.detach().contiguous() for tensor in tensors]
+    diagrams = homology.rips(given if several else given[0], threshold=threshold, degree=degree, device=device)
+    if not several:
+        tensors = list(points) if points.ndim == 3 else [points]
+    if not tensors:
+        return []
+    # All points one after another, and the first one of each cloud.
+    flat = torch.cat([tensor.reshape(-1, tensor.shape[-1]) for tensor in tensors if tensor.numel()] or tensors[:1])
+    starts = np.cumsum([0, *(len(tensor) for tensor in tensors)])
+    found = []
+    for at in range(diagrams.degrees):
+        counts = np.diff(diagrams.offsets(at))
+        edges = diagrams.edges(at).reshape(-1, 2, 2)
+        present = edges[..., 0] >= 0
+        ends = np.where(present[..., None], edges + np.repeat(starts[:-1], counts)[:, None, None], 0)
+        bars = _lengths(flat, torch.as_tensor(ends, device=flat.device))
+        # Bars of degree 0 start at 0, and others without an edge don't end.
+        absent = torch.tensor([0.0, np.inf], dtype=bars.dtype, device=bars.device)
+        bars = torch.where(torch.as_tensor(present, device=bars.device), bars, absent)
+        found.append(bars.split(counts.tolist()))
+    return [list(of_cloud) for of_cloud in zip(*found)]
+
+
+def _lengths(points: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """The distances of pairs of points. Their derivatives are finite, also those of a distance of 0."""
+    squares = (points[ends[..., 0]] - points[ends[..., 1]]).square().sum(-1)
+    positive = squares > 0
+    return torch.where(positive, torch.where(positive, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares))
