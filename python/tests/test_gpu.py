@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from integrals import random_arrays
-from warpsmith import Device, DeviceArray, devices, graph, list_rank, overlap, pcf, spmv, trees
+from warpsmith import Device, DeviceArray, devices, graph, homology, list_rank, overlap, pcf, spmv, trees
 
 cupy: Any = pytest.importorskip("cupy")
 
@@ -310,3 +310,42 @@ def test_products(dtype: str) -> None:
     y = there @ cupy.asarray(x)
     assert isinstance(y, DeviceArray) and np.array_equal(y.numpy(), there @ x)
     assert np.allclose(there @ x, here @ x, rtol=1e-3, atol=1e-4 if dtype == "float32" else 1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("wrap", [lambda array: array, Interface])
+def test_clouds_of_cupys(dtype: str, wrap: Any) -> None:
+    rng = np.random.default_rng(6)
+    # Coordinates whose distances have no rounding errors to differ in.
+    batch = rng.integers(0, 50, (40, 30, 3)).astype(dtype)
+    ragged = [cloud[:size] for cloud, size in zip(batch, rng.integers(0, 31, 40))]
+    there = homology.rips(wrap(cupy.asarray(batch)))
+    for found, expected in (
+        (there, homology.rips(batch)),
+        (there, homology.rips(batch, device="cpu")),
+        (homology.rips([wrap(cupy.asarray(cloud)) for cloud in ragged]), homology.rips(ragged)),
+    ):
+        assert found.dtype == dtype
+        for degree in (0, 1):
+            assert np.array_equal(found.bars(degree), expected.bars(degree))
+            assert np.array_equal(found.offsets(degree), expected.offsets(degree))
+    points = cupy.asarray(batch)
+    distances = cupy.sqrt(((points[:, :, None] - points[:, None]) ** 2).sum(axis=-1))
+    of_distances = homology.rips(wrap(distances), distances=True)
+    assert np.array_equal(of_distances.bars(1), homology.rips(distances.get(), distances=True).bars(1))
+    with pytest.raises(ValueError, match="lies on cuda:0"):
+        homology.rips(points, device="cpu")
+    with pytest.raises(ValueError, match="cloud 0: the distance from point 0 to point 1"):
+        homology.rips(cupy.asarray([[0, 1], [2, 0]], dtype=dtype), distances=True)
+
+
+@pytest.mark.skipif(len(devices()) < 3, reason="takes two GPUs")
+def test_clouds_on_two_gpus() -> None:
+    batch = np.random.default_rng(7).normal(size=(30, 40, 3))
+    expected = homology.rips(batch, device="cuda:0")
+    assert np.array_equal(homology.rips(batch, device=["cuda:0", "cuda:1"]).bars(1), expected.bars(1))
+    with cupy.cuda.Device(1):
+        there = cupy.asarray(batch)
+    assert np.array_equal(homology.rips(there).bars(1), expected.bars(1))
+    with pytest.raises(ValueError, match="several devices"):
+        homology.rips([there[0], cupy.asarray(batch[1])])

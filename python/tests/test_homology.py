@@ -23,7 +23,8 @@ SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], float)
 def lengths_of(points: Array) -> Array:
     """A matrix of distances, in the points' precision, symmetric to the bit."""
     differences = points[:, None] - points[None]
-    return np.sqrt((differences * differences).sum(axis=-1, dtype=points.dtype))
+    lengths: Array = np.sqrt((differences * differences).sum(axis=-1, dtype=points.dtype))
+    return lengths
 
 
 def random_cloud(seed: int, most: int = 24, dimension: int = 2) -> Array:
@@ -56,9 +57,7 @@ def sorted_bars(bars: Array) -> list[tuple[float, float]]:
 def reference(distances: Array, threshold: float = math.inf) -> list[list[tuple[float, float]]]:
     """The bars of degrees 0 and 1, by reducing the boundary matrix of all simplices column by column."""
     n = len(distances)
-    simplices = [(vertex,) for vertex in range(n)]
-    for size in (2, 3):
-        simplices += itertools.combinations(range(n), size)
+    simplices = [simplex for size in (1, 2, 3) for simplex in itertools.combinations(range(n), size)]
 
     def value(simplex: tuple[int, ...]) -> float:
         return max((float(distances[pair]) for pair in itertools.combinations(simplex, 2)), default=0.0)
@@ -69,8 +68,7 @@ def reference(distances: Array, threshold: float = math.inf) -> list[list[tuple[
     bars: list[list[tuple[float, float]]] = [[], [], []]
     open_places: set[int] = set()
     for place, simplex in enumerate(simplices):
-        faces = itertools.combinations(simplex, len(simplex) - 1) if len(simplex) > 1 else ()
-        column = {places[face] for face in faces}
+        column = {places[face] for face in itertools.combinations(simplex, len(simplex) - 1) if face}
         while column and max(column) in columns:
             column ^= columns[max(column)]
         if column:
@@ -179,6 +177,28 @@ def test_edges_have_the_lengths() -> None:
                 for value, one, other in ((birth, a, b), (death, u, v)):
                     if one != other:
                         assert value == pytest.approx(math.dist(cloud[one], cloud[other]), rel=1e-6)
+
+
+def test_edges_differentiate_bars() -> None:
+    # The derivative of an edge's length by its ends, beside central differences.
+    points, step = np.random.default_rng(8).normal(size=(15, 2)), 1e-6
+    diagrams = rips(points)
+    for degree in (0, 1):
+        bars, edges = diagrams.bars(degree), diagrams.edges(degree).reshape(-1, 2)
+        present = edges[:, 0] >= 0
+        u, v = edges[present].T
+        gradient = np.zeros((len(edges), *points.shape))
+        unit = (points[u] - points[v]) / np.linalg.norm(points[u] - points[v], axis=1)[:, None]
+        gradient[present.nonzero()[0], u], gradient[present.nonzero()[0], v] = unit, -unit
+        for place in np.ndindex(points.shape):
+            moved = [points.copy(), points.copy()]
+            moved[0][place] += step
+            moved[1][place] -= step
+            ahead, behind = (found[degree] for found in rips(moved))
+            finite = np.isfinite(bars)
+            differences = (ahead[finite] - behind[finite]) / (2 * step)
+            expected = gradient[(slice(None), *place)].reshape(-1, 2)[finite]
+            np.testing.assert_allclose(differences, expected, atol=1e-8)
 
 
 def test_thresholds_and_infinite_bars() -> None:

@@ -163,15 +163,13 @@ def rips(
     >>> points.grad.abs().sum() > 0
     tensor(True)
     """
-    several = not isinstance(points, torch.Tensor)
-    tensors = list(points) if several else [points]
+    whole = points if isinstance(points, torch.Tensor) else None
+    tensors: list[torch.Tensor] = list(points) if whole is None or whole.ndim == 3 else [whole]
     for index, tensor in enumerate(tensors):
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"cloud {index} is a {type(tensor).__name__}, but it must be a Tensor")
-    given = [tensor.detach().contiguous() for tensor in tensors]
-    diagrams = homology.rips(given if several else given[0], threshold=threshold, degree=degree, device=device)
-    if not several:
-        tensors = list(points) if points.ndim == 3 else [points]
+    given = [tensor.detach().contiguous() for tensor in tensors] if whole is None else whole.detach().contiguous()
+    diagrams = homology.rips(given, threshold=threshold, degree=degree, device=device)
     if not tensors:
         return []
     # All points one after another, and the first one of each cloud.
