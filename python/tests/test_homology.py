@@ -130,6 +130,15 @@ def test_forms_of_clouds(dtype: str) -> None:
     same(found[1:2], rips(ragged[1]))
 
 
+def test_clouds_of_masspcf() -> None:
+    masspcf: Any = pytest.importorskip("masspcf")
+    clouds = [random_cloud(seed, 12) for seed in (0, 6, 7)]
+    tensor = masspcf.zeros((3,), dtype=masspcf.pcloud32)
+    for index, cloud in enumerate(clouds):
+        tensor[index] = cloud
+    same(rips(tensor), rips(clouds))
+
+
 def test_forms_of_distances() -> None:
     spatial: Any = pytest.importorskip("scipy.spatial.distance")
     clouds = [np.random.default_rng(seed).normal(size=(8 + seed, 2)) for seed in range(3)]

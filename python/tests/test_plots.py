@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from integrals import random_arrays, value
 
+from warpsmith.homology import rips
 from warpsmith.pcf import PcfSet
 
 matplotlib: Any = pytest.importorskip("matplotlib")
@@ -64,6 +65,26 @@ def test_ends_labels_and_styles(ax: Any) -> None:
             fs.plot(ax, end=end)
     with pytest.raises(ValueError, match="there are 1 labels, but 2 functions"):
         fs.plot(ax, label=["f"])
+
+
+def test_diagrams(ax: Any) -> None:
+    diagrams = rips([[[0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]])
+    diagrams.plot(1, ax, markersize=3)
+    drawn = [np.column_stack(line.get_data()).tolist() for line in ax.lines]
+    end = 1.05 * 2**0.5
+    assert drawn == [[[0, 0], [end, end]], [[0, 1]] * 3, [[0, end]], [[1, 2**0.5]], []]
+    assert ax.get_legend_handles_labels()[1] == ["H0", "H1"]
+    diagrams.plot(-1, ax, kind="barcode", color="red")
+    of_degrees = [collection.get_segments() for collection in ax.collections]
+    lines = [[[0, row], [1, row]] for row in range(3)] + [[[0, 3], [end, 3]]]
+    assert [[line.tolist() for line in segments] for segments in of_degrees] == [lines, [[[1, 4], [2**0.5, 4]]]]
+    # A point alone has one bar, without end. It goes on the current axes.
+    diagrams.plot(kind="barcode")
+    assert ax.collections[2].get_segments()[0].tolist() == [[0, 0], [1, 0]]
+    with pytest.raises(ValueError, match="kind is 'bars'"):
+        diagrams.plot(kind="bars")  # type: ignore[arg-type]
+    with pytest.raises(IndexError):
+        diagrams.plot(2)
 
 
 def test_no_matplotlib() -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from ._arrays import array_of, items, on_gpu, real, reals, whole
 from ._progress import Progress, shown
 from ._warpsmith import DeviceArray
 from .pcf import Array, Devices, PcfSet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Diagrams", "rips"]
 
@@ -281,6 +284,59 @@ class Diagrams(Sequence[list[Array]]):
                 weights = relative ** real(power, "power")
                 values[index] = weights @ pcf._heights(bars[start:end], grid) / weights.sum()
         return values
+
+    def plot(
+        self, cloud: int = 0, ax: Axes | None = None, *, kind: Literal["diagram", "barcode"] = "diagram", **style: Any
+    ) -> Axes:
+        """Draws the bars of a cloud with matplotlib, with a colour and a label for each degree.
+
+        Parameters
+        ----------
+        cloud : int
+            The cloud.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the current axes.
+        kind : {"diagram", "barcode"}
+            Points of births and deaths with the diagonal, or lines from birth to death. Bars without end reach a little
+            beyond all others. In a diagram they are triangles.
+        **style
+            What `matplotlib.axes.Axes.plot`, or `hlines` for barcodes, takes: ``alpha``, ``markersize``, ...
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where they were drawn.
+
+        Raises
+        ------
+        ImportError
+            If there is no matplotlib.
+        IndexError, ValueError
+            If there is no such cloud or kind.
+
+        Examples
+        --------
+        >>> ax = rips([(0, 0), (1, 0), (1, 1), (0, 1)]).plot(kind="barcode")  # doctest: +SKIP
+        """
+        if kind not in ("diagram", "barcode"):
+            raise ValueError(f'kind is {kind!r}, but it must be "diagram" or "barcode"')
+        where, found = pcf._axes(ax), self[whole(cloud, "cloud", None)]
+        numbers = np.concatenate([bars.ravel() for bars in found])
+        end = 1.05 * float(numbers[np.isfinite(numbers)].max(initial=0)) or 1.0
+        if kind == "diagram":
+            where.plot([0, end], [0, end], color="grey", linewidth=0.5)
+        row = 0
+        for degree, bars in enumerate(found):
+            births, deaths = bars.astype(np.float64).T
+            endless, own = np.isinf(deaths), {"color": f"C{degree}", "label": f"H{degree}", **style}
+            if kind == "barcode":
+                where.hlines(row + np.arange(len(bars)), births, np.where(endless, end, deaths), **own)
+                row += len(bars)
+            else:
+                where.plot(births[~endless], deaths[~endless], **{"linestyle": "", "marker": ".", **own})
+                endless_ones = {"linestyle": "", **own, "marker": "^", "label": None}
+                where.plot(births[endless], np.full(endless.sum(), end), **endless_ones)
+        return where
 
     def __len__(self) -> int:
         return len(self._parts[0][0]) - 1

@@ -991,10 +991,7 @@ class PcfSet:
         >>> ax = fs.plot(alpha=0.3)  # doctest: +SKIP
         >>> fs.mean().plot(ax, color="black", label="mean").legend()  # doctest: +SKIP
         """
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError("plots need matplotlib: pip install matplotlib") from error
+        where = _axes(ax)
         last = _end(self.points) if end is None else real(end, "end")
         if not 0 <= last < np.inf:
             raise ValueError(f"end = {end}, but it must be a finite time from 0 on")
@@ -1004,7 +1001,6 @@ class PcfSet:
         labels = ([label] + [None] * self.size)[: self.size] if together else list(label)
         if len(labels) != self.size:
             raise ValueError(f"there are {len(labels)} labels, but {self.size} functions")
-        where = pyplot.gca() if ax is None else ax
         for function, name in zip(self.reshape(-1), labels):
             t, v = function.points.astype(np.float64).T
             drawn = t <= last
@@ -2094,6 +2090,15 @@ def accumulated_persistence(
            [2.5, 5. ]])
     """
     return _curves("accumulated", barcodes, dimension, superlevel, dtype)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Where to draw: the given axes, or the current ones."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
+    return pyplot.gca() if ax is None else ax
 
 
 def _end(points: Array) -> float:
