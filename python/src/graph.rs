@@ -11,7 +11,7 @@ use crate::{
     device::Device,
     error::Failure,
     input::{Input, Output},
-    kept::{COMPONENTS, CONNECTIVITIES},
+    kept::{self, COMPONENTS, CONNECTIVITIES},
     work,
 };
 
@@ -57,7 +57,7 @@ pub fn components<'py>(
 ) -> PyResult<(Arrays<'py>, usize)> {
     Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
         let device = &on.device;
-        let (mut labels, mut kept, mut indices) = (device.alloc(n)?, device.empty(), device.empty());
+        let (mut labels, mut kept, mut indices) = (kept::array(on, n)?, device.empty(), device.empty());
         let (stream, found) = COMPONENTS.with(on, Components::new, |stream, components| match forest {
             true => components.forest(stream, pairs, &mut labels, &mut kept, &mut indices),
             false => components.label(stream, pairs, &mut labels),
@@ -82,8 +82,7 @@ pub fn bridges<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
     Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
-        let device = &on.device;
-        let (mut labels, mut bridges) = (device.alloc(n)?, device.alloc(pairs.len())?);
+        let (mut labels, mut bridges) = (kept::array(on, n)?, kept::array(on, pairs.len())?);
         let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
             connectivity.bridges(stream, pairs, arcs, &mut labels, &mut bridges)
         })?;
@@ -101,8 +100,7 @@ pub fn biconnected<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
     Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
-        let device = &on.device;
-        let (mut labels, mut points) = (device.alloc(pairs.len())?, device.alloc(n)?);
+        let (mut labels, mut points) = (kept::array(on, pairs.len())?, kept::array(on, n)?);
         let (stream, found) = CONNECTIVITIES
             .with(on, connectivity, |stream, connectivity| connectivity.biconnected(stream, pairs, &mut labels, &mut points))?;
         let numbers = indices_of(&stream.download_vec(&points)?);

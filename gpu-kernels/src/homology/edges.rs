@@ -158,16 +158,11 @@ pub fn owners(clouds: &[Cloud], order: &[u32], mut out: DisjointSlice<u32>) {
     }
 }
 
-/// Vertices of a lune among which the witness is chosen.
-const TRIES: u32 = 8;
-/// See [`lunes()`].
-const FEW: u32 = 256;
-
 /// Links of all edges within the thresholds, in the order of the filtration, and what was found of them: all of `found`
 /// must be 0. A column of blocks for each cloud.
 ///
-/// The witness is the first vertex of a lune. In clouds of more than [`FEW`] vertices it is the one of several that is
-/// nearest to both ends, which has edges to most others of the lune.
+/// The witness is one of the first `tries` vertices of a lune: the nearest to both ends, which has edges to most others of
+/// the lune.
 ///
 /// # Safety
 /// `order` has each cloud's edges by ascending length and number, there are the squares of distances and a threshold for
@@ -178,6 +173,7 @@ pub unsafe fn lunes<T: Scalar>(
     distances: &[T],
     thresholds: &[T],
     order: &[u32],
+    tries: u32,
     links: *mut Link,
     found: *mut Found,
 ) {
@@ -195,22 +191,16 @@ pub unsafe fn lunes<T: Scalar>(
             if length > threshold {
                 break;
             }
-            let tries = if cloud.vertices > FEW { TRIES } else { 1 };
-            let (mut witness, mut nearest, mut tried) = (NONE, T::INFINITY, 0);
-            for w in 0..cloud.vertices {
-                let before = |end| w != end && precedes(distances, cloud, (end, w), (length, edge));
-                if !before(u) || !before(v) {
-                    continue;
-                }
+            let before = |w, end| w != end && precedes(distances, cloud, (end, w), (length, edge));
+            let (mut witness, mut nearest, mut from) = (NONE, T::INFINITY, 0);
+            for _ in 0..tries {
+                let Some(w) = (from..cloud.vertices).find(|&w| before(w, u) && before(w, v)) else { break };
                 let to = |end| *distances.get_unchecked(cloud.distance(end, w));
                 let farther = if to(u) > to(v) { to(u) } else { to(v) };
                 if witness == NONE || farther < nearest {
                     (witness, nearest) = (w, farther);
                 }
-                tried += 1;
-                if tried == tries {
-                    break;
-                }
+                from = w + 1;
             }
             links.add(at).write(Link::new((u, v), witness));
             atomic::device::fetch_max(&raw mut (*found).within, position + 1);

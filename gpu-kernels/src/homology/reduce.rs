@@ -64,7 +64,7 @@ struct Memory {
     edge_of: *mut u32,
     /// Relations that have ended classes, each with its slot.
     ends: *mut u32,
-    /// Parent of each vertex in its component.
+    /// Parent of each vertex in its component, in shared memory if the launch has enough.
     parents: *mut u32,
     /// For each vertex, those that it has an edge to, of earlier steps.
     earlier: *mut u32,
@@ -90,8 +90,11 @@ impl Memory {
             let class_of = relation.add(relations * words).cast::<u32>();
             let edge_of = class_of.add(words * CLASSES as usize);
             let ends = edge_of.add(relations);
-            let parents = ends.add(2 * relations);
+            let mut parents = ends.add(2 * relations);
             let earlier = parents.add(n);
+            if dynamic_shared_size() >= n * size_of::<u32>() {
+                parents = dynamic_shared();
+            }
             let adjacent = earlier.add(n * row);
             let nonzero = adjacent.add(n * row);
             let vectors = space.vectors.add(cloud.vectors as usize);
@@ -214,21 +217,21 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
     // Edges of a step, and those whose lunes are looked at.
     let links_of_step = shared_array![Link; 1024];
     let looked_at = shared_array![u32; 1024];
-    // Number of these; relations found; words of vectors in use; classes alive; slot of the class that ends; eliminations.
+    // Number of these; relations found; words of vectors in use; classes alive; eliminations; first word with a free slot.
     let shared = shared_array![u32; 6];
-    let [listed, relations, used, alive, slot, ended] = [0, 1, 2, 3, 4, 5].map(|i| {
+    let [listed, relations, used, alive, ended, free] = [0, 1, 2, 3, 4, 5].map(|i| {
         // SAFETY: there are as many.
         unsafe { shared.at(i) }
     });
-    // The first relation: its edge, and its index.
-    let first = shared_array![u64; 1];
+    // The first relation: its edge, and its index. The youngest class in it, and its slot.
+    let of_relation = shared_array![u64; 2];
     // SAFETY: links are of edges, vertices are below the number of vertices, slots below 64 per word (this kernel's
     // contract). What threads share is accessed by one of them, or by atomics, or read only, between two barriers.
     unsafe {
         let memory = Memory::new(cloud, space);
         let found = found.add(index);
         let Found { within, last, .. } = *found;
-        let first = first.at(0);
+        let (first, youngest) = (of_relation.at(0), of_relation.at(1));
         for i in (lane..n).step_by(lanes as usize) {
             memory.parents.add(i as usize).write(i);
         }
@@ -241,6 +244,7 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
             }
             used.write(0);
             alive.write(0);
+            free.write(0);
             (*found).merges = 0;
             (*found).classes = 0;
             for i in 0..32 {
@@ -274,7 +278,7 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
             }
             thread::sync_threads();
             if lane == 0 {
-                enter(cloud, memory, space, links, found, from, empty, used, alive);
+                enter(cloud, memory, space, links_of_step, found, from, empty, [used, alive, free]);
             }
             thread::sync_threads();
 
@@ -317,6 +321,7 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
                     relations.write(0);
                     ended.write(0);
                     first.write(u64::MAX);
+                    youngest.write(0);
                 }
                 thread::sync_threads();
                 let in_range = witness.is_some() && lane >= low && lane < high;
@@ -340,7 +345,7 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
                 }
                 if count > 0 {
                     let count = count.min(cloud.relations);
-                    eliminate(memory, space, cloud, count, [slot, ended, alive], first, *used as usize);
+                    eliminate(memory, space, cloud, count, [ended, alive, free], [first, youngest], *used as usize);
                     apply(memory, n, *ended, *used as usize);
                     if lane == 0 {
                         used.write(in_use(memory, *used));
@@ -370,58 +375,64 @@ unsafe fn word(exists: bool, vector: *const u64, index: usize) -> u64 {
 /// Lets edges with empty lunes enter, in order: one thread.
 ///
 /// # Safety
-/// `empty` has the bits of such edges, at positions from `from` on; no other thread accesses the cloud's memory.
+/// `empty` has the bits of such edges among the `links` of a step, which has the positions from `from` on; no other thread
+/// accesses the cloud's memory.
 #[inline(always)]
 unsafe fn enter(
     cloud: &Cloud,
     memory: Memory,
     space: Space,
-    links: &[Link],
+    links: SharedArray<Link, 1024>,
     found: *mut Found,
     from: u32,
     empty: SharedArray<u32, 32>,
-    used: *mut u32,
-    alive: *mut u32,
+    [used, alive, free]: [*mut u32; 3],
 ) {
-    // SAFETY: there are links of these edges, and slots for all classes (this function's contract).
+    // SAFETY: there are slots for all classes (this function's contract).
     unsafe {
+        let Found { mut merges, mut classes, .. } = *found;
         for i in 0..thread::block_dim_x().div_ceil(32) {
             let mut bits = empty.read(i as usize);
+            if bits == 0 {
+                continue;
+            }
             empty.write(i as usize, 0);
             while bits != 0 {
-                let position = from + 32 * i + bits.trailing_zeros();
+                let place = 32 * i + bits.trailing_zeros();
                 bits &= bits - 1;
-                let (u, v) = links.get_unchecked((cloud.edge + position) as usize).ends();
+                let (u, v) = links.read(place as usize).ends();
                 memory.insert(memory.adjacent, u, v);
                 memory.insert(memory.adjacent, v, u);
                 let (a, b) = (memory.root(u), memory.root(v));
                 if a != b {
                     memory.parents.add(a.max(b) as usize).write(a.min(b));
-                    space.merged.add((cloud.vertex + (*found).merges) as usize).write(position);
-                    (*found).merges += 1;
+                    space.merged.add((cloud.vertex + merges) as usize).write(from + place);
+                    merges += 1;
                     continue;
                 }
                 if memory.words == 0 {
                     continue;
                 }
-                let class = (*found).classes;
-                (*found).classes += 1;
-                *alive += 1;
-                let at = (cloud.class + class) as usize;
-                space.born.add(at).write(position);
+                let at = (cloud.class + classes) as usize;
+                space.born.add(at).write(from + place);
                 space.died.add(at).write(NONE);
-                let mut word = 0;
+                let mut word = *free as usize;
                 while *memory.slots.add(word) == u64::MAX {
                     word += 1;
                 }
+                free.write(word as u32);
                 let bit = (*memory.slots.add(word)).trailing_ones();
                 *memory.slots.add(word) |= 1 << bit;
-                memory.class_of.add(word * CLASSES as usize + bit as usize).write(class);
+                memory.class_of.add(word * CLASSES as usize + bit as usize).write(classes);
                 *used = (*used).max(word as u32 + 1);
                 memory.vector(u, v).add(word).write(1 << bit);
                 memory.touch(cloud.vertices, u, v);
+                classes += 1;
+                *alive += 1;
             }
         }
+        (*found).merges = merges;
+        (*found).classes = classes;
     }
 }
 
@@ -486,15 +497,16 @@ unsafe fn find<T: Scalar>(
 /// Eliminates relations by ascending edge: each ends the youngest class in it, which is then replaced in the others.
 ///
 /// # Safety
-/// There are `count` relations, `first` is the largest number, all threads of the block come here together.
+/// There are `count` relations, `first` is the largest number and `youngest` 0, and all threads of the block come here
+/// together.
 #[inline(always)]
 unsafe fn eliminate(
     memory: Memory,
     space: Space,
     cloud: &Cloud,
     count: u32,
-    [slot, ended, alive]: [*mut u32; 3],
-    first: *mut u64,
+    [ended, alive, free]: [*mut u32; 3],
+    [first, youngest]: [*mut u64; 2],
     used: usize,
 ) {
     let (lane, lanes) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
@@ -503,7 +515,8 @@ unsafe fn eliminate(
         unsafe { memory.relations.add(r * memory.words) }
     };
     // SAFETY: relations are below `count`, slots below 64 per word (this function's contract). Each relation is accessed by
-    // one thread but the one that ends a class, which is only read until the next barrier but one.
+    // one thread but the one that ends a class, whose vector is only read; what threads share is accessed by one of them,
+    // or by atomics, or read only, between two barriers.
     unsafe {
         loop {
             for r in (lane..count as usize).step_by(lanes) {
@@ -518,43 +531,39 @@ unsafe fn eliminate(
                 break;
             }
             let by = least as u32 as usize;
-            if lane == 0 {
-                let mut youngest = (0, 0);
-                for k in 0..used {
-                    let mut bits = *relation(by).add(k);
-                    while bits != 0 {
-                        let slot = k as u32 * CLASSES + bits.trailing_zeros();
-                        bits &= bits - 1;
-                        let class = *memory.class_of.add(slot as usize);
-                        if class >= youngest.0 {
-                            youngest = (class, slot);
-                        }
-                    }
+            for k in (lane..used).step_by(lanes) {
+                let mut bits = *relation(by).add(k);
+                while bits != 0 {
+                    let slot = k as u32 * CLASSES + bits.trailing_zeros();
+                    bits &= bits - 1;
+                    let class = *memory.class_of.add(slot as usize);
+                    atomic::block::fetch_max(youngest, u64::from(class) << 32 | u64::from(slot));
                 }
-                let (class, pivot) = youngest;
-                space.died.add((cloud.class + class) as usize).write((least >> 32) as u32);
-                *memory.slots.add((pivot / CLASSES) as usize) &= !(1 << (pivot % CLASSES));
-                memory.ends.add(2 * *ended as usize).write(by as u32);
-                memory.ends.add(2 * *ended as usize + 1).write(pivot);
-                *ended += 1;
-                *alive -= 1;
-                slot.write(pivot);
-                memory.edge_of.add(by).write(NONE);
             }
             thread::sync_threads();
-            let pivot = *slot;
+            let (class, pivot) = ((*youngest >> 32) as u32, *youngest as u32);
             for r in (lane..count as usize).step_by(lanes) {
-                if *memory.edge_of.add(r) == NONE || !bit(relation(r), pivot) {
-                    continue;
-                }
-                if !add(relation(r), relation(by), used) {
+                if r == by {
+                    memory.edge_of.add(r).write(NONE);
+                } else if *memory.edge_of.add(r) != NONE && bit(relation(r), pivot) && !add(relation(r), relation(by), used) {
                     memory.edge_of.add(r).write(NONE);
                 }
             }
             if lane == 0 {
+                let word = pivot / CLASSES;
+                space.died.add((cloud.class + class) as usize).write((least >> 32) as u32);
+                *memory.slots.add(word as usize) &= !(1 << (pivot % CLASSES));
+                *free = (*free).min(word);
+                memory.ends.add(2 * *ended as usize).write(by as u32);
+                memory.ends.add(2 * *ended as usize + 1).write(pivot);
+                *ended += 1;
+                *alive -= 1;
                 first.write(u64::MAX);
             }
             thread::sync_threads();
+            if lane == 0 {
+                youngest.write(0);
+            }
         }
     }
 }

@@ -28,6 +28,7 @@ use warpsmith::{
     device::{Buffer, Device, Stream},
     engine::{Control, Engine},
     graph::{self, EdgeList},
+    homology::{Clouds, HomologyReal, Options, Rips},
     launch,
     list_rank::{
         ListRanker, Options, Strategy, Weight,
@@ -565,4 +566,23 @@ fn halos() -> Result {
     assert_eq!(stream.download_vec(&next)?.into_iter().filter(|&cell| cell == 0.5).count(), brick.cells());
     assert!(stream.download_vec(&cells)?.into_iter().all(|cell| cell == 0.5));
     Ok(())
+}
+
+/// The corners of a square, and a single point.
+fn homology_of<T: HomologyReal>() -> Result {
+    let stream = stream()?;
+    let points = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 5.0, 5.0].map(T::from_f64);
+    for direct in [false, true] {
+        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct);
+        let diagrams = rips.compute(&stream, &Clouds::points(&points, 2, vec![4, 1])?, &Options::default())?;
+        assert_eq!(diagrams.values(1), [[1.0, 2f64.sqrt()].map(T::from_f64)]);
+        assert_eq!(diagrams.range(1, 0).len(), 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn homology() -> Result {
+    homology_of::<f32>()?;
+    homology_of::<f64>()
 }
