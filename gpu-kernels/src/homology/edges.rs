@@ -161,9 +161,6 @@ pub fn owners(clouds: &[Cloud], order: &[u32], mut out: DisjointSlice<u32>) {
 /// Links of all edges within the thresholds, in the order of the filtration, and what was found of them: all of `found`
 /// must be 0. A column of blocks for each cloud.
 ///
-/// The witness is one of the first `tries` vertices of a lune: the nearest to both ends, which has edges to most others of
-/// the lune.
-///
 /// # Safety
 /// `order` has each cloud's edges by ascending length and number, there are the squares of distances and a threshold for
 /// each cloud, and room for a link of each edge and for the findings of each cloud.
@@ -173,7 +170,6 @@ pub unsafe fn lunes<T: Scalar>(
     distances: &[T],
     thresholds: &[T],
     order: &[u32],
-    tries: u32,
     links: *mut Link,
     found: *mut Found,
 ) {
@@ -192,19 +188,10 @@ pub unsafe fn lunes<T: Scalar>(
                 break;
             }
             let before = |w, end| w != end && precedes(distances, cloud, (end, w), (length, edge));
-            let (mut witness, mut nearest, mut from) = (NONE, T::INFINITY, 0);
-            for _ in 0..tries {
-                let Some(w) = (from..cloud.vertices).find(|&w| before(w, u) && before(w, v)) else { break };
-                let to = |end| *distances.get_unchecked(cloud.distance(end, w));
-                let farther = if to(u) > to(v) { to(u) } else { to(v) };
-                if witness == NONE || farther < nearest {
-                    (witness, nearest) = (w, farther);
-                }
-                from = w + 1;
-            }
-            links.add(at).write(Link::new((u, v), witness));
+            let witness = (0..cloud.vertices).find(|&w| before(w, u) && before(w, v));
+            links.add(at).write(Link::new((u, v), witness.unwrap_or(NONE)));
             atomic::device::fetch_max(&raw mut (*found).within, position + 1);
-            if witness == NONE {
+            if witness.is_none() {
                 atomic::device::fetch_add(&raw mut (*found).empty, 1);
                 atomic::device::fetch_max(&raw mut (*found).last, position + 1);
             }

@@ -198,7 +198,6 @@ impl<T: HomologyReal> Rips<T> {
         let most = places.iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
         let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
         let (grid, block) = Self::columns(stream, &places);
-        let tries = std::env::var("TRIES").map_or(1, |tries| tries.parse().unwrap_or(1));
         let order = if self.sorts_directly { &self.order[0] } else { self.sorter.order() };
         // SAFETY: edges are sorted, there are the distances of all clouds, and a threshold and findings for each.
         unsafe {
@@ -206,7 +205,7 @@ impl<T: HomologyReal> Rips<T> {
                 &self.clouds, &self.distances, limit, &mut self.thresholds
             ))?;
             launch!(stream, edges::lunes::<T><<<grid, block>>>(
-                &self.clouds, &self.distances, &self.thresholds, order, tries, &mut self.links, &mut self.found
+                &self.clouds, &self.distances, &self.thresholds, order, &mut self.links, &mut self.found
             ))?;
         }
         clock.end("lunes", edges * (width + 12))?;
