@@ -35,12 +35,14 @@ mod error;
 pub mod generate;
 mod ids;
 pub mod io;
+mod spanning;
 
 pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
 pub use connectivity::{Biconnected, Bridges, Connectivity};
 pub use edges::{EdgeList, Graph, edges_of_rows};
 pub use error::GraphError;
 pub use ids::Ids;
+pub use spanning::{MinimumForest, MinimumForests, Weight};
 
 use crate::device::Device;
 
