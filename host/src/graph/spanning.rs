@@ -49,7 +49,7 @@ pub trait Weight: sealed::Weight {}
 mod sealed {
     use bytemuck::Pod;
 
-    use super::{Buffer, GraphError, I32x2, MinimumForests, Progress, Stream};
+    use super::{Buffer, Clock, GraphError, I32x2, MinimumForests, Progress, Stream};
 
     pub trait Weight: Pod {
         /// The type of sums.
@@ -62,6 +62,7 @@ mod sealed {
             edges: &Buffer<I32x2>,
             weights: &Buffer<Self>,
             labels: &mut Buffer<i32>,
+            clock: &mut Clock<'_>,
         ) -> Result<Progress, GraphError>;
 
         /// Adds up the weights of edges.
@@ -86,8 +87,9 @@ macro_rules! weights {
                 edges: &Buffer<I32x2>,
                 weights: &Buffer<Self>,
                 labels: &mut Buffer<i32>,
+                clock: &mut Clock<'_>,
             ) -> Result<Progress, GraphError> {
-                forests.$grow(stream, edges, weights, labels)
+                forests.$grow(stream, edges, weights, labels, clock)
             }
 
             fn total(
@@ -207,7 +209,7 @@ impl MinimumForests {
         check_numbers(n, m)?;
         same_length("weights", weights.len(), m, "edges")?;
         let mut clock = Clock::start(stream, self.timed)?;
-        let Progress { status, unordered, joined, .. } = W::grow(self, stream, edges, weights, labels)?;
+        let Progress { status, unordered, joined, .. } = W::grow(self, stream, edges, weights, labels, &mut clock)?;
         if unordered != NONE {
             return Err(GraphError::Unordered { edge: unordered as usize });
         }
@@ -216,7 +218,6 @@ impl MinimumForests {
             let I32x2 { x: u, y: v } = stream.download_vec(edges.view(edge..=edge)?)?[0];
             return Err(EdgeError::OutOfRange { edge, u, v, vertices: n }.into());
         }
-        clock.end("forest", (12 * m + 20 * n) as u64)?;
         indices.ensure(joined as usize)?;
         self.places.ensure(self.forest.len())?;
         let grid = grid(stream, self.forest.len());
@@ -236,6 +237,7 @@ impl MinimumForests {
         edges: &Buffer<I32x2>,
         weights: &Buffer<W>,
         labels: &mut Buffer<i32>,
+        clock: &mut Clock<'_>,
     ) -> Result<Progress, GraphError>
     where
         W: bytemuck::Pod + kernels::Weight + kernels::choose::Instance + kernels::seed::Instance + kernels::gather::Instance,
@@ -272,6 +274,7 @@ impl MinimumForests {
         self.join(stream, edges, n, labels, 0)?;
         self.gather(stream, edges, weights, false, labels, 1)?;
         self.join(stream, edges, 0, labels, 1)?;
+        clock.end("first rounds", (24 * m + 40 * n) as u64)?;
 
         let asks = stream.device().backend() == Backend::Cpu;
         let mut round = 2;
@@ -281,6 +284,7 @@ impl MinimumForests {
                 self.join(stream, edges, 0, labels, round)?;
                 round += 1;
             }
+            clock.end("lightest", 0)?;
             self.advance(stream, labels, round)?;
             self.gather(stream, edges, weights, true, labels, round)?;
             self.join(stream, edges, 0, labels, round)?;
@@ -295,6 +299,7 @@ impl MinimumForests {
             let progress = self.pending(stream)?;
             if progress.pending == 0 {
                 flatten(stream, labels)?;
+                clock.end("others", (12 * m + 8 * n) as u64)?;
                 return Ok(progress);
             }
         }
@@ -360,6 +365,7 @@ impl MinimumForests {
         edges: &Buffer<I32x2>,
         weights: &Buffer<W>,
         labels: &mut Buffer<i32>,
+        clock: &mut Clock<'_>,
     ) -> Result<Progress, GraphError>
     where
         W: bytemuck::Pod
@@ -393,8 +399,9 @@ impl MinimumForests {
             // SAFETY: both orders are permutations of the edges.
             unsafe { launch!(stream, kernels::rank<<<grid, THREADS>>>(first.order(), second.order(), &mut self.words))? };
         }
+        clock.end("words", 20 * m as u64)?;
         let words = std::mem::replace(&mut self.words, device.empty());
-        let grown = self.grow(stream, edges, &words, labels);
+        let grown = self.grow(stream, edges, &words, labels, clock);
         self.words = words;
         grown
     }
