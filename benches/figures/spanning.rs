@@ -34,7 +34,15 @@ const WARM_UP: usize = 2;
 
 /// Graphs of the kinds and sizes of ECL-MST's inputs.
 const CASES: [&str; 10] = [
-    "2d-2e20", "amazon0601", "as-skitter", "delaunay_n24", "europe_osm", "internet", "kron_g500-logn21", "r4-2e23", "rmat16",
+    "2d-2e20",
+    "amazon0601",
+    "as-skitter",
+    "delaunay_n24",
+    "europe_osm",
+    "internet",
+    "kron_g500-logn21",
+    "r4-2e23",
+    "rmat16",
     "rmat22",
 ];
 
@@ -132,8 +140,10 @@ fn run_peer(program: &str, file: &Path) -> Result<(Vec<f64>, Option<i128>)> {
     if !output.status.success() {
         return Err(format!("{program} ended with {}: {text}{}", output.status, String::from_utf8_lossy(&output.stderr)).into());
     }
-    let after = |line: &'_ str, name: &str| line.strip_prefix(name).map(|rest| rest.trim_matches([' ', ':', 's', '+', '-']).to_owned());
-    let mut times = text.lines().filter_map(|line| after(line, "Dev")?.parse::<f64>().ok()).map(|s| 1000.0 * s).collect::<Vec<_>>();
+    let after =
+        |line: &'_ str, name: &str| line.strip_prefix(name).map(|rest| rest.trim_matches([' ', ':', 's', '+', '-']).to_owned());
+    let mut times =
+        text.lines().filter_map(|line| after(line, "Dev")?.parse::<f64>().ok()).map(|s| 1000.0 * s).collect::<Vec<_>>();
     // The first loads the program's code.
     times.drain(..times.len().saturating_sub(CALLS));
     Ok((times, text.lines().find_map(|line| after(line, "weight")?.parse().ok())))

@@ -29,7 +29,7 @@ use cuda_std::prelude::*;
 use crate::{
     collectives::{
         Sum,
-        warp::{Lanes, inclusive_scan},
+        warp::{Lanes, inclusive_scan, reduce},
     },
     components::{NONE, Status, find, unite},
     list_rank::generate::mix,
@@ -435,14 +435,7 @@ pub unsafe fn advance(edges: *const U64x2, parents: *mut i32, lists: Lists) {
 /// after [`start()`] or an earlier round. `forest` has a bit for each edge. All are valid for atomic access, as `progress`
 /// is, and `counters` has elements for this round and the next.
 #[kernel(max_threads = 256)]
-pub unsafe fn join(
-    edges: &[I32x2],
-    all: u32,
-    parents: *mut i32,
-    lists: Lists,
-    forest: *mut u32,
-    progress: *mut Progress,
-) {
+pub unsafe fn join(edges: &[I32x2], all: u32, parents: *mut i32, lists: Lists, forest: *mut u32, progress: *mut Progress) {
     let mut joined = 0;
     // SAFETY: the counters were written by earlier kernels. Roots are vertices, and each is in the list once, so that one
     // thread alone comes to its key. Keys have the numbers of edges between vertices (this kernel's contract).
@@ -508,13 +501,34 @@ pub fn values<W: Copy + Into<f64>>(weights: &[W], indices: &[u32], mut values: D
     }
 }
 
-/// Writes the upper halves of the weights of these edges, and then their lower halves without a sign: 64 bits hold sums
-/// of 2^31 of them. Any grid.
+/// Adds up values: those at one place of every so many, as there are sums. Any grid.
+#[kernel(max_threads = 256)]
+pub fn fold(values: &[f64], mut sums: DisjointSlice<f64>) {
+    let step = sums.len();
+    for (first, sum) in sums.grid_stride_mut() {
+        *sum = values[first..].iter().step_by(step).sum();
+    }
+}
+
+/// Adds up the upper halves of the weights of these edges, and their lower halves without a sign: 64 bits hold sums of 2^31
+/// of them. Any grid of whole warps.
+///
+/// # Safety
+/// `sums` are two, valid for atomic access, and 0 at first.
 #[kernel(for W in [i32, i64], max_threads = 256)]
-pub fn halves<W: Copy + Into<i64>>(weights: &[W], indices: &[u32], mut halves: DisjointSlice<i64>) {
-    for (i, half) in halves.grid_stride_mut() {
-        let weight: i64 = weights[indices[i % indices.len()] as usize].into();
-        *half = if i < indices.len() { weight >> 32 } else { weight & 0xffff_ffff };
+pub unsafe fn add_integers<W: Copy + Into<i64>>(weights: &[W], indices: &[u32], sums: *mut i64) {
+    let mut halves = [0i64; 2];
+    for i in thread::grid_stride(indices.len()) {
+        let weight: i64 = weights[indices[i] as usize].into();
+        halves[0] += weight >> 32;
+        halves[1] += weight & 0xffff_ffff;
+    }
+    for (place, half) in halves.into_iter().enumerate() {
+        let sum = if is_gpu() { reduce(Lanes::FULL, half, Sum) } else { half };
+        if sum != 0 && (!is_gpu() || warp::lane_id() == 0) {
+            // SAFETY: there are two sums, valid for atomic access (this kernel's contract).
+            unsafe { atomic::device::fetch_add(sums.add(place), sum) };
+        }
     }
 }
 

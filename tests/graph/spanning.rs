@@ -3,7 +3,10 @@
 use std::{cmp::Ordering, fmt::Debug};
 
 use proptest::prelude::*;
-use rand_chacha::{ChaCha8Rng, rand_core::{RngCore, SeedableRng}};
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
 use simt::{Executor, Schedule};
 use warpsmith::{
     device::{Backend, Device},

@@ -9,7 +9,7 @@ use gpu_kernels::{
 
 use super::{EdgeError, Found, GraphError, connectivity::same_length, edges::check_numbers};
 use crate::{
-    collectives::{Operator, ReduceWorkspace, ScanWorkspace, SortWorkspace, exclusive_scan_in_place, reduce, sort},
+    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
     common::{Clock, StepTime},
     components::{THREADS, flatten, grid},
     device::{Backend, Buffer, Device, DeviceError, Stream},
@@ -30,6 +30,12 @@ const FIRST_ROUNDS: usize = 4;
 
 /// Rounds that a GPU is given before it is asked.
 const MORE_ROUNDS: usize = 4;
+
+/// Number of sums of floats that the host adds up.
+const PARTS: usize = 1024;
+
+/// Number of floats in a sum, at most.
+const FOLD: usize = 64;
 
 /// Report of a search for a minimum spanning forest.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,10 +154,8 @@ pub struct MinimumForests {
     words: Buffer<u32>,
     extent: Buffer<Extent>,
     sorted: Option<Box<[SortWorkspace; 2]>>,
-    values: Buffer<f64>,
-    sum: ReduceWorkspace<f64>,
+    values: [Buffer<f64>; 2],
     halves: Buffer<i64>,
-    integers: ReduceWorkspace<i64>,
 }
 
 impl MinimumForests {
@@ -174,10 +178,8 @@ impl MinimumForests {
             words: device.empty(),
             extent: device.alloc(1)?,
             sorted: None,
-            values: device.empty(),
-            sum: ReduceWorkspace::new(device)?,
-            halves: device.empty(),
-            integers: ReduceWorkspace::new(device)?,
+            values: [device.empty(), device.empty()],
+            halves: device.alloc(2)?,
         })
     }
 
@@ -368,11 +370,7 @@ impl MinimumForests {
         clock: &mut Clock<'_>,
     ) -> Result<Progress, GraphError>
     where
-        W: bytemuck::Pod
-            + kernels::WideWeight
-            + kernels::measure::Instance
-            + kernels::narrow::Instance
-            + kernels::pick::Instance,
+        W: bytemuck::Pod + kernels::WideWeight + kernels::measure::Instance + kernels::narrow::Instance + kernels::pick::Instance,
     {
         let (m, device) = (weights.len(), stream.device());
         let grid = grid(stream, m);
@@ -410,25 +408,27 @@ impl MinimumForests {
     where
         W: bytemuck::Pod + Into<f64> + kernels::values::Instance,
     {
-        self.values.ensure(indices.len())?;
-        let grid = grid(stream, indices.len());
-        launch!(stream, kernels::values::<W><<<grid, THREADS>>>(weights, indices, &mut self.values))?;
-        reduce(stream, &self.values, Operator::Sum, &mut self.sum)?;
-        Ok(stream.download_vec(self.sum.result())?[0])
+        let [values, spare] = &mut self.values;
+        values.ensure(indices.len())?;
+        let grid_of_values = grid(stream, indices.len());
+        launch!(stream, kernels::values::<W><<<grid_of_values, THREADS>>>(weights, indices, &mut *values))?;
+        while values.len() > PARTS {
+            spare.ensure(values.len().div_ceil(FOLD).max(PARTS))?;
+            launch!(stream, kernels::fold<<<grid(stream, spare.len()), THREADS>>>(&*values, &mut *spare))?;
+            std::mem::swap(values, spare);
+        }
+        Ok(stream.download_vec(&*values)?.into_iter().sum())
     }
 
     fn sum_of_integers<W>(&mut self, stream: &Stream, weights: &Buffer<W>, indices: &Buffer<u32>) -> Result<i128, GraphError>
     where
-        W: bytemuck::Pod + Into<i64> + kernels::halves::Instance,
+        W: bytemuck::Pod + Into<i64> + kernels::add_integers::Instance,
     {
-        let count = indices.len();
-        self.halves.ensure(2 * count)?;
-        let grid = grid(stream, 2 * count);
-        launch!(stream, kernels::halves::<W><<<grid, THREADS>>>(weights, indices, &mut self.halves))?;
-        let mut sum = |range| {
-            reduce(stream, self.halves.view(range)?, Operator::Sum, &mut self.integers)?;
-            Ok::<_, DeviceError>(i128::from(stream.download_vec(self.integers.result())?[0]))
-        };
-        Ok((sum(0..count)? << 32) + sum(count..2 * count)?)
+        stream.fill_zero(&mut self.halves)?;
+        let grid = grid(stream, indices.len());
+        // SAFETY: there are two sums, which are 0.
+        unsafe { launch!(stream, kernels::add_integers::<W><<<grid, THREADS>>>(weights, indices, &mut self.halves))? };
+        let halves = stream.download_vec(&self.halves)?;
+        Ok((i128::from(halves[0]) << 32) + i128::from(halves[1]))
     }
 }
