@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use warpsmith::{
     device::{self, DeviceError, Stream, memory},
     engine::{Engine, EngineError, advise_huge_pages, zeroed_vec},
-    graph::{Components, Connectivity},
+    graph::{Components, Connectivity, MinimumForests},
     list_rank::ListRanker,
     trees::Rooter,
 };
@@ -27,6 +27,7 @@ pub static ENGINES: Pool<Engine> = Pool(Mutex::new(Vec::new()));
 pub static RANKERS: Pool<ListRanker> = Pool(Mutex::new(Vec::new()));
 pub static COMPONENTS: Pool<Components> = Pool(Mutex::new(Vec::new()));
 pub static CONNECTIVITIES: Pool<Connectivity> = Pool(Mutex::new(Vec::new()));
+pub static FORESTS: Pool<MinimumForests> = Pool(Mutex::new(Vec::new()));
 pub static ROOTERS: Pool<Rooter> = Pool(Mutex::new(Vec::new()));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,9 +93,10 @@ fn release() {
     // Freed after the locks are released, because it may take a while.
     let engines = take(&mut *lock(&ENGINES.0));
     let rankers = take(&mut *lock(&RANKERS.0));
-    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&ROOTERS.0)));
+    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&FORESTS.0)));
+    let rooters = take(&mut *lock(&ROOTERS.0));
     let results = take(&mut *lock(&RESULTS));
-    drop((engines, rankers, graphs, results));
+    drop((engines, rankers, graphs, rooters, results));
 }
 
 /// Allocates memory. If that fails, releases all kept memory and tries again.
