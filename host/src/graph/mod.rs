@@ -3,7 +3,7 @@
 //! A graph is a number of vertices and an array of edges, each a pair of vertices: an [`EdgeList`]
 //! in host memory, which [`io`] reads from files, or a buffer on a device. [`Connectivity`] works
 //! on such a buffer, end to end on the device, and [`Components`] finds connected components and
-//! spanning forests. For graphs in host memory there are [`components`], [`bridges`] and
+//! spanning forests, [`MinimumForests`] minimum spanning forests. For graphs in host memory there are [`components`], [`bridges`] and
 //! [`biconnected`]:
 //!
 //! ```

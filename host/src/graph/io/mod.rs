@@ -4,13 +4,13 @@
 //! | --- | --- |
 //! | `.npy` | the edges, int32 or int64 of shape (m, 2): numbers of vertices from 0, or 64-bit ids |
 //! | `.npz` | a matrix that `scipy.sparse.save_npz` wrote: an arc for each entry |
-//! | `.mtx` | a square matrix in the Matrix Market format: an edge for each entry, whose value doesn't matter |
+//! | `.mtx` | a square matrix in the Matrix Market format: an edge for each entry, whose value is its weight |
 //! | `.gr`, `.col` | DIMACS and PACE: `p sp N M`, then `a U V WEIGHT`; `p edge N M`, then `e U V`; `p tw N M`, then `U V` |
 //! | `.graph`, `.metis` | METIS and 10th DIMACS: neighbours of each vertex, from 1 |
 //! | `.graphml` | GraphML |
 //! | `.geojson` | lines; their points are the vertices |
 //! | `.csv`, `.tsv` | a table with a row per edge, of vertices of any names |
-//! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; further words don't matter; lines that start with `#` or `%` are comments (SNAP, KONECT) |
+//! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; a third one is the weight; lines that start with `#` or `%` are comments (SNAP, KONECT) |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
 //! has edges or not: there may be [`declared`](crate::io::declared) of them.
