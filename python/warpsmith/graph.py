@@ -227,15 +227,16 @@ def minimum_spanning_forest(
     elif weights is None:
         raise ValueError("weights are missing: edges have none of their own")
     there = on_gpu(weights)
-    values = weights_of(weights) if there is None else there
+    if there is not None and maximum:
+        raise ValueError("maximum takes weights in host memory: negate those on a GPU")
+    values: Any = weights_of(weights) if there is None else there
+    is_whole = np.dtype(values.dtype).kind == "i"
     if maximum:
-        if there is not None:
-            raise ValueError("maximum takes weights in host memory: negate those on a GPU")
         # The complement has no overflow.
-        values = ~values if values.dtype.kind in "iu" else -values
+        values = ~values if is_whole else -values
     (labels, forest), total, count = _warpsmith.minimum_spanning_forest(given.pairs, values, given.n, device)
     if maximum:
-        total = -total - len(forest) if np.dtype(values.dtype).kind in "iu" else -total
+        total = -total - len(forest) if is_whole else -total
     return MinimumSpanningForest(_of(given.names, forest), total, _by_node(given, labels), count)
 
 

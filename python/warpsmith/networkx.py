@@ -280,7 +280,19 @@ def _spanning_edges(
     numbered = graph.is_multigraph()
     edges = list(graph.edges(keys=True, data=True) if numbered else graph.edges(data=True))
     weights = [edge[-1].get(weight, 1) for edge in edges]
-    values = _weights(weights)
+    return _ordered(graph, edges, _weights(weights), keys, data, ignore_nan, maximum)
+
+
+def _ordered(
+    graph: Any,
+    edges: list[Any],
+    values: npt.NDArray[Any],
+    keys: bool,
+    data: bool,
+    ignore_nan: bool,
+    maximum: bool,
+) -> Iterator[tuple[Any, ...]]:
+    # A NaN is found at the first edge that is asked for, as in NetworkX.
     nan = np.flatnonzero(np.isnan(values))
     if nan.size:
         if not ignore_nan:
@@ -293,8 +305,9 @@ def _spanning_edges(
     order = values[found]
     if maximum:
         order = ~order if order.dtype.kind == "i" else -order
-    ordered = (edges[edge] for edge in found[np.argsort(order, kind="stable")].tolist())
-    return ((u, v, *(key if keys else ()), *((attributes,) if data else ())) for u, v, *key, attributes in ordered)
+    for edge in found[np.argsort(order, kind="stable")].tolist():
+        u, v, *key, attributes = edges[edge]
+        yield (u, v, *(key if keys else ()), *((attributes,) if data else ()))
 
 
 def _weights(weights: list[Any]) -> npt.NDArray[Any]:
