@@ -169,7 +169,7 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, least: *mut u64, counters: 
 pub unsafe fn choose<W: Weight>(weights: &[W], place: u32, progress: *mut Progress) {
     let sample = shared_array![u32; SAMPLE];
     let thread = thread::thread_idx_x() as usize;
-    let word = weights[((mix(thread as u64) >> 32) * weights.len() as u64 >> 32) as usize].word();
+    let word = weights[(((mix(thread as u64) >> 32) * weights.len() as u64) >> 32) as usize].word();
     // SAFETY: each thread writes its own element, and reads follow the barrier. One thread has the place, and writes.
     unsafe {
         sample.write(thread, word);
@@ -193,7 +193,7 @@ const WIDTH: usize = if is_gpu() { 32 } else { 1 };
 #[cfg_attr(not(cuda_device), track_caller)]
 fn for_each_batch(count: usize, mut visit: impl FnMut(usize)) {
     let thread = thread::index_1d() as usize;
-    let (group, lane) = (thread / WIDTH, thread % WIDTH);
+    let (group, lane) = (thread / WIDTH, if is_gpu() { warp::lane_id() as usize } else { 0 });
     let step = thread::grid_stride_1d() as usize * BATCH;
     let mut first = group * WIDTH * BATCH;
     while first < count {
@@ -305,10 +305,7 @@ fn load<W: Weight>(
     first: usize,
     is_wanted: impl Fn(u32) -> bool,
 ) -> ([I32x2; BATCH], [Option<W>; BATCH]) {
-    let mut found = [None; BATCH];
-    for i in 0..BATCH {
-        found[i] = weights.get(first + i * WIDTH).copied();
-    }
+    let found: [Option<W>; BATCH] = core::array::from_fn(|i| weights.get(first + i * WIDTH).copied());
     let mut ends = [I32x2::splat(0); BATCH];
     for i in 0..BATCH {
         if found[i].is_some_and(|weight| is_wanted(weight.word())) {
@@ -410,12 +407,10 @@ pub unsafe fn advance(edges: *const U64x2, parents: *mut i32, lists: Lists) {
     unsafe {
         let count = lists.counters.add(2 * lists.round as usize).read() as usize;
         for_each_batch(count, |first| {
-            let mut records = [U64x2::splat(0); BATCH];
-            for i in 0..BATCH {
-                if first + i * WIDTH < count {
-                    records[i] = mem::load_nc(edges.add(first + i * WIDTH));
-                }
-            }
+            let records: [U64x2; BATCH] = core::array::from_fn(|i| match first + i * WIDTH {
+                place if place < count => mem::load_nc(edges.add(place)),
+                _ => U64x2::splat(0),
+            });
             let mut ends = [(0, 0); BATCH];
             for i in 0..BATCH {
                 if first + i * WIDTH < count {

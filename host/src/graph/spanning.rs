@@ -326,7 +326,7 @@ impl MinimumForests {
     {
         flatten(stream, labels)?;
         let MinimumForests { least, lists: [even, odd], roots, counters, progress, .. } = self;
-        let next = if round % 2 == 0 { odd } else { even };
+        let next = if round.is_multiple_of(2) { odd } else { even };
         let lists = ListsArgs { least, next, roots, counters, round: round as u32 };
         let grid = grid(stream, edges.len().div_ceil(BATCH));
         // SAFETY: labels are roots after `flatten`, and there is room for all edges and roots.
@@ -336,7 +336,7 @@ impl MinimumForests {
     /// Lists the edges of this round's list that still connect two sets.
     fn advance(&mut self, stream: &Stream, labels: &mut Buffer<i32>, round: usize) -> Result<(), DeviceError> {
         let MinimumForests { least, lists: [even, odd], roots, counters, .. } = self;
-        let (list, next) = if round % 2 == 0 { (even, odd) } else { (odd, even) };
+        let (list, next) = if round.is_multiple_of(2) { (even, odd) } else { (odd, even) };
         let grid = grid(stream, list.len().div_ceil(BATCH));
         let lists = ListsArgs { least, next, roots, counters, round: round as u32 };
         // SAFETY: the round's list has as many edges between vertices as its counter says, and there is room for all edges
