@@ -25,10 +25,10 @@ const FEWEST: usize = 4096;
 /// Least place of the threshold in the sample. A smaller one would be too uncertain.
 const LEAST_PLACE: usize = 4;
 
-/// Rounds of the lightest edges that a GPU is given without asking for what is left.
+/// Rounds of the lightest edges on a GPU, whether edges remain or not.
 const FIRST_ROUNDS: usize = 4;
 
-/// Rounds that a GPU is given before it is asked.
+/// Rounds on a GPU between two downloads of the number of remaining edges.
 const MORE_ROUNDS: usize = 4;
 
 /// Number of sums of floats that the host adds up.
@@ -150,7 +150,7 @@ pub struct MinimumForests {
     forest: Buffer<u32>,
     places: Buffer<u32>,
     scan: ScanWorkspace,
-    /// What is in the place of weights of 64 bits.
+    /// Numbers that replace weights of 64 bits.
     words: Buffer<u32>,
     extent: Buffer<Extent>,
     sorted: Option<Box<[SortWorkspace; 2]>>,
