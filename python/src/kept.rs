@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use warpsmith::{
     device::{self, Backend, Buffer, DeviceError, Stream, memory},
     engine::{Engine, EngineError, advise_huge_pages, zeroed_vec},
-    graph::{Components, Connectivity},
+    graph::{Components, Connectivity, MinimumForests},
     list_rank::{ListRanker, Weight},
     trees::Rooter,
 };
@@ -30,6 +30,7 @@ pub static ENGINES: Pool<Engine> = Pool(Mutex::new(Vec::new()));
 pub static RANKERS: Pool<ListRanker> = Pool(Mutex::new(Vec::new()));
 pub static COMPONENTS: Pool<Components> = Pool(Mutex::new(Vec::new()));
 pub static CONNECTIVITIES: Pool<Connectivity> = Pool(Mutex::new(Vec::new()));
+pub static FORESTS: Pool<MinimumForests> = Pool(Mutex::new(Vec::new()));
 pub static ROOTERS: Pool<Rooter> = Pool(Mutex::new(Vec::new()));
 
 /// A type of weights, whose sums along lists are computed.
@@ -202,11 +203,12 @@ fn release() {
     // Freed after the locks are released, because it may take a while.
     let engines = take(&mut *lock(&ENGINES.0));
     let rankers = take(&mut *lock(&RANKERS.0));
-    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&ROOTERS.0)));
+    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&FORESTS.0)));
+    let rooters = take(&mut *lock(&ROOTERS.0));
     let results = take(&mut *lock(&RESULTS));
     let arrays = take(&mut *lock(&ARRAYS));
     release_sums();
-    drop((engines, rankers, graphs, results, arrays));
+    drop((engines, rankers, graphs, rooters, results, arrays));
 }
 
 /// Allocates memory. If that fails, releases all kept memory and tries again.

@@ -27,7 +27,7 @@ mod _warpsmith {
         array::{DeviceArray, on_gpu},
         concurrency::study,
         device::{Device, devices},
-        graph::{biconnected, bridges, components},
+        graph::{biconnected, bridges, components, minimum_spanning_forest},
         kept::free_memory,
         list_rank::{forest, order, prefix_sums, rank},
         overlap::{Overlap, Shape},

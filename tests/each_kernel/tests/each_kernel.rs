@@ -161,6 +161,30 @@ fn graphs() -> Result {
     Ok(())
 }
 
+/// A path, many times over: its first copy is the lightest.
+fn forest<W: graph::Weight<Total: PartialEq + std::fmt::Debug>>(weight: fn(i32) -> W, total: W::Total) -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let edges: Vec<_> = (0..4158).map(|edge| [edge % 99, edge % 99 + 1].into()).collect();
+    let weights: Vec<_> = (0..4158).map(weight).collect();
+    let (mut labels, mut indices) = (device.alloc(100)?, device.empty());
+    let mut forests = graph::MinimumForests::new(device, false)?;
+    let found = forests.find(&stream, &device.upload(&edges)?, &device.upload(&weights)?, &mut labels, &mut indices)?;
+    assert_eq!(found.total, total);
+    assert_eq!(stream.download_vec(&labels)?, [0; 100]);
+    assert!(stream.download_vec(&indices)?.into_iter().eq(0..99));
+    Ok(())
+}
+
+#[test]
+fn minimum_spanning_forests() -> Result {
+    forest(|edge| edge as f32, 4851.0)?;
+    forest(f64::from, 4851.0)?;
+    forest(|edge| edge, 4851)?;
+    // More than 32 bits.
+    forest(|edge| i64::from(edge) << 24, 4851 << 24)
+}
+
 fn tree_sums<V: trees::Weight + PartialEq + std::fmt::Debug>(rooting: &Rooting, number: fn(u8) -> V) -> Result {
     let stream = stream()?;
     let weights = stream.device().upload(&vec![number(1); rooting.n()])?;
