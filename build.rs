@@ -19,6 +19,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("overlap_", "OVERLAP"),
     ("pcf_", "PCF"),
     ("samples_", "PROBES"),
+    ("spanning_", "GRAPH"),
     ("spmv_", "SPMV"),
     ("trees_", "TREES"),
 ];

@@ -10,6 +10,7 @@ mod homology;
 mod list_rank;
 mod overlap;
 mod pcf;
+mod spanning;
 mod spmv;
 mod trees;
 
@@ -24,9 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "list_rank" => list_rank::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
+        "spanning" => spanning::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => Err("which figures? There are graph, homology, list_rank, overlap, pcf, spmv and trees".into()),
+        _ => Err("which figures? There are graph, homology, list_rank, overlap, pcf, spanning, spmv and trees".into()),
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Status {
 /// `parents` is valid for atomic access at `vertex`, and at every vertex that it leads to.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
-unsafe fn find(parents: *mut i32, mut vertex: i32) -> i32 {
+pub unsafe fn find(parents: *mut i32, mut vertex: i32) -> i32 {
     // SAFETY: these are the vertices that `vertex` leads to (this function's contract).
     unsafe {
         loop {

@@ -16,5 +16,6 @@ pub mod number;
 pub mod overlap;
 pub mod pcf;
 pub mod samples;
+pub mod spanning;
 pub mod spmv;
 pub mod trees;

@@ -5,7 +5,10 @@ mod dlpack;
 
 use std::{
     any::Any,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytemuck::Pod;
@@ -17,7 +20,7 @@ use pyo3::{
 };
 use warpsmith::device::{self, Backend, Buffer};
 
-use crate::{device::Device, work};
+use crate::{device::Device, kept, work};
 use dlpack::Tensor;
 
 /// An array in the memory of a device, contiguous in C order.
@@ -69,7 +72,10 @@ struct Memory {
     dtype: (&'static str, (u8, u8)),
     /// The reason if it is read-only.
     read_only: Option<&'static str>,
-    _owner: Option<dlpack::Owner>,
+    owner: Option<dlpack::Owner>,
+    /// True once another library has the address.
+    shared: AtomicBool,
+    device: Device,
 }
 
 /// A [`Buffer`] of one of the element types.
@@ -85,6 +91,22 @@ macro_rules! of_type {
             _ => $function::<f64>($($argument),*),
         }
     };
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.owner.is_some() {
+            return;
+        }
+        let data = self.data.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let data = std::mem::replace(data, Box::new(()));
+        fn bytes<T: Item>(data: Data) -> Option<Buffer<u8>> {
+            data.downcast::<Buffer<T>>().ok().map(|buffer| buffer.cast())
+        }
+        if let Some(buffer) = of_type!(self.dtype.0, bytes(data)) {
+            kept::keep_array(&self.device, buffer, *self.shared.get_mut());
+        }
+    }
 }
 
 /// An element type of arrays on a device.
@@ -129,7 +151,9 @@ impl DeviceArray {
         owner: Option<dlpack::Owner>,
     ) -> Self {
         let (address, data): (_, RwLock<Data>) = (buffer.as_device_ptr(), RwLock::new(Box::new(buffer)));
-        DeviceArray { memory: Arc::new(Memory { data, address, dtype: T::DTYPE, read_only, _owner: owner }), shape, device }
+        let shared = AtomicBool::new(false);
+        let memory = Memory { data, address, dtype: T::DTYPE, read_only, owner, shared, device: device.clone() };
+        DeviceArray { memory: Arc::new(memory), shape, device }
     }
 
     /// The device whose memory it is in.
@@ -196,6 +220,7 @@ impl DeviceArray {
 
     /// The address for other libraries. 0 if there are no elements.
     fn shared_address(&self) -> u64 {
+        self.memory.shared.store(true, Ordering::Relaxed);
         if self.size() == 0 { 0 } else { self.memory.address }
     }
 
@@ -341,7 +366,7 @@ impl Found {
         }
         // Kernels load vectors. A slice may be unaligned, and is copied.
         let buffer = work::brief(py, || {
-            let (buffer, stream) = (device.device.alloc::<T>(len)?, device.device.stream()?);
+            let (buffer, stream) = (kept::array::<T>(&device, len)?, device.device.stream()?);
             // SAFETY: both addresses have this number of bytes until `synchronize` has returned.
             unsafe { stream.copy_bytes(buffer.as_device_ptr(), address, buffer.byte_len())? };
             stream.synchronize()?;
@@ -505,7 +530,7 @@ impl DeviceArray {
         fn copy<T: Item>(py: Python<'_>, array: &DeviceArray) -> PyResult<DeviceArray> {
             let new = work::brief(py, || {
                 let stream = array.device.device.stream()?;
-                let mut new = array.device.device.alloc(array.size())?;
+                let mut new = kept::array(&array.device, array.size())?;
                 if let Some(buffer) = T::of(&array.read()) {
                     stream.copy(buffer, &mut new)?;
                 }

@@ -1,17 +1,20 @@
 //! Connectivity of undirected graphs.
 
+use std::error::Error;
+
 use cuda_std::I32x2;
-use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt as _, exceptions::PyTypeError, prelude::*};
 use warpsmith::{
     device::Buffer,
-    graph::{Components, Connectivity, MOST, indices_of},
+    graph::{Components, Connectivity, MOST, MinimumForest, MinimumForests, Weight, indices_of},
 };
 
 use crate::{
+    array::Item,
     device::Device,
     error::Failure,
     input::{Input, Output},
-    kept::{COMPONENTS, CONNECTIVITIES},
+    kept::{self, COMPONENTS, CONNECTIVITIES, FORESTS},
     work,
 };
 
@@ -26,22 +29,22 @@ struct Call<'a, 'py> {
 }
 
 impl<'py> Call<'_, 'py> {
-    /// Does work with the edges on the device and the number of vertices, and returns its arrays and its number.
-    fn run(
+    /// Does work with the edges on the device and the number of vertices, and returns its arrays and its other result.
+    fn run<R: Send + 'static>(
         self,
         n: Option<usize>,
-        work: impl FnOnce(&Input<i32>, &Device, &Buffer<I32x2>, usize) -> Result<(Vec<Output<i32>>, usize), Failure> + Send + 'static,
-    ) -> PyResult<(Arrays<'py>, usize)> {
+        work: impl FnOnce(&Input<i32>, &Device, &Buffer<I32x2>, usize) -> Result<(Vec<Output<i32>>, R), Failure> + Send + 'static,
+    ) -> PyResult<(Arrays<'py>, R)> {
         let edges = Input::pairs(self.edges, "edges")?;
         let device = edges.device(self.py, self.device)?;
         let on = device.clone();
-        let (outputs, count) = work::owned(self.py, edges.len(), move || {
+        let (outputs, result) = work::owned(self.py, edges.len(), move || {
             // Not so large that labels take all memory before the error.
             let n = edges.count(&on.device.stream()?, n)?.min(MOST + 1);
             edges.with_pairs(&on.device, |pairs| work(&edges, &on, pairs, n))
         })?;
         let arrays: PyResult<_> = outputs.into_iter().map(|output| output.into_python(self.py, &device)).collect();
-        Ok((arrays?, count))
+        Ok((arrays?, result))
     }
 }
 
@@ -57,7 +60,7 @@ pub fn components<'py>(
 ) -> PyResult<(Arrays<'py>, usize)> {
     Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
         let device = &on.device;
-        let (mut labels, mut kept, mut indices) = (device.alloc(n)?, device.empty(), device.empty());
+        let (mut labels, mut kept, mut indices) = (kept::array(on, n)?, device.empty(), device.empty());
         let (stream, found) = COMPONENTS.with(on, Components::new, |stream, components| match forest {
             true => components.forest(stream, pairs, &mut labels, &mut kept, &mut indices),
             false => components.label(stream, pairs, &mut labels),
@@ -82,8 +85,7 @@ pub fn bridges<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
     Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
-        let device = &on.device;
-        let (mut labels, mut bridges) = (device.alloc(n)?, device.alloc(pairs.len())?);
+        let (mut labels, mut bridges) = (kept::array(on, n)?, kept::array(on, pairs.len())?);
         let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
             connectivity.bridges(stream, pairs, arcs, &mut labels, &mut bridges)
         })?;
@@ -101,13 +103,68 @@ pub fn biconnected<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
     Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
-        let device = &on.device;
-        let (mut labels, mut points) = (device.alloc(pairs.len())?, device.alloc(n)?);
+        let (mut labels, mut points) = (kept::array(on, pairs.len())?, kept::array(on, n)?);
         let (stream, found) = CONNECTIVITIES
             .with(on, connectivity, |stream, connectivity| connectivity.biconnected(stream, pairs, &mut labels, &mut points))?;
         let numbers = indices_of(&stream.download_vec(&points)?);
         Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], found.components))
     })
+}
+
+/// Returns the label of each vertex and the numbers of the edges of the minimum spanning forest; its weight; and the
+/// number of its trees.
+#[pyfunction]
+pub fn minimum_spanning_forest<'py>(
+    py: Python<'py>,
+    edges: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    n: Option<usize>,
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Arrays<'py>, Bound<'py, PyAny>, usize)> {
+    let call = Call { py, edges, device };
+    match weights.getattr("dtype")?.str()?.to_str()? {
+        "int32" => call.spanning::<i32, i128>(weights, n),
+        "int64" => call.spanning::<i64, i128>(weights, n),
+        "float32" => call.spanning::<f32, f64>(weights, n),
+        "float64" => call.spanning::<f64, f64>(weights, n),
+        _ => Err(PyTypeError::new_err("weights are int32, int64, float32 or float64")),
+    }
+}
+
+impl<'py> Call<'_, 'py> {
+    fn spanning<W, T>(self, weights: &Bound<'py, PyAny>, n: Option<usize>) -> PyResult<(Arrays<'py>, Bound<'py, PyAny>, usize)>
+    where
+        W: Weight<Total = T> + Item,
+        T: IntoPyObject<'py> + Send + 'static,
+    {
+        let weights = Input::<W>::of(weights, "weights")?;
+        let py = self.py;
+        let home = match &weights {
+            Input::Host(_) => None,
+            Input::Device(array) => Some(array.home().clone()),
+        };
+        let (arrays, forest) = self.run(n, move |edges, on, pairs, n| {
+            let own = matches!(edges, Input::Device(_)).then_some(on);
+            if own != home.as_ref() {
+                let error = Box::<dyn Error>::from("edges and weights must be both in host memory or both on one device");
+                return Err(Failure::value(&*error));
+            }
+            let device = &on.device;
+            let (mut labels, mut indices) = (device.alloc(n)?, device.empty());
+            let (stream, found) = FORESTS.with(
+                on,
+                |device| MinimumForests::new(device, false),
+                |stream, forests| {
+                    weights.with(device, |weights| Ok(forests.find(stream, pairs, weights, &mut labels, &mut indices)?))
+                },
+            )?;
+            let numbers = bytemuck::cast_vec::<u32, i32>(stream.download_vec(&indices)?);
+            let MinimumForest { found, total, .. } = found;
+            Ok((vec![edges.result(&stream, labels)?, edges.host_result(&stream, numbers)?], (total, found.count)))
+        })?;
+        let (total, count) = forest;
+        Ok((arrays, total.into_bound_py_any(py)?, count))
+    }
 }
 
 fn connectivity(device: &warpsmith::device::Device) -> Result<Connectivity, warpsmith::device::DeviceError> {

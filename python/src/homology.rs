@@ -17,6 +17,7 @@ use crate::{
     array::{DeviceArray, Item},
     device::Device,
     error::Failure,
+    kept::{self, KeptStream},
     work,
 };
 
@@ -107,9 +108,9 @@ impl Job {
             if let [array] = arrays {
                 return compute(T::of(&array.read()).ok_or_else(changed)?);
             }
-            let stream = home.device.stream()?;
+            let stream = KeptStream::take(home)?;
             let len = |array: &&DeviceArray| array.dims().iter().product::<usize>();
-            let mut joined = home.device.alloc::<T>(arrays.iter().map(len).sum())?;
+            let mut joined = kept::array::<T>(home, arrays.iter().map(len).sum())?;
             let mut start = 0;
             for array in arrays {
                 let end = start + len(array);
@@ -120,7 +121,9 @@ impl Job {
                 stream.synchronize()?;
                 start = end;
             }
-            compute(&joined)
+            let made = compute(&joined)?;
+            kept::keep_array(home, joined.cast(), false);
+            Ok(made)
         })?;
         bars(py, &made)
     }

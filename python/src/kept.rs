@@ -2,16 +2,18 @@
 
 use std::{
     mem::take,
+    ops::Deref,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use bytemuck::Pod;
 use numpy::{Element, PyArray1, ndarray::ArrayView};
 use pyo3::prelude::*;
 use warpsmith::{
-    device::{self, DeviceError, Stream, memory},
+    device::{self, Backend, Buffer, DeviceError, Stream, memory},
     engine::{Engine, EngineError, advise_huge_pages, zeroed_vec},
-    graph::{Components, Connectivity},
-    list_rank::ListRanker,
+    graph::{Components, Connectivity, MinimumForests},
+    list_rank::{ListRanker, Weight},
     trees::Rooter,
 };
 
@@ -23,11 +25,34 @@ pub struct Pool<T>(Mutex<Vec<(Vec<Device>, T)>>);
 /// Largest number of values in a pool.
 const MOST: usize = 4;
 
+pub static STREAMS: Pool<Stream> = Pool(Mutex::new(Vec::new()));
 pub static ENGINES: Pool<Engine> = Pool(Mutex::new(Vec::new()));
 pub static RANKERS: Pool<ListRanker> = Pool(Mutex::new(Vec::new()));
 pub static COMPONENTS: Pool<Components> = Pool(Mutex::new(Vec::new()));
 pub static CONNECTIVITIES: Pool<Connectivity> = Pool(Mutex::new(Vec::new()));
+pub static FORESTS: Pool<MinimumForests> = Pool(Mutex::new(Vec::new()));
 pub static ROOTERS: Pool<Rooter> = Pool(Mutex::new(Vec::new()));
+
+/// A type of weights, whose sums along lists are computed.
+pub trait Summed: Weight {
+    fn rankers() -> &'static Pool<ListRanker<Self>>;
+}
+
+macro_rules! summed {
+    ($($type:ident)*) => {
+        $(impl Summed for $type {
+            fn rankers() -> &'static Pool<ListRanker<Self>> {
+                static RANKERS: Pool<ListRanker<$type>> = Pool(Mutex::new(Vec::new()));
+                &RANKERS
+            }
+        })*
+
+        fn release_sums() {
+            drop(($(take(&mut *lock(&$type::rankers().0)),)*));
+        }
+    };
+}
+summed!(i32 i64 f32 f64);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,7 +76,45 @@ impl<T> Pool<T> {
         drop(pool);
         drop(old);
     }
+}
 
+/// A stream that is kept for a later call when it is dropped.
+pub struct KeptStream {
+    device: Device,
+    /// `None` once it is kept.
+    stream: Option<Stream>,
+}
+
+impl KeptStream {
+    /// Takes an idle stream of the device, or makes one.
+    pub fn take(device: &Device) -> Result<Self, DeviceError> {
+        let stream = match STREAMS.take(std::slice::from_ref(device)) {
+            Some(stream) => stream,
+            None => device.device.stream()?,
+        };
+        Ok(KeptStream { device: device.clone(), stream: Some(stream) })
+    }
+}
+
+impl Deref for KeptStream {
+    type Target = Stream;
+
+    fn deref(&self) -> &Stream {
+        self.stream.as_ref().expect("it is kept by `drop` alone")
+    }
+}
+
+impl Drop for KeptStream {
+    fn drop(&mut self) {
+        if let Some(stream) = self.stream.take()
+            && stream.synchronize().is_ok()
+        {
+            STREAMS.keep(std::slice::from_ref(&self.device), stream);
+        }
+    }
+}
+
+impl<T> Pool<T> {
     /// Does work with a value, which is made if none is kept, and waits for the stream. The value is kept for the next
     /// call unless the work fails.
     pub fn with<R, E: Into<Failure>>(
@@ -59,9 +122,9 @@ impl<T> Pool<T> {
         device: &Device,
         make: impl FnOnce(&device::Device) -> Result<T, DeviceError>,
         work: impl FnOnce(&Stream, &mut T) -> Result<R, E>,
-    ) -> Result<(Stream, R), Failure> {
+    ) -> Result<(KeptStream, R), Failure> {
         let on = std::slice::from_ref(device);
-        let stream = device.device.stream()?;
+        let stream = KeptStream::take(device)?;
         let mut value = match self.take(on) {
             Some(value) => value,
             None => make(&device.device)?,
@@ -72,6 +135,54 @@ impl<T> Pool<T> {
         Ok((stream, result))
     }
 }
+
+/// Memory of dropped arrays on devices. The driver takes longer to allocate and free memory than many calls compute.
+static ARRAYS: Mutex<Vec<(Device, Buffer<u8>)>> = Mutex::new(Vec::new());
+
+/// Allocates an array on a device, of unspecified contents.
+pub fn array<T: Pod>(device: &Device, len: usize) -> Result<Buffer<T>, DeviceError> {
+    let bytes = len.saturating_mul(size_of::<T>());
+    let fits = |(on, kept): &(Device, Buffer<u8>)| {
+        on == device && kept.capacity() >= bytes && kept.capacity() <= bytes.saturating_mul(2).max(SMALL)
+    };
+    let kept = {
+        let mut arrays = lock(&ARRAYS);
+        let best = (0..arrays.len()).filter(|&place| fits(&arrays[place])).min_by_key(|&place| arrays[place].1.capacity());
+        best.map(|place| arrays.remove(place).1)
+    };
+    let Some(kept) = kept else { return with_room(|| device.device.alloc(len)) };
+    let mut buffer = kept.cast::<T>();
+    buffer.ensure(len)?;
+    Ok(buffer)
+}
+
+/// Size up to which memory is kept for arrays of any smaller size, in bytes.
+const SMALL: usize = 64 << 10;
+
+/// Keeps the memory of an array for a later one. If another library may still work on it, the device is waited for, as
+/// it is when memory is freed.
+pub fn keep_array(device: &Device, buffer: Buffer<u8>, shared: bool) {
+    let is_on_gpu = device.device.backend() == Backend::Cuda;
+    if !is_on_gpu || buffer.capacity() == 0 || (shared && device.device.synchronize().is_err()) {
+        return;
+    }
+    let most = device.device.memory().map_or(0, |memory| memory.total / PART);
+    let mut arrays = lock(&ARRAYS);
+    arrays.push((device.clone(), buffer));
+    // Drop the oldest first.
+    let mut old = Vec::new();
+    let kept = |arrays: &[(Device, Buffer<u8>)]| {
+        arrays.iter().filter(|(on, _)| on == device).map(|(_, buffer)| buffer.capacity()).sum::<usize>()
+    };
+    while arrays.len() > MOST_ARRAYS || kept(&arrays) > most {
+        old.push(arrays.remove(0));
+    }
+    drop(arrays);
+    drop(old);
+}
+
+/// Largest number of arrays whose memory is kept.
+const MOST_ARRAYS: usize = 16;
 
 /// Frees the memory that calls keep for later ones: buffers on devices, and host memory of earlier results.
 ///
@@ -92,9 +203,12 @@ fn release() {
     // Freed after the locks are released, because it may take a while.
     let engines = take(&mut *lock(&ENGINES.0));
     let rankers = take(&mut *lock(&RANKERS.0));
-    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&ROOTERS.0)));
+    let graphs = (take(&mut *lock(&COMPONENTS.0)), take(&mut *lock(&CONNECTIVITIES.0)), take(&mut *lock(&FORESTS.0)));
+    let rooters = take(&mut *lock(&ROOTERS.0));
     let results = take(&mut *lock(&RESULTS));
-    drop((engines, rankers, graphs, results));
+    let arrays = take(&mut *lock(&ARRAYS));
+    release_sums();
+    drop((engines, rankers, graphs, rooters, results, arrays));
 }
 
 /// Allocates memory. If that fails, releases all kept memory and tries again.

@@ -28,7 +28,7 @@ mod _warpsmith {
         array::{DeviceArray, on_gpu},
         concurrency::study,
         device::{Device, devices},
-        graph::{biconnected, bridges, components},
+        graph::{biconnected, bridges, components, minimum_spanning_forest},
         homology::rips,
         kept::free_memory,
         list_rank::{forest, order, prefix_sums, rank},

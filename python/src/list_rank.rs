@@ -15,11 +15,11 @@ use crate::{
     array::Item,
     device::Device,
     input::{Input, Output},
-    kept::RANKERS,
+    kept::{self, RANKERS, Summed},
     work,
 };
 
-fn ranker(device: &Machine) -> Result<ListRanker, warpsmith::device::DeviceError> {
+fn ranker<V: Weight>(device: &Machine) -> Result<ListRanker<V>, warpsmith::device::DeviceError> {
     Ok(ListRanker::new(device, Options::default()))
 }
 
@@ -37,7 +37,7 @@ pub fn rank<'py>(
     let ranks = work::owned(py, next.len(), move || match &next {
         Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(rank_sequentially(short, head)?)),
         input => input.with(&on.device, |next| {
-            let mut ranks = on.device.alloc(next.len())?;
+            let mut ranks = kept::array(&on, next.len())?;
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| ranker.rank(stream, next, head, &mut ranks))?;
             input.result(&stream, ranks)
         }),
@@ -59,7 +59,7 @@ pub fn order<'py>(
     let order = work::owned(py, next.len(), move || match &next {
         Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(order_sequentially(short, head)?)),
         input => input.with(&on.device, |next| {
-            let (mut ranks, mut order) = (on.device.alloc(next.len())?, on.device.alloc(next.len())?);
+            let (mut ranks, mut order) = (kept::array(&on, next.len())?, kept::array(&on, next.len())?);
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| {
                 ranker.rank(stream, next, head, &mut ranks)?;
                 ranker.order(stream, &ranks, &mut order)
@@ -90,7 +90,7 @@ pub fn prefix_sums<'py>(
     }
 }
 
-fn sums<'py, V: Weight + Item>(
+fn sums<'py, V: Summed + Item>(
     py: Python<'py>,
     next: Input<i32>,
     weights: &Bound<'py, PyAny>,
@@ -103,16 +103,16 @@ fn sums<'py, V: Weight + Item>(
         (Input::Device(_), Input::Device(weights)) if weights.home() == device => {}
         _ => return Err(PyValueError::new_err("next and weights must both be on one device, or both be NumPy's")),
     }
-    let on = device.device.clone();
+    let on = device.clone();
     let sums = work::owned(py, next.len(), move || match (&next, &weights) {
         (Input::Host(short), Input::Host(weights)) if short.len() <= SHORT => {
             Ok(Output::Host(prefix_sums_sequentially(short, head, weights)?))
         }
-        _ => next.with(&on, |successors| {
-            weights.with(&on, |weights| {
-                let (stream, mut sums) = (on.stream()?, on.alloc(successors.len())?);
-                ListRanker::new(&on, Options::default()).prefix_sums(&stream, successors, head, weights, &mut sums)?;
-                stream.synchronize()?;
+        _ => next.with(&on.device, |successors| {
+            weights.with(&on.device, |weights| {
+                let mut sums = kept::array(&on, successors.len())?;
+                let (stream, _) = V::rankers()
+                    .with(&on, ranker, |stream, ranker| ranker.prefix_sums(stream, successors, head, weights, &mut sums))?;
                 next.result(&stream, sums)
             })
         }),
@@ -137,7 +137,7 @@ pub fn forest<'py>(py: Python<'py>, next: &Bound<'py, PyAny>, device: Option<&Bo
             return Ok((Output::Host(ranks), Output::Host(lists), count));
         }
         next.with(&on.device, |successors| {
-            let (mut ranks, mut lists) = (on.device.alloc(successors.len())?, on.device.alloc(successors.len())?);
+            let (mut ranks, mut lists) = (kept::array(&on, successors.len())?, kept::array(&on, successors.len())?);
             let (stream, forest) =
                 RANKERS.with(&on, ranker, |stream, ranker| ranker.forest(stream, successors, &mut ranks, &mut lists))?;
             Ok((next.result(&stream, ranks)?, next.result(&stream, lists)?, forest.lists))

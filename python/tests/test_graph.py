@@ -194,3 +194,57 @@ def test_other_arguments() -> None:
         graph.components(warpsmith.DeviceArray(np.zeros(4, np.int32), "cpu"))
     with pytest.raises(TypeError, match="edges is an array of int64, but it must be one of int32"):
         graph.components(warpsmith.DeviceArray(np.zeros((4, 2), np.int64), "cpu"))
+
+
+def kruskal(edges: Any, weights: Any, n: int) -> list[int]:
+    """The edges of the minimum spanning forest, by weight and number."""
+    label = list(range(n))
+    found = []
+    for edge in sorted(range(len(edges)), key=lambda edge: weights[edge]):
+        u, v = (label[end] for end in edges[edge])
+        if u != v:
+            label = [u if other == v else other for other in label]
+            found.append(edge)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64", "uint8", "bool"])
+@pytest.mark.parametrize("seed", range(5))
+def test_minimum_spanning_forests(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    edges = rng.integers(0, n, (int(rng.integers(0, 100)), 2))
+    weights = rng.integers(0, 2 if dtype == "bool" else 20, len(edges)).astype(dtype)
+    for maximum in (False, True):
+        found = graph.minimum_spanning_forest(edges, weights, n, maximum=maximum)
+        signed = [-int(weight) if maximum else int(weight) for weight in weights.tolist()]
+        assert found.edges.tolist() == kruskal(edges.tolist(), signed, n)
+        assert found.total == sum(weights[found.edges].tolist())
+        assert found.component_count == n - len(found.edges)
+        assert found.labels.tolist() == graph.components(edges, n).labels.tolist()
+
+
+def test_weights_of_matrices_and_graphs() -> None:
+    spanning_tree = pytest.importorskip("scipy.sparse.csgraph").minimum_spanning_tree
+    rng = np.random.default_rng(1)
+    matrix = sp.random(50, 50, 0.1, rng=rng)
+    matrix = sp.coo_array(matrix + matrix.T)
+    found = graph.minimum_spanning_forest(matrix)
+    assert found.total == pytest.approx(spanning_tree(matrix).sum())
+    named = nx.Graph([("a", "b", {"w": 2}), ("b", "c", {"w": 1}), ("c", "a", {"w": 3}), ("c", "d")])
+    assert graph.minimum_spanning_forest(named, "w")[:2] == ([("a", "b"), ("b", "c"), ("c", "d")], 4)
+    assert graph.minimum_spanning_forest(named).total == 3
+
+
+def test_weights_that_are_none() -> None:
+    edges = [[0, 1], [1, 2]]
+    assert graph.minimum_spanning_forest(edges, [2**63 - 1, 2**63 - 1]).total == 2**64 - 2
+    for weights, error, text in [
+        ([1.0, np.nan], ValueError, "the weight of edge 1 is NaN"),
+        ([1.0], ValueError, "weights has 1 elements, but there are 2 edges"),
+        (None, ValueError, "weights are missing"),
+        ([1j, 2], TypeError, "weights are int32, int64, float32 or float64"),
+        ([[1, 2]], ValueError, "weights have the shape"),
+    ]:
+        with pytest.raises(error, match=text):
+            graph.minimum_spanning_forest(edges, weights)

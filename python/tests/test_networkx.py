@@ -156,3 +156,35 @@ def test_when_it_runs() -> None:
         assert nx.number_connected_components(large) == 1
     large.add_edge(0, 19_999)
     assert not nx.has_bridges(large, backend="warpsmith")
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+@pytest.mark.parametrize("seed", range(20))
+def test_spanning_forests(seed: int, kind: Any) -> None:
+    graph = random_graph(seed, kind)
+    rng = random.Random(seed)
+    values: list[Any] = [0, 1, 2, -1, 2**60] if seed % 2 else [0.5, 1, -0.0, 0, float("inf"), -3.25]
+    for *_, attributes in graph.edges(data=True):
+        if rng.randrange(5):
+            attributes["cost"] = rng.choice(values)
+    for function in (nx.minimum_spanning_edges, nx.maximum_spanning_edges):
+        for keys, data in [(True, True), (True, False), (False, True), (False, False)]:
+            arguments = {"weight": "cost", "keys": keys, "data": data}
+            assert list(function(graph, backend="warpsmith", **arguments)) == list(function(graph, **arguments))
+    for function in (nx.minimum_spanning_tree, nx.maximum_spanning_tree):
+        graph.graph["name"] = "some"
+        expected, found = function(graph, "cost"), function(graph, "cost", backend="warpsmith")
+        assert list(found.nodes(data=True)) == list(expected.nodes(data=True)) and found.graph == expected.graph
+        assert list(found.edges(data=True)) == list(expected.edges(data=True)) and type(found) is type(expected)
+
+
+def test_weights_of_spanning_forests() -> None:
+    graph = nx.Graph([(0, 1, {"weight": float("nan")}), (1, 2, {"weight": 1})])
+    with pytest.raises(ValueError, match=r"NaN found as an edge weight. Edge \(0, 1"):
+        list(nx.minimum_spanning_edges(graph, backend="warpsmith"))
+    assert list(nx.minimum_spanning_edges(graph, ignore_nan=True, data=False, backend="warpsmith")) == [(1, 2)]
+    for weight in (2**70, 2**53 + 1):
+        with pytest.raises(NotImplementedError):
+            backend.minimum_spanning_edges(backend.Graph(nx.Graph([(0, 1, {"weight": weight}), (1, 2, {"weight": 0.5})])))
+    assert backend.can_run("minimum_spanning_tree", (graph,), {"algorithm": "prim"}) == "the algorithm is prim"
+    assert backend.can_run("minimum_spanning_edges", (graph, "kruskal"), {}) is True

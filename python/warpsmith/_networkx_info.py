@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_KRUSKAL = "The algorithm must be Kruskal's, and weights numbers of 64 bits."
+
 # The functions that the backend has, by the condition under which it has them.
 FUNCTIONS = {
     "articulation_points": "",
@@ -16,6 +18,10 @@ FUNCTIONS = {
     "is_biconnected": "",
     "is_connected": "",
     "is_weakly_connected": "",
+    "maximum_spanning_edges": _KRUSKAL,
+    "maximum_spanning_tree": _KRUSKAL,
+    "minimum_spanning_edges": _KRUSKAL,
+    "minimum_spanning_tree": _KRUSKAL,
     "node_connected_component": "",
     "number_connected_components": "",
     "number_weakly_connected_components": "",

@@ -33,6 +33,7 @@ __all__ = [
     "forest",
     "free_memory",
     "load_barcodes",
+    "minimum_spanning_forest",
     "nest",
     "on_gpu",
     "order",
@@ -290,6 +291,9 @@ def bridges(
     edges: _Next, n: int | None, arcs: bool, device: Device | str | None
 ) -> tuple[list[Any], int]: ...
 def biconnected(edges: _Next, n: int | None, device: Device | str | None) -> tuple[list[Any], int]: ...
+def minimum_spanning_forest(
+    edges: _Next, weights: Any, n: int | None, device: Device | str | None
+) -> tuple[list[Any], float, int]: ...
 def rips(
     numbers: _Array | list[DeviceArray],
     dimension: int | None,

@@ -1,4 +1,4 @@
-"""Undirected graphs: components, bridges, biconnected components and articulation points.
+"""Undirected graphs: components, bridges, biconnected components, articulation points and minimum spanning forests.
 
 Edges are given as one of these:
 
@@ -25,18 +25,23 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from . import _warpsmith
-from ._edges import Edges, edges_of
+from ._arrays import on_gpu, weights_of
+from ._edges import Edges, edges_of, is_sparse
 from ._warpsmith import Device
 
 __all__ = [
     "Biconnected",
     "Bridges",
     "Components",
+    "MinimumSpanningForest",
     "SpanningForest",
     "biconnected",
     "bridges",
     "components",
+    "minimum_spanning_forest",
     "spanning_forest",
 ]
 
@@ -55,6 +60,19 @@ class SpanningForest(NamedTuple):
 
     edges: Any
     """The numbers of the forest's edges, ascending; of NetworkX a list of edges."""
+    labels: Any
+    """As those of `Components`."""
+    component_count: int
+    """The number of components."""
+
+
+class MinimumSpanningForest(NamedTuple):
+    """The result of `minimum_spanning_forest`."""
+
+    edges: Any
+    """The numbers of the forest's edges, ascending; of NetworkX a list of edges."""
+    total: float
+    """The sum of their weights: an exact int if weights are whole numbers."""
     labels: Any
     """As those of `Components`."""
     component_count: int
@@ -158,6 +176,68 @@ def spanning_forest(edges: Any, n: int | None = None, *, device: Device | str | 
     given = edges_of(edges, n)
     (labels, forest), count = _warpsmith.components(given.pairs, given.n, True, device)
     return SpanningForest(_of(given.names, forest), _by_node(given, labels), count)
+
+
+def minimum_spanning_forest(
+    edges: Any,
+    weights: Any = None,
+    n: int | None = None,
+    *,
+    maximum: bool = False,
+    device: Device | str | None = None,
+) -> MinimumSpanningForest:
+    """The minimum spanning forest: for each component the edges of least total weight that connect it.
+
+    Of edges of equal weight, those that come first count as lighter, so that there is one result.
+
+    Parameters
+    ----------
+    edges, n, device
+        As in `components`.
+    weights : array_like, optional
+        A real number for each edge; on a GPU if the edges are. By default the values of a sparse matrix, or the
+        attribute ``"weight"`` of a graph of NetworkX, of which another name may be given. An edge without it weighs 1.
+    maximum : bool, optional
+        Whether the forest's weight is the greatest, and not the least. Weights on a GPU have to be negated instead.
+
+    Returns
+    -------
+    MinimumSpanningForest
+        The numbers of the forest's edges, their total weight, and the components.
+
+    Raises
+    ------
+    ValueError
+        As `components`; or if a weight is NaN (the text names the first such edge), or there isn't one for each edge.
+    TypeError, MemoryError
+        As `components`.
+
+    Examples
+    --------
+    >>> forest = minimum_spanning_forest([[0, 1], [1, 2], [2, 0]], [2.5, 2.0, 1.0])
+    >>> forest.edges, forest.total
+    (array([1, 2], dtype=int32), 3.0)
+    """
+    given = edges_of(edges, n)
+    if given.names is not None and (weights is None or isinstance(weights, str)):
+        name = "weight" if weights is None else weights
+        weights = [weight for *_, weight in edges.edges(data=name, default=1)]
+    elif weights is None and is_sparse(edges):
+        weights = edges.tocoo().data
+    elif weights is None:
+        raise ValueError("weights are missing: edges have none of their own")
+    there = on_gpu(weights)
+    if there is not None and maximum:
+        raise ValueError("maximum takes weights in host memory: negate those on a GPU")
+    values: Any = weights_of(weights) if there is None else there
+    is_whole = np.dtype(values.dtype).kind == "i"
+    if maximum:
+        # The complement has no overflow.
+        values = ~values if is_whole else -values
+    (labels, forest), total, count = _warpsmith.minimum_spanning_forest(given.pairs, values, given.n, device)
+    if maximum:
+        total = -total - len(forest) if is_whole else -total
+    return MinimumSpanningForest(_of(given.names, forest), total, _by_node(given, labels), count)
 
 
 def bridges(

@@ -1,4 +1,5 @@
-"""The backend ``warpsmith`` of NetworkX: connectivity and lowest common ancestors on a GPU, or on all cores of the CPU.
+"""The backend ``warpsmith`` of NetworkX: connectivity, minimum spanning forests and lowest common ancestors on a GPU, or on
+all cores of the CPU.
 
 NetworkX finds it by itself where both are installed. A call takes it as ``nx.bridges(G, backend="warpsmith")``. With
 ``nx.config.backend_priority.algos = ["warpsmith"]``, or ``NETWORKX_BACKEND_PRIORITY_ALGOS=warpsmith`` in the
@@ -101,7 +102,7 @@ class Graph:
 
 
 def convert_from_nx(graph: Any, **_: Any) -> Graph:
-    """The graph for the backend's functions, which use neither weights nor attributes."""
+    """The graph for the backend's functions, which take weights and attributes from the graph itself."""
     return graph if isinstance(graph, Graph) else Graph(graph)
 
 
@@ -118,6 +119,9 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
     """Whether the backend has this function for such arguments."""
     if name == "tree_all_pairs_lowest_common_ancestor" and _argument(args, kwargs, 1, "root") is not None:
         return "a subtree's root is given"
+    if "spanning" in name:
+        algorithm = _argument(args, kwargs, 2 if "tree" in name else 1, "algorithm")
+        return algorithm in (None, "kruskal") or f"the algorithm is {algorithm}"
     return True
 
 
@@ -229,6 +233,93 @@ def is_biconnected(G: Any) -> bool:
 
 def articulation_points(G: Any) -> Iterator[Any]:
     return iter([G.nodes[point] for point in G.biconnected.points.tolist()])
+
+
+def minimum_spanning_edges(
+    G: Any,
+    algorithm: str = "kruskal",
+    weight: str = "weight",
+    keys: bool = True,
+    data: bool = True,
+    ignore_nan: bool = False,
+) -> Iterator[tuple[Any, ...]]:
+    return _spanning_edges(G.origin, weight, keys, data, ignore_nan, maximum=False)
+
+
+def maximum_spanning_edges(
+    G: Any,
+    algorithm: str = "kruskal",
+    weight: str = "weight",
+    keys: bool = True,
+    data: bool = True,
+    ignore_nan: bool = False,
+) -> Iterator[tuple[Any, ...]]:
+    return _spanning_edges(G.origin, weight, keys, data, ignore_nan, maximum=True)
+
+
+def minimum_spanning_tree(G: Any, weight: str = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
+    return _spanning_tree(G.origin, weight, ignore_nan, maximum=False)
+
+
+def maximum_spanning_tree(G: Any, weight: str = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
+    return _spanning_tree(G.origin, weight, ignore_nan, maximum=True)
+
+
+def _spanning_tree(graph: Any, weight: str, ignore_nan: bool, *, maximum: bool) -> Any:
+    tree = graph.__class__()
+    tree.graph.update(graph.graph)
+    tree.add_nodes_from(graph.nodes.items())
+    tree.add_edges_from(_spanning_edges(graph, weight, True, True, ignore_nan, maximum=maximum))
+    return tree
+
+
+def _spanning_edges(
+    graph: Any, weight: str, keys: bool, data: bool, ignore_nan: bool, *, maximum: bool
+) -> Iterator[tuple[Any, ...]]:
+    """The forest's edges as Kruskal's algorithm finds them: by weight, and in the order of the graph's edges."""
+    numbered = graph.is_multigraph()
+    edges = list(graph.edges(keys=True, data=True) if numbered else graph.edges(data=True))
+    weights = [edge[-1].get(weight, 1) for edge in edges]
+    return _ordered(graph, edges, _weights(weights), keys, data, ignore_nan, maximum)
+
+
+def _ordered(
+    graph: Any,
+    edges: list[Any],
+    values: npt.NDArray[Any],
+    keys: bool,
+    data: bool,
+    ignore_nan: bool,
+    maximum: bool,
+) -> Iterator[tuple[Any, ...]]:
+    # A NaN is found at the first edge that is asked for, as in NetworkX.
+    nan = np.flatnonzero(np.isnan(values))
+    if nan.size:
+        if not ignore_nan:
+            raise ValueError(f"NaN found as an edge weight. Edge {edges[nan[0]]}")
+        kept = np.flatnonzero(~np.isnan(values))
+        edges, values = [edges[edge] for edge in kept.tolist()], values[kept]
+    index = {node: number for number, node in enumerate(graph)}
+    ends = np.array([(index[edge[0]], index[edge[1]]) for edge in edges], np.int32).reshape(-1, 2)
+    found = _graph.minimum_spanning_forest(ends, values, len(index), maximum=maximum).edges
+    order = values[found]
+    if maximum:
+        order = ~order if order.dtype.kind == "i" else -order
+    for edge in found[np.argsort(order, kind="stable")].tolist():
+        u, v, *key, attributes = edges[edge]
+        yield (u, v, *(key if keys else ()), *((attributes,) if data else ()))
+
+
+def _weights(weights: list[Any]) -> npt.NDArray[Any]:
+    """Weights as an array that orders them as Python does."""
+    values = np.array(weights) if weights else np.empty(0)
+    if values.dtype.kind in "bi":
+        return values.astype(np.int64)
+    # An int that a float can't hold is ordered otherwise.
+    is_exact = values.dtype == np.float64 and all(float(weight) == weight or weight != weight for weight in weights)
+    if values.ndim != 1 or not is_exact:
+        raise NotImplementedError("a weight is no number of 64 bits")
+    return values
 
 
 def tree_all_pairs_lowest_common_ancestor(

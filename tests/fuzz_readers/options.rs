@@ -23,6 +23,7 @@ const COMMANDS: &[&str] = &[
     "graph components edges.npy --output out.npz",
     "graph bridges streets.gr --output out.npz",
     "graph bcc edges.npy --output out.npz",
+    "graph forest streets.gr --output out.npz",
     "graph random --vertices 100 --output out.npy",
     "pcf random --count 3 --points 4 --output out.npz",
     "pcf info three.csv",

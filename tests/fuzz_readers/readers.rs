@@ -15,7 +15,7 @@ use warpsmith::{
     design_rules::{Runs, sim::Machine},
     graph,
     io::{
-        brief,
+        TableOptions, brief,
         files::{Destination, Reason},
         npy::{Kind, Reader},
         text,
@@ -284,6 +284,10 @@ fn matrices(path: &Path, _: u64) -> Result<(), String> {
 
 fn graphs(path: &Path, _: u64) -> Result<(), String> {
     let graph::Graph { list: graph, ids } = graph::io::read(path).map_err(words)?;
+    if let Ok((weighted, weights)) = graph::io::read_weighted(path, &TableOptions::default()) {
+        assert_eq!(weighted.list, graph);
+        assert!(graph.edges.is_empty() || !weights.text(graph.edges.len() - 1).is_empty());
+    }
     if let Some(last) = graph.vertices.checked_sub(1) {
         assert_eq!(ids.find(&ids.name(last), graph.vertices), Some(last));
     }

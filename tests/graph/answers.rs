@@ -10,7 +10,7 @@ use warpsmith::{
 
 use crate::reference::{answer, sets};
 
-fn edges(vertices: usize, edges: impl IntoIterator<Item = [i32; 2]>) -> EdgeList {
+pub fn edges(vertices: usize, edges: impl IntoIterator<Item = [i32; 2]>) -> EdgeList {
     EdgeList { vertices, edges: edges.into_iter().collect(), arcs: false }
 }
 
@@ -30,7 +30,7 @@ fn check(device: &Device, graph: &EdgeList, name: &str) {
 }
 
 /// Graphs of all kinds, small ones.
-fn small() -> Vec<(&'static str, EdgeList)> {
+pub fn small() -> Vec<(&'static str, EdgeList)> {
     let path = |n: i32| (1..n).map(|v| [v - 1, v]);
     let complete = |n: i32| (0..n).flat_map(move |u| (u + 1..n).map(move |v| [u, v]));
     vec![

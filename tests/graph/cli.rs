@@ -18,7 +18,7 @@ fn help_shows_examples() {
     let folder = folder();
     let help = folder.good("--help");
     assert!(help.contains("Examples:\n  warpsmith graph ") && help.contains("--backend"), "{help}");
-    for command in ["components", "bridges", "bcc"] {
+    for command in ["components", "bridges", "bcc", "forest"] {
         let help = folder.good(&format!("{command} --help"));
         assert!(help.contains("Arrays (int32): ") && help.contains("--output"), "{help}");
     }
@@ -57,6 +57,33 @@ fn tables() {
     }
     let shown = folder.good("bcc a.txt --output x.npz");
     assert!(shown.contains("articulation points") && shown.contains("Written: x.npz"), "{shown}");
+}
+
+#[test]
+fn forests() {
+    let folder = Folder::of("graph");
+    folder.write("roads.csv", "from,to,km\nUlm,Bonn,400.5\nBonn,Kiel,500\nKiel,Ulm,700\nKiel,Kiel,1\n");
+    let found = folder.json("forest roads.csv --columns weight=km --output all");
+    assert_eq!(
+        (&found["total"], &found["forest"], &found["components"], &found["loops"]),
+        (&json!(900.5), &json!(2), &json!(1), &json!(1))
+    );
+    assert_eq!(folder.numbers::<i32>("all/edges.npy"), [0, 1]);
+    assert_eq!(folder.numbers::<i32>("all/labels.npy"), [0, 0, 0]);
+    let shown = folder.good("forest roads.csv --columns weight=km --output tree.csv --repeat 1");
+    assert!(shown.contains("total weight") && shown.contains("900.5") && shown.contains("Written: tree.csv"), "{shown}");
+    let rows = std::fs::read_to_string(folder.path("tree.csv")).unwrap();
+    assert_eq!(rows, "source,target,weight\nUlm,Bonn,400.5\nBonn,Kiel,500\n");
+    folder.write("far.txt", "0 1 9223372036854775807\n1 2 9223372036854775806\n0 2 9223372036854775806\n");
+    folder.good("forest far.txt --output tree.npz");
+    assert_eq!(folder.json("forest far.txt")["edges"], 3);
+    folder.write("map.geojson", r#"{"type":"Feature","properties":{"weight":2},"geometry":{"type":"LineString","coordinates":[[0,0],[1,0],[1,1],[0,0]]}}"#);
+    folder.good("forest map.geojson --output tree.geojson");
+    let map: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path("tree.geojson")).unwrap()).unwrap();
+    assert_eq!(map["features"].as_array().unwrap().len(), 2);
+    write_npy(folder.path("a.npy"), &arr2(&[[0i32, 1]])).unwrap();
+    folder.bad("forest a.npy", "error: a.npy: an array of edges has no weights: use a table with a column `weight`");
+    folder.bad("forest roads.csv", "there is no column `weight`, only `from`, `to`, `km`: choose one (--columns weight=NAME)");
 }
 
 #[test]

@@ -229,3 +229,79 @@ fn results_with_names() {
     }
     assert!(!folder.path("c.txt").exists() && !folder.path("c.geojson").exists());
 }
+
+#[test]
+fn weights() {
+    let folder = tempdir().unwrap();
+    let read = |name: &str, text: &str, weight: Option<&str>| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let columns = weight.map(|weight| ("weight".to_owned(), weight.to_owned())).into_iter().collect();
+        let found = io::read_weighted(&path, &TableOptions { columns, ..TableOptions::default() });
+        let without = io::read_with(&path, &TableOptions::default()).map(|graph| graph.list);
+        found.map_err(|error| chain(&error).replace(&format!("{}/", folder.path().display()), "")).map(|(graph, weights)| {
+            assert_eq!(graph.list, without.unwrap(), "{name}");
+            weights
+        })
+    };
+    let whole = io::Weights::Integers(vec![7, -3]);
+    let graphml = |header: &str| {
+        format!(
+            "<graphml>{header}<graph edgedefault='undirected'><node id='a'/><node id='b'/><edge source='a' target='b'>\
+             <data key='d0'>7</data></edge><edge source='b' target='a'/></graph></graphml>"
+        )
+    };
+    let key = "<key id='d0' for='edge' attr.name='km' attr.type='int'><default>-3</default></key>";
+    let line = |weight: &str| {
+        let geometry = r#"{"type":"LineString","coordinates":[[0,0],[1,0]]}"#;
+        format!(r#"{{"type":"Feature","properties":{{"weight":{weight}}},"geometry":{geometry}}}"#)
+    };
+    let map = |lines: &[String]| format!(r#"{{"type":"FeatureCollection","features":[{}]}}"#, lines.join(","));
+    for (name, text, weight) in [
+        ("a.csv", "source,target,weight\n5,6,7\n6,8,-3\n", None),
+        ("a.csv", "km,b,a,note\n7,x,y,1\n-3,y,z,2\n", Some("km")),
+        ("a.tsv", "u\tv\tlength\n5\t6\t7\n6\t8\t-3\n", None),
+        ("a.txt", "# a list\n5 6 7\n6 8 -3 more\n", None),
+        ("a.txt", "5;6;7\n6;8;-3\n", None),
+        ("a.gr", "p sp 3 2\na 1 2 7\na 2 3 -3\n", None),
+        ("a.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 7\n3 1 -3\n", None),
+        ("a.graph", "3 2 001\n2 7 3 -3\n1 7\n1 -3\n", None),
+        ("a.graphml", &graphml(key), Some("km")),
+        ("a.graphml", &graphml(&key.replace("km", "weight")), None),
+        ("a.geojson", &map(&[line("7"), line("\"-3\"")]), None),
+    ] {
+        assert_eq!(read(name, text, weight), Ok(whole.clone()), "{name}");
+    }
+    let halves = io::Weights::Floats(vec![7.0, -3.5, f64::INFINITY]);
+    assert_eq!(read("a.txt", "0 1 7\n1 2 -3.5\n0 2 inf\n", None), Ok(halves.clone()));
+    assert_eq!([halves.text(1), whole.text(1)], ["-3.5", "-3"]);
+    let mut archive = NpzWriter::new(fs::File::create(folder.path().join("a.npz")).unwrap());
+    for (name, values) in [("row", [0, 1]), ("col", [1, 2]), ("shape", [3, 3])] {
+        archive.add_array(name, &arr1(&values)).unwrap();
+    }
+    archive.add_array("data", &arr1(&[7.0f32, -3.5])).unwrap();
+    archive.finish().unwrap();
+    let found = io::read_weighted(folder.path().join("a.npz"), &TableOptions::default()).unwrap().1;
+    assert_eq!(found, io::Weights::Floats(vec![7.0, -3.5]));
+
+    let none = "no weights: use a table with a column `weight`, lines of two vertices and a weight, `p sp`, METIS with a \
+                format that ends in 1, a matrix with values, or GraphML or GeoJSON with weights";
+    for (name, text, sentence) in [
+        (
+            "a.csv",
+            "source,target,km\n1,2,3\n",
+            "line 1: there is no column `weight`, only `source`, `target`, `km`: choose one (--columns weight=NAME)",
+        ),
+        ("a.csv", "source,target,weight\n1,2,3\n2,3,much\n", "line 3: the weight must be a number, and is `much`"),
+        ("a.csv", "source,target,weight\n1,2,nan\n", "line 2: the weight must be a number, and is `nan`"),
+        ("a.txt", "0 1 7\n1 2\n", "line 2: the edge has no weight"),
+        ("a.gr", "p sp 2 1\na 1 2 x\n", "line 2: the weight must be a number, and is `x`"),
+        ("a.gr", "p edge 2 1\ne 1 2\n", &format!("line 1: its edges have {none}")),
+        ("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", &format!("line 3: a pattern has {none}")),
+        ("a.graph", "2 1\n2\n1\n", &format!("line 1: its edges have {none}")),
+        ("a.graphml", &graphml(key), "has no attribute `weight` of edges: choose one (--columns weight=NAME)"),
+        ("a.geojson", &map(&[line("7"), line("null")]), "features[1]: the weight must be a number, and is `null`"),
+    ] {
+        assert_eq!(read(name, text, None), Err(format!("{name}: {sentence}")));
+    }
+}

@@ -12,3 +12,4 @@ mod cli;
 mod data;
 mod files;
 mod reference;
+mod spanning;

@@ -85,12 +85,12 @@ fn sorted<T: HomologyReal>(values: &[[T; 2]]) -> Vec<(f64, f64)> {
 }
 
 /// All spaces in one batch, at several thresholds.
-fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32)>) -> Result {
+fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32, bool)>) -> Result {
     let device = Device::best()?;
     let stream = device.stream()?;
     let mut rips = Rips::<T>::new(&device, false)?;
-    if let Some((threads, relations)) = blocks {
-        rips = rips.with_blocks(threads, relations);
+    if let Some((threads, relations, direct)) = blocks {
+        rips = rips.with_blocks(threads, relations, direct);
     }
     // Numbers of the type, of which the reference gets the same.
     let spaces: Vec<(usize, Vec<T>)> =
@@ -136,8 +136,11 @@ fn all_spaces_in_f32() -> Result {
 /// Steps of several edges, and relations beyond the memory for them.
 #[test]
 fn blocks_and_relations_of_all_sizes() -> Result {
-    for (threads, relations) in [(1, 1), (32, 1), (32, 3), (64, 8), (96, 200), (1024, 4096)] {
-        check::<f32>(3, Some((threads, relations)))?;
+    for (threads, relations, direct) in
+        [(1, 1, false), (32, 1, true), (32, 3, false), (64, 8, true), (96, 200, false), (1024, 4096, true)]
+    {
+        check::<f32>(3, Some((threads, relations, direct)))?;
+        check::<f64>(4, Some((threads, relations, direct)))?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Persistent homology of Vietoris-Rips filtrations.
 
-#![cfg(feature = "homology")]
+#![cfg(feature = "cli")]
 
 mod bars;
+mod files;
 mod reference;

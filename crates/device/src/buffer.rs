@@ -151,6 +151,14 @@ impl<T: Pod> Buffer<T> {
         Ok(())
     }
 
+    /// Uses the memory for elements of another type, as many as fit. Their contents are the same bytes.
+    pub fn cast<U: Pod>(self) -> Buffer<U> {
+        check_alignment::<U>();
+        let fit = |elements: usize| (elements * size_of::<T>()).checked_div(size_of::<U>()).unwrap_or(0);
+        let Buffer { device, memory, page, capacity, len, .. } = self;
+        Buffer { device, memory, page, capacity: fit(capacity), len: fit(len), element: PhantomData }
+    }
+
     /// All elements.
     pub fn as_view(&self) -> View<'_, T> {
         let page = self.page.as_ref().map(Page::number);

@@ -158,16 +158,8 @@ pub fn owners(clouds: &[Cloud], order: &[u32], mut out: DisjointSlice<u32>) {
     }
 }
 
-/// Vertices of a lune among which the witness is chosen.
-const TRIES: u32 = 8;
-/// See [`lunes()`].
-const FEW: u32 = 256;
-
 /// Links of all edges within the thresholds, in the order of the filtration, and what was found of them: all of `found`
 /// must be 0. A column of blocks for each cloud.
-///
-/// The witness is the first vertex of a lune. In clouds of more than [`FEW`] vertices it is the one of several that is
-/// nearest to both ends, which has edges to most others of the lune.
 ///
 /// # Safety
 /// `order` has each cloud's edges by ascending length and number, there are the squares of distances and a threshold for
@@ -195,26 +187,11 @@ pub unsafe fn lunes<T: Scalar>(
             if length > threshold {
                 break;
             }
-            let tries = if cloud.vertices > FEW { TRIES } else { 1 };
-            let (mut witness, mut nearest, mut tried) = (NONE, T::INFINITY, 0);
-            for w in 0..cloud.vertices {
-                let before = |end| w != end && precedes(distances, cloud, (end, w), (length, edge));
-                if !before(u) || !before(v) {
-                    continue;
-                }
-                let to = |end| *distances.get_unchecked(cloud.distance(end, w));
-                let farther = if to(u) > to(v) { to(u) } else { to(v) };
-                if witness == NONE || farther < nearest {
-                    (witness, nearest) = (w, farther);
-                }
-                tried += 1;
-                if tried == tries {
-                    break;
-                }
-            }
-            links.add(at).write(Link::new((u, v), witness));
+            let before = |w, end| w != end && precedes(distances, cloud, (end, w), (length, edge));
+            let witness = (0..cloud.vertices).find(|&w| before(w, u) && before(w, v));
+            links.add(at).write(Link::new((u, v), witness.unwrap_or(NONE)));
             atomic::device::fetch_max(&raw mut (*found).within, position + 1);
-            if witness == NONE {
+            if witness.is_none() {
                 atomic::device::fetch_add(&raw mut (*found).empty, 1);
                 atomic::device::fetch_max(&raw mut (*found).last, position + 1);
             }

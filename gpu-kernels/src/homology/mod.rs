@@ -26,6 +26,7 @@ use cuda_std::prelude::*;
 
 use crate::number::Number;
 
+pub mod classes;
 pub mod edges;
 pub mod reduce;
 

@@ -7,8 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use warpsmith::{
     device::{Backend, Device, Stream},
-    graph::{EdgeList, Graph, Ids, io},
-    io::TableOptions,
+    graph::{
+        EdgeList, Graph, Ids,
+        io::{self, Weights},
+    },
+    io::{TableOptions, files::FileError},
     list_rank::StepTime,
 };
 
@@ -57,6 +60,8 @@ pub struct Task<'a> {
 pub struct Findings {
     /// For each count its key in JSON, its words in a table, and its value if it is known.
     pub counts: Vec<(&'static str, &'static str, Option<usize>)>,
+    /// The total weight, if there are weights.
+    pub total: Option<Value>,
     pub steps: Vec<StepTime>,
 }
 
@@ -90,11 +95,24 @@ impl<'a> Task<'a> {
 
     /// Reads the graph of the input. With `vertices`, they are numbered from 0 or 1 in the file, and there are this many.
     pub fn graph(&self, vertices: Option<u32>) -> Result<Graph, Failure> {
+        Ok(self.read(vertices, |input, options| Ok((io::read_with(input, options)?, ())))?.0)
+    }
+
+    /// Reads the graph of the input as [`graph`](Self::graph), and the weights of its edges.
+    pub fn weighted_graph(&self, vertices: Option<u32>) -> Result<(Graph, Weights), Failure> {
+        self.read(vertices, |input, options| io::read_weighted(input, options))
+    }
+
+    fn read<W>(
+        &self,
+        vertices: Option<u32>,
+        read: impl FnOnce(&Path, &TableOptions) -> Result<(Graph, W), FileError>,
+    ) -> Result<(Graph, W), Failure> {
         let path = self.input.display();
         // About as many edges as there may be.
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
-        let mut graph = io::read_with(self.input, &self.options.table())?;
+        let (mut graph, weights) = read(self.input, &self.options.table())?;
         tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
         if let Some(vertices) = vertices {
             graph = graph
@@ -102,7 +120,7 @@ impl<'a> Task<'a> {
                 .map_err(|found| Failure::error(format_args!("--vertices {vertices} are too few: {path} has {found}")))?;
         }
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
-        Ok(graph)
+        Ok((graph, weights))
     }
 
     /// Returns what to know of the vertices' names: their numbers in arrays, and where a header may have been missed.
@@ -149,11 +167,12 @@ impl<'a> Task<'a> {
         (n, things): (usize, &str),
         output: Option<&Path>,
     ) -> Result<(), Failure> {
-        let Findings { counts, steps } = findings;
+        let Findings { counts, total, steps } = findings;
         let (input, output) = (self.input.display().to_string(), output.map(|output| output.display().to_string()));
         if self.options.json {
             let mut counts: Map<_, _> = counts.iter().map(|&(key, _, count)| (key.to_owned(), count.into())).collect();
             counts.extend(arcs.map(|arcs| ("arcs".to_owned(), arcs.into())));
+            counts.extend(total.clone().map(|total| ("total".to_owned(), total)));
             return terminal::print_json(&FindingsReport {
                 system: self.system,
                 result: self.name,
@@ -171,6 +190,7 @@ impl<'a> Task<'a> {
         for &(_, what, count) in counts {
             count.into_iter().for_each(|count| table.add_row([what.to_owned(), format::grouped(count)]));
         }
+        total.iter().for_each(|total| table.add_row(["total weight".to_owned(), total.to_string()]));
         terminal::print(table)?;
         notes.iter().try_for_each(terminal::print)?;
         if let Some(runs) = self.options.repeat {

@@ -13,6 +13,7 @@ mod edges;
 mod failure;
 mod format;
 mod graph;
+mod homology;
 mod interrupt;
 mod list_rank;
 mod memory;
@@ -65,6 +66,7 @@ use warpsmith::{
         warpsmith graph bridges edges.npy               bridges of an undirected graph\n  \
         warpsmith pcf --help                            piecewise constant functions\n  \
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
+        warpsmith homology points.npy --output bars.npz  barcodes of point clouds\n  \
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg    parts on sheets, to cut\n  \
         warpsmith concurrency --output study            what limits a kernel: tables and plots\n  \
@@ -125,6 +127,8 @@ enum Command {
     Graph(graph::GraphArgs),
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
+    #[command(about = "Persistent homology of point clouds: bars of Vietoris-Rips filtrations")]
+    Homology(homology::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
     Overlap(overlap::OverlapArgs),
     #[command(about = "Nest parts on sheets, from drawings to a drawing to cut from")]
@@ -160,6 +164,7 @@ pub fn main() -> ExitCode {
         Command::Tree(arguments) => tree::run(&global, &arguments),
         Command::Graph(arguments) => graph::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
+        Command::Homology(arguments) => homology::run(&global, &arguments),
         Command::Overlap(arguments) => overlap::run(&global, &arguments),
         Command::Nest(arguments) => nest::run(&global, &arguments),
         Command::Concurrency(arguments) => concurrency::run(&global, &arguments),

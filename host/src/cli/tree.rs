@@ -214,7 +214,7 @@ impl<'a> Job<'a> {
             };
             let mut steps = report.map_err(|error| of_file(&self.input.tree, error))?.steps;
             more(&rooting, &mut steps)?;
-            Ok::<_, Failure>(Findings { counts: Vec::new(), steps })
+            Ok::<_, Failure>(Findings { counts: Vec::new(), total: None, steps })
         })?;
         let mut greatest = ReduceWorkspace::new(device)?;
         reduce(stream, rooting.depth(), Operator::Max, &mut greatest)?;

@@ -278,6 +278,6 @@ impl Connectivity {
     }
 }
 
-fn same_length(what: &'static str, found: usize, expected: usize, of: &'static str) -> Result<(), GraphError> {
+pub(super) fn same_length(what: &'static str, found: usize, expected: usize, of: &'static str) -> Result<(), GraphError> {
     if found == expected { Ok(()) } else { Err(GraphError::Length { what, found, expected, of }) }
 }

@@ -133,7 +133,7 @@ fn check_rows(row_ptr: &[i32], nonzeros: usize) -> Result<(), GraphError> {
 }
 
 /// Makes sure that vertices and edges can be numbered.
-fn check_numbers(vertices: usize, edges: usize) -> Result<(), GraphError> {
+pub(super) fn check_numbers(vertices: usize, edges: usize) -> Result<(), GraphError> {
     match [("vertices", vertices), ("edges", edges)].into_iter().find(|&(_, count)| count > MOST) {
         Some((what, count)) => Err(EdgeError::TooMany { what, count }.into()),
         None => Ok(()),

@@ -27,7 +27,13 @@ pub enum GraphError {
         /// The most that it may be: the number of columns, or of the first element 0.
         most: usize,
     },
-    /// An output's length doesn't fit.
+    /// A weight is NaN: the first such.
+    #[error("the weight of edge {edge} is NaN")]
+    Unordered {
+        /// The edge.
+        edge: usize,
+    },
+    /// An array's length doesn't fit.
     #[error("{what} has {found} elements, but there are {expected} {of}")]
     Length {
         /// The array's name.

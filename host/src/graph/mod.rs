@@ -3,7 +3,7 @@
 //! A graph is a number of vertices and an array of edges, each a pair of vertices: an [`EdgeList`]
 //! in host memory, which [`io`] reads from files, or a buffer on a device. [`Connectivity`] works
 //! on such a buffer, end to end on the device, and [`Components`] finds connected components and
-//! spanning forests. For graphs in host memory there are [`components`], [`bridges`] and
+//! spanning forests, [`MinimumForests`] minimum spanning forests. For graphs in host memory there are [`components`], [`bridges`] and
 //! [`biconnected`]:
 //!
 //! ```
@@ -35,12 +35,14 @@ mod error;
 pub mod generate;
 mod ids;
 pub mod io;
+mod spanning;
 
 pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
 pub use connectivity::{Biconnected, Bridges, Connectivity};
 pub use edges::{EdgeList, Graph, edges_of_rows};
 pub use error::GraphError;
 pub use ids::Ids;
+pub use spanning::{MinimumForest, MinimumForests, Weight};
 
 use crate::device::Device;
 

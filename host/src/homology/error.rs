@@ -83,3 +83,16 @@ pub enum HomologyError {
         degree: usize,
     },
 }
+
+impl HomologyError {
+    /// The cloud that the error is about.
+    pub fn cloud(&self) -> Option<usize> {
+        match *self {
+            HomologyError::TooManyVertices { cloud, .. }
+            | HomologyError::Coordinate { cloud, .. }
+            | HomologyError::Diagonal { cloud, .. }
+            | HomologyError::Distance { cloud, .. } => Some(cloud),
+            _ => None,
+        }
+    }
+}

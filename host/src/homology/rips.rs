@@ -71,6 +71,9 @@ impl Default for Options {
 /// Edges of clouds that are dealt with together, on GPUs and on CPUs.
 const WAVE: [usize; 2] = [1 << 26, 1 << 22];
 
+/// The most vertices of a cloud whose parents are in shared memory.
+const SHARED: u32 = 8192;
+
 /// Part of the free memory that vectors of edges may take.
 const VECTORS: usize = 2;
 
@@ -103,6 +106,8 @@ pub struct Rips<T: HomologyReal> {
     threads: Option<u32>,
     /// Relations of a cloud that are found together, if not chosen by size.
     relations: Option<u32>,
+    /// True for the sort of CPUs.
+    sorts_directly: bool,
     timed: bool,
     steps: Vec<StepTime>,
 }
@@ -134,16 +139,17 @@ impl<T: HomologyReal> Rips<T> {
             edges: device.empty(),
             threads: None,
             relations: None,
+            sorts_directly: device.backend() == Backend::Cpu,
             timed,
             steps: Vec::new(),
         })
     }
 
-    /// The same with blocks of so many threads, and memory for so many relations per cloud: for tests of both sides of
-    /// thresholds. Results are the same.
+    /// The same with blocks of so many threads, memory for so many relations per cloud, and the sort of CPUs or of GPUs: for
+    /// tests of both sides of thresholds. Results are the same.
     #[doc(hidden)]
-    pub fn with_blocks(self, threads: u32, relations: u32) -> Self {
-        Rips { threads: Some(threads), relations: Some(relations), ..self }
+    pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool) -> Self {
+        Rips { threads: Some(threads), relations: Some(relations), sorts_directly, ..self }
     }
 
     /// The steps of the last [`compute`](Self::compute).
@@ -192,7 +198,7 @@ impl<T: HomologyReal> Rips<T> {
         let most = places.iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
         let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
         let (grid, block) = Self::columns(stream, &places);
-        let order = if is_cpu(stream) { &self.order[0] } else { self.sorter.order() };
+        let order = if self.sorts_directly { &self.order[0] } else { self.sorter.order() };
         // SAFETY: edges are sorted, there are the distances of all clouds, and a threshold and findings for each.
         unsafe {
             launch!(stream, edges::thresholds::<T><<<places.len() as u32, threads>>>(
@@ -303,7 +309,7 @@ impl<T: HomologyReal> Rips<T> {
                 &self.clouds, &self.distances, most, &mut *low, &mut *high, &mut self.wrong
             ))?;
         }
-        if is_cpu(stream) {
+        if self.sorts_directly {
             let [order, spare] = &mut self.order;
             order.ensure(edges)?;
             spare.ensure(edges)?;
@@ -364,10 +370,13 @@ impl<T: HomologyReal> Rips<T> {
             stream.fill_zero(&mut self.vectors)?;
             stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
             let [merged, born, died] = &mut self.positions;
+            // For the parents of vertices, unless there are too many.
+            let vertices = places[from..to].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
+            let shared = if vertices <= SHARED { 4 * vertices as usize } else { 0 };
             let space = SpaceArgs { vectors: &mut self.vectors, work: &mut self.work, merged, born, died };
             // SAFETY: clouds have links and findings, and the memory that their sizes ask for.
             unsafe {
-                launch!(stream, reduce::reduce::<T><<<(to - from) as u32, most>>>(
+                launch!(stream, reduce::reduce::<T><<<(to - from) as u32, most, shared>>>(
                     self.clouds.view(from..to)?, &self.distances, &self.links, self.found.view_mut(from..to)?, space
                 ))?;
             }

@@ -28,6 +28,7 @@ use warpsmith::{
     device::{Buffer, Device, Stream},
     engine::{Control, Engine},
     graph::{self, EdgeList},
+    homology::{Clouds, HomologyReal, Options, Rips},
     launch,
     list_rank::{
         ListRanker, Options, Strategy, Weight,
@@ -158,6 +159,30 @@ fn graphs() -> Result {
     let (labels, points) = graph::biconnected(&device, &triangles)?;
     assert_eq!((&labels[..5], points.len()), (&[1, 1, 1, 3, 4][..], 58));
     Ok(())
+}
+
+/// A path, many times over: its first copy is the lightest.
+fn forest<W: graph::Weight<Total: PartialEq + std::fmt::Debug>>(weight: fn(i32) -> W, total: W::Total) -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let edges: Vec<_> = (0..4158).map(|edge| [edge % 99, edge % 99 + 1].into()).collect();
+    let weights: Vec<_> = (0..4158).map(weight).collect();
+    let (mut labels, mut indices) = (device.alloc(100)?, device.empty());
+    let mut forests = graph::MinimumForests::new(device, false)?;
+    let found = forests.find(&stream, &device.upload(&edges)?, &device.upload(&weights)?, &mut labels, &mut indices)?;
+    assert_eq!(found.total, total);
+    assert_eq!(stream.download_vec(&labels)?, [0; 100]);
+    assert!(stream.download_vec(&indices)?.into_iter().eq(0..99));
+    Ok(())
+}
+
+#[test]
+fn minimum_spanning_forests() -> Result {
+    forest(|edge| edge as f32, 4851.0)?;
+    forest(f64::from, 4851.0)?;
+    forest(|edge| edge, 4851)?;
+    // More than 32 bits.
+    forest(|edge| i64::from(edge) << 24, 4851 << 24)
 }
 
 fn tree_sums<V: trees::Weight + PartialEq + std::fmt::Debug>(rooting: &Rooting, number: fn(u8) -> V) -> Result {
@@ -565,4 +590,23 @@ fn halos() -> Result {
     assert_eq!(stream.download_vec(&next)?.into_iter().filter(|&cell| cell == 0.5).count(), brick.cells());
     assert!(stream.download_vec(&cells)?.into_iter().all(|cell| cell == 0.5));
     Ok(())
+}
+
+/// The corners of a square, and a single point.
+fn homology_of<T: HomologyReal>() -> Result {
+    let stream = stream()?;
+    let points = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 5.0, 5.0].map(T::from_f64);
+    for direct in [false, true] {
+        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct);
+        let diagrams = rips.compute(&stream, &Clouds::points(&points, 2, vec![4, 1])?, &Options::default())?;
+        assert_eq!(diagrams.values(1), [[1.0, 2f64.sqrt()].map(T::from_f64)]);
+        assert_eq!(diagrams.range(1, 0).len(), 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn homology() -> Result {
+    homology_of::<f32>()?;
+    homology_of::<f64>()
 }

@@ -7,9 +7,10 @@ use std::{collections::HashSet, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use cuda_std::I32x2;
+use serde_json::Value;
 use warpsmith::{
     device::{Buffer, DeviceError},
-    graph::{Components, Connectivity, Found, Graph, GraphError, indices_of, repeats},
+    graph::{Components, Connectivity, Found, Graph, GraphError, MinimumForests, Weight, indices_of, io::Weights, repeats},
     list_rank::StepTime,
 };
 
@@ -37,6 +38,7 @@ use super::{
         warpsmith graph bridges USA-road-d.NY.gr --output bridges.npz\n  \
         warpsmith graph bridges roads.geojson --output bridges.geojson\n  \
         warpsmith graph components links.csv.gz --columns source=from_id,target=to_id --output groups.csv\n  \
+        warpsmith graph forest roads.csv --columns weight=km --output tree.csv\n  \
         warpsmith graph bcc edges.npy --output folder --json"
 )]
 pub struct GraphArgs {
@@ -67,6 +69,14 @@ enum Command {
     /// Arrays (int32): `labels`, for each edge the number of its biconnected component, which is a vertex of it; -1 for
     /// loops. `points`, the articulation points, ascending. Tables have a row per edge.
     Bcc(Input),
+    /// Minimum spanning forest
+    ///
+    /// The file has a weight for each edge: a column `weight` (or --columns weight=NAME), the third word of a line, the value
+    /// of a matrix's entry, an attribute or property. Of edges of equal weight, the first counts as the lightest.
+    ///
+    /// Arrays (int32): `edges`, the numbers of the forest's edges, ascending, from 0; `labels`, the smallest vertex of each
+    /// vertex's tree. Tables have a row per edge of the forest.
+    Forest(Input),
     /// Draw a graph at random, to try the others
     Random(random::GraphRandomArgs),
 }
@@ -98,6 +108,7 @@ struct Input {
 pub fn run(global: &Global, arguments: &GraphArgs) -> Result<(), Failure> {
     match &arguments.command {
         Command::Components(input) => Job::prepare(global, Kind::Components, input)?.components(),
+        Command::Forest(input) => Job::prepare(global, Kind::Forest, input)?.forest(),
         Command::Bridges { input, double } => {
             let mut job = Job::prepare(global, Kind::Bridges, input)?;
             job.graph.list.arcs = double.map_or(job.graph.list.arcs, |double| double == Double::One);
@@ -114,6 +125,7 @@ enum Kind {
     Components,
     Bridges,
     Biconnected,
+    Forest,
 }
 
 impl Kind {
@@ -123,6 +135,7 @@ impl Kind {
             Kind::Components => ("components", &["labels", "vertices"]),
             Kind::Bridges => ("bridges", &["bridges", "labels", "vertices"]),
             Kind::Biconnected => ("bcc", &["labels", "points", "vertices"]),
+            Kind::Forest => ("forest", &["edges", "labels", "vertices"]),
         }
     }
 }
@@ -132,6 +145,7 @@ struct Job<'a> {
     kind: Kind,
     task: Task<'a>,
     graph: Graph,
+    weights: Option<Weights>,
     edges: Buffer<I32x2>,
     /// The number of edges that repeat others, if there was the memory to find out.
     repeats: Option<usize>,
@@ -145,7 +159,10 @@ impl<'a> Job<'a> {
         let prepare = |path: &PathBuf| Arrays::prepare(&mut files, path, arrays, &[Format::Csv, Format::GeoJson]);
         let output = input.output.as_ref().map(prepare).transpose()?;
         let task = Task::new(global, ["graph", name], &input.edges, &input.run)?;
-        let graph = task.graph(input.vertices)?;
+        let (graph, weights) = match kind {
+            Kind::Forest => task.weighted_graph(input.vertices).map(|(graph, weights)| (graph, Some(weights)))?,
+            _ => (task.graph(input.vertices)?, None),
+        };
         if let Some((Format::GeoJson, destination)) = output.as_ref().and_then(Arrays::other)
             && graph.ids.places().is_none()
         {
@@ -161,7 +178,7 @@ impl<'a> Job<'a> {
             Err(DeviceError::OutOfMemory { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        Ok(Job { kind, task, graph, edges, repeats, output })
+        Ok(Job { kind, task, graph, weights, edges, repeats, output })
     }
 
     fn components(self) -> Result<(), Failure> {
@@ -206,6 +223,33 @@ impl<'a> Job<'a> {
         self.finish(&findings, None, || Ok([stream.download_vec(&labels)?, indices_of(&stream.download_vec(&points)?)].into()))
     }
 
+    fn forest(self) -> Result<(), Failure> {
+        match &self.weights {
+            Some(Weights::Integers(weights)) => self.forest_of(weights, |total: i128| match i64::try_from(total) {
+                Ok(total) => total.into(),
+                Err(_) => (total as f64).into(),
+            }),
+            Some(Weights::Floats(weights)) => self.forest_of(weights, |total: f64| total.into()),
+            None => unreachable!("forests are made with weights"),
+        }
+    }
+
+    fn forest_of<W: Weight>(&self, weights: &[W], value: impl Fn(W::Total) -> Value) -> Result<(), Failure> {
+        let Task { device, stream, .. } = &self.task;
+        let weights = device.upload(weights)?;
+        let (mut labels, mut indices) = (device.alloc(self.graph.list.vertices)?, device.empty());
+        let mut forests = MinimumForests::new(device, true)?;
+        let findings = self.task.repeat(self.edges.len(), || {
+            let made = forests.find(stream, &self.edges, &weights, &mut labels, &mut indices)?;
+            let more = [("forest", "edges of the forest", self.graph.list.vertices - made.found.count)];
+            Ok::<_, Failure>(Findings { total: Some(value(made.total)), ..self.findings(made.found, more, made.steps) })
+        })?;
+        self.finish(&findings, None, || {
+            let indices = stream.download_vec(&indices)?.into_iter().map(|edge| edge as i32).collect();
+            Ok([indices, stream.download_vec(&labels)?].into())
+        })
+    }
+
     fn findings<const N: usize>(
         &self,
         found: Found,
@@ -220,7 +264,7 @@ impl<'a> Job<'a> {
             ("components", "components", Some(found.count)),
         ];
         counts.extend(more.map(|(key, what, count)| (key, what, Some(count))));
-        Findings { counts, steps }
+        Findings { counts, total: None, steps }
     }
 
     /// Returns the edges of these, each once: of arcs between the same two vertices the first.
@@ -248,7 +292,9 @@ impl<'a> Job<'a> {
             let _work = self.task.progress.spinner(edges, "writing");
             match output.other() {
                 Some((Format::GeoJson, file)) => file.write(|file| tables::geojson(self.kind, &self.graph, &arrays, file))?,
-                Some((_, file)) => file.write(|file| tables::csv(self.kind, &self.graph, &arrays, file))?,
+                Some((_, file)) => {
+                    file.write(|file| tables::csv(self.kind, &self.graph, self.weights.as_ref(), &arrays, file))?
+                }
                 None => {
                     let vertices = Vertices::of(&self.graph.ids, self.graph.list.vertices);
                     let named = self.kind.names().1.iter().zip(&arrays).map(|(&name, array)| (name, Column::I32(array)));

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use csv::Writer;
-use warpsmith::graph::Graph;
+use warpsmith::graph::{Graph, io::Weights};
 
 use super::Kind;
 
 /// Writes a row per vertex, bridge or edge, with the file's names of vertices. A component is called by the name of one of its
 /// vertices.
-pub fn csv(kind: Kind, graph: &Graph, arrays: &[Vec<i32>], file: impl Write) -> io::Result<()> {
+pub fn csv(kind: Kind, graph: &Graph, weights: Option<&Weights>, arrays: &[Vec<i32>], file: impl Write) -> io::Result<()> {
     let name = |vertex: i32| graph.ids.name(vertex as usize);
     let edge = |edge: usize| graph.list.edges[edge].map(name);
     let mut table = Writer::from_writer(file);
@@ -25,6 +25,14 @@ pub fn csv(kind: Kind, graph: &Graph, arrays: &[Vec<i32>], file: impl Write) -> 
             arrays[0]
                 .iter()
                 .try_for_each(|&bridge| table.write_record(edge(bridge as usize).iter().map(|name| name.as_bytes())))?;
+        }
+        Kind::Forest => {
+            table.write_record(["source", "target", "weight"])?;
+            for &number in &arrays[0] {
+                let [source, target] = edge(number as usize);
+                let weight = weights.map_or_else(String::new, |weights| weights.text(number as usize));
+                table.write_record([&*source, &*target, &*weight])?;
+            }
         }
         Kind::Biconnected => {
             table.write_record(["source", "target", "component"])?;
@@ -55,7 +63,9 @@ pub fn geojson(kind: Kind, graph: &Graph, arrays: &[Vec<i32>], mut file: impl Wr
     let edges = 0..graph.list.edges.len();
     let features: Box<dyn Iterator<Item = String>> = match kind {
         Kind::Components => Box::new(edges.map(|edge| line(edge, component(arrays[0][graph.list.edges[edge][0] as usize])))),
-        Kind::Bridges => Box::new(arrays[0].iter().map(|&edge| line(edge as usize, format!("{{\"edge\":{edge}}}")))),
+        Kind::Bridges | Kind::Forest => {
+            Box::new(arrays[0].iter().map(|&edge| line(edge as usize, format!("{{\"edge\":{edge}}}"))))
+        }
         Kind::Biconnected => {
             let lines = edges.map(|edge| line(edge, component(arrays[0][edge])));
             let of_point = |&vertex: &i32| {

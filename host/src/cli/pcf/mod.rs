@@ -65,7 +65,7 @@ enum Command {
 
 /// The type of times and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Dtype {
+pub enum Dtype {
     /// Single precision
     F32,
     /// Double precision

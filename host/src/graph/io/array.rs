@@ -5,12 +5,12 @@ use std::path::Path;
 use bytemuck::allocation::try_cast_vec;
 use rayon::prelude::*;
 
-use super::{Edges, Ends, MOST, numbered, too_many};
+use super::{Edges, Ends, MOST, Wanted, Weights, numbered, too_many};
 use crate::{
     graph::Graph,
     io::{
         Reason,
-        archive::Archive,
+        archive::{Archive, in_array},
         declared,
         files::FileError,
         npy::{Kind, Reader, tuple},
@@ -72,7 +72,7 @@ fn pairs<T: bytemuck::Pod>(values: Vec<T>) -> Result<Vec<[T; 2]>, Reason> {
 }
 
 /// Reads a sparse matrix: an arc for each entry.
-pub(super) fn sparse(path: &Path) -> Result<Graph, Reason> {
+pub(super) fn sparse(path: &Path, weights: Wanted<'_>) -> Result<Graph, Reason> {
     let reason = |error: FileError| error.into_reason();
     let mut archive = Archive::open(path).map_err(reason)?;
     let mut indices = |name: &'static str| archive.indices(name).map_err(reason);
@@ -115,5 +115,26 @@ pub(super) fn sparse(path: &Path) -> Result<Graph, Reason> {
     if rows as u64 > declared(8 * edges.len() as u64) {
         return Err(format!("declares {rows} vertices, which are too many for a file of this size").into());
     }
+    if let Some(weights) = weights {
+        *weights = values(path, &mut archive, edges.len()).map_err(reason)?;
+    }
     Ok(numbered(rows, edges, true, 0))
+}
+
+/// Reads the values of a sparse matrix.
+fn values(path: &Path, archive: &mut Archive<'_>, count: usize) -> Result<Weights, FileError> {
+    let fail = |reason: Reason| in_array(path, "data", reason);
+    let reader = archive.array("data")?;
+    let kind = reader.kind("weights", &[Kind::I32, Kind::I64, Kind::U32, Kind::F32, Kind::F64]).map_err(fail)?;
+    if reader.shape() != [count] {
+        return Err(fail(format!("has the shape {}, but there are {count} entries", tuple(reader.shape())).into()));
+    }
+    let advance = |_| {};
+    Ok(match kind {
+        Kind::I32 => Weights::Integers(reader.read::<i32>(advance).map_err(fail)?.into_iter().map(i64::from).collect()),
+        Kind::U32 => Weights::Integers(reader.read::<u32>(advance).map_err(fail)?.into_iter().map(i64::from).collect()),
+        Kind::I64 => Weights::Integers(reader.read(advance).map_err(fail)?),
+        Kind::F32 => Weights::Floats(reader.read::<f32>(advance).map_err(fail)?.into_iter().map(f64::from).collect()),
+        _ => Weights::Floats(reader.read(advance).map_err(fail)?),
+    })
 }

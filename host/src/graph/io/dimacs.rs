@@ -1,13 +1,13 @@
 //! The formats of DIMACS and PACE: a line for the problem and one for each edge.
 
-use super::{MOST, add, numbered, shown, too_many, vertex};
+use super::{MOST, Wanted, add, keep, none, numbered, shown, too_many, vertex};
 use crate::{
     graph::Graph,
     io::{Lines, Reason, declared, number, words},
 };
 
 /// Reads `p sp N M` with lines `a U V WEIGHT`, `p edge N M` with lines `e U V`, or `p tw N M` with lines `U V`.
-pub(super) fn read(mut lines: Lines) -> Result<Graph, Reason> {
+pub(super) fn read(mut lines: Lines, mut weights: Wanted<'_>) -> Result<Graph, Reason> {
     let mut announced = None;
     let mut edges = Vec::new();
     while lines.next_filled()? {
@@ -28,6 +28,9 @@ pub(super) fn read(mut lines: Lines) -> Result<Graph, Reason> {
                 if vertices > MOST as u64 {
                     return Err(lines.error(too_many("vertices", vertices)));
                 }
+                if kind != b"a" {
+                    none(&weights, "its edges have").map_err(|reason| lines.error(reason))?;
+                }
                 announced = Some((kind, vertices, arcs));
             }
             (first, Some((kind, vertices, arcs))) if first == kind || kind.is_empty() && number(first).is_some() => {
@@ -37,11 +40,13 @@ pub(super) fn read(mut lines: Lines) -> Result<Graph, Reason> {
                 let end = |word: &[u8]| vertex(&lines, word, 1, vertices).map(|vertex| vertex - 1);
                 let arc = if kind.is_empty() { [end(first)?, end(word())?] } else { [end(word())?, end(word())?] };
                 let is_weighted = kind == b"a";
-                if is_weighted && word().is_empty() || !word().is_empty() {
+                let weight = if is_weighted { word() } else { b"" };
+                if is_weighted && weight.is_empty() || !word().is_empty() {
                     let wanted =
                         if is_weighted { "an arc is `a U V WEIGHT`" } else { "an edge has two vertices, and here is more" };
                     return Err(lines.error(wanted));
                 }
+                keep(&mut weights, std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
                 add(&mut edges, arc)?;
             }
             (b"p", Some(_)) => return Err(lines.error("there is a second problem")),

@@ -6,17 +6,17 @@ use roxmltree::{Document, Node};
 use serde_json::Value;
 
 use super::{
-    MOST, add,
+    MOST, Wanted, add,
     ends::{vertex_of, whole},
-    too_many,
+    keep, too_many,
 };
 use crate::{
     graph::{EdgeList, Graph, Ids},
     io::{Names, Reason, at, brief, check_room, large_text, push, quoted},
 };
 
-/// Reads the first graph of a GraphML file. Vertices have their ids as names.
-pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
+/// Reads the first graph of a GraphML file. Vertices have their ids as names, and weights are the edges' attribute `weight`.
+pub(super) fn graphml(path: &Path, weight: &str, mut weights: Wanted<'_>) -> Result<Graph, Reason> {
     let text = large_text(path)?;
     // About what the tree of nodes takes.
     check_room(4 * text.len())?;
@@ -34,7 +34,20 @@ pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
             return Err(line(node, format!("there is a second node {}", quoted(id))));
         }
     }
+    let is_key = |key: &Node<'_, '_>| {
+        let of_edges = matches!(key.attribute("for"), Some("edge" | "all") | None);
+        of_edges && (key.attribute("attr.name") == Some(weight) || key.attribute("id") == Some(weight))
+    };
+    let key = root.children().filter(is("key")).find(is_key);
+    let default = key.and_then(|key| key.children().find(is("default"))?.text());
+    let id = key.and_then(|key| key.attribute("id"));
+    if weights.is_some() && id.is_none() {
+        return Err(format!("has no attribute {} of edges: choose one (--columns weight=NAME)", quoted(weight)).into());
+    }
     for edge in graph.descendants().filter(is("edge")) {
+        let data = edge.children().filter(is("data")).find(|data| data.attribute("key") == id);
+        let text = data.and_then(|data| data.text()).or(default).map(str::trim);
+        keep(&mut weights, text, |reason| line(edge, reason))?;
         let end = |name: &str| {
             let id = edge.attribute(name).ok_or_else(|| line(edge, format!("the edge has no `{name}`")))?;
             numbers.get(id).copied().ok_or_else(|| line(edge, format!("the edge's `{name}` is {}, which is no node", quoted(id))))
@@ -53,13 +66,17 @@ pub(super) fn graphml(path: &Path) -> Result<Graph, Reason> {
 
 /// The points of lines, as vertices.
 #[derive(Default)]
-struct Places {
+struct Places<'a> {
+    /// The name of the features' weight, and that of this one.
+    name: &'a str,
+    weight: Option<String>,
+    weights: Wanted<'a>,
     numbers: HashMap<[u64; 2], i32>,
     places: Vec<[f64; 2]>,
     edges: Vec<[i32; 2]>,
 }
 
-impl Places {
+impl Places<'_> {
     fn vertex(&mut self, point: [f64; 2]) -> Result<i32, Reason> {
         // A zero has two signs.
         let key = point.map(|x| (x + 0.0).to_bits());
@@ -85,7 +102,10 @@ impl Places {
             };
             let vertex = self.vertex([x, y])?;
             match last {
-                Some(last) if last != vertex => add(&mut self.edges, [last as u64, vertex as u64])?,
+                Some(last) if last != vertex => {
+                    keep(&mut self.weights, self.weight.as_deref(), Reason::from)?;
+                    add(&mut self.edges, [last as u64, vertex as u64])?;
+                }
                 _ => {}
             }
             last = Some(vertex);
@@ -102,6 +122,8 @@ impl Places {
                 self.geometry(feature).map_err(|reason| reason.after(format_args!("features[{index}]: ")))
             }),
             Some("Feature") => {
+                let property = value.get("properties").and_then(|properties| properties.get(self.name));
+                self.weight = property.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
                 value.get("geometry").filter(|geometry| !geometry.is_null()).map_or(Ok(()), |value| self.geometry(value))
             }
             Some("GeometryCollection") => list("geometries")?.iter().try_for_each(|geometry| self.geometry(geometry)),
@@ -117,12 +139,13 @@ impl Places {
     }
 }
 
-/// Reads lines: their points are the vertices, and an edge joins each point of a line to the next. Points and areas don't count.
-pub(super) fn geojson(path: &Path) -> Result<Graph, Reason> {
+/// Reads lines: their points are the vertices, and an edge joins each point of a line to the next, with the feature's property
+/// `weight` as weight. Points and areas don't count.
+pub(super) fn geojson(path: &Path, weight: &str, weights: Wanted<'_>) -> Result<Graph, Reason> {
     let text = large_text(path)?;
     check_room(6 * text.len())?;
     let value: Value = serde_json::from_str(&text).map_err(brief)?;
-    let mut found = Places::default();
+    let mut found = Places { name: weight, weights, ..Places::default() };
     found.geometry(&value)?;
     if found.edges.is_empty() {
         return Err("has no lines".into());

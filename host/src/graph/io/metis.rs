@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{MOST, add, numbered, too_many, vertex};
+use super::{MOST, Wanted, add, keep, none, numbered, too_many, vertex};
 use crate::{
     graph::Graph,
     io::{Lines, Reason, declared, number, words},
 };
 
 /// Reads a graph. Each edge is in the lines of both its vertices.
-pub(super) fn read(path: &Path) -> Result<Graph, Reason> {
+pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason> {
     let mut lines = Lines::open(path)?;
     // A blank line is a vertex without neighbours, but none before the header.
     let next = |lines: &mut Lines| -> Result<bool, Reason> {
@@ -36,6 +36,9 @@ pub(super) fn read(path: &Path) -> Result<Graph, Reason> {
     if header.get(2).is_some_and(|format| format.len() > 3 || format.iter().any(|digit| !b"01".contains(digit))) {
         return Err(lines.error("the format must be up to three digits 0 or 1: sizes, weights of vertices, weights of edges"));
     }
+    if !has(0) {
+        none(&wanted, "its edges have").map_err(|reason| lines.error(reason))?;
+    }
     let weights = if has(1) { numbers.get(3).copied().flatten().unwrap_or(1) } else { 0 };
     let before = usize::from(has(2)).saturating_add(weights as usize);
     let (mut found, mut back) = (Vec::new(), 0u64);
@@ -46,11 +49,13 @@ pub(super) fn read(path: &Path) -> Result<Graph, Reason> {
         let mut words = words(lines.line()).skip(before);
         while let Some(word) = words.next() {
             let to = vertex(&lines, word, 1, vertices)?;
-            if has(0) && words.next().is_none() {
+            let weight = if has(0) { words.next() } else { Some(&b""[..]) };
+            let Some(weight) = weight else {
                 return Err(lines.error(format_args!("the edge to vertex {to} has no weight")));
-            }
+            };
             // Each edge once.
             if from <= to {
+                keep(&mut wanted, std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
                 add(&mut found, [from - 1, to - 1])?;
             }
             back += u64::from(from > to);

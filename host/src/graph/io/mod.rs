@@ -4,13 +4,13 @@
 //! | --- | --- |
 //! | `.npy` | the edges, int32 or int64 of shape (m, 2): numbers of vertices from 0, or 64-bit ids |
 //! | `.npz` | a matrix that `scipy.sparse.save_npz` wrote: an arc for each entry |
-//! | `.mtx` | a square matrix in the Matrix Market format: an edge for each entry, whose value doesn't matter |
+//! | `.mtx` | a square matrix in the Matrix Market format: an edge for each entry, whose value is its weight |
 //! | `.gr`, `.col` | DIMACS and PACE: `p sp N M`, then `a U V WEIGHT`; `p edge N M`, then `e U V`; `p tw N M`, then `U V` |
 //! | `.graph`, `.metis` | METIS and 10th DIMACS: neighbours of each vertex, from 1 |
 //! | `.graphml` | GraphML |
 //! | `.geojson` | lines; their points are the vertices |
 //! | `.csv`, `.tsv` | a table with a row per edge, of vertices of any names |
-//! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; further words don't matter; lines that start with `#` or `%` are comments (SNAP, KONECT) |
+//! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; a third one is the weight; lines that start with `#` or `%` are comments (SNAP, KONECT) |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
 //! has edges or not: there may be [`declared`](crate::io::declared) of them.
@@ -21,10 +21,15 @@ mod documents;
 mod ends;
 mod metis;
 mod text;
+mod weights;
 
 use std::path::Path;
 
-use self::ends::Ends;
+pub use self::weights::Weights;
+use self::{
+    ends::Ends,
+    weights::{Wanted, keep, none},
+};
 use super::{EdgeList, Graph, Ids, MOST};
 use crate::io::{Lines, Reason, TableOptions, extension, files::FileError, push, quoted};
 
@@ -45,7 +50,19 @@ pub fn read(path: impl AsRef<Path>) -> Result<Graph, FileError> {
 /// As [`read`].
 pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph, FileError> {
     let path = path.as_ref();
-    edges(path, options).and_then(Edges::graph).map_err(|reason| FileError::new(path, reason))
+    edges(path, options, None).and_then(Edges::graph).map_err(|reason| FileError::new(path, reason))
+}
+
+/// Reads a graph as [`read_with`] does, and the weights of its edges: a table's column `weight`, the third word of a line,
+/// an entry's value, GraphML's attribute or GeoJSON's property `weight`. The options' column `weight` gives another name.
+///
+/// # Errors
+/// As [`read`], and if the file has no weights, or one of them isn't a number.
+pub fn read_weighted(path: impl AsRef<Path>, options: &TableOptions) -> Result<(Graph, Weights), FileError> {
+    let path = path.as_ref();
+    let mut weights = Weights::Integers(Vec::new());
+    let graph = edges(path, options, Some(&mut weights)).and_then(Edges::graph);
+    graph.map(|graph| (graph, weights)).map_err(|reason| FileError::new(path, reason))
 }
 
 /// Reads pairs of vertices of a graph, in any format of edges. Arrays have their numbers, other files their names.
@@ -55,7 +72,7 @@ pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph
 pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, usize)) -> Result<Vec<[i32; 2]>, FileError> {
     let path = path.as_ref();
     let (ids, vertices) = graph;
-    let found = edges(path, options).and_then(|edges| match edges {
+    let found = edges(path, options, None).and_then(|edges| match edges {
         Edges::Named { ends, .. } => ends
             .within(ids, vertices)
             .map_err(|(pair, name)| format!("pair {pair}: {} is not a vertex of the tree", quoted(&name)).into()),
@@ -81,17 +98,18 @@ impl Edges {
     }
 }
 
-fn edges(path: &Path, options: &TableOptions) -> Result<Edges, Reason> {
+fn edges(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edges, Reason> {
+    let name = options.columns.iter().find(|(role, _)| role == "weight").map_or("weight", |(_, name)| name);
     match extension(path).as_str() {
-        "npy" => array::npy(path),
-        "npz" => array::sparse(path).map(Edges::Numbered),
-        "mtx" => text::market(path).map(Edges::Numbered),
-        "gr" | "col" => dimacs::read(Lines::open(path)?).map(Edges::Numbered),
-        "graph" | "metis" => metis::read(path).map(Edges::Numbered),
-        "graphml" => documents::graphml(path).map(Edges::Numbered),
-        "geojson" | "json" => documents::geojson(path).map(Edges::Numbered),
-        "csv" | "tsv" => text::table(path, options),
-        _ => text::plain(path, options),
+        "npy" => none(&weights, "an array of edges has").and_then(|()| array::npy(path)),
+        "npz" => array::sparse(path, weights).map(Edges::Numbered),
+        "mtx" => text::market(path, weights).map(Edges::Numbered),
+        "gr" | "col" => dimacs::read(Lines::open(path)?, weights).map(Edges::Numbered),
+        "graph" | "metis" => metis::read(path, weights).map(Edges::Numbered),
+        "graphml" => documents::graphml(path, name, weights).map(Edges::Numbered),
+        "geojson" | "json" => documents::geojson(path, name, weights).map(Edges::Numbered),
+        "csv" | "tsv" => text::table(path, options, weights),
+        _ => text::plain(path, options, weights),
     }
 }
 

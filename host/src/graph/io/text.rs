@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Edges, Ends, MOST, add, dimacs, numbered, too_many};
+use super::{Edges, Ends, MOST, Wanted, add, dimacs, keep, none, numbered, too_many};
 use crate::{
     graph::Graph,
     io::{Lines, Market, Reason, Role, Symmetry, Table, TableOptions, words},
@@ -24,8 +24,25 @@ const ROLES: &[Role] = &[
     },
 ];
 
+/// The columns of a table of edges with weights.
+const WEIGHTED: &[Role] = &[
+    ROLES[0],
+    ROLES[1],
+    Role {
+        name: "weight",
+        also: &["w", "weights", "cost", "length", "distance", "capacity", "value"],
+        is: |text| text.parse::<f64>().is_ok(),
+        required: true,
+    },
+];
+
+/// The columns that are read.
+fn roles(weights: &Wanted<'_>) -> &'static [Role] {
+    if weights.is_some() { WEIGHTED } else { ROLES }
+}
+
 /// Reads an edge for each entry of a matrix.
-pub(super) fn market(path: &Path) -> Result<Graph, Reason> {
+pub(super) fn market(path: &Path, mut weights: Wanted<'_>) -> Result<Graph, Reason> {
     let mut market = Market::open(path)?;
     let (vertices, columns) = market.shape();
     if vertices != columns {
@@ -35,20 +52,25 @@ pub(super) fn market(path: &Path) -> Result<Graph, Reason> {
         return Err(market.error(too_many("vertices", vertices as u64)));
     }
     let mut edges = Vec::new();
-    while let Some((row, column, ())) = market.next(|_, _| Ok(()))? {
+    let mut value = |market: &Market, value: Option<&str>| match value {
+        None => none(&weights, "a pattern has").map_err(|reason| market.error(reason)),
+        value => keep(&mut weights, value, |reason| market.error(reason)),
+    };
+    while let Some((row, column, ())) = market.next(&mut value)? {
         add(&mut edges, [row.into(), column.into()])?;
     }
     Ok(numbered(vertices, edges, market.symmetry() == Symmetry::General, 1))
 }
 
 /// Reads a table with a row for each edge.
-pub(super) fn table(path: &Path, options: &TableOptions) -> Result<Edges, Reason> {
-    let (table, places) = Table::open_columns(path, ROLES, options)?;
-    rows(table, &places)
+pub(super) fn table(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edges, Reason> {
+    let (table, places) = Table::open_columns(path, roles(&weights), options)?;
+    rows(table, &places, weights)
 }
 
-fn rows(mut table: Table, places: &[Option<usize>]) -> Result<Edges, Reason> {
-    let &[Some(source), Some(target)] = places else { unreachable!("the columns are required") };
+fn rows(mut table: Table, places: &[Option<usize>], mut weights: Wanted<'_>) -> Result<Edges, Reason> {
+    let &[Some(source), Some(target), ref weight @ ..] = places else { unreachable!("the columns are required") };
+    let weight = weight.first().copied().flatten();
     let mut ends = Ends::new();
     while table.next()? {
         for column in [source, target] {
@@ -56,15 +78,16 @@ fn rows(mut table: Table, places: &[Option<usize>]) -> Result<Edges, Reason> {
                 return Err(table.field_error(column, "a vertex"));
             }
         }
+        keep(&mut weights, weight.map(|column| table.text(column)), |reason| table.error(reason))?;
         ends.add([table.text(source), table.text(target)])?;
     }
     Ok(Edges::Named { ends, arcs: false })
 }
 
 /// Reads two vertices in each line, or what the first line shows that the file is.
-pub(super) fn plain(path: &Path, options: &TableOptions) -> Result<Edges, Reason> {
+pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>) -> Result<Edges, Reason> {
     if *options != TableOptions::default() {
-        return table(path, options);
+        return table(path, options, weights);
     }
     let mut lines = Lines::open(path)?;
     let mut ends = Ends::new();
@@ -78,12 +101,12 @@ pub(super) fn plain(path: &Path, options: &TableOptions) -> Result<Edges, Reason
             [b'#' | b'%', ..] => continue,
             [b'p', b' ', ..] | [b'c', b' ', ..] | b"c" if first => {
                 lines.back();
-                return dimacs::read(lines).map(Edges::Numbered);
+                return dimacs::read(lines, weights).map(Edges::Numbered);
             }
             line if first && line.iter().any(|byte| b",;|".contains(byte)) => {
                 lines.back();
-                let (table, places) = Table::of_columns(lines, ROLES, options)?;
-                return rows(table, &places);
+                let (table, places) = Table::of_columns(lines, roles(&weights), options)?;
+                return rows(table, &places, weights);
             }
             _ => {}
         }
@@ -91,7 +114,10 @@ pub(super) fn plain(path: &Path, options: &TableOptions) -> Result<Edges, Reason
         let text = lines.text()?;
         let mut ends_of = words(text.as_bytes()).filter_map(|word| std::str::from_utf8(word).ok());
         match (ends_of.next(), ends_of.next()) {
-            (Some(u), Some(v)) => ends.add([u, v])?,
+            (Some(u), Some(v)) => {
+                keep(&mut weights, ends_of.next(), |reason| lines.error(reason))?;
+                ends.add([u, v])?;
+            }
             _ => return Err(lines.error("an edge has two vertices, and here is less")),
         }
     }

@@ -1,0 +1,67 @@
+//! Weights of edges, as they are read.
+
+use crate::io::{Reason, push, quoted};
+
+/// Weights of edges: whole numbers, unless one of them isn't.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weights {
+    /// Numbers of 64 bits.
+    Integers(Vec<i64>),
+    /// Any numbers.
+    Floats(Vec<f64>),
+}
+
+impl Weights {
+    /// Returns a weight as a text.
+    ///
+    /// # Panics
+    /// If there is no such weight.
+    pub fn text(&self, edge: usize) -> String {
+        match self {
+            Weights::Integers(weights) => weights[edge].to_string(),
+            Weights::Floats(weights) => weights[edge].to_string(),
+        }
+    }
+
+    /// Adds the weight of the next edge. Returns false if the word isn't a number.
+    fn add(&mut self, word: &str) -> Result<bool, Reason> {
+        if let Weights::Integers(weights) = self {
+            if let Ok(weight) = word.parse() {
+                return push(weights, weight).map(|()| true);
+            }
+            *self = Weights::Floats(weights.iter().map(|&weight| weight as f64).collect());
+        }
+        let Weights::Floats(weights) = self else { unreachable!("they are floats now") };
+        match word.parse::<f64>() {
+            Ok(weight) if !weight.is_nan() => push(weights, weight).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The weights that a reader is to keep, if any.
+pub(super) type Wanted<'a> = Option<&'a mut Weights>;
+
+/// Keeps the weight of the next edge, if weights are wanted. `error` makes an error of a reason.
+pub(super) fn keep(wanted: &mut Wanted<'_>, word: Option<&str>, error: impl FnOnce(String) -> Reason) -> Result<(), Reason> {
+    match (wanted, word) {
+        (None, _) => Ok(()),
+        (Some(_), None) => Err(error("the edge has no weight".to_owned())),
+        (Some(weights), Some(word)) => match weights.add(word)? {
+            true => Ok(()),
+            false => Err(error(format!("the weight must be a number, and is {}", quoted(word)))),
+        },
+    }
+}
+
+/// Refuses files without weights, if weights are wanted.
+pub(super) fn none(wanted: &Wanted<'_>, file: &str) -> Result<(), Reason> {
+    match wanted {
+        None => Ok(()),
+        Some(_) => Err(format!(
+            "{file} no weights: use a table with a column `weight`, lines of two vertices and a weight, `p sp`, METIS with a \
+             format that ends in 1, a matrix with values, or GraphML or GeoJSON with weights"
+        )
+        .into()),
+    }
+}

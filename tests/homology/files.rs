@@ -1,0 +1,104 @@
+//! Files of clouds and of bars, and the command.
+
+use std::{fs, path::Path};
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use warpsmith::pcf::{
+    barcode::Bar,
+    io::{BarcodeOptions, load_barcodes},
+};
+
+use crate::reference;
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn run(folder: &Path, arguments: &[&str]) -> assert_cmd::assert::Assert {
+    cargo_bin_cmd!("warpsmith").current_dir(folder).arg("homology").args(arguments).assert()
+}
+
+/// Coordinates of two clouds in the plane: a square, and five points on a line.
+const CLOUDS: [&[[f64; 2]]; 2] =
+    [&[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], &[[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [6.0, 0.0], [10.0, 0.0]]];
+
+fn expected(cloud: &[[f64; 2]]) -> [Vec<(f64, f64)>; 2] {
+    let distance = |a: &[f64; 2], b: &[f64; 2]| (a[0] - b[0]).hypot(a[1] - b[1]);
+    let distances: Vec<f64> = cloud.iter().flat_map(|a| cloud.iter().map(move |b| distance(a, b))).collect();
+    reference::bars(&distances, cloud.len(), f64::INFINITY)
+}
+
+fn ends(bars: &[Bar]) -> Vec<(f64, f64)> {
+    let mut ends: Vec<_> = bars.iter().map(|bar| (bar.birth, bar.death)).collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    ends
+}
+
+#[test]
+fn every_format_is_read_back() -> Result {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    let rows = |cloud: &[[f64; 2]]| cloud.iter().map(|[x, y]| format!("{x},{y}\n")).collect::<String>();
+    fs::write(at("square.csv"), format!("x,y\n{}", rows(CLOUDS[0])))?;
+    fs::write(at("line.csv"), rows(CLOUDS[1]))?;
+    let both: String = ["cloud,x,y\n".to_owned()]
+        .into_iter()
+        .chain(
+            CLOUDS
+                .iter()
+                .zip(["square", "line"])
+                .flat_map(|(cloud, name)| cloud.iter().map(move |[x, y]| format!("{name},{x},{y}\n"))),
+        )
+        .collect();
+    fs::write(at("both.csv"), both)?;
+    for inputs in [&["square.csv", "line.csv"][..], &["both.csv"]] {
+        for output in ["bars.npz", "bars.npy", "bars.csv", "bars.json"] {
+            run(folder.path(), &[inputs, &["--output", output]].concat()).success();
+            for degree in 0..2 {
+                let options = BarcodeOptions { dimension: Some(degree), ..BarcodeOptions::default() };
+                let read = load_barcodes(&at(output), options)?;
+                assert_eq!(read.barcodes.len(), 2, "{output}");
+                for (barcode, cloud) in read.barcodes.iter().zip(CLOUDS) {
+                    assert_eq!(ends(barcode.bars()), expected(cloud)[degree as usize], "{output}, degree {degree}");
+                }
+                if output != "bars.npy" {
+                    assert_eq!(read.names.as_deref(), Some(&["square".to_owned(), "line".to_owned()][..]), "{output}");
+                }
+            }
+        }
+    }
+    for output in ["one.txt", "one.pers", "one.json"] {
+        run(folder.path(), &["square.csv", "--output", output]).success();
+        let options = BarcodeOptions { dimension: Some(1), ..BarcodeOptions::default() };
+        assert_eq!(ends(load_barcodes(&at(output), options)?.barcodes[0].bars()), expected(CLOUDS[0])[1], "{output}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_computed_is_said() -> Result {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("points.csv"), "0,0\n1,0\n0,nan\n")?;
+    fs::write(at("matrix.csv"), "0,1,2\n1,0,3\n2,4,0\n")?;
+    fs::write(at("diagonal.csv"), "0,1\n1,5\n")?;
+    fs::write(at("other.csv"), "0,0,0\n1,0,1\n")?;
+    fs::write(at("words.csv"), "x,y\n0,zero\n")?;
+    fs::write(at("plane.csv"), "0,0\n1,0\n")?;
+    let cases: [(&[&str], &str); 9] = [
+        (&["points.csv"], "points.csv: cloud 0: coordinate 1 of point 2 is NaN"),
+        (&["matrix.csv", "--distances"], "matrix.csv: cloud 0: the distance from point 1 to point 2 is 3 and back 4"),
+        (&["diagonal.csv", "--distances"], "diagonal.csv: cloud 0: the distance of point 1 from itself is 5"),
+        (&["plane.csv", "--distances"], "plane.csv: cloud 0: the distance from point 0 to point 1 is 0 and back 1"),
+        (&["plane.csv", "other.csv"], "other.csv: has points with 3 coordinates, but those before have 2"),
+        (&["words.csv"], "words.csv: line 2: column `y`: \"zero\" is not a number"),
+        (&["plane.csv", "--threshold", "-1"], "the threshold is -1"),
+        (&["plane.csv", "--output", "bars.xyz"], "bars.xyz: the name must end in"),
+        (&["plane.csv", "plane.csv", "--output", "bars.txt"], "bars.txt: can hold the bars of one cloud, but there are 2"),
+    ];
+    for (arguments, part) in cases {
+        let output = run(folder.path(), arguments).failure().code(2).get_output().clone();
+        let text = String::from_utf8(output.stderr)?;
+        assert!(text.contains(part), "{arguments:?}: {text}");
+    }
+    assert!(!at("bars.txt").exists());
+    Ok(())
+}
