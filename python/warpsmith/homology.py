@@ -39,8 +39,8 @@ __all__ = ["Diagrams", "rips"]
 class Diagrams(Sequence[list[Array]]):
     """The persistence diagrams of clouds, as `rips` returns them.
 
-    It is a sequence with an item for each cloud: a list with an array (bars, 2) of births and deaths for each degree, as
-    ripser's ``dgms``. A slice, a mask or an array of indices gives the diagrams of some clouds. Deaths of bars without
+    It is a sequence with an item for each cloud: a list with an array (bars, 2) of births and deaths for each degree,
+    as ripser's ``dgms``. A slice, a mask or an array of indices gives the diagrams of some clouds. Deaths of bars without
     end are infinite.
 
     The functions of `warpsmith.pcf` that take barcodes, and the estimators of `warpsmith.sklearn`, take diagrams, too.
@@ -88,7 +88,9 @@ class Diagrams(Sequence[list[Array]]):
         return self._part(degree)[1]
 
     def offsets(self, degree: int) -> npt.NDArray[np.int64]:
-        """Where each cloud's bars start: cloud i has the rows ``offsets[i]:offsets[i + 1]`` of `bars` and `edges`.
+        """The index of each cloud's first bar.
+
+        Cloud i has the rows ``offsets[i]:offsets[i + 1]`` of `bars` and `edges`.
 
         Parameters
         ----------
@@ -249,8 +251,8 @@ class Diagrams(Sequence[list[Array]]):
     ) -> npt.NDArray[np.float64]:
         """The silhouettes, sampled at some times.
 
-        A silhouette at t is the weighted mean of all bars' max(min(t - birth, death - t), 0), and 0 if there are no bars.
-        A bar's weight is a power of its length.
+        A silhouette at t is the weighted mean of all bars' max(min(t - birth, death - t), 0), and 0 if there are no
+        bars. A bar's weight is a power of its length.
 
         Parameters
         ----------
@@ -401,10 +403,11 @@ def rips(
         - an array (clouds, points, coordinates);
         - a sequence of arrays (points, coordinates), of any numbers of points.
 
-        float32 is kept, and everything else becomes float64. Arrays on a GPU (``__dlpack__`` or
-        ``__cuda_array_interface__``) must be float32 or float64, and are used where they are.
+        Lists of lists of numbers are the array that they make. float32 is kept, and everything else becomes float64.
+        Arrays on a GPU (``__dlpack__`` or ``__cuda_array_interface__``) must be float32 or float64, and are used where
+        they are.
     distances : bool
-        Whether `clouds` are distances: a square matrix (n, n), an array (clouds, n, n), a vector of all pairs as of
+        If true, `clouds` are distances: a square matrix (n, n), an array (clouds, n, n), a vector of all pairs as of
         SciPy's `pdist`, or a sequence of matrices and vectors. On a GPU they must be square.
     threshold : float, optional
         The largest value of the filtration. By default it is each cloud's enclosing radius, beyond which nothing
@@ -412,8 +415,8 @@ def rips(
     degree : int
         The highest degree, 0 or 1.
     device : Device, str or sequence of these, optional
-        What to compute on, several GPUs if the clouds are in host memory; by default the clouds' GPU, or the best device
-        there is.
+        The device that computes, or several if the clouds are in host memory. By default it is the clouds' GPU, or the
+        best device.
     progress : bool or callable
         As in `warpsmith.pcf.pdist`, for the number of clouds.
 
@@ -449,7 +452,7 @@ def rips(
 
 
 def _numbers(clouds: Any, distances: bool) -> tuple[Array | list[DeviceArray], int | None, list[int]]:
-    """All numbers, the number of coordinates of a point unless they are distances, and each cloud's number of points."""
+    """All numbers, the number of a point's coordinates (None for distances), and each cloud's number of points."""
     given, several = _given(clouds, distances)
     there = [isinstance(array, DeviceArray) for _, array in given]
     if any(there) and not all(there):

@@ -1,8 +1,8 @@
-"""Estimators for scikit-learn: point clouds to barcodes, these to functions, and functions to kernels, distances and graphs of neighbours.
+"""Estimators for scikit-learn: point clouds to barcodes to functions to kernels, distances and graphs of neighbours.
 
 A sample is a cloud, a barcode or a function, not a row of numbers: where scikit-learn says ``X``, these take what
-`warpsmith.homology.rips`, `warpsmith.pcf.stable_ranks` and `warpsmith.pcf.PcfSet` take. They go into pipelines, and before estimators with
-``kernel="precomputed"`` or ``metric="precomputed"``. Cross-validation and grid search divide lists and sets.
+`warpsmith.homology.rips`, `warpsmith.pcf.stable_ranks` and `warpsmith.pcf.PcfSet` take. They go into pipelines, and
+before estimators with ``kernel="precomputed"`` or ``metric="precomputed"``. Cross-validation and grid search divide lists and sets.
 
 This module needs scikit-learn, which the rest of the package doesn't.
 
@@ -109,7 +109,7 @@ class RipsPersistence(TransformerMixin, BaseEstimator):
     threshold, degree, distances
         As in `warpsmith.homology.rips`. The steps that follow choose a degree by their parameter `dimension`.
     device : Device, str or sequence of these, optional
-        What to compute on; by default the best device there is.
+        The devices that compute; by default the best device.
 
     Examples
     --------
@@ -162,9 +162,7 @@ class RipsPersistence(TransformerMixin, BaseEstimator):
         ValueError, TypeError, MemoryError
             As `warpsmith.homology.rips`.
         """
-        return rips(
-            X, distances=self.distances, threshold=self.threshold, degree=self.degree, device=self.device
-        )
+        return rips(X, distances=self.distances, threshold=self.threshold, degree=self.degree, device=self.device)
 
     def __sklearn_tags__(self) -> Any:
         return _stateless(super().__sklearn_tags__())

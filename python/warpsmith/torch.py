@@ -147,8 +147,8 @@ def rips(
     Returns
     -------
     list of list of Tensor
-        For each cloud a tensor (bars, 2) of births and deaths for each degree, on the points' device and in the order of
-        `warpsmith.homology.Diagrams.bars`.
+        For each cloud a tensor (bars, 2) of births and deaths for each degree, on the points' device and in the order
+        of `warpsmith.homology.Diagrams.bars`.
 
     Raises
     ------
@@ -193,4 +193,6 @@ def _lengths(points: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
     """The distances of pairs of points. Their derivatives are finite, also those of a distance of 0."""
     squares = (points[ends[..., 0]] - points[ends[..., 1]]).square().sum(-1)
     positive = squares > 0
-    return torch.where(positive, torch.where(positive, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares))
+    # Also the branch that isn't taken must have a finite derivative.
+    roots = torch.where(positive, squares, torch.ones_like(squares)).sqrt()
+    return torch.where(positive, roots, torch.zeros_like(squares))
