@@ -137,10 +137,7 @@ impl Model {
         criterion: &str,
     ) -> PyResult<Self> {
         let (labels, size) = match labels {
-            "density" => match resolution {
-                Some(resolution) => (LabelOptions::Density { resolution }, Size::Validated),
-                None => (LabelOptions::density(runs.0.about.noise), Size::Validated),
-            },
+            "density" => (LabelOptions::density(runs.0.about.noise, resolution), Size::Validated),
             "paper" => (LabelOptions::Paper { radius, percentile }, Size::Paper),
             _ => return Err(PyValueError::new_err(format!("labels is {labels:?}: \"density\" or \"paper\""))),
         };
