@@ -178,6 +178,12 @@ impl Model {
         self.model.rules.all().iter().map(ruleset).collect()
     }
 
+    /// Returns why there are no rules, if all runs are of one class.
+    #[getter]
+    fn without_rules(&self) -> Option<String> {
+        self.model.without_advice(self.runs.about.noise).filter(|_| self.model.search.is_none())
+    }
+
     fn classify<'py>(&self, py: Python<'py>, schedules: Vec<String>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let model = self.model.clone();
         let classes =

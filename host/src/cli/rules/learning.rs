@@ -58,9 +58,7 @@ impl Learning {
             LabelMethod::Paper if self.resolution.is_some() => {
                 return Err(Failure::error("--resolution is for --labels density"));
             }
-            LabelMethod::Density => {
-                LabelOptions::density(runs.about.noise, self.resolution.map(|percent| percent / 100.0))
-            }
+            LabelMethod::Density => LabelOptions::density(runs.about.noise, self.resolution.map(|percent| percent / 100.0)),
             LabelMethod::Paper => LabelOptions::Paper {
                 radius: self.radius.map(|radius| radius as usize),
                 percentile: self.percentile.unwrap_or(98.0),

@@ -158,7 +158,8 @@ impl Object<'_> {
         let mut table = terminal::table(header, 1..header.len()).keys(2);
         for repeated in self.searches {
             for point in &repeated.points {
-                let accuracy = |text: &dyn Fn(Spread) -> String| point.accuracy.as_ref().map_or("none".to_owned(), |&all| text(all));
+                let accuracy =
+                    |text: &dyn Fn(Spread) -> String| point.accuracy.as_ref().map_or("none".to_owned(), |&all| text(all));
                 let paper = PAPER.iter().find(|(iterations, _)| *iterations == point.iterations);
                 let (slower, spread) = (100.0 * point.slower.mean, 100.0 * point.slower.deviation);
                 table.add_row([

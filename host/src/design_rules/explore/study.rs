@@ -150,8 +150,7 @@ impl<'a> Study<'a> {
         let whole = self.rows.len() as f64;
         let point = |(index, &iterations): (usize, &usize)| {
             let iterations = iterations.min(self.rows.len());
-            let accuracies: Vec<f64> =
-                all.iter().filter_map(|one| one.points[index].accuracy.filter(|_| has_classes)).collect();
+            let accuracies: Vec<f64> = all.iter().filter_map(|one| one.points[index].accuracy.filter(|_| has_classes)).collect();
             Point {
                 iterations,
                 share: iterations as f64 / whole,

@@ -74,12 +74,7 @@ impl SpaceComparison {
     ///
     /// # Errors
     /// As [`Accuracy::of`] and [`Space::new`].
-    pub fn of(
-        model: &Model,
-        canonical: &Model,
-        table: &TraversalTable,
-        times: &[f64],
-    ) -> Result<Option<Self>, RulesError> {
+    pub fn of(model: &Model, canonical: &Model, table: &TraversalTable, times: &[f64]) -> Result<Option<Self>, RulesError> {
         let accuracy = Accuracy::of(model, table, times)?.filter(|_| canonical.labels.count() > 1);
         let Some(accuracy) = accuracy else { return Ok(None) };
         let space = Space::new(table, canonical.labels.classes())?;

@@ -8,8 +8,6 @@ const FALSE_ALARMS: f64 = 0.05;
 /// Maximum number of bins, because the method takes quadratic time. A wider range of times gets
 /// wider bins.
 const MOST_BINS: usize = 4096;
-/// Least number of runs of a class that only gaps set apart.
-const LEAST_RUNS: usize = 3;
 
 /// A range of sorted times with about the same density.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,14 +23,13 @@ pub struct Block {
     pub density: f64,
 }
 
-/// Divides ascending times, in seconds, into blocks. The first `zeros` times are 0 and left out. If
-/// all are, there are no blocks. All times must be finite.
+/// Divides ascending times into blocks, given the logarithms of all but the first `zeros` times, which
+/// are 0. Without logarithms there are no blocks.
 ///
-/// The logarithms of the times are counted in bins as wide as `resolution`. The result is the
+/// The logarithms are counted in bins as wide as `resolution`. The result is the
 /// division of the bins with the greatest Poisson likelihood, minus a penalty per block (Scargle's
 /// equations 19 and 21).
-pub(super) fn blocks(sorted: &[f64], zeros: usize, resolution: f64) -> Vec<Block> {
-    let logarithms: Vec<f64> = sorted[zeros..].iter().map(|time| time.ln()).collect();
+pub(super) fn blocks(logarithms: &[f64], zeros: usize, resolution: f64) -> Vec<Block> {
     let (Some(&first), Some(&last)) = (logarithms.first(), logarithms.last()) else { return Vec::new() };
     let width = resolution.max((last - first) / (MOST_BINS - 2) as f64);
     let low = first - width / 2.0;
@@ -40,7 +37,7 @@ pub(super) fn blocks(sorted: &[f64], zeros: usize, resolution: f64) -> Vec<Block
     let bins = ((last - low) / width) as usize + 1;
     let mut starts = vec![0; bins + 1];
     starts[0] = zeros;
-    for logarithm in &logarithms {
+    for logarithm in logarithms {
         starts[((logarithm - low) / width) as usize + 1] += 1;
     }
     (0..bins).for_each(|bin| starts[bin + 1] += starts[bin]);
@@ -85,22 +82,4 @@ pub(super) fn valleys(sorted: &[f64], blocks: &[Block]) -> Vec<usize> {
         (start..=start + runs).min_by(|a, b| ratio(b).total_cmp(&ratio(a)))
     };
     peaks.windows(2).filter_map(start).collect()
-}
-
-/// Adds the starts of classes after gaps wider than `least`, a difference of logarithms.
-///
-/// The widest gap comes first. A gap that would leave a class of fewer than [`LEAST_RUNS`] runs is
-/// none.
-pub(super) fn add_steps(sorted: &[f64], least: f64, starts: &mut Vec<usize>) {
-    let gap = |place: usize| (sorted[place] / sorted[place - 1]).ln();
-    let mut steps: Vec<usize> = (1..sorted.len()).filter(|&place| gap(place) > least).collect();
-    steps.sort_by(|&a, &b| gap(b).total_cmp(&gap(a)));
-    for place in steps {
-        let after = starts.partition_point(|&start| start < place);
-        let from = after.checked_sub(1).map_or(0, |before| starts[before]);
-        let to = starts.get(after).copied().unwrap_or(sorted.len());
-        if (place - from).min(to - place) >= LEAST_RUNS {
-            starts.insert(after, place);
-        }
-    }
 }

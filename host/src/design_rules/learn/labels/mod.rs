@@ -5,6 +5,7 @@
 
 mod blocks;
 mod convolution;
+mod steps;
 
 use std::fmt;
 
@@ -15,8 +16,8 @@ use crate::design_rules::error::RulesError;
 pub use blocks::Block;
 pub use convolution::{Convolution, Peak};
 
-/// Gap between two times that noise doesn't explain, in standard errors of a time. The difference of
-/// two times has √2 of these errors.
+/// Gap that noise doesn't explain, in standard errors of a time. The difference of two times has √2 of
+/// these errors.
 const STEP: f64 = 4.0;
 
 /// A performance class. The first class has the fastest runs.
@@ -59,7 +60,7 @@ impl fmt::Display for Class {
 #[serde(rename_all = "lowercase")]
 pub enum LabelOptions {
     /// By the density of the times: each peak of the density is a class, each valley a boundary. If
-    /// the noise is known, wide gaps are boundaries, too.
+    /// the noise is known, steps are boundaries, too.
     Density {
         /// Relative difference below which two times count as equal; at least their noise.
         resolution: f64,
@@ -137,9 +138,9 @@ impl Labels {
     /// in the lowest block between them. Noise with a single peak therefore gives one class, and so do
     /// times that differ by less than the resolution.
     ///
-    /// If the noise is known, a gap is a boundary, too, if it is wider than the resolution and than four
-    /// times the noise, and if the classes beside it have at least three runs each. The widest gap comes
-    /// first. A time of 0 is infinitely far from all others, so times of 0 are a class.
+    /// If the noise is known, a step is a boundary, too: a gap that is wider than the resolution and than
+    /// four times the noise, with at least three runs on either side that chance would have left so wide
+    /// a gap beside in at most 5 % of cases. Times of 0 are a class.
     ///
     /// As in the paper: the sorted times are [convolved](Convolution) with a step function. Peaks whose
     /// prominence reaches the percentile are boundaries; a boundary inside equal times moves to their
@@ -168,14 +169,16 @@ impl Labels {
                     return Err(RulesError::Learning("there are no runs".to_owned()));
                 }
                 let zeros = sorted.partition_point(|&time| time == 0.0);
-                let blocks = blocks::blocks(&sorted, zeros, resolution);
+                let logarithms: Vec<f64> = sorted[zeros..].iter().map(|time| time.ln()).collect();
+                let blocks = blocks::blocks(&logarithms, zeros, resolution);
                 let mut starts = blocks::valleys(&sorted, &blocks);
+                let steps = noise.map(|noise| steps::steps(&logarithms, resolution.max(STEP * noise)));
+                starts.extend(steps.into_iter().flatten().map(|step| zeros + step));
                 if 0 < zeros && zeros < sorted.len() {
-                    starts.insert(0, zeros);
+                    starts.push(zeros);
                 }
-                if let Some(noise) = noise {
-                    blocks::add_steps(&sorted, resolution.max(STEP * noise), &mut starts);
-                }
+                starts.sort_unstable();
+                starts.dedup();
                 (Evidence::Density(blocks), starts)
             }
             LabelOptions::Paper { radius, percentile } => {

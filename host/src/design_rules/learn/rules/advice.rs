@@ -215,8 +215,8 @@ impl Advice {
     /// Measures the same advice by other runs of the program. `labels` has their classes.
     pub fn again(&self, labels: &Labels, measured: &MeasuredRows) -> Self {
         let members: Vec<bool> = labels.classes().iter().map(|&class| class == self.class).collect();
-        let [shared, alternatives] = [&self.shared, &self.alternatives]
-            .map(|points| points.iter().map(|point| point.rules.clone()).collect::<Vec<_>>());
+        let [shared, alternatives] =
+            [&self.shared, &self.alternatives].map(|points| points.iter().map(|point| point.rules.clone()).collect::<Vec<_>>());
         Self::measured(self.class, &shared, &alternatives, &members, measured)
     }
 

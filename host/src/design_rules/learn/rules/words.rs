@@ -28,7 +28,9 @@ pub(in crate::design_rules::learn) fn indistinct(noise: Option<f64>) -> String {
         Some(0.0) => "the times have no noise, and no steps".to_owned(),
         Some(noise) => format!("the noise is {:.2} %", 100.0 * noise),
     };
-    format!("No classes could be told apart: {noise}. Measure more (`--iterations`, `--repeats-at-most`, `--passes`) or differently.")
+    format!(
+        "No classes could be told apart: {noise}. Measure more (`--iterations`, `--repeats-at-most`, `--passes`) or differently."
+    )
 }
 
 /// Returns a step in words: as what to do, and as what happens.

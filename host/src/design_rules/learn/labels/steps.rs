@@ -1,0 +1,62 @@
+//! Steps of times whose noise is known: gaps that neither the noise nor chance explains.
+//!
+//! In: ascending logarithms of times. Out: the indices of the first run after each step.
+
+/// Least number of runs on either side of a step. Fewer are outliers.
+const LEAST_RUNS: usize = 3;
+/// Greatest probability that chance leaves such a gap at the end of the runs on one side.
+const CHANCE: f64 = 0.05;
+
+/// Successive runs without a step between them.
+struct Part {
+    start: usize,
+    end: usize,
+    /// Number of runs and difference of their logarithms, without outliers.
+    runs: usize,
+    width: f64,
+}
+
+impl Part {
+    fn of(sorted: &[f64], start: usize, end: usize) -> Self {
+        Part { start, end, runs: end - start, width: sorted[end - 1] - sorted[start] }
+    }
+
+    /// Returns the probability that chance leaves such a gap beside these runs. If times are spread
+    /// evenly, the share that one gap has of `runs` gaps exceeds `s` with a probability of
+    /// `(1 - s)^(runs - 1)`.
+    fn chance(&self, gap: f64) -> f64 {
+        if self.runs < LEAST_RUNS { 1.0 } else { (self.width / (self.width + gap)).powf(self.runs as f64 - 1.0) }
+    }
+}
+
+/// Returns the starts after steps: gaps wider than `least` that chance doesn't explain on either side.
+///
+/// First, each gap wider than `least` is a step. Then the step that chance explains best is removed, and
+/// so on.
+pub(super) fn steps(sorted: &[f64], least: f64) -> Vec<usize> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for near in sorted.chunk_by(|a, b| b - a <= least) {
+        parts.push(Part::of(sorted, start, start + near.len()));
+        start += near.len();
+    }
+    let gap = |pair: &[Part]| sorted[pair[1].start] - sorted[pair[0].end - 1];
+    let chance = |pair: &[Part]| pair[0].chance(gap(pair)).max(pair[1].chance(gap(pair)));
+    loop {
+        // The narrowest gap of equal chances.
+        let likely = parts
+            .windows(2)
+            .enumerate()
+            .max_by(|(_, a), (_, b)| chance(a).total_cmp(&chance(b)).then_with(|| gap(b).total_cmp(&gap(a))));
+        let Some((place, pair)) = likely.filter(|(_, pair)| chance(pair) > CHANCE) else { break };
+        let (first, second) = (&pair[0], &pair[1]);
+        let mut joined = Part::of(sorted, first.start, second.end);
+        match [first, second].map(|part| part.runs < LEAST_RUNS) {
+            [false, true] => (joined.runs, joined.width) = (first.runs, first.width),
+            [true, false] => (joined.runs, joined.width) = (second.runs, second.width),
+            _ => {}
+        }
+        parts.splice(place..place + 2, [joined]);
+    }
+    parts.iter().skip(1).map(|part| part.start).collect()
+}
