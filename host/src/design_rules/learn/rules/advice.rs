@@ -201,11 +201,11 @@ impl Advice {
             let advice = measure(&shared, &alternatives);
             let certain = advice.alternatives.iter().filter(|point| point.effect.is_certain());
             let certain: Vec<Vec<Rule>> = certain.map(|point| point.rules.clone()).collect();
-            if certain.len() == 1 {
-                shared.extend(certain);
-                alternatives.clear();
-            } else if certain.len() < alternatives.len() {
+            if certain.len() < alternatives.len() {
                 alternatives = certain;
+            } else if certain.len() == 1 {
+                // A single alternative is shared, with the same gain.
+                shared.append(&mut alternatives);
             } else {
                 return (advice.points().next().is_some() && advice.all.is_certain()).then_some(advice);
             }
