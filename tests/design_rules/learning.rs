@@ -233,6 +233,11 @@ fn gaps_wider_than_noise_and_chance_are_bounds() {
         let sparse = [0.0, 1.0, 2.0, 2.0 + gap, 2.0 + gap, 2.0 + gap];
         assert_eq!([dense, sparse].map(|places| count(&at(0.009, &places), Some(0.0), None)), [wanted; 2], "{gap}");
     }
+    // Equal times count once: two with a width of 2 leave 2 / (2 + g) = 5 %.
+    for (gap, wanted) in [(37.9, 1), (38.1, 2)] {
+        let places = [0.0, 0.0, 0.0, gap, gap, gap + 2.0];
+        assert_eq!(count(&at(0.004, &places), Some(0.0), None), wanted, "{gap}");
+    }
     // Even times have no steps, however exact they are.
     for n in [2, 3, 30, 300] {
         let even: Vec<f64> = (0..n).map(f64::from).collect();
@@ -1075,7 +1080,11 @@ fn gains_are_those_of_scipy() {
         assert!((found - (1.0 - wanted.exp())).abs() < 2e-3, "{gain:?}");
     }
     assert!(gain.is_certain() && gain.runs == [6, 5]);
-    assert!(Gain::of(&a, &b[..1]).is_none() && Gain::of(&[0.0, 1.0], &b).is_none());
+    assert!(Gain::of(&a, &b[..1]).is_none() && Gain::of(&[], &b).is_none());
+    // Times of 0 take nothing of any other time, and some of them prove nothing.
+    assert_eq!(Gain::of(&[0.0; 3], &b).unwrap().share, 1.0);
+    assert!(Gain::of(&[0.0; 3], &b).unwrap().is_certain() && !Gain::of(&[0.0, 1.0], &b).unwrap().is_certain());
+    assert!(Gain::of(&[0.0, 1.0], &b).unwrap().interval.iter().all(|end| end.is_finite()));
     assert!(!Gain::of(&b, &a).unwrap().is_certain() && !Gain::of(&a[..4], &a[2..]).unwrap().is_certain());
 }
 

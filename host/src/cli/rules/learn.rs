@@ -160,7 +160,9 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
         Some(space) => format!("{} of {} schedules", format::grouped(runs.runs.len()), format::grouped_digits(space)),
         None => format::counted(runs.runs.len(), "schedule", "schedules"),
     };
-    terminal::print(format_args!("{}, {}: {schedules}.", about.program, about.platform,))?;
+    let known = [&about.program, &about.platform].map(String::as_str).into_iter().filter(|text| !text.is_empty());
+    let known = known.collect::<Vec<_>>().join(", ");
+    terminal::print(format_args!("{known}{}{schedules}.", if known.is_empty() { "" } else { ": " }))?;
     let mut table = terminal::table(["class", "runs", "fastest", "slowest", "of the fastest"], 0..5);
     let best = model.labels.sorted()[0];
     for row in classes {

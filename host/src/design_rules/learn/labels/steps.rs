@@ -6,26 +6,34 @@
 const LEAST_RUNS: usize = 3;
 /// Greatest probability that chance leaves such a gap at the end of the runs on one side.
 const CHANCE: f64 = 0.05;
+/// Difference of logarithms below which times are equal: they may differ by the order of summation.
+const EQUAL: f64 = 1e-9;
 
 /// Successive runs without a step between them.
 struct Part {
     start: usize,
     end: usize,
-    /// Number of runs and difference of their logarithms, without outliers.
+    /// Number of runs, of different times, and difference of their logarithms, without outliers.
     runs: usize,
+    different: usize,
     width: f64,
 }
 
 impl Part {
     fn of(sorted: &[f64], start: usize, end: usize) -> Self {
-        Part { start, end, runs: end - start, width: sorted[end - 1] - sorted[start] }
+        let different = sorted[start..end].chunk_by(|a, b| b - a <= EQUAL).count();
+        Part { start, end, runs: end - start, different, width: sorted[end - 1] - sorted[start] }
     }
 
-    /// Returns the probability that chance leaves such a gap beside these runs. If times are spread
-    /// evenly, the share that one gap has of `runs` gaps exceeds `s` with a probability of
-    /// `(1 - s)^(runs - 1)`.
+    /// Returns the probability that chance leaves such a gap beside these runs. If n different times are
+    /// spread evenly, the share that one gap has of n gaps exceeds s with a probability of (1 - s)^(n - 1).
+    /// Beside equal times, any gap is a step.
     fn chance(&self, gap: f64) -> f64 {
-        if self.runs < LEAST_RUNS { 1.0 } else { (self.width / (self.width + gap)).powf(self.runs as f64 - 1.0) }
+        match (self.runs, self.different) {
+            (..LEAST_RUNS, _) => 1.0,
+            (_, 1) => 0.0,
+            (_, different) => (self.width / (self.width + gap)).powf(different as f64 - 1.0),
+        }
     }
 }
 
@@ -50,12 +58,12 @@ pub(super) fn steps(sorted: &[f64], least: f64) -> Vec<usize> {
             .max_by(|(_, a), (_, b)| chance(a).total_cmp(&chance(b)).then_with(|| gap(b).total_cmp(&gap(a))));
         let Some((place, pair)) = likely.filter(|(_, pair)| chance(pair) > CHANCE) else { break };
         let (first, second) = (&pair[0], &pair[1]);
-        let mut joined = Part::of(sorted, first.start, second.end);
-        match [first, second].map(|part| part.runs < LEAST_RUNS) {
-            [false, true] => (joined.runs, joined.width) = (first.runs, first.width),
-            [true, false] => (joined.runs, joined.width) = (second.runs, second.width),
-            _ => {}
-        }
+        let (start, end) = (first.start, second.end);
+        let joined = match [first, second].map(|part| part.runs < LEAST_RUNS) {
+            [false, true] => Part { start, end, ..*first },
+            [true, false] => Part { start, end, ..*second },
+            _ => Part::of(sorted, start, end),
+        };
         parts.splice(place..place + 2, [joined]);
     }
     parts.iter().skip(1).map(|part| part.start).collect()

@@ -58,15 +58,16 @@ pub struct Gain {
 
 impl Gain {
     /// Computes the gain from times in seconds. Returns `None` unless there are two times on either
-    /// side, all positive.
+    /// side. A time of 0 counts as the least positive number.
     pub fn of(heeding: &[f64], others: &[f64]) -> Option<Self> {
         let moments = |times: &[f64]| {
             let n = times.len() as f64;
-            let mean = times.iter().map(|time| time.ln()).sum::<f64>() / n;
-            let squares: f64 = times.iter().map(|time| (time.ln() - mean).powi(2)).sum();
+            let logarithms = times.iter().map(|time| time.max(f64::MIN_POSITIVE).ln());
+            let mean = logarithms.clone().sum::<f64>() / n;
+            let squares: f64 = logarithms.map(|logarithm| (logarithm - mean).powi(2)).sum();
             (n, mean, squares / (n - 1.0) / n)
         };
-        if heeding.len() < 2 || others.len() < 2 || heeding.iter().chain(others).any(|&time| time <= 0.0) {
+        if heeding.len() < 2 || others.len() < 2 {
             return None;
         }
         let ((n, mean, variance), (m, other, their)) = (moments(heeding), moments(others));
@@ -74,7 +75,8 @@ impl Gain {
         // Welch's and Satterthwaite's degrees of freedom.
         let freedom = if sum > 0.0 { sum * sum / (variance * variance / (n - 1.0) + their * their / (m - 1.0)) } else { 1.0 };
         let (difference, half) = (mean - other, student(freedom) * sum.sqrt());
-        let share = |logarithm: f64| 1.0 - logarithm.exp();
+        // Finite, however far 0 is from other times.
+        let share = |logarithm: f64| (1.0 - logarithm.exp()).max(f64::MIN);
         Some(Gain {
             share: share(difference),
             interval: [share(difference + half), share(difference - half)],
