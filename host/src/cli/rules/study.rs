@@ -125,7 +125,12 @@ pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
         paper: &PAPER,
         plot: arguments.plot.as_ref().map(|path| path.display().to_string()),
     };
-    if arguments.json { terminal::print_json(&object) } else { object.print() }
+    if arguments.json {
+        return terminal::print_json(&object);
+    }
+    object.print()?;
+    let one = model.without_advice(runs.about.noise).filter(|_| model.search.is_none());
+    one.map_or(Ok(()), terminal::print)
 }
 
 /// Accuracy by iterations, with the paper's.

@@ -286,6 +286,23 @@ mod tests {
     }
 
     #[test]
+    fn one_class_has_no_accuracy() {
+        let dag = programs::spmv::dag();
+        let study = |levels: f64| {
+            let runs = space(&dag, |index| if index % 2 == 0 { 1.0 } else { levels } + 1e-3 * (index % 7) as f64);
+            let study = Study::new(&dag, &runs).unwrap();
+            let found = study.repeat(SearchMethod::Random, &[60], 2, &LearnOptions::default(), || {}).unwrap();
+            (found.points[0].classes.mean, found.points[0].accuracy.map(|spread| spread.least > 0.0))
+        };
+        assert_eq!((study(1.0), study(2.0)), ((1.0, None), (2.0, Some(true))));
+        // Two slow schedules are a class among 24, but not among all.
+        let runs = space(&dag, |index| if [3, 5].contains(&index) { 1.2 } else { 1.0 } + 1e-6 * (index % 7) as f64);
+        let study = Study::new(&dag, &runs).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[24], 1, &LearnOptions::default(), || {}).unwrap();
+        assert_eq!((found.points[0].classes.mean, found.points[0].accuracy), (2.0, None));
+    }
+
+    #[test]
     fn spreads() {
         let spread = Spread::of(&[1.0, 3.0]);
         assert_eq!((spread.mean, spread.least, spread.greatest), (2.0, 1.0, 3.0));

@@ -52,7 +52,7 @@ pub struct Gain {
     pub interval: [f64; 2],
     /// Difference of the geometric means, in seconds.
     pub seconds: f64,
-    /// Number of runs that follow the rule, and of those that don't.
+    /// Number of compared runs that follow the rule, and of those that don't.
     pub runs: [usize; 2],
 }
 
