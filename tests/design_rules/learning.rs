@@ -236,7 +236,7 @@ fn gaps_wider_than_noise_and_chance_are_bounds() {
     // Equal times count once: two with a width of 2 leave 2 / (2 + g) = 5 %.
     for (gap, wanted) in [(37.9, 1), (38.1, 2)] {
         let places = [0.0, 0.0, 0.0, gap, gap, gap + 2.0];
-        assert_eq!(count(&at(0.004, &places), Some(0.0), None), wanted, "{gap}");
+        assert_eq!(count(&at(0.0012, &places), Some(0.0), None), wanted, "{gap}");
     }
     // Even times have no steps, however exact they are.
     for n in [2, 3, 30, 300] {
