@@ -13,9 +13,11 @@ const EQUAL: f64 = 1e-9;
 struct Part {
     start: usize,
     end: usize,
-    /// Number of runs, of different times, and difference of their logarithms, without outliers.
+    /// Number of runs, without outliers.
     runs: usize,
+    /// Number of their different times.
     different: usize,
+    /// Difference of the logarithms of their greatest and their least time.
     width: f64,
 }
 
