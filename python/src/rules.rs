@@ -137,10 +137,7 @@ impl Model {
         criterion: &str,
     ) -> PyResult<Self> {
         let (labels, size) = match labels {
-            "density" => match resolution {
-                Some(resolution) => (LabelOptions::Density { resolution }, Size::Validated),
-                None => (LabelOptions::density(runs.0.about.noise), Size::Validated),
-            },
+            "density" => (LabelOptions::density(runs.0.about.noise, resolution), Size::Validated),
             "paper" => (LabelOptions::Paper { radius, percentile }, Size::Paper),
             _ => return Err(PyValueError::new_err(format!("labels is {labels:?}: \"density\" or \"paper\""))),
         };
@@ -179,6 +176,12 @@ impl Model {
             (ruleset.class.number(), rules, ruleset.samples, ruleset.counts[ruleset.class.index()])
         };
         self.model.rules.all().iter().map(ruleset).collect()
+    }
+
+    /// Returns why there are no rules, if all runs are of one class.
+    #[getter]
+    fn without_rules(&self) -> Option<String> {
+        self.model.without_advice(self.runs.about.noise).filter(|_| self.model.search.is_none())
     }
 
     fn classify<'py>(&self, py: Python<'py>, schedules: Vec<String>) -> PyResult<Bound<'py, PyArray1<i64>>> {

@@ -140,9 +140,17 @@ def test_what_teaches_nothing() -> None:
             rules.learn(runs, **arguments)
     with pytest.raises(ValueError, match="schedule 0"):
         rules.learn(runs, labels="paper", radius=2).classify([""])
-    # All as fast: one class.
-    same = rules.learn(Runs(SCHEDULES, [1.0] * 24))
-    assert set(same.classes) == {1} and same.ranges.tolist() == [[1.0, 1.0]]
+    with pytest.raises(ValueError, match="nothing to learn: all 24 runs took 1e0 s"):
+        rules.learn(Runs(SCHEDULES, [1.0] * 24))
+    with pytest.raises(ValueError, match="nothing to learn: there is a single run"):
+        rules.learn(Runs(["a;b"], [1.0]))
+    # About as fast: one class.
+    same = rules.learn(Runs(SCHEDULES, [1.0, 1.005] * 12))
+    assert set(same.classes) == {1} and same.ranges.tolist() == [[1.0, 1.005]] and same.rulesets == []
+    assert repr(same).startswith("No classes could be told apart: the noise is unknown.") and repr(same) in same.page()
+    assert set(same.classify(SCHEDULES)) == {1}
+    # A time of 0 is a class of its own.
+    assert rules.learn(Runs(SCHEDULES, [0.0] * 12 + [1.0] * 12)).classes.tolist() == [1] * 12 + [2] * 12
 
 
 # A program of the host alone: its schedules are the orders that respect the edges.

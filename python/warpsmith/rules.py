@@ -513,7 +513,7 @@ class Model:
 
     @property
     def rulesets(self) -> list[Ruleset]:
-        """The rules, by class, and in each first those that most runs heed."""
+        """The rules, by class, and in each first those that most runs heed. None if all runs are of one class."""
         return [Ruleset(*ruleset) for ruleset in self._model.rulesets]
 
     def classify(self, schedules: Iterable[str]) -> npt.NDArray[np.int64]:
@@ -541,7 +541,7 @@ class Model:
         return self._model.page()
 
     def __repr__(self) -> str:
-        return f"{len(self.ranges)} classes, {len(self._model.rulesets)} rulesets"
+        return self._model.without_rules or f"{len(self.ranges)} classes, {len(self._model.rulesets)} rulesets"
 
     def _repr_html_(self) -> str:
         return f'<iframe srcdoc="{html.escape(self.page())}" width="100%" height="800"></iframe>'
@@ -567,7 +567,8 @@ def learn(
         in the paper.
     resolution : float, optional
         By density, times nearer to each other than this, as a share, aren't told apart; by default the noise where the
-        file has it, and at least 0.01.
+        file has it, and at least 0.01. If the file has the noise, steps are bounds between classes, too: gaps that
+        neither the noise nor chance explains.
     radius : int, optional
         With ``"paper"``, the radius, in runs, of the step function that finds steps in the sorted times; by default 0.5 % of the runs.
     percentile : float
@@ -583,7 +584,7 @@ def learn(
     Raises
     ------
     ValueError
-        Where there are too few runs, or they don't differ.
+        Where there are fewer than two runs, or all take the same time.
     OSError
         Where the file can't be read.
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use warpsmith::design_rules::{
     Dag, DagBuilder, Feature, Kind, LearnOptions, Model, Runs, Schedule, Traversal, TraversalTable, program_of,
     schedule::{Schedules, count},
@@ -166,6 +167,79 @@ const MULTIPLY: &str = r#"{"name": "multiply", "operations": [
 fn multiply(folder: &Folder) -> Dag {
     folder.write("multiply.json", MULTIPLY);
     Dag::read(&folder.path("multiply.json")).unwrap()
+}
+
+proptest! {
+    /// A race is data that both of two operations access, one writes, and that schedules access in either order.
+    #[test]
+    fn races_are_in_schedules_of_either_order(
+        edges in prop::collection::btree_set((0usize..5, 0usize..5), 0..8),
+        accesses in prop::collection::vec((0usize..5, 0usize..3, any::<bool>()), 1..10),
+    ) {
+        let mut builder = Dag::builder("host");
+        for op in 0..5 {
+            builder = builder.cpu(item(op));
+            for &(_, data, writes) in accesses.iter().filter(|access| access.0 == op) {
+                let data = format!("d{data}");
+                builder = if writes { builder.writes(data) } else { builder.reads(data) };
+            }
+        }
+        let edges: Vec<_> = edges.into_iter().filter(|(u, v)| u < v).collect();
+        let dag = edges.iter().fold(builder, |builder, &(u, v)| builder.edge(item(u), item(v))).build().unwrap();
+        let conflict = |u: usize, v: usize| {
+            let of = |op: usize| accesses.iter().filter(move |access| access.0 == op);
+            of(u).any(|a| of(v).any(|b| a.1 == b.1 && (a.2 || b.2)))
+        };
+        let all: Vec<Vec<usize>> = Schedules::new(&dag, 1)
+            .unwrap()
+            .map(|schedule| schedule.names(&dag).iter().filter_map(|name| name.strip_prefix('i')?.parse().ok()).collect())
+            .collect();
+        let comes_first = |u: usize, v: usize| {
+            all.iter().any(|order| order.iter().position(|&op| op == u) < order.iter().position(|&op| op == v))
+        };
+        let orders = dag.orders().unwrap();
+        let pairs = (0..5).flat_map(|u| (u + 1..5).map(move |v| (u, v)));
+        let races: Vec<_> = pairs.filter(|&(u, v)| conflict(u, v) && comes_first(u, v) && comes_first(v, u)).collect();
+        prop_assert_eq!(orders.races.iter().map(|(u, v, _)| (u.index(), v.index())).collect::<Vec<_>>(), races);
+        let unjustified: Vec<_> = edges.into_iter().filter(|&(u, v)| !conflict(u, v)).collect();
+        prop_assert_eq!(orders.unjustified.iter().map(|(u, v)| (u.index(), v.index())).collect::<Vec<_>>(), unjustified);
+    }
+}
+
+#[test]
+fn orders_that_data_justify() {
+    let folder = Folder::of("rules");
+    let file = |operations: &str| folder.write("data.json", &format!(r#"{{"operations": [{operations}]}}"#));
+    let pack = r#"{"name": "Pack", "kind": "gpu", "reads": ["x"], "writes": ["buffer"]}"#;
+    let inner = r#"{"name": "Inner", "alternatives": [
+        {"name": "tiles", "kind": "gpu", "reads": ["x"], "writes": ["y"]},
+        {"name": "rows", "kind": "gpu", "reads": ["x"], "writes": ["y"]}
+    ]}"#;
+    let send = |after: &str| format!(r#"{{"name": "Send", "kind": "cpu", "reads": ["buffer"], "after": [{after}]}}"#);
+    let sum = |after: &str| format!(r#"{{"name": "Sum", "kind": "gpu", "writes": ["y"], "after": [{after}]}}"#);
+    let all = |after_send: &str, after_sum: &str| file(&[pack, inner, &send(after_send), &sum(after_sum)].join(", "));
+    // Two readers need no order, and alternatives are never together.
+    all(r#""Pack""#, r#""Inner""#);
+    assert_eq!(folder.good("check data.json"), "data: 5 operations, 1 choice, 5 dependences.\n");
+    assert_eq!(folder.json("check data.json")["unjustified"], json!([]));
+    // An order by way of others is one, too; those that no data justify are listed.
+    all(r#""Pack", "Inner""#, r#""Send""#);
+    let listed =
+        "Orders that no data justify:\n  Inner=tiles/Inner before Send\n  Inner=rows/Inner before Send\n  Send before Sum\n";
+    assert!(folder.good("check data.json").ends_with(listed));
+    assert_eq!(folder.json("check data.json")["unjustified"].as_array().unwrap().len(), 3);
+    // Missing orders.
+    all("", r#""Inner""#);
+    folder
+        .bad("check data.json", "data.json: `Pack` and `Send` access `buffer`, at least one writes it, and neither comes after");
+    all(r#""Pack""#, "");
+    folder.bad(
+        "check data.json",
+        "data.json: `Inner=tiles/Inner` and `Sum` access `y`, at least one writes it, and neither comes after",
+    );
+    // Nothing is said without data.
+    file(r#"{"name": "A", "kind": "gpu"}, {"name": "B", "kind": "gpu", "after": ["A"]}"#);
+    assert_eq!(folder.json("check data.json")["unjustified"], Value::Null);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::{Value, json};
-use warpsmith::design_rules::{Runs, Traversal};
+use warpsmith::design_rules::{Run, Runs, Traversal, sim::Machine};
 
 use crate::folder::Folder;
 
@@ -32,7 +32,7 @@ impl Folder {
 
     /// The machine of the default with this noise, in `machine.json`.
     fn machine(&self, noise: f64) {
-        let machine = warpsmith::design_rules::sim::Machine { noise, ..warpsmith::design_rules::sim::Machine::h200_node() };
+        let machine = Machine { noise, ..Machine::h200_node() };
         self.write("machine.json", &serde_json::to_string(&machine).unwrap());
     }
 }
@@ -346,21 +346,10 @@ fn rules_say_what_runs_have_in_common() {
     assert!(!table.contains("Class 1\n") && folder.good("learn full.csv --full").contains("\nClass 1\n"));
     let advised = folder.json("learn full.csv --second full.csv");
     assert_eq!((&advised["second"], &advised["advice"]["class"]), (&advised["advice"], &json!(1)));
-    // Each share is of runs that follow the shared rules until there, by the sentences alone.
-    let slowest = advised["classes"][0]["slowest"].as_f64().unwrap() * (1.0 + 1e-12);
     let points = |name: &str| advised["advice"][name].as_array().unwrap();
     let (shared, alternatives) = (points("shared"), points("alternatives"));
-    for (place, point) in shared.iter().chain(alternatives).enumerate() {
-        let rules = shared[..place.min(shared.len())].iter().chain([point]).flat_map(|point| point["rules"].as_array().unwrap());
-        let rules: Vec<_> = rules.map(|rule| rule["sentence"].as_str().unwrap()).collect();
-        let count = |first: bool| {
-            let of = full.runs.iter().filter(|run| (run.seconds <= slowest) == first);
-            json!([of.clone().filter(|run| rules.iter().all(|rule| holds(rule, &run.traversal))).count(), of.count()])
-        };
-        assert_eq!((&point["members"], &point["others"]), (&count(true), &count(false)), "{rules:?}");
-    }
     let said = |text: &str| table.matches(text).count();
-    assert_eq!((said("; with the rules above, "), said("; with the shared rules, ")), (shared.len() - 1, alternatives.len()));
+    assert_eq!((said(" with the rules above, "), said(" with the shared rules, ")), (shared.len() - 1, alternatives.len()));
     assert!(shared.len() + alternatives.len() > 1, "{table}");
     let all = &advised["advice"]["all"];
     let gain = all["gain"]["share"].as_f64().unwrap();
@@ -373,8 +362,116 @@ fn rules_say_what_runs_have_in_common() {
     assert!(count("--labels paper --percentile 50") > count("--labels paper --percentile 98"));
     assert_eq!((count("--labels paper --radius 59"), count("--resolution 100")), (1, 1));
 
+    // Counts are those of the runs that satisfy a rule, by the file and the sentences alone.
+    for runs in ["part", "full"] {
+        let file = folder.runs(&format!("{runs}.csv"));
+        for options in ["", "--full", "--max-leaf-nodes 5", "--resolution 3", "--labels paper", PERCENTILE_0] {
+            let learned = folder.json(&format!("learn {runs}.csv {options}"));
+            check_counts(&file, &learned, options);
+        }
+    }
+
     folder.json("explore halo --platform sim --iterations 20 --output p.csv");
     folder.bad("learn part.csv --against p.csv", "p.csv has runs of the program `halo`, and part.csv of `spmv`");
+}
+
+/// Options by which each peak is a boundary between classes.
+const PERCENTILE_0: &str = "--labels paper --percentile 0 --criterion entropy";
+
+/// Checks the counts beside each rule of `learned`, and that each gain excludes a loss.
+fn check_counts(runs: &Runs, learned: &Value, options: &str) {
+    // The number of runs until the end of each class, the fastest first.
+    let sizes = learned["classes"].as_array().unwrap().iter().map(|class| class["runs"].as_u64().unwrap() as usize);
+    let ends: Vec<usize> = sizes
+        .scan(0, |end, runs| {
+            *end += runs;
+            Some(*end)
+        })
+        .collect();
+    let mut times = runs.times();
+    times.sort_by(f64::total_cmp);
+    let class = |run: &Run| {
+        let place = times.partition_point(|&time| time < run.seconds);
+        ends.partition_point(|&end| end <= place)
+    };
+    // Runs of each class that follow all rules, and all of each class.
+    let count = |rules: &Value| {
+        let sentences: Vec<_> = rules.as_array().unwrap().iter().map(|rule| rule["sentence"].as_str().unwrap()).collect();
+        let mut counts = vec![[0, 0]; ends.len()];
+        for run in &runs.runs {
+            counts[class(run)][1] += 1;
+            counts[class(run)][0] += usize::from(sentences.iter().all(|sentence| holds(sentence, &run.traversal)));
+        }
+        counts
+    };
+    for set in learned["rules"].as_array().unwrap() {
+        let counts: Vec<usize> = count(&set["rules"]).iter().map(|count| count[0]).collect();
+        assert_eq!((&set["counts"], &set["samples"]), (&json!(counts), &json!(counts.iter().sum::<usize>())), "{options}: {set}");
+    }
+    let points = ["shared", "alternatives"].map(|name| learned["advice"][name].as_array().unwrap());
+    assert!(points.iter().any(|points| !points.is_empty()), "{options}: {learned}");
+    for point in points.into_iter().flatten() {
+        let counts = count(&point["rules"]);
+        let others = counts[1..].iter().fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
+        assert_eq!((&point["members"], &point["others"]), (&json!(counts[0]), &json!(others)), "{options}: {point}");
+        assert!(point["gain"]["interval"][0].as_f64().unwrap() > 0.0, "{options}: {point}");
+    }
+}
+
+#[test]
+fn one_class_has_no_rules_and_no_accuracy() {
+    let folder = Folder::new();
+    // The noise is larger than all differences.
+    folder.machine(3.0);
+    folder.explore("--machine machine.json --iterations 60 --repeats-at-most 2 --output noisy.csv");
+    folder.explore("--exhaustive --streams 1 --output full.csv");
+    let noise = folder.runs("noisy.csv").about.noise.unwrap();
+    let reason = format!("No classes could be told apart: the noise is {:.2} %. Measure more (", 100.0 * noise);
+    for options in ["learn noisy.csv", "learn noisy.csv --full", "learn noisy.csv --against full.csv --second full.csv"] {
+        let table = folder.good(options);
+        assert!(table.contains(&reason), "{table}");
+        for word in ["leaf", "error", "accuracy", "To be fast", "Class 1", "any schedule"] {
+            assert!(!table.contains(word), "{word}: {table}");
+        }
+        let object = folder.json(options);
+        assert_eq!((&object["noise"], &object["rules"]), (&json!(noise), &json!([])));
+        assert_eq!(object["classes"].as_array().unwrap().len(), 1);
+        for field in ["leaves", "depth", "error", "tree_search", "advice", "second"] {
+            assert_eq!(object[field], Value::Null, "{field}");
+        }
+        assert_eq!(object["against"]["accuracy"], Value::Null);
+    }
+    // The other way round, the whole space has none.
+    let table = folder.good("learn full.csv --against noisy.csv");
+    assert!(table.contains(&format!("noisy.csv: {reason}")) && !table.contains("accuracy"), "{table}");
+    assert_eq!(folder.json("learn full.csv --against noisy.csv")["against"], json!({"input_file": "noisy.csv"}));
+    assert_eq!(folder.json("report noisy.csv --html r.html")["leaves"], Value::Null);
+    assert!(fs::read_to_string(folder.path("r.html")).unwrap().contains(&reason));
+}
+
+/// Without noise, the steps of the times are the classes' bounds.
+#[test]
+fn steps_of_exact_times_are_found() {
+    let folder = Folder::of("rules");
+    folder.json("explore spmv --platform sim --output 200.csv");
+    folder.json("explore spmv --platform sim --iterations 30 --output 30.csv");
+    for (name, wanted) in [("30.csv", &[16, 8, 6][..]), ("200.csv", &[141, 26, 28, 5])] {
+        let mut times = folder.runs(name).times();
+        times.sort_by(f64::total_cmp);
+        let learned = folder.json(&format!("learn {name}"));
+        let runs: Vec<usize> =
+            learned["classes"].as_array().unwrap().iter().map(|class| class["runs"].as_u64().unwrap() as usize).collect();
+        assert_eq!(runs, wanted);
+        // They are the gaps of more than 1.5 % that have at least three runs on either side.
+        let gaps = (3..=times.len() - 3).filter(|&place| times[place] > 1.015 * times[place - 1]);
+        let starts = runs[..runs.len() - 1].iter().scan(0, |start, runs| {
+            *start += runs;
+            Some(*start)
+        });
+        assert_eq!(gaps.collect::<Vec<_>>(), starts.collect::<Vec<_>>(), "{name}");
+        check_counts(&folder.runs(name), &learned, name);
+        check_counts(&folder.runs(name), &folder.json(&format!("learn {name} {PERCENTILE_0}")), name);
+    }
 }
 
 #[test]
@@ -449,17 +546,19 @@ fn files_that_are_none() {
         })
         .collect();
     folder.write("same.csv", &file(20, &same));
+    folder.write("one.csv", &file(1, &same[..1]));
     for command in ["learn FILE", "report FILE --html r.html", "study FILE", "learn runs.csv --against FILE"] {
         for (name, sentence) in [
             ("no.csv", "no.csv: "),
-            ("none.csv", "none.csv: it has no runs"),
+            ("none.csv", "none.csv: nothing to learn: there are no runs"),
+            ("one.csv", "one.csv: nothing to learn: there is a single run"),
             ("cut.csv", "cut.csv: it was cut short: the last line has no end"),
             (
                 "text.csv",
                 "text.csv: it is not a file of runs: the first line is neither `# warpsmith rules 1`, nor does it name columns",
             ),
             ("time.csv", "time.csv: line 6: `soon` is not a time in seconds"),
-            ("same.csv", "same.csv: all 20 runs took 1e-3 s, so that there are no fast and slow ones"),
+            ("same.csv", "same.csv: nothing to learn: all 20 runs took 1e-3 s, so that there are no fast and slow ones"),
         ] {
             folder.bad(&command.replace("FILE", name), sentence);
         }

@@ -78,6 +78,9 @@ fn programs_by_schema_and_reader() {
         operation(r#"{"name": "A", "kind": "cpu", "after": ["P", "P"]}"#),
         choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "cpu"}]"#),
         part(r#"[{"name": "A", "kind": "cpu"}]"#),
+        operation(r#"{"name": "A", "kind": "cpu", "reads": ["x", "x"], "writes": ["any name"]}"#),
+        choice(r#"[{"name": "x", "kind": "gpu", "reads": ["x"]}, {"name": "y", "kind": "cpu", "writes": []}]"#),
+        part(r#"[{"name": "A", "kind": "cpu", "writes": ["x"]}]"#),
         part(r#"[{"name": "B", "kind": "gpu"}, {"name": "C", "kind": "cpu", "after": ["B", "P"]}]"#),
     ];
     // Each with what the reader says.
@@ -123,6 +126,19 @@ fn programs_by_schema_and_reader() {
             "case.json: `A` has both `kind` and `alternatives`",
         ),
         (part("[]"), "`operations` of `A` as `y` is empty"),
+        (operation(r#"{"name": "A", "kind": "gpu", "reads": "x"}"#), "reads`: invalid type"),
+        (
+            operation(
+                r#"{"name": "A", "reads": ["x"], "alternatives": [{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu"}]}"#,
+            ),
+            "`A` is a choice: its alternatives say what they read and write",
+        ),
+        (
+            choice(
+                r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "writes": ["x"], "operations": [{"name": "B", "kind": "gpu"}]}]"#,
+            ),
+            "`A` as `y` has `operations`, which say what they read and write",
+        ),
         (part(r#"[{"name": "B"}]"#), "missing field `kind`"),
         (part(r#"[{"name": "B", "kind": "gpu", "alternatives": []}]"#), "unknown field `alternatives`"),
     ];

@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 
-/// Bars of positive length in degrees 0 and 1, sorted, of a square matrix of distances.
-pub fn bars(distances: &[f64], n: usize, threshold: f64) -> [Vec<(f64, f64)>; 2] {
-    let at = |u: usize, v: usize| distances[u * n + v];
+/// Bars of positive length in degrees from 0 to `degree`, each sorted, of a square matrix of distances.
+pub fn bars(distances: &[f64], n: usize, threshold: f64, degree: usize) -> Vec<Vec<(f64, f64)>> {
     let mut simplices: Vec<(f64, Vec<usize>)> = (0..n).map(|v| (0.0, vec![v])).collect();
-    for v in 0..n {
-        for u in 0..v {
-            simplices.push((at(u, v), vec![u, v]));
-            for t in 0..u {
-                simplices.push((at(t, u).max(at(t, v)).max(at(u, v)), vec![t, u, v]));
+    let mut first = 0;
+    for _ in 0..=degree {
+        // Each simplex so far with each larger vertex.
+        let last = simplices.len();
+        for i in first..last {
+            let (value, simplex) = simplices[i].clone();
+            for v in simplex.last().map_or(0, |last| last + 1)..n {
+                let value = simplex.iter().map(|u| distances[u * n + v]).fold(value, f64::max);
+                simplices.push((value, [&simplex[..], &[v]].concat()));
             }
         }
+        first = last;
     }
     simplices.retain(|(value, _)| *value <= threshold && value.is_finite());
     simplices.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.len().cmp(&b.1.len())).then(a.1.cmp(&b.1)));
@@ -45,10 +49,10 @@ pub fn bars(distances: &[f64], n: usize, threshold: f64) -> [Vec<(f64, f64)>; 2]
             None => starts[i] = true,
         }
     }
-    let mut bars = [Vec::new(), Vec::new()];
+    let mut bars = vec![Vec::new(); degree + 1];
     for (i, (birth, simplex)) in simplices.iter().enumerate() {
         let death = ends[i].map_or(f64::INFINITY, |end| simplices[end].0);
-        if starts[i] && simplex.len() < 3 && *birth < death {
+        if starts[i] && simplex.len() <= degree + 1 && *birth < death {
             bars[simplex.len() - 1].push((*birth, death));
         }
     }

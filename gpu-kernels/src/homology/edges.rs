@@ -208,6 +208,10 @@ pub struct Positions<'a> {
     pub born: &'a [u32],
     /// Position of the edge that ends each class, or [`NONE`].
     pub died: &'a [u32],
+    /// The same of degree 2, from each cloud's first class of that on.
+    pub opened: &'a [u32],
+    /// See `opened`.
+    pub filled: &'a [u32],
 }
 
 /// Length and ends of the edge at a position; infinite if there is none.
@@ -226,11 +230,22 @@ unsafe fn length<T: Scalar>(cloud: &Cloud, distances: &[T], links: &[Link], posi
     }
 }
 
-/// Numbers of bars of positive length: those of degree 0 of each cloud, then those of degree 1. A block for each cloud.
+/// The classes of degree 1 or 2 of a cloud: the first one, their number, and the positions of the edges that start and end
+/// all classes of the degree.
+#[inline(always)]
+fn classes<'a>(degree: usize, cloud: &Cloud, found: &Found, positions: Positions<'a>) -> (u32, u32, &'a [u32], &'a [u32]) {
+    match degree {
+        1 => (cloud.class, found.classes, positions.born, positions.died),
+        _ => (cloud.cavity, found.cavities, positions.opened, positions.filled),
+    }
+}
+
+/// Numbers of bars of positive length: those of degree 0 of each cloud, then those of degree 1, then of degree 2. A block for
+/// each cloud.
 ///
 /// # Safety
-/// The positions are those that `reduce` has left, with its clouds, links and findings, and `counts` has room for two
-/// numbers per cloud.
+/// The positions are those that `reduce` and `fill` have left, with their clouds, links and findings, and `counts` has room
+/// for three numbers per cloud.
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn count<T: Scalar>(
     clouds: &[Cloud],
@@ -242,12 +257,13 @@ pub unsafe fn count<T: Scalar>(
 ) {
     let index = thread::block_idx_x() as usize;
     let (cloud, found) = (&clouds[index], &found[index]);
-    let shared = shared_array![u32; 2];
+    let shared = shared_array![u32; 3];
     // SAFETY: the positions have links (this kernel's contract), and threads share numbers by atomics, between barriers.
     unsafe {
         if thread::thread_idx_x() == 0 {
             shared.write(0, cloud.vertices - found.merges);
             shared.write(1, 0);
+            shared.write(2, 0);
         }
         thread::sync_threads();
         let length = |position| length(cloud, distances, links, position).0;
@@ -256,21 +272,25 @@ pub unsafe fn count<T: Scalar>(
                 atomic::block::fetch_add(shared.at(0), 1);
             }
         }
-        for class in of_cloud(found.classes) {
-            let at = (cloud.class + class) as usize;
-            if length(*positions.born.get_unchecked(at)) < length(*positions.died.get_unchecked(at)) {
-                atomic::block::fetch_add(shared.at(1), 1);
+        for degree in [1, 2] {
+            let (first, count, born, died) = classes(degree, cloud, found, positions);
+            for class in of_cloud(count) {
+                let at = (first + class) as usize;
+                if length(*born.get_unchecked(at)) < length(*died.get_unchecked(at)) {
+                    atomic::block::fetch_add(shared.at(degree), 1);
+                }
             }
         }
         thread::sync_threads();
         if thread::thread_idx_x() == 0 {
-            counts.add(index).write(shared.read(0));
-            counts.add(clouds.len() + index).write(shared.read(1));
+            for degree in 0..3 {
+                counts.add(degree * clouds.len() + index).write(shared.read(degree));
+            }
         }
     }
 }
 
-/// Bars of positive length: of degree 0 by ascending death, of degree 1 by ascending birth. A block for each cloud.
+/// Bars of positive length: of degree 0 by ascending death, of others by ascending birth. A block for each cloud.
 ///
 /// # Safety
 /// As for [`count()`], whose exclusive sums are `starts`, and there is room for all bars.
@@ -307,26 +327,30 @@ pub unsafe fn bars<T: Scalar>(
         for k in (lane..endless).step_by(lanes as usize) {
             write(start + positive + k, [T::ZERO, T::INFINITY], [0; 4]);
         }
-        let (mut at, mut first) = (starts[clouds.len() + index], 0);
-        while first < found.classes {
-            let class = first + lane;
-            let mut bar = ([T::ZERO; 2], [0; 4]);
-            if class < found.classes {
-                let at = (cloud.class + class) as usize;
-                let (birth, [a, b]) = length(cloud, distances, links, *positions.born.get_unchecked(at));
-                let (death, [u, v]) = length(cloud, distances, links, *positions.died.get_unchecked(at));
-                bar = ([birth, death], [a, b, u, v]);
+        for degree in [1, 2] {
+            let mut at = starts[degree * clouds.len() + index];
+            let (of_cloud, count, born, died) = classes(degree, cloud, found, positions);
+            let mut first = 0;
+            while first < count {
+                let class = first + lane;
+                let mut bar = ([T::ZERO; 2], [0; 4]);
+                if class < count {
+                    let at = (of_cloud + class) as usize;
+                    let (birth, [a, b]) = length(cloud, distances, links, *born.get_unchecked(at));
+                    let (death, [u, v]) = length(cloud, distances, links, *died.get_unchecked(at));
+                    bar = ([birth, death], [a, b, u, v]);
+                }
+                let keeps = bar.0[0] < bar.0[1];
+                kept.write(lane as usize, keeps as u32);
+                thread::sync_threads();
+                let before = |end: u32| (0..end as usize).map(|other| kept.read(other)).sum::<u32>();
+                if keeps {
+                    write(at + before(lane), bar.0, bar.1);
+                }
+                at += before(lanes);
+                first += lanes;
+                thread::sync_threads();
             }
-            let keeps = bar.0[0] < bar.0[1];
-            kept.write(lane as usize, keeps as u32);
-            thread::sync_threads();
-            let before = |end: u32| (0..end as usize).map(|other| kept.read(other)).sum::<u32>();
-            if keeps {
-                write(at + before(lane), bar.0, bar.1);
-            }
-            at += before(lanes);
-            first += lanes;
-            thread::sync_threads();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Persistent homology of Vietoris-Rips filtrations over Z/2, in degrees 0 and 1, for many clouds at once.
+//! Persistent homology of Vietoris-Rips filtrations over Z/2, in degrees 0, 1 and 2, for many clouds at once.
 //!
 //! A *cloud* is a finite metric space. Its edges enter the filtration by ascending length, and a triangle enters with its
 //! longest edge. Edges of equal length are ordered by their number, which changes no bar of positive length.
@@ -26,12 +26,16 @@ use cuda_std::prelude::*;
 
 use crate::number::Number;
 
+pub mod cavities;
 pub mod classes;
 pub mod edges;
 pub mod reduce;
 
 /// The most vertices of a cloud: 16 bits number them, and one value more stands for none.
 pub const MOST_VERTICES: usize = u16::MAX as usize;
+
+/// The most vertices of a cloud whose bars of degree 2 are computed.
+pub const MOST_VERTICES_OF_CAVITIES: usize = 256;
 
 /// In place of a vertex, an edge or a class: none.
 pub const NONE: u32 = u32::MAX;
@@ -80,6 +84,14 @@ pub struct Cloud {
     pub class: u32,
     /// Number of relations that are found together.
     pub relations: u32,
+    /// Number of 64-bit words per vector of a triangle.
+    pub words_of_triangles: u32,
+    /// Number of classes of degree 1 that there is room for.
+    pub classes: u32,
+    /// Index of its first class of degree 2.
+    pub cavity: u32,
+    /// Number of those that there is room for.
+    pub cavities: u32,
 }
 
 impl Cloud {
@@ -158,6 +170,10 @@ pub struct Found {
     pub merges: u32,
     /// Number of classes of degree 1.
     pub classes: u32,
+    /// Number of classes of degree 2.
+    pub cavities: u32,
+    /// 1 if there was not enough memory for these.
+    pub full: u32,
 }
 
 /// Memory for bars.

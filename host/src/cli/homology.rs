@@ -22,7 +22,7 @@ const MOST_GPUS: usize = 64;
 /// Options of `homology`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Persistent homology of point clouds: the bars of their Vietoris-Rips filtrations in degrees 0 and 1, over Z/2.\n\n\
+    long_about = "Persistent homology of point clouds: the bars of their Vietoris-Rips filtrations in degrees 0, 1 and 2, over Z/2.\n\n\
         Clouds are arrays (.npy) of shape (points, coordinates) or (clouds, points, coordinates), archives (.npz) with an array for \
         each cloud, or tables of numbers with a row for each point and optionally a column `cloud`. With --distances they are square \
         matrices instead, or what SciPy's pdist gives.\n\n\
@@ -46,8 +46,8 @@ pub struct Arguments {
     /// Largest length of an edge [default: each cloud's enclosing radius]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     threshold: Option<f64>,
-    /// Highest degree: 0 for components, 1 for cycles, too
-    #[arg(long, value_name = "D", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=1))]
+    /// Highest degree: 0 for components, 1 for cycles, 2 for cavities, too
+    #[arg(long, value_name = "D", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=2))]
     degree: u8,
     /// Type of distances and bars [default: the file's; f64 from text]
     #[arg(long, value_enum)]

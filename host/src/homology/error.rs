@@ -1,6 +1,6 @@
 //! Errors of clouds and of their homology.
 
-use gpu_kernels::homology::MOST_VERTICES;
+use gpu_kernels::homology::{MOST_VERTICES, MOST_VERTICES_OF_CAVITIES};
 
 use crate::device::DeviceError;
 
@@ -23,6 +23,14 @@ pub enum HomologyError {
     /// A cloud is too large.
     #[error("cloud {cloud} has {vertices} points, but at most {MOST_VERTICES} are possible")]
     TooManyVertices {
+        /// The cloud.
+        cloud: usize,
+        /// Its number of points.
+        vertices: usize,
+    },
+    /// A cloud is too large for bars of degree 2.
+    #[error("cloud {cloud} has {vertices} points, but bars of degree 2 are computed of at most {MOST_VERTICES_OF_CAVITIES}")]
+    TooManyForDegree {
         /// The cloud.
         cloud: usize,
         /// Its number of points.
@@ -77,7 +85,7 @@ pub enum HomologyError {
     #[error("cancelled")]
     Cancelled,
     /// A higher degree was asked for.
-    #[error("bars of degree {degree} can't be computed, only those of degrees 0 and 1")]
+    #[error("bars of degree {degree} can't be computed, only those of degrees 0, 1 and 2")]
     Degree {
         /// The degree.
         degree: usize,
@@ -89,6 +97,7 @@ impl HomologyError {
     pub fn cloud(&self) -> Option<usize> {
         match *self {
             HomologyError::TooManyVertices { cloud, .. }
+            | HomologyError::TooManyForDegree { cloud, .. }
             | HomologyError::Coordinate { cloud, .. }
             | HomologyError::Diagonal { cloud, .. }
             | HomologyError::Distance { cloud, .. } => Some(cloud),

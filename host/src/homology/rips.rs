@@ -6,7 +6,8 @@ use std::{
 };
 
 use gpu_kernels::homology::{
-    BarsArgs, Cloud, Found, Link, NONE, Scalar,
+    BarsArgs, Cloud, Found, Link, MOST_VERTICES_OF_CAVITIES, NONE, Scalar,
+    cavities::{self, SpaceArgs as CavitySpaceArgs},
     edges::{self, PositionsArgs},
     reduce::{self, SpaceArgs},
 };
@@ -48,7 +49,7 @@ impl HomologyReal for f64 {
 pub struct Options {
     /// Largest value of the filtration. A cloud's enclosing radius, beyond which nothing changes, is used if it is less.
     pub threshold: f64,
-    /// The highest degree, 0 or 1.
+    /// The highest degree: 0, 1 or 2.
     pub degree: usize,
 }
 
@@ -58,7 +59,7 @@ impl Options {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(HomologyError::Threshold { threshold });
         }
-        if degree > 1 { Err(HomologyError::Degree { degree }) } else { Ok(()) }
+        if degree > 2 { Err(HomologyError::Degree { degree }) } else { Ok(()) }
     }
 }
 
@@ -73,6 +74,9 @@ const WAVE: [usize; 2] = [1 << 26, 1 << 22];
 
 /// The most vertices of a cloud whose parents are in shared memory.
 const SHARED: u32 = 8192;
+
+/// Classes of degree 2 per vertex that there is room for at first.
+const ROOM: u32 = 4;
 
 /// Part of the free memory that vectors of edges may take.
 const VECTORS: usize = 2;
@@ -94,8 +98,8 @@ pub struct Rips<T: HomologyReal> {
     wrong: Buffer<u32>,
     vectors: Buffer<u64>,
     work: Buffer<u64>,
-    /// Positions of edges that merge components, and that start and end classes.
-    positions: [Buffer<u32>; 3],
+    /// Positions of edges that merge components, that start and end classes of degree 1, and those of degree 2.
+    positions: [Buffer<u32>; 5],
     /// First bar of each cloud.
     starts: Buffer<u32>,
     scan: ScanWorkspace,
@@ -132,7 +136,7 @@ impl<T: HomologyReal> Rips<T> {
             wrong: device.alloc(1)?,
             vectors: device.empty(),
             work: device.empty(),
-            positions: [device.empty(), device.empty(), device.empty()],
+            positions: [(); 5].map(|()| device.empty()),
             starts: device.empty(),
             scan: ScanWorkspace::new(device)?,
             values: device.empty(),
@@ -180,6 +184,12 @@ impl<T: HomologyReal> Rips<T> {
         wave: Range<usize>,
         options: &Options,
     ) -> Result<Diagrams<T>, HomologyError> {
+        let too_large = |cloud: &usize| clouds.sizes[*cloud] > MOST_VERTICES_OF_CAVITIES;
+        if options.degree > 1
+            && let Some(cloud) = wave.clone().find(too_large)
+        {
+            return Err(HomologyError::TooManyForDegree { cloud, vertices: clouds.sizes[cloud] });
+        }
         let limit = match T::from_f64(options.threshold) {
             limit if limit > T::LARGEST => T::LARGEST,
             limit => limit,
@@ -217,11 +227,16 @@ impl<T: HomologyReal> Rips<T> {
             let merges = if threshold < limit { place.vertices.saturating_sub(1) } else { 0 };
             let classes = if options.degree > 0 { found.empty.saturating_sub(merges) } else { 0 };
             place.class = class;
+            place.classes = classes;
             place.words = classes.div_ceil(u64::BITS);
             class += classes;
         }
         self.reduce(stream, &mut places, class as usize)?;
         clock.end("reduce", 8 * edges)?;
+        if options.degree > 1 {
+            self.fill(stream, &mut places)?;
+            clock.end("fill", 8 * edges)?;
+        }
 
         let starts = self.bars(stream, places.len())?;
         let mut diagrams = Diagrams::empty(options.degree);
@@ -369,7 +384,7 @@ impl<T: HomologyReal> Rips<T> {
             self.work.ensure(work as usize)?;
             stream.fill_zero(&mut self.vectors)?;
             stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
-            let [merged, born, died] = &mut self.positions;
+            let [merged, born, died, ..] = &mut self.positions;
             // For the parents of vertices, unless there are too many.
             let vertices = places[from..to].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
             let shared = if vertices <= SHARED { 4 * vertices as usize } else { 0 };
@@ -385,29 +400,85 @@ impl<T: HomologyReal> Rips<T> {
         Ok(())
     }
 
+    /// Finds the bars of degree 2: of as many clouds at once as there is memory for, with more room for classes until there
+    /// is enough.
+    fn fill(&mut self, stream: &Stream, places: &mut [Cloud]) -> Result<(), HomologyError> {
+        let threads = if is_cpu(stream) { 1 } else { self.threads.unwrap_or(256).min(256) };
+        for place in &mut *places {
+            (place.words_of_triangles, place.cavities) = (1, ROOM * place.vertices);
+        }
+        loop {
+            let mut next = 0;
+            for place in &mut *places {
+                place.cavity = next;
+                next += place.cavities;
+            }
+            for positions in &mut self.positions[3..] {
+                positions.ensure(next as usize)?;
+            }
+            let mut from = 0;
+            while from < places.len() {
+                let budget = (stream.device().memory()?.free + self.vectors.byte_len() + self.work.byte_len()) / 8 / VECTORS;
+                let (mut vectors, mut work, mut to) = (0, 0, from);
+                for place in &mut places[from..] {
+                    let own = u64::from(place.edges()) * u64::from(place.words)
+                        + cavities::triangles(place.vertices) * u64::from(place.words_of_triangles);
+                    let other = cavities::work(place);
+                    if to > from && (vectors + own + work + other) as usize > budget {
+                        break;
+                    }
+                    (place.vectors, place.work) = (vectors, work);
+                    (vectors, work, to) = (vectors + own, work + other, to + 1);
+                }
+                self.vectors.ensure(vectors as usize)?;
+                self.work.ensure(work as usize)?;
+                stream.fill_zero(&mut self.vectors)?;
+                stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
+                let [.., opened, filled] = &mut self.positions;
+                let space = CavitySpaceArgs { vectors: &mut self.vectors, work: &mut self.work, born: opened, died: filled };
+                // SAFETY: clouds have links and findings, and the memory that their sizes ask for.
+                unsafe {
+                    launch!(stream, cavities::fill<<<(to - from) as u32, threads>>>(
+                        self.clouds.view(from..to)?, &self.links, self.found.view_mut(from..to)?, space
+                    ))?;
+                }
+                from = to;
+            }
+            let found = stream.download_vec(&self.found)?;
+            if found.iter().all(|found| found.full == 0) {
+                return Ok(());
+            }
+            for (place, found) in places.iter_mut().zip(found) {
+                if found.full != 0 {
+                    (place.words_of_triangles, place.cavities) = (4 * place.words_of_triangles, 4 * place.cavities);
+                }
+            }
+        }
+    }
+
     /// Collects bars of positive length: returns the first one of each cloud, degree by degree, and their number.
     fn bars(&mut self, stream: &Stream, clouds: usize) -> Result<Vec<u32>, HomologyError> {
         let block = if is_cpu(stream) { 1 } else { 128 };
         let grid = clouds as u32;
-        self.starts.ensure(2 * clouds + 1)?;
+        self.starts.ensure(3 * clouds + 1)?;
         stream.fill_zero(&mut self.starts)?;
-        let [merged, born, died] = &self.positions;
+        let [merged, born, died, opened, filled] = &self.positions;
         // SAFETY: positions are those that the reductions have left.
         unsafe {
             launch!(stream, edges::count::<T><<<grid, block>>>(
-                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died }, &mut self.starts
+                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died, opened, filled }, &mut self.starts
             ))?;
         }
         exclusive_scan_in_place(stream, &mut self.starts, &mut self.scan)?;
         let starts = stream.download_vec(&self.starts)?;
-        let total = starts[2 * clouds] as usize;
+        let total = starts[3 * clouds] as usize;
         self.values.ensure(total)?;
         self.edges.ensure(total)?;
         let bars = BarsArgs { values: &mut self.values, edges: &mut self.edges };
         // SAFETY: positions are those that the reductions have left, and there is room for all bars.
         unsafe {
             launch!(stream, edges::bars::<T><<<grid, block>>>(
-                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died }, &self.starts, bars
+                &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died, opened, filled }, &self.starts, bars
             ))?;
         }
         Ok(starts)

@@ -1,6 +1,6 @@
 //! `warpsmith rules check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -13,7 +13,9 @@ use crate::cli::{failure::Failure, format, terminal};
 #[derive(Args, Debug)]
 #[command(
     long_about = "Check that a file describes a program, and that schedules are schedules of it: the error names the file, the field, \
-        and the first that is wrong.",
+        and the first that is wrong.\n\n\
+        If operations state what they read and write, two that access the same data need an order unless both only read it. A missing \
+        order is an error. Orders that no data justify are listed: they may be guesses that exclude fast schedules.",
     after_help = "Examples:\n  \
         warpsmith rules check mine.json\n  \
         warpsmith rules check mine.json --schedule 'Pack@0;CER-after-Pack;CES-b4-Send;Send'\n  \
@@ -58,6 +60,17 @@ pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
         }
         schedules += runs.tried();
     }
+    let pair = |u, v| [dag.label(u), dag.label(v)];
+    let orders = dag.orders();
+    if let Some(&(u, v, data)) = orders.as_ref().and_then(|orders| orders.races.first()) {
+        let [u, v] = pair(u, v);
+        let file = arguments.choice.program.file().unwrap_or(Path::new(dag.name()));
+        return Err(Failure::error(format_args!(
+            "{}: `{u}` and `{v}` access `{data}`, at least one writes it, and neither comes after the other",
+            file.display()
+        )));
+    }
+    let unjustified = orders.map(|orders| orders.unjustified.iter().map(|&(u, v)| pair(u, v)).collect::<Vec<_>>());
     let (operations, choices, dependences) = (dag.len() - 1, dag.choices().len(), dag.edges().count());
     if arguments.json {
         return terminal::print_json(&json!({
@@ -67,6 +80,7 @@ pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
             "operations": operations,
             "choices": choices,
             "dependences": dependences,
+            "unjustified": unjustified,
             "schedules": schedules,
         }));
     }
@@ -80,5 +94,8 @@ pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
         0 => String::new(),
         schedules => format!(" Checked: {}.", format::counted(schedules, "schedule", "schedules")),
     };
-    terminal::print(format_args!("{}: {operations}{choices}, {dependences}.{checked}", dag.name()))
+    terminal::print(format_args!("{}: {operations}{choices}, {dependences}.{checked}", dag.name()))?;
+    let Some(unjustified) = unjustified.filter(|orders| !orders.is_empty()) else { return Ok(()) };
+    terminal::print("Orders that no data justify:")?;
+    unjustified.iter().try_for_each(|[u, v]| terminal::print(format_args!("  {u} before {v}")))
 }

@@ -8,8 +8,8 @@ use warpsmith::design_rules::{
     Model, Ruleset, Runs, SpaceComparison,
     learn::{
         labels::ClassSummary,
-        rules::{Advice, Arrangement, Cell, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
-        tree::TreeSearch,
+        rules::{Advice, Arrangement, Cell, Effect, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
+        tree::{DecisionTree, TreeSearch},
     },
     program_of,
 };
@@ -66,12 +66,13 @@ struct Object<'a> {
     #[serde(flatten)]
     origin: Origin<'a>,
     runs: usize,
+    noise: Option<f64>,
     classes: &'a [ClassSummary],
     features: usize,
-    leaves: usize,
-    depth: usize,
-    error: f64,
-    tree_search: &'a TreeSearch,
+    leaves: Option<usize>,
+    depth: Option<usize>,
+    error: Option<f64>,
+    tree_search: Option<&'a TreeSearch>,
     rules: &'a [Ruleset],
     advice: Option<&'a Advice>,
     /// The same advice, measured by the second runs.
@@ -83,8 +84,12 @@ struct Object<'a> {
 #[derive(Serialize)]
 struct Against {
     input_file: String,
+    /// `None` if there is only one class on either side.
     #[serde(flatten)]
-    comparison: SpaceComparison,
+    comparison: Option<SpaceComparison>,
+    /// The reason why the whole space has no classes.
+    #[serde(skip)]
+    without: Option<String>,
 }
 
 /// Runs the command.
@@ -94,6 +99,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     let full = arguments.against.as_deref().map(|path| compare(arguments, path, &runs, &model)).transpose()?;
     let second = arguments.second.as_deref().map(|path| again(arguments, path, &runs, &model)).transpose()?.flatten();
     let classes = model.labels.summary();
+    let tree = model.search.as_ref().map(|search| &search.tree);
     if arguments.json {
         return terminal::print_json(&Object {
             system: "rules",
@@ -101,12 +107,13 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
             input_file: arguments.runs.display().to_string(),
             origin: Origin::of(&runs),
             runs: runs.runs.len(),
+            noise: runs.about.noise,
             classes: &classes,
             features: model.features.features().len(),
-            leaves: model.search.tree.leaves(),
-            depth: model.search.tree.depth(),
-            error: model.search.tree.training_error(),
-            tree_search: &model.search,
+            leaves: tree.map(DecisionTree::leaves),
+            depth: tree.map(DecisionTree::depth),
+            error: tree.map(DecisionTree::training_error),
+            tree_search: model.search.as_ref(),
             rules: model.rules.all(),
             advice: model.advice.as_ref(),
             second: second.as_ref(),
@@ -133,7 +140,8 @@ fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Re
     same_program(&arguments.runs, runs, path, &full)?;
     let (table, canonical) = arguments.learning.learn(path, &full)?;
     let comparison = SpaceComparison::of(model, &canonical, &table, &full.times())?;
-    Ok(Against { input_file: path.display().to_string(), comparison })
+    let without = canonical.without_advice(full.about.noise).filter(|_| canonical.search.is_none());
+    Ok(Against { input_file: path.display().to_string(), comparison, without })
 }
 
 /// Checks that both files are about one program.
@@ -152,7 +160,9 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
         Some(space) => format!("{} of {} schedules", format::grouped(runs.runs.len()), format::grouped_digits(space)),
         None => format::counted(runs.runs.len(), "schedule", "schedules"),
     };
-    terminal::print(format_args!("{}, {}: {schedules}.", about.program, about.platform,))?;
+    let known = [&about.program, &about.platform].map(String::as_str).into_iter().filter(|text| !text.is_empty());
+    let known = known.collect::<Vec<_>>().join(", ");
+    terminal::print(format_args!("{known}{}{schedules}.", if known.is_empty() { "" } else { ": " }))?;
     let mut table = terminal::table(["class", "runs", "fastest", "slowest", "of the fastest"], 0..5);
     let best = model.labels.sorted()[0];
     for row in classes {
@@ -165,7 +175,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
         ]);
     }
     terminal::print(table)?;
-    let tree = &model.search.tree;
+    let Some(TreeSearch { tree, .. }) = &model.search else { return Ok(()) };
     terminal::print(format_args!(
         "A tree of {} and depth {}, from {}: training error {:.2} %.",
         format::counted(tree.leaves(), "leaf", "leaves"),
@@ -187,11 +197,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
 /// Prints the advice on the fastest class.
 fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Failure> {
     let Some(advice) = &model.advice else {
-        let text = if model.labels.count() == 1 {
-            "The times have one peak: there are no fast and slow schedules that could be told apart."
-        } else {
-            "No rules lead to the fastest class."
-        };
+        let text = model.without_advice(runs.about.noise).unwrap_or_default();
         return terminal::print(format_args!("\n{text}"));
     };
     let dag = program_of(&runs.about).ok();
@@ -199,7 +205,7 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
         let all = point.rules.iter().map(|rule| imperative(rule, dag.as_ref()));
         all.collect::<Vec<_>>().join(", and ")
     };
-    let worth = |point: &Recommendation, with: &str, again: Option<&Recommendation>| {
+    let worth = |point: &Effect, with: &str, again: Option<&Effect>| {
         let gain = point.gain.map_or("too few runs to say how much faster".to_owned(), |gain| faster(&gain));
         let [members, of_members] = point.members;
         let all = if members == of_members {
@@ -213,13 +219,13 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
             Some(gain) => format!("; doesn't hold in the second runs: {}", faster(&gain)),
             None => "; too few second runs to say whether it holds".to_owned(),
         });
-        format!("{gain}; {with}{all}, of the others {}{holds}", format::percent(others))
+        format!("{with}{gain}; {all}, of the others {}{holds}", format::percent(others))
     };
-    let again = |place: usize| second.and_then(|second| second.points().nth(place));
+    let again = |place: usize| second.and_then(|second| second.points().nth(place)).map(|point| &point.effect);
     terminal::print("\nTo be fast (class 1):")?;
     for (place, point) in advice.shared.iter().enumerate() {
         let with = if place > 0 { "with the rules above, " } else { "" };
-        terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(point, with, again(place))))?;
+        terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(&point.effect, with, again(place))))?;
     }
     if !advice.alternatives.is_empty() {
         let and = if advice.shared.is_empty() { "" } else { "and " };
@@ -227,7 +233,7 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
     }
     for (place, point) in advice.alternatives.iter().enumerate() {
         let with = if advice.shared.is_empty() { "" } else { "with the shared rules, " };
-        let text = worth(point, with, again(advice.shared.len() + place));
+        let text = worth(&point.effect, with, again(advice.shared.len() + place));
         terminal::print(format_args!("  - {}:\n      {text}", sentences(point)))?;
     }
     if advice.shared.len() + advice.alternatives.len() > 1 {
@@ -262,7 +268,10 @@ fn print_set(set: &Ruleset) -> Result<(), Failure> {
 
 impl Against {
     fn print(&self, runs: usize) -> Result<(), Failure> {
-        let SpaceComparison { runs: all, accuracy, within, compared, .. } = &self.comparison;
+        let Some(SpaceComparison { runs: all, accuracy, within, compared, .. }) = &self.comparison else {
+            let text = self.without.as_ref().map(|text| format!("\n{}: {text}", self.input_file));
+            return text.map_or(Ok(()), terminal::print);
+        };
         terminal::print(format_args!(
             "\nIn all {} of {}: class accuracy {accuracy:.3} ({}).",
             format::counted(*all, "run", "runs"),

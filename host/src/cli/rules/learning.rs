@@ -58,10 +58,7 @@ impl Learning {
             LabelMethod::Paper if self.resolution.is_some() => {
                 return Err(Failure::error("--resolution is for --labels density"));
             }
-            LabelMethod::Density => match self.resolution {
-                Some(percent) => LabelOptions::Density { resolution: percent / 100.0 },
-                None => LabelOptions::density(runs.about.noise),
-            },
+            LabelMethod::Density => LabelOptions::density(runs.about.noise, self.resolution.map(|percent| percent / 100.0)),
             LabelMethod::Paper => LabelOptions::Paper {
                 radius: self.radius.map(|radius| radius as usize),
                 percentile: self.percentile.unwrap_or(98.0),
@@ -82,18 +79,10 @@ impl Learning {
 
     /// Learns from the runs of the file `path`.
     pub fn learn(&self, path: &Path, runs: &Runs) -> Result<(TraversalTable, Model), Failure> {
-        let in_file = |error: &dyn std::fmt::Display| Failure::error(format_args!("{}: {error}", path.display()));
-        let (Some(fastest), Some(slowest)) = (runs.fastest(), runs.slowest()) else {
-            return Err(in_file(&"it has no runs"));
-        };
-        if fastest.seconds == slowest.seconds && runs.runs.len() > 1 {
-            let text =
-                format!("all {} runs took {:e} s, so that there are no fast and slow ones", runs.runs.len(), fastest.seconds);
-            return Err(in_file(&text));
-        }
         let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
         let options = self.options(runs)?;
-        let model = Model::learn_all(&table, &runs.times(), &options).map_err(|error| in_file(&error))?;
+        let model = Model::learn_all(&table, &runs.times(), &options);
+        let model = model.map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
         Ok((table, model))
     }
 }

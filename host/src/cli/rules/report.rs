@@ -48,7 +48,7 @@ pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
             "input": arguments.runs.display().to_string(),
             "runs": runs.runs.len(),
             "classes": classes,
-            "leaves": model.search.tree.leaves(),
+            "leaves": model.search.as_ref().map(|search| search.tree.leaves()),
             "output": output,
             "bytes": page.len(),
         }));

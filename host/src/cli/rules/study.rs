@@ -125,17 +125,22 @@ pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
         paper: &PAPER,
         plot: arguments.plot.as_ref().map(|path| path.display().to_string()),
     };
-    if arguments.json { terminal::print_json(&object) } else { object.print() }
+    if arguments.json {
+        return terminal::print_json(&object);
+    }
+    object.print()?;
+    let one = model.without_advice(runs.about.noise).filter(|_| model.search.is_none());
+    one.map_or(Ok(()), terminal::print)
 }
 
 /// Accuracy by iterations, with the paper's.
 fn chart(runs: &Runs, searches: &[Repeated], seeds: u64) -> Chart {
     let line = |repeated: &Repeated| {
         let point = |point: &warpsmith::design_rules::study::Point| {
-            let Spread { mean, deviation, .. } = point.accuracy;
-            (point.iterations as f64, mean, mean - deviation, (mean + deviation).min(1.0))
+            let Spread { mean, deviation, .. } = point.accuracy?;
+            Some((point.iterations as f64, mean, mean - deviation, (mean + deviation).min(1.0)))
         };
-        Line { name: repeated.search.to_owned(), points: repeated.points.iter().map(point).collect(), theirs: false }
+        Line { name: repeated.search.to_owned(), points: repeated.points.iter().filter_map(point).collect(), theirs: false }
     };
     let paper = PAPER.map(|(iterations, accuracy)| (iterations as f64, accuracy, accuracy, accuracy));
     let paper = Line { name: "the paper (A100s)".to_owned(), points: paper.to_vec(), theirs: true };
@@ -153,19 +158,22 @@ impl Object<'_> {
         let schedules = format::counted(self.runs, "schedule", "schedules");
         let classes = format::counted(self.classes, "class", "classes");
         terminal::print(format_args!("{}: {schedules}, {classes}", self.input_file))?;
-        let header = ["search", "iterations", "of all", "class accuracy", "least", "the paper's", "fastest found, above best"];
+        let header =
+            ["search", "iterations", "of all", "classes", "class accuracy", "least", "the paper's", "fastest found, above best"];
         let mut table = terminal::table(header, 1..header.len()).keys(2);
         for repeated in self.searches {
             for point in &repeated.points {
-                let Spread { mean, deviation, least, .. } = point.accuracy;
+                let accuracy =
+                    |text: &dyn Fn(Spread) -> String| point.accuracy.as_ref().map_or("none".to_owned(), |&all| text(all));
                 let paper = PAPER.iter().find(|(iterations, _)| *iterations == point.iterations);
                 let (slower, spread) = (100.0 * point.slower.mean, 100.0 * point.slower.deviation);
                 table.add_row([
                     repeated.search.to_owned(),
                     format::grouped(point.iterations),
                     format::percent(point.share),
-                    format!("{mean:.3} ± {deviation:.3}"),
-                    format!("{least:.3}"),
+                    format!("{:.1}", point.classes.mean),
+                    accuracy(&|Spread { mean, deviation, .. }| format!("{mean:.3} ± {deviation:.3}")),
+                    accuracy(&|Spread { least, .. }| format!("{least:.3}")),
                     paper.map_or(String::new(), |(_, accuracy)| format!("{accuracy:.2}")),
                     format!("{slower:.2} ± {spread:.2} %"),
                 ]);

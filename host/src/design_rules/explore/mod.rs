@@ -488,7 +488,7 @@ impl<'a> Exploration<'a> {
             failed: runs.failed.len(),
             measurements: runs.runs.iter().map(|run| run.times.len().max(1)).sum(),
             noise: runs.about.noise,
-            answer: Answer::of(runs, &Labels::with(&runs.times(), &LabelOptions::density(runs.about.noise))?),
+            answer: Answer::of(runs, &Labels::with(&runs.times(), &LabelOptions::density(runs.about.noise, None))?),
             ratio: slowest.seconds / fastest.seconds,
             fastest,
             slowest,

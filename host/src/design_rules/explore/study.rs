@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::search::{Explorer, SearchMethod};
-use crate::design_rules::{Accuracy, Dag, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable};
+use crate::design_rules::{Accuracy, Dag, Labels, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable};
 
 /// A time so near to the least one counts as found: 1 %.
 pub const NEAR: f64 = 0.01;
@@ -45,8 +45,11 @@ pub struct Point {
     pub iterations: usize,
     /// Share of the space that was measured.
     pub share: f64,
-    /// The class accuracy over the whole space.
-    pub accuracy: Spread,
+    /// Number of classes of the measured schedules.
+    pub classes: Spread,
+    /// The class accuracy over the whole space, of the seeds with more than one class; `None` if there
+    /// are none, or if the space has only one class.
+    pub accuracy: Option<Spread>,
     /// The time of the fastest schedule found, over that of the fastest of the space, less 1; where the space was
     /// measured again ([`Study::judged_by`]), both by that.
     pub slower: Spread,
@@ -68,9 +71,16 @@ pub struct Repeated {
     pub seconds_per_iteration: f64,
 }
 
+/// What one seed reached after some iterations.
+struct Reached {
+    classes: usize,
+    accuracy: Option<f64>,
+    slower: f64,
+}
+
 /// The result of one seed.
 struct One {
-    points: Vec<(f64, f64)>,
+    points: Vec<Reached>,
     near: f64,
     seconds: f64,
     iterations: usize,
@@ -127,6 +137,7 @@ impl<'a> Study<'a> {
         if seeds == 0 || iterations.is_empty() {
             return Err(RulesError::Learning("it takes at least one seed and one number of iterations".to_owned()));
         }
+        let has_classes = Labels::with(&self.times, &options.labels)?.count() > 1;
         let all: Vec<One> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
@@ -139,11 +150,13 @@ impl<'a> Study<'a> {
         let whole = self.rows.len() as f64;
         let point = |(index, &iterations): (usize, &usize)| {
             let iterations = iterations.min(self.rows.len());
+            let accuracies: Vec<f64> = all.iter().filter_map(|one| one.points[index].accuracy.filter(|_| has_classes)).collect();
             Point {
                 iterations,
                 share: iterations as f64 / whole,
-                accuracy: spread(&|one| one.points[index].0),
-                slower: spread(&|one| one.points[index].1),
+                classes: spread(&|one| one.points[index].classes as f64),
+                accuracy: (!accuracies.is_empty()).then(|| Spread::of(&accuracies)),
+                slower: spread(&|one| one.points[index].slower),
             }
         };
         let (seconds, steps) = all.iter().fold((0.0, 0), |(a, b), one| (a + one.seconds, b + one.iterations));
@@ -186,9 +199,9 @@ impl<'a> Study<'a> {
         let point = |&iterations: &usize| {
             let seen = iterations.min(rows.len());
             let model = Model::learn(&self.table, &self.times, &rows[..seen], options)?;
-            let accuracy = Accuracy::of(&model, &self.table, &self.times)?.share();
+            let accuracy = Accuracy::of(&model, &self.table, &self.times)?.map(Accuracy::share);
             let slower = if fastest > 0.0 { best[seen - 1] / fastest - 1.0 } else { 0.0 };
-            Ok((accuracy, slower))
+            Ok(Reached { classes: model.labels.count(), accuracy, slower })
         };
         Ok(One {
             points: iterations.iter().map(point).collect::<Result<_, RulesError>>()?,
@@ -270,6 +283,23 @@ mod tests {
         short.runs.pop();
         let error = Study::new(&dag, &first).unwrap().judged_by(&short).unwrap_err().to_string();
         assert!(error.contains("no second time of"), "{error}");
+    }
+
+    #[test]
+    fn one_class_has_no_accuracy() {
+        let dag = programs::spmv::dag();
+        let study = |levels: f64| {
+            let runs = space(&dag, |index| if index % 2 == 0 { 1.0 } else { levels } + 1e-3 * (index % 7) as f64);
+            let study = Study::new(&dag, &runs).unwrap();
+            let found = study.repeat(SearchMethod::Random, &[60], 2, &LearnOptions::default(), || {}).unwrap();
+            (found.points[0].classes.mean, found.points[0].accuracy.map(|spread| spread.least > 0.0))
+        };
+        assert_eq!((study(1.0), study(2.0)), ((1.0, None), (2.0, Some(true))));
+        // Two slow schedules are a class among 24, but not among all.
+        let runs = space(&dag, |index| if [3, 5].contains(&index) { 1.2 } else { 1.0 } + 1e-6 * (index % 7) as f64);
+        let study = Study::new(&dag, &runs).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[24], 1, &LearnOptions::default(), || {}).unwrap();
+        assert_eq!((found.points[0].classes.mean, found.points[0].accuracy), (2.0, None));
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Computes the class accuracy of a model over a measured space, with `times` in seconds.
+    /// Computes the class accuracy of a model over a measured space, with `times` in seconds. Returns
+    /// `None` if the model has only one class, which would be right by itself.
     ///
     /// The model predicts the class of each schedule, whose time must lie within the
     /// [bounds](super::Labels::bounds) of that class. Bounds are widened by a factor of 1e-12, because
@@ -27,17 +28,20 @@ impl Accuracy {
     ///
     /// # Errors
     /// [`RulesError::Learning`] if there are no schedules, or not one time per schedule.
-    pub fn of(model: &Model, table: &TraversalTable, times: &[f64]) -> Result<Self, RulesError> {
+    pub fn of(model: &Model, table: &TraversalTable, times: &[f64]) -> Result<Option<Self>, RulesError> {
         check_times(table, times)?;
         if times.is_empty() {
             return Err(RulesError::Learning("there are no schedules to classify".to_owned()));
+        }
+        if model.labels.count() == 1 {
+            return Ok(None);
         }
         let bounds: Vec<[f64; 2]> = model.labels.all().map(|class| model.labels.bounds(class)).collect();
         let within = model.classify(table).into_iter().zip(times).filter(|&(class, &time)| {
             let [least, greatest] = bounds[class.index()];
             (least * (1.0 - 1e-12)..=greatest * (1.0 + 1e-12)).contains(&time)
         });
-        Ok(Accuracy { within: within.count(), schedules: times.len() })
+        Ok(Some(Accuracy { within: within.count(), schedules: times.len() }))
     }
 
     /// Returns the share of the schedules, from 0 to 1.
@@ -66,23 +70,24 @@ pub struct SpaceComparison {
 
 impl SpaceComparison {
     /// Compares the model of a part with the `canonical` model of the space, whose schedules and times
-    /// in seconds are given.
+    /// in seconds are given. Returns `None` if one of them has only one class.
     ///
     /// # Errors
     /// As [`Accuracy::of`] and [`Space::new`].
-    pub fn of(model: &Model, canonical: &Model, table: &TraversalTable, times: &[f64]) -> Result<Self, RulesError> {
-        let accuracy = Accuracy::of(model, table, times)?;
+    pub fn of(model: &Model, canonical: &Model, table: &TraversalTable, times: &[f64]) -> Result<Option<Self>, RulesError> {
+        let accuracy = Accuracy::of(model, table, times)?.filter(|_| canonical.labels.count() > 1);
+        let Some(accuracy) = accuracy else { return Ok(None) };
         let space = Space::new(table, canonical.labels.classes())?;
         let titles = [model, canonical].map(|model| format!("{} runs", model.labels.classes().len()));
         let columns = [(&*titles[0], &model.rules), (&*titles[1], &canonical.rules)];
         let arrange = |index| Arrangement::new(Class::from_index(index), &columns, &canonical.rules, &space);
-        Ok(SpaceComparison {
+        Ok(Some(SpaceComparison {
             runs: times.len(),
             accuracy: accuracy.share(),
             within: accuracy.within,
             classes: canonical.labels.summary(),
             rules: canonical.rules.clone(),
             compared: (0..model.labels.count().max(canonical.labels.count())).map(arrange).collect(),
-        })
+        }))
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::features::{FeatureSet, LookedUp};
 use super::labels::{Class, LabelOptions, Labels};
-use super::rules::{Advice, MeasuredRows, Rules};
+use super::rules::{Advice, MeasuredRows, Rules, indistinct};
 use super::table::TraversalTable;
 use super::tree::{ClassWeight, Criterion, Size, TreeOptions, TreeSearch};
 use crate::design_rules::error::RulesError;
@@ -39,11 +39,11 @@ pub struct Model {
     pub labels: Labels,
     /// The features that tell the schedules apart.
     pub features: FeatureSet,
-    /// The tree and the search for its size.
-    pub search: TreeSearch,
-    /// The rules.
+    /// The tree and the search for its size; `None` if there is only one class.
+    pub search: Option<TreeSearch>,
+    /// The rules; none if there is only one class.
     pub rules: Rules,
-    /// Short advice on the fastest class; `None` if no rules lead to it.
+    /// Short advice on the fastest class; `None` if no rules are certain to be faster.
     pub advice: Option<Advice>,
 }
 
@@ -52,18 +52,30 @@ impl Model {
     /// table, in seconds. A row that is given twice counts twice.
     ///
     /// # Errors
-    /// [`RulesError::Learning`] unless there is a time for each schedule, for a row that isn't in the table, and as
-    /// [`Labels::with`].
+    /// [`RulesError::Learning`] unless there is a time for each schedule, for a row that isn't in the table, for a single
+    /// run, for runs with equal times, and as [`Labels::with`].
     pub fn learn(table: &TraversalTable, times: &[f64], rows: &[usize], options: &LearnOptions) -> Result<Self, RulesError> {
         check_times(table, times)?;
         if let Some(row) = rows.iter().find(|&&row| row >= table.len()) {
             return Err(RulesError::Learning(format!("there is no schedule {row}: there are {}", table.len())));
         }
         let own: Vec<f64> = rows.iter().map(|&row| times[row]).collect();
+        match own[..] {
+            [] => return Err(RulesError::Learning("there are no runs".to_owned())),
+            [_] => return Err(RulesError::Learning("there is a single run".to_owned())),
+            [first, ..] if own.iter().all(|&time| time == first) => {
+                let runs = own.len();
+                return Err(RulesError::Learning(format!(
+                    "all {runs} runs took {first:e} s, so that there are no fast and slow ones"
+                )));
+            }
+            _ => {}
+        }
         let labels = Labels::with(&own, &options.labels)?;
         let (features, columns) = FeatureSet::learn(table, rows);
-        let search = options.size.train(&columns, labels.classes(), options.tree)?;
-        let rules = Rules::of(&search.tree, &features);
+        let train = || options.size.train(&columns, labels.classes(), options.tree);
+        let search = (labels.count() > 1).then(train).transpose()?;
+        let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
         let advice = Advice::of(&rules, &labels, &MeasuredRows::new(table, rows, &own));
         Ok(Model { labels, features, search, rules, advice })
     }
@@ -78,10 +90,21 @@ impl Model {
     }
 
     /// Predicts the class of each schedule of a table, which may be another table than that of the
-    /// training data.
+    /// training data. Without a tree, it is the first.
     pub fn classify(&self, table: &TraversalTable) -> Vec<Class> {
+        let Some(TreeSearch { tree, .. }) = &self.search else { return vec![Class::from_index(0); table.len()] };
         let features: Vec<_> = self.features.features().iter().map(|feature| LookedUp::of(feature, table)).collect();
-        (0..table.len()).map(|row| self.search.tree.predict(|feature| features[feature].holds(row))).collect()
+        (0..table.len()).map(|row| tree.predict(|feature| features[feature].holds(row))).collect()
+    }
+
+    /// Returns why there is no advice, or `None` if there is. `noise` is the relative standard error of
+    /// the times, if it is known.
+    pub fn without_advice(&self, noise: Option<f64>) -> Option<String> {
+        match &self.advice {
+            Some(_) => None,
+            None if self.labels.count() == 1 => Some(indistinct(noise)),
+            None => Some("No rules of the fastest class are faster with 95 % confidence.".to_owned()),
+        }
     }
 }
 

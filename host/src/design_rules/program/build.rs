@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::RulesError;
-use super::{Alternative, Choice, Dag, END, Kind, MAX_OPERATIONS, Operation, START, bits};
+use super::{Access, Alternative, Choice, Dag, END, Kind, MAX_OPERATIONS, Operation, START, bits};
 
 /// Collects a program's operations and dependences; made by [`Dag::builder`].
 #[derive(Clone, Debug)]
@@ -11,6 +11,7 @@ pub struct DagBuilder {
     name: String,
     operations: Vec<Part>,
     edges: Vec<(String, String)>,
+    accesses: Vec<Access>,
 }
 
 /// An operation, by itself or as a part of an alternative.
@@ -25,7 +26,7 @@ struct Part {
 impl Dag {
     /// Starts a program of this name.
     pub fn builder(name: impl Into<String>) -> DagBuilder {
-        DagBuilder { name: name.into(), operations: Vec::new(), edges: Vec::new() }
+        DagBuilder { name: name.into(), operations: Vec::new(), edges: Vec::new(), accesses: Vec::new() }
     }
 }
 
@@ -85,6 +86,28 @@ impl DagBuilder {
         self
     }
 
+    /// States data that the operation added last reads, for [`Dag::orders`].
+    ///
+    /// # Panics
+    /// If there is no operation.
+    pub fn reads(self, data: impl Into<String>) -> Self {
+        self.access(data.into(), false)
+    }
+
+    /// States data that the operation added last writes, for [`Dag::orders`].
+    ///
+    /// # Panics
+    /// If there is no operation.
+    pub fn writes(self, data: impl Into<String>) -> Self {
+        self.access(data.into(), true)
+    }
+
+    fn access(mut self, data: String, writes: bool) -> Self {
+        let operation = self.operations.len().checked_sub(1).expect("an operation comes first");
+        self.accesses.push(Access { operation, data, writes });
+        self
+    }
+
     /// The program, with its end.
     ///
     /// # Errors
@@ -97,7 +120,7 @@ impl DagBuilder {
     ///   the end;
     /// - a cycle, which it names.
     pub fn build(self) -> Result<Dag, RulesError> {
-        let DagBuilder { name, operations, edges } = self;
+        let DagBuilder { name, operations, edges, accesses } = self;
         let wrong = |reason: String| RulesError::Dag { program: name.clone(), reason };
         if operations.is_empty() {
             return Err(wrong("it has no operations".to_owned()));
@@ -107,7 +130,7 @@ impl DagBuilder {
             return Err(wrong(format!("it has {operations} operations, and with `{END}` there may be {MAX_OPERATIONS}")));
         }
         let end = operations.len();
-        let mut dag = Dag { name: name.clone(), operations: Vec::new(), choices: Vec::new(), gpu: 0 };
+        let mut dag = Dag { name: name.clone(), operations: Vec::new(), choices: Vec::new(), gpu: 0, accesses };
         for part in operations {
             add(&mut dag, part).map_err(wrong)?;
         }

@@ -27,6 +27,10 @@ struct Item {
     alternatives: Option<Vec<Way>>,
     #[serde(default)]
     after: Vec<String>,
+    #[serde(default)]
+    reads: Vec<String>,
+    #[serde(default)]
+    writes: Vec<String>,
 }
 
 /// An alternative: one operation, or several.
@@ -36,6 +40,10 @@ struct Way {
     name: String,
     kind: Option<Kind>,
     operations: Option<Vec<Part>>,
+    #[serde(default)]
+    reads: Vec<String>,
+    #[serde(default)]
+    writes: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +53,16 @@ struct Part {
     kind: Kind,
     #[serde(default)]
     after: Vec<String>,
+    #[serde(default)]
+    reads: Vec<String>,
+    #[serde(default)]
+    writes: Vec<String>,
+}
+
+/// Adds what the operation added last reads and writes.
+fn accessing(builder: DagBuilder, reads: Vec<String>, writes: Vec<String>) -> DagBuilder {
+    let builder = reads.into_iter().fold(builder, DagBuilder::reads);
+    writes.into_iter().fold(builder, DagBuilder::writes)
 }
 
 impl Dag {
@@ -68,7 +86,8 @@ impl Dag {
     /// ]}
     /// ```
     ///
-    /// `after` names the operations and choices that must be done before; within an alternative, it
+    /// `reads` and `writes` of an operation name the data that it accesses, for
+    /// [`orders`](Self::orders). `after` names the operations and choices that must be done before; within an alternative, it
     /// may also name others of the alternative's operations. An alternative's operations without
     /// such names come after whatever the choice comes after. Without `name`, the program has the
     /// file's name.
@@ -91,12 +110,15 @@ impl Dag {
 
 impl Item {
     fn add_to(self, mut builder: DagBuilder) -> Result<DagBuilder, String> {
-        let Item { name, kind, alternatives, after } = self;
+        let Item { name, kind, alternatives, after, reads, writes } = self;
         for before in after {
             builder = builder.edge(before, name.clone());
         }
         match (kind, alternatives) {
-            (Some(kind), None) => Ok(builder.operation(name, kind)),
+            (Some(kind), None) => Ok(accessing(builder.operation(name, kind), reads, writes)),
+            (None, Some(_)) if !(reads.is_empty() && writes.is_empty()) => {
+                Err(format!("`{name}` is a choice: its alternatives say what they read and write"))
+            }
             (None, Some(ways)) if ways.is_empty() => Err(format!("`alternatives` of `{name}` is empty")),
             (None, Some(ways)) => {
                 let mut names: Vec<_> = ways.iter().map(|way| &way.name).collect();
@@ -114,9 +136,12 @@ impl Item {
 
 impl Way {
     fn add_to(self, choice: &str, mut builder: DagBuilder) -> Result<DagBuilder, String> {
-        let Way { name, kind, operations } = self;
+        let Way { name, kind, operations, reads, writes } = self;
         match (kind, operations) {
-            (Some(kind), None) => Ok(builder.alternative(choice, name, kind)),
+            (Some(kind), None) => Ok(accessing(builder.alternative(choice, name, kind), reads, writes)),
+            (None, Some(_)) if !(reads.is_empty() && writes.is_empty()) => {
+                Err(format!("`{choice}` as `{name}` has `operations`, which say what they read and write"))
+            }
             (None, Some(parts)) if parts.is_empty() => Err(format!("`operations` of `{choice}` as `{name}` is empty")),
             (None, Some(parts)) => {
                 let names: Vec<_> = parts.iter().map(|part| part.name.clone()).collect();
@@ -126,7 +151,7 @@ impl Way {
                         let before = if names.contains(&before) { label(&before) } else { before };
                         builder = builder.edge(before, label(&part.name));
                     }
-                    builder = builder.part(choice, &name, part.name, part.kind);
+                    builder = accessing(builder.part(choice, &name, part.name, part.kind), part.reads, part.writes);
                 }
                 Ok(builder)
             }

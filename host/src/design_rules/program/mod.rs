@@ -3,6 +3,7 @@
 mod build;
 mod exchange;
 mod file;
+mod orders;
 pub mod programs;
 mod run;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use build::DagBuilder;
 pub use exchange::{Exchange, Messages, Staging};
+pub use orders::Orders;
 pub(super) use run::guarded;
 pub use run::{Program, Setup};
 
@@ -87,6 +89,16 @@ pub struct Dag {
     choices: Vec<Choice>,
     /// The operations of the GPU, as a set.
     gpu: u64,
+    /// What operations read and write, if they state it.
+    accesses: Vec<Access>,
+}
+
+/// An access of an operation to data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Access {
+    operation: usize,
+    data: String,
+    writes: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

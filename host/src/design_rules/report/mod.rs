@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::design_rules::learn::labels::{Block, Convolution, Evidence, Labels};
 use crate::design_rules::learn::rules::{Advice, Recommendation, imperative};
+use crate::design_rules::learn::tree::TreeSearch;
 use crate::design_rules::{Answer, Dag, Model, Run, Runs, Timeline, program_of};
 
 /// Maximum number of points of a line. Longer lines keep the highest and the lowest point of half
@@ -49,8 +50,9 @@ pub fn page(runs: &Runs, model: &Model) -> String {
             "slowest": runs.slowest().map(|run| schedule(run, about.slowest.as_ref())),
         },
         "labels": labels(&model.labels),
-        "model": learnt(model),
+        "model": model.search.as_ref().map(|search| learnt(model, search)),
         "answer": model.advice.as_ref().map(|advice| answer(advice, program_of(about).ok().as_ref())),
+        "without_advice": model.without_advice(about.noise),
     });
     // Text of the data must not end its element, or begin another.
     let data = data.to_string().replace('<', "\\u003c");
@@ -119,17 +121,17 @@ fn labels(labels: &Labels) -> Value {
 fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
     let point = |point: &Recommendation| {
         let rules: Vec<String> = point.rules.iter().map(|rule| imperative(rule, dag)).collect();
-        json!({ "rules": rules, "gain": point.gain, "members": point.members, "others": point.others })
+        json!({ "rules": rules, "effect": point.effect })
     };
     json!({
         "shared": advice.shared.iter().map(point).collect::<Vec<_>>(),
         "alternatives": advice.alternatives.iter().map(point).collect::<Vec<_>>(),
-        "all": point(&advice.all),
+        "all": advice.all,
     })
 }
 
 /// Returns the rules, their tree and the search for its size.
-fn learnt(model: &Model) -> Value {
+fn learnt(model: &Model, search: &TreeSearch) -> Value {
     let rules = model.rules.all().iter().map(|set| {
         json!({
             "class": set.class,
@@ -139,7 +141,6 @@ fn learnt(model: &Model) -> Value {
             "purity": set.purity,
         })
     });
-    let search = &model.search;
     let nodes = search.tree.nodes().iter().map(|node| {
         json!({
             "question": node.split.map(|split| model.features.rule(split.feature, true).to_string()),

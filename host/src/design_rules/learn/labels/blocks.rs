@@ -23,27 +23,26 @@ pub struct Block {
     pub density: f64,
 }
 
-/// Divides ascending times, in seconds, into blocks. There must be at least one time, and all must
-/// be finite and not negative.
+/// Divides ascending times into blocks, given the logarithms of all but the first `zeros` times, which
+/// are 0. Without logarithms there are no blocks.
 ///
-/// The logarithms of the times are counted in bins as wide as `resolution`. The result is the
+/// The logarithms are counted in bins as wide as `resolution`. The result is the
 /// division of the bins with the greatest Poisson likelihood, minus a penalty per block (Scargle's
-/// equations 19 and 21). A time of 0 counts as the least positive time.
-pub(super) fn blocks(sorted: &[f64], resolution: f64) -> Vec<Block> {
-    let least = sorted.iter().copied().find(|&time| time > 0.0).unwrap_or(1.0);
-    let logarithm = |time: f64| time.max(least).ln();
-    let (first, last) = (logarithm(sorted[0]), logarithm(sorted[sorted.len() - 1]));
+/// equations 19 and 21).
+pub(super) fn blocks(logarithms: &[f64], zeros: usize, resolution: f64) -> Vec<Block> {
+    let (Some(&first), Some(&last)) = (logarithms.first(), logarithms.last()) else { return Vec::new() };
     let width = resolution.max((last - first) / (MOST_BINS - 2) as f64);
     let low = first - width / 2.0;
     // Index of the first run of each bin.
     let bins = ((last - low) / width) as usize + 1;
     let mut starts = vec![0; bins + 1];
-    for &time in sorted {
-        starts[((logarithm(time) - low) / width) as usize + 1] += 1;
+    starts[0] = zeros;
+    for logarithm in logarithms {
+        starts[((logarithm - low) / width) as usize + 1] += 1;
     }
     (0..bins).for_each(|bin| starts[bin + 1] += starts[bin]);
 
-    let penalty = 4.0 - (73.53 * FALSE_ALARMS * (sorted.len() as f64).powf(-0.478)).ln();
+    let penalty = 4.0 - (73.53 * FALSE_ALARMS * (logarithms.len() as f64).powf(-0.478)).ln();
     let fitness = |from: usize, to: usize| {
         let runs = (starts[to] - starts[from]) as f64;
         if runs > 0.0 { runs * (runs / (to - from) as f64).ln() } else { 0.0 }
@@ -78,9 +77,8 @@ pub(super) fn valleys(sorted: &[f64], blocks: &[Block]) -> Vec<usize> {
     let start = |pair: &[usize]| {
         let valley = (pair[0] + 1..pair[1]).min_by(|&a, &b| density(a).total_cmp(&density(b)))?;
         let Block { start, runs, .. } = blocks[valley];
-        // Gaps from the last run before the valley to the first one after it. A time of 0 is below
-        // all others.
-        let ratio = |&place: &usize| if sorted[place - 1] > 0.0 { sorted[place] / sorted[place - 1] } else { f64::INFINITY };
+        // Gaps from the last run before the valley to the first one after it.
+        let ratio = |&place: &usize| sorted[place] / sorted[place - 1];
         (start..=start + runs).min_by(|a, b| ratio(b).total_cmp(&ratio(a)))
     };
     peaks.windows(2).filter_map(start).collect()

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod convolution;
+mod steps;
 
 use std::fmt;
 
@@ -14,6 +15,10 @@ use crate::design_rules::error::RulesError;
 
 pub use blocks::Block;
 pub use convolution::{Convolution, Peak};
+
+/// Gap that noise doesn't explain, in standard errors of a time. The difference of two times has √2 of
+/// these errors.
+const STEP: f64 = 4.0;
 
 /// A performance class. The first class has the fastest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -54,10 +59,13 @@ impl fmt::Display for Class {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LabelOptions {
-    /// By the density of the times: each peak of the density is a class, each valley a boundary.
+    /// By the density of the times: each peak of the density is a class, each valley a boundary. If
+    /// the noise is known, steps are boundaries, too.
     Density {
         /// Relative difference below which two times count as equal; at least their noise.
         resolution: f64,
+        /// Relative standard error of the times, if it is known; 0 if they are exact.
+        noise: Option<f64>,
     },
     /// By the largest steps of the sorted times, as in the paper.
     Paper {
@@ -74,16 +82,17 @@ impl LabelOptions {
     /// The least useful resolution, and the default if the noise is unknown: 1 %.
     pub const RESOLUTION: f64 = 0.01;
 
-    /// Labels by density, for times whose relative standard error is `noise`, if that is known.
-    pub fn density(noise: Option<f64>) -> Self {
-        LabelOptions::Density { resolution: noise.unwrap_or(0.0).max(Self::RESOLUTION) }
+    /// Labels by density, for times whose relative standard error is `noise`, if that is known. The
+    /// default resolution is the noise, and at least 1 %.
+    pub fn density(noise: Option<f64>, resolution: Option<f64>) -> Self {
+        LabelOptions::Density { resolution: resolution.unwrap_or(noise.unwrap_or(0.0).max(Self::RESOLUTION)), noise }
     }
 }
 
 /// By density, with a resolution of 1 %.
 impl Default for LabelOptions {
     fn default() -> Self {
-        Self::density(None)
+        Self::density(None, None)
     }
 }
 
@@ -91,7 +100,7 @@ impl Default for LabelOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evidence {
-    /// The density of the times, from the fastest on.
+    /// The density of the times above 0, from the fastest on.
     Density(Vec<Block>),
     /// The paper's Figure 4.
     Paper(Convolution),
@@ -129,13 +138,17 @@ impl Labels {
     /// in the lowest block between them. Noise with a single peak therefore gives one class, and so do
     /// times that differ by less than the resolution.
     ///
+    /// If the noise is known, a step is a boundary, too: a gap that is wider than the resolution and than
+    /// four times the noise, with at least three runs on either side that chance would have left so wide
+    /// a gap beside in at most 5 % of cases. Times of 0 are a class.
+    ///
     /// As in the paper: the sorted times are [convolved](Convolution) with a step function. Peaks whose
     /// prominence reaches the percentile are boundaries; a boundary inside equal times moves to their
     /// nearer end. Without a peak there is one class.
     ///
     /// # Errors
-    /// [`RulesError::Learning`] if there are no times, if a time is negative or not finite, and if the
-    /// resolution isn't above 0. By the paper's method also for fewer than `2 r + 2` times, a radius of
+    /// [`RulesError::Learning`] if there are no times, if a time is negative or not finite, if the
+    /// resolution isn't above 0, and if the noise is negative or not finite. By the paper's method also for fewer than `2 r + 2` times, a radius of
     /// 0, and a percentile outside 0 to 100.
     pub fn with(times: &[f64], options: &LabelOptions) -> Result<Self, RulesError> {
         if let Some((run, time)) = times.iter().enumerate().find(|(_, time)| !time.is_finite() || **time < 0.0) {
@@ -145,15 +158,27 @@ impl Labels {
         order.sort_by(|&a, &b| times[a].total_cmp(&times[b]));
         let sorted: Vec<f64> = order.iter().map(|&run| times[run]).collect();
         let (evidence, later) = match *options {
-            LabelOptions::Density { resolution } => {
+            LabelOptions::Density { resolution, noise } => {
+                if let Some(noise) = noise.filter(|noise| !(*noise >= 0.0 && noise.is_finite())) {
+                    return Err(RulesError::Learning(format!("there is no noise {noise}: it takes at least 0")));
+                }
                 if !(resolution > 0.0 && resolution.is_finite()) {
                     return Err(RulesError::Learning(format!("there is no resolution {resolution}: it takes more than 0")));
                 }
                 if times.is_empty() {
                     return Err(RulesError::Learning("there are no runs".to_owned()));
                 }
-                let blocks = blocks::blocks(&sorted, resolution);
-                let starts = blocks::valleys(&sorted, &blocks);
+                let zeros = sorted.partition_point(|&time| time == 0.0);
+                let logarithms: Vec<f64> = sorted[zeros..].iter().map(|time| time.ln()).collect();
+                let blocks = blocks::blocks(&logarithms, zeros, resolution);
+                let mut starts = blocks::valleys(&sorted, &blocks);
+                let steps = noise.map(|noise| steps::steps(&logarithms, resolution.max(STEP * noise)));
+                starts.extend(steps.into_iter().flatten().map(|step| zeros + step));
+                if 0 < zeros && zeros < sorted.len() {
+                    starts.push(zeros);
+                }
+                starts.sort_unstable();
+                starts.dedup();
                 (Evidence::Density(blocks), starts)
             }
             LabelOptions::Paper { radius, percentile } => {
@@ -224,8 +249,9 @@ impl Labels {
 
     /// Returns the least and the greatest time that a run of a class may take, in seconds.
     ///
-    /// By density, a bound is the geometric mean of the two times beside the boundary. The first class
-    /// has no lower bound, and the last no upper bound. As in the paper, the bounds are the class's
+    /// By density, a bound is the geometric mean of the two times beside the boundary, or half of the
+    /// later time if the earlier one is 0. The first class has no lower bound, and the last no upper
+    /// bound. As in the paper, the bounds are the class's
     /// [`range`](Self::range).
     ///
     /// # Panics
@@ -235,7 +261,10 @@ impl Labels {
             return self.range(class);
         }
         let places = self.places(class);
-        let between = |start: usize| (self.sorted[start - 1] * self.sorted[start]).sqrt();
+        let between = |start: usize| match [self.sorted[start - 1], self.sorted[start]] {
+            [0.0, later] => later / 2.0,
+            [earlier, later] => (earlier * later).sqrt(),
+        };
         [
             if places.start == 0 { 0.0 } else { between(places.start) },
             if places.end == self.sorted.len() { f64::INFINITY } else { between(places.end) },

@@ -9,7 +9,8 @@ mod compare;
 mod ruleset;
 mod words;
 
-pub use advice::{Advice, Gain, MeasuredRows, Recommendation};
+pub use advice::{Advice, Effect, Gain, MeasuredRows, Recommendation};
 pub use compare::{Arrangement, Cell, Comparison, Fit, Mark, Space, Verdict};
 pub use ruleset::{Rules, Ruleset};
 pub use words::imperative;
+pub(super) use words::indistinct;

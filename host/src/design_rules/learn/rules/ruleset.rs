@@ -33,7 +33,7 @@ impl Ruleset {
 }
 
 /// The rulesets of all classes, one for each leaf of a tree.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Rules {
     rulesets: Vec<Ruleset>,

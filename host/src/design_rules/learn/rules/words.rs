@@ -1,4 +1,4 @@
-//! Rules as imperative sentences.
+//! Rules as imperative sentences, and the answer where there are none.
 
 use crate::design_rules::learn::features::{Feature, Rule};
 use crate::design_rules::program::{Dag, Kind};
@@ -18,6 +18,19 @@ pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
         (Feature::Chosen { choice, alternative }, true) => format!("do {choice} as {alternative}"),
         (Feature::Chosen { choice, alternative }, false) => format!("don't do {choice} as {alternative}"),
     }
+}
+
+/// Returns the answer where all runs are of one class. `noise` is the relative standard error of their
+/// times, if it is known.
+pub(in crate::design_rules::learn) fn indistinct(noise: Option<f64>) -> String {
+    let noise = match noise {
+        None => "the noise is unknown".to_owned(),
+        Some(0.0) => "the times have no noise, and no steps".to_owned(),
+        Some(noise) => format!("the noise is {:.2} %", 100.0 * noise),
+    };
+    format!(
+        "No classes could be told apart: {noise}. Measure more (`--iterations`, `--repeats-at-most`, `--passes`) or differently."
+    )
 }
 
 /// Returns a step in words: as what to do, and as what happens.
