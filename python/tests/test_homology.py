@@ -55,9 +55,9 @@ def sorted_bars(bars: Array) -> list[tuple[float, float]]:
 
 
 def reference(distances: Array, threshold: float = math.inf) -> list[list[tuple[float, float]]]:
-    """The bars of degrees 0 and 1, by reducing the boundary matrix of all simplices column by column."""
+    """The bars of degrees 0 to 2, by reducing the boundary matrix of all simplices column by column."""
     n = len(distances)
-    simplices = [simplex for size in (1, 2, 3) for simplex in itertools.combinations(range(n), size)]
+    simplices = [simplex for size in range(1, 5) for simplex in itertools.combinations(range(n), size)]
 
     def value(simplex: tuple[int, ...]) -> float:
         return max((float(distances[pair]) for pair in itertools.combinations(simplex, 2)), default=0.0)
@@ -65,7 +65,7 @@ def reference(distances: Array, threshold: float = math.inf) -> list[list[tuple[
     simplices = sorted((s for s in simplices if value(s) <= threshold), key=lambda s: (value(s), len(s), s))
     places = {simplex: place for place, simplex in enumerate(simplices)}
     columns: dict[int, set[int]] = {}
-    bars: list[list[tuple[float, float]]] = [[], [], []]
+    bars: list[list[tuple[float, float]]] = [[], [], [], []]
     open_places: set[int] = set()
     for place, simplex in enumerate(simplices):
         column = {places[face] for face in itertools.combinations(simplex, len(simplex) - 1) if face}
@@ -80,13 +80,13 @@ def reference(distances: Array, threshold: float = math.inf) -> list[list[tuple[
             open_places.add(place)
     for place in open_places:
         bars[len(simplices[place]) - 1].append((value(simplices[place]), math.inf))
-    return [sorted(bar for bar in of_degree if bar[1] > bar[0]) for of_degree in bars[:2]]
+    return [sorted(bar for bar in of_degree if bar[1] > bar[0]) for of_degree in bars[:3]]
 
 
 def test_bars_are_those_of_the_boundary_matrix() -> None:
     matrices = [lengths_of(random_cloud(seed, 9, 1 + seed % 4)) for seed in range(60)]
     for threshold in (None, 0.0, 1.0, 1.5):
-        diagrams = rips(matrices, distances=True, threshold=threshold)
+        diagrams = rips(matrices, distances=True, threshold=threshold, degree=2)
         for matrix, found in zip(matrices, diagrams):
             radius = matrix.max(axis=1).min(initial=math.inf) if len(matrix) else 0.0
             expected = reference(matrix, min(threshold if threshold is not None else math.inf, float(radius)))
@@ -97,12 +97,12 @@ def test_bars_are_those_of_ripser() -> None:
     ripser: Any = pytest.importorskip("ripser")
     matrices = [lengths_of(random_cloud(seed, 40, 1 + seed % 4)) for seed in range(360)]
     matrices = [matrix for matrix in matrices if len(matrix) > 1]
-    for threshold, some in ((None, matrices), (0.8, matrices[::4])):
-        diagrams = rips(some, distances=True, threshold=threshold)
+    for threshold, degree, some in ((None, 1, matrices), (0.8, 1, matrices[::4]), (None, 2, matrices[::3])):
+        diagrams = rips(some, distances=True, threshold=threshold, degree=degree)
         assert diagrams.dtype == np.float32
         for matrix, found in zip(some, diagrams):
             more = {} if threshold is None else {"thresh": threshold}
-            theirs = ripser.ripser(matrix, distance_matrix=True, maxdim=1, **more)["dgms"]
+            theirs = ripser.ripser(matrix, distance_matrix=True, maxdim=degree, **more)["dgms"]
             assert [sorted_bars(bars) for bars in found] == [sorted_bars(bars.astype("f4")) for bars in theirs]
 
 
@@ -174,9 +174,10 @@ def test_few_points() -> None:
 
 
 def test_edges_have_the_lengths() -> None:
-    clouds = [random_cloud(seed) for seed in range(30)]
-    diagrams = rips(clouds)
-    for degree in (0, 1):
+    clouds = [random_cloud(seed, dimension=3) for seed in range(30)]
+    diagrams = rips(clouds, degree=2)
+    assert len(diagrams.bars(2))
+    for degree in (0, 1, 2):
         bars, edges, offsets = diagrams.bars(degree), diagrams.edges(degree), diagrams.offsets(degree)
         assert edges.dtype == np.int64 and edges.shape == (len(bars), 4)
         for cloud, start, end in zip(clouds, offsets[:-1], offsets[1:]):
@@ -190,9 +191,10 @@ def test_edges_have_the_lengths() -> None:
 
 def test_edges_differentiate_bars() -> None:
     # The derivative of an edge's length by its ends, beside central differences.
-    points, step = np.random.default_rng(8).normal(size=(15, 2)), 1e-6
-    diagrams = rips(points)
-    for degree in (0, 1):
+    points, step = np.random.default_rng(8).normal(size=(20, 3)), 1e-6
+    diagrams = rips(points, degree=2)
+    assert len(diagrams.bars(2))
+    for degree in (0, 1, 2):
         bars, edges = diagrams.bars(degree), diagrams.edges(degree).reshape(-1, 2)
         present = edges[:, 0] >= 0
         u, v = edges[present].T
@@ -203,7 +205,7 @@ def test_edges_differentiate_bars() -> None:
             moved = [points.copy(), points.copy()]
             moved[0][place] += step
             moved[1][place] -= step
-            ahead, behind = (found[degree] for found in rips(moved))
+            ahead, behind = (found[degree] for found in rips(moved, degree=2))
             finite = np.isfinite(bars)
             differences = (ahead[finite] - behind[finite]) / (2 * step)
             expected = gradient[(slice(None), *place)].reshape(-1, 2)[finite]
@@ -300,7 +302,8 @@ def test_parts_and_copies() -> None:
         ([np.zeros((2, 2)), np.eye(2)], {"distances": True}, "cloud 1: the distance of point 0 from itself is 1"),
         (SQUARE, {"threshold": -1}, "threshold is -1"),
         (SQUARE, {"threshold": math.nan}, "threshold is NaN"),
-        (SQUARE, {"degree": 2}, "degree 2"),
+        (SQUARE, {"degree": 3}, "degree 3"),
+        ([SQUARE, np.zeros((257, 2))], {"degree": 2}, "cloud 1 has 257 points, but bars of degree 2"),
         (SQUARE, {"degree": -1}, "degree is -1"),
         (SQUARE, {"device": []}, "no devices"),
         (SQUARE, {"device": "gpu"}, "is not a device"),

@@ -413,7 +413,7 @@ def rips(
         The largest value of the filtration. By default it is each cloud's enclosing radius, beyond which nothing
         changes.
     degree : int
-        The highest degree, 0 or 1.
+        The highest degree: 0, 1, or 2 for clouds of at most 256 points.
     device : Device, str or sequence of these, optional
         The device that computes, or several if the clouds are in host memory. By default it is the clouds' GPU, or the
         best device.
@@ -429,7 +429,8 @@ def rips(
     ------
     ValueError
         If a coordinate isn't finite, distances aren't symmetric numbers from 0 on with 0 on the diagonal, a shape is
-        wrong, the threshold is negative, or the degree is above 1. The text names the cloud and the points.
+        wrong, the threshold is negative, the degree is above 2, or a cloud is too large for it. The text names the cloud
+        and the points.
     TypeError
         If coordinates or distances are no real numbers.
     MemoryError
