@@ -8,16 +8,16 @@ use pyo3::{
     prelude::*,
 };
 use warpsmith::{
-    device::{Buffer, View},
+    device::{Buffer, DeviceError, View},
     engine::{Cancel, Control},
-    homology::{self, Clouds, Diagrams, HomologyReal, Options},
+    homology::{self, Clouds, Diagrams, Options, Rips},
 };
 
 use crate::{
     array::{DeviceArray, Item},
     device::Device,
     error::Failure,
-    kept::{self, KeptStream},
+    kept::{self, Homologous, KeptStream},
     work,
 };
 
@@ -35,10 +35,11 @@ pub fn rips<'py>(
     sizes: Vec<usize>,
     threshold: f64,
     degree: usize,
+    edges: bool,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Bars<'py>>> {
-    let job = Job { dimension, sizes, options: Options { threshold, degree }, progress };
+    let job = Job { dimension, sizes, options: Options { threshold, degree, edges }, progress };
     if let Ok(single) = numbers.extract() {
         return job.host::<f32>(py, &single, device);
     }
@@ -70,7 +71,7 @@ struct Job {
 }
 
 impl Job {
-    fn host<'py, T: HomologyReal + Item>(
+    fn host<'py, T: Homologous + Item>(
         &self,
         py: Python<'py>,
         numbers: &PyReadonlyArray1<'py, T>,
@@ -89,10 +90,10 @@ impl Job {
             };
             self.compute(&devices, &clouds, control)
         })?;
-        bars(py, &made)
+        bars(py, made)
     }
 
-    fn device<'py, T: HomologyReal + Item>(
+    fn device<'py, T: Homologous + Item>(
         &self,
         py: Python<'py>,
         arrays: &[&DeviceArray],
@@ -125,16 +126,21 @@ impl Job {
             kept::keep_array(home, joined.cast(), false);
             Ok(made)
         })?;
-        bars(py, &made)
+        bars(py, made)
     }
 
-    fn compute<T: HomologyReal>(
+    fn compute<T: Homologous>(
         &self,
         devices: &[Device],
         clouds: &Clouds<'_, T>,
         control: Control<'_>,
     ) -> Result<Diagrams<T>, Failure> {
-        let devices: Vec<_> = devices.iter().map(|device| device.device.clone()).collect();
+        let take = |device: &Device| {
+            let kept = T::rips().take(std::slice::from_ref(device));
+            let rips = kept.map_or_else(|| Rips::new(&device.device, false), Ok)?;
+            Ok::<_, DeviceError>((KeptStream::take(device)?, rips))
+        };
+        let mut workers = devices.iter().map(take).collect::<Result<Vec<_>, _>>()?;
         let done = AtomicUsize::new(0);
         let advance = |count| {
             let done = done.fetch_add(count, Ordering::Relaxed) + count;
@@ -143,22 +149,26 @@ impl Job {
             }
         };
         let never = Cancel::new();
-        Ok(homology::rips(&devices, clouds, &self.options, control.cancel.unwrap_or(&never), advance)?)
+        let each = workers.iter_mut().map(|(stream, rips)| (&**stream, rips)).collect();
+        let diagrams = homology::rips(each, clouds, &self.options, control.cancel.unwrap_or(&never), advance)?;
+        for (device, (_, rips)) in devices.iter().zip(workers) {
+            if device.device.memory().is_ok_and(|memory| rips.memory() <= memory.total / kept::PART) {
+                T::rips().keep(std::slice::from_ref(device), rips);
+            }
+        }
+        Ok(diagrams)
     }
 }
 
-/// Copies bars to arrays.
-fn bars<'py, T: HomologyReal + Item>(py: Python<'py>, diagrams: &Diagrams<T>) -> PyResult<Vec<Bars<'py>>> {
-    let degree = |degree| {
-        let ends = (0..diagrams.len()).map(|cloud| diagrams.range(cloud, degree).end as i64);
-        let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
-        let values = diagrams.values(degree).as_flattened().to_vec().into_pyarray(py);
-        let edges = diagrams.edges(degree).as_flattened().to_vec().into_pyarray(py);
+/// Makes arrays of bars.
+fn bars<T: Homologous + Item>(py: Python<'_>, diagrams: Diagrams<T>) -> PyResult<Vec<Bars<'_>>> {
+    let degree = |(offsets, values, edges): (Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>)| {
+        let offsets: Vec<i64> = offsets.into_iter().map(|offset| offset as i64).collect();
         Ok((
             offsets.into_pyarray(py).into_any(),
-            values.call_method1("reshape", ((-1, 2),))?,
-            edges.call_method1("reshape", ((-1, 4),))?,
+            values.into_flattened().into_pyarray(py).call_method1("reshape", ((-1, 2),))?,
+            edges.into_flattened().into_pyarray(py).call_method1("reshape", ((-1, 4),))?,
         ))
     };
-    (0..diagrams.degrees()).map(degree).collect()
+    diagrams.into_parts().into_iter().map(degree).collect()
 }

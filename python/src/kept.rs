@@ -13,6 +13,7 @@ use warpsmith::{
     device::{self, Backend, Buffer, DeviceError, Stream, memory},
     engine::{Engine, EngineError, advise_huge_pages, zeroed_vec},
     graph::{Components, Connectivity, MinimumForests},
+    homology::{HomologyReal, Rips},
     list_rank::{ListRanker, Weight},
     trees::Rooter,
 };
@@ -53,6 +54,27 @@ macro_rules! summed {
     };
 }
 summed!(i32 i64 f32 f64);
+
+/// A type of coordinates and distances.
+pub trait Homologous: HomologyReal {
+    fn rips() -> &'static Pool<Rips<Self>>;
+}
+
+macro_rules! homologous {
+    ($($type:ident)*) => {
+        $(impl Homologous for $type {
+            fn rips() -> &'static Pool<Rips<Self>> {
+                static RIPS: Pool<Rips<$type>> = Pool(Mutex::new(Vec::new()));
+                &RIPS
+            }
+        })*
+
+        fn release_rips() {
+            drop(($(take(&mut *lock(&$type::rips().0)),)*));
+        }
+    };
+}
+homologous!(f32 f64);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -208,6 +230,7 @@ fn release() {
     let results = take(&mut *lock(&RESULTS));
     let arrays = take(&mut *lock(&ARRAYS));
     release_sums();
+    release_rips();
     drop((engines, rankers, graphs, rooters, results, arrays));
 }
 
@@ -226,8 +249,8 @@ static RESULTS: Mutex<Vec<Vec<f64>>> = Mutex::new(Vec::new());
 /// Smallest result whose memory is kept, in bytes.
 const WORTH_KEEPING: usize = 1 << 20;
 
-/// Divisor of the free memory that gives the limit of kept memory.
-const PART: usize = 8;
+/// Divisor of memory that gives the limit of kept memory.
+pub const PART: usize = 8;
 
 /// Uninitialised memory for a result, owned by a NumPy array. Dropping it keeps the memory for another result.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]

@@ -175,7 +175,7 @@ def test_few_points() -> None:
 
 def test_edges_have_the_lengths() -> None:
     clouds = [random_cloud(seed, dimension=3) for seed in range(30)]
-    diagrams = rips(clouds, degree=2)
+    diagrams = rips(clouds, degree=2, edges=True)
     assert len(diagrams.bars(2))
     for degree in (0, 1, 2):
         bars, edges, offsets = diagrams.bars(degree), diagrams.edges(degree), diagrams.offsets(degree)
@@ -189,10 +189,17 @@ def test_edges_have_the_lengths() -> None:
                         assert value == pytest.approx(math.dist(cloud[one], cloud[other]), rel=1e-6)
 
 
+def test_edges_are_asked_for() -> None:
+    diagrams = rips([SQUARE, SQUARE])
+    with pytest.raises(ValueError, match="edges=True"):
+        diagrams.edges(1)
+    assert len(diagrams[1:].bars(1)) == 1
+
+
 def test_edges_differentiate_bars() -> None:
     # The derivative of an edge's length by its ends, beside central differences.
     points, step = np.random.default_rng(8).normal(size=(20, 3)), 1e-6
-    diagrams = rips(points, degree=2)
+    diagrams = rips(points, degree=2, edges=True)
     assert len(diagrams.bars(2))
     for degree in (0, 1, 2):
         bars, edges = diagrams.bars(degree), diagrams.edges(degree).reshape(-1, 2)
@@ -266,7 +273,7 @@ def test_landscapes_and_silhouettes() -> None:
 
 
 def test_parts_and_copies() -> None:
-    diagrams = rips([random_cloud(seed) for seed in range(8)])
+    diagrams = rips([random_cloud(seed) for seed in range(8)], edges=True)
     same(pickle.loads(pickle.dumps(diagrams)), diagrams)
     for key in (slice(1, 6, 2), slice(None, None, -1), [3, 3, -1], np.arange(8) % 3 == 0, slice(0, 0)):
         part = diagrams[key]

@@ -300,6 +300,7 @@ def rips(
     sizes: list[int],
     threshold: float,
     degree: int,
+    edges: bool,
     device: _Devices,
     progress: Callable[[int, int], object] | None,
 ) -> list[tuple[_Indices, _Array, npt.NDArray[np.uint16]]]: ...

@@ -129,10 +129,13 @@ class Diagrams(Sequence[list[Array]]):
 
         Examples
         --------
-        >>> rips([(0, 0), (1, 0), (1, 1), (0, 1)]).edges(1).shape
+        >>> rips([(0, 0), (1, 0), (1, 1), (0, 1)], edges=True).edges(1).shape
         (1, 4)
         """
-        edges = self._part(degree)[2].astype(np.int64).reshape(-1, 2, 2)
+        _, bars, given = self._part(degree)
+        if len(given) != len(bars):
+            raise ValueError("there are no edges: rips(..., edges=True) asks for them")
+        edges = given.astype(np.int64).reshape(-1, 2, 2)
         edges[edges[..., 0] == edges[..., 1]] = -1
         return edges.reshape(-1, 4)
 
@@ -352,7 +355,7 @@ class Diagrams(Sequence[list[Array]]):
             counts = np.diff(offsets)[chosen]
             ends = np.concatenate([[0], np.cumsum(counts)])
             rows = np.arange(ends[-1]) + np.repeat(offsets[:-1][chosen] - ends[:-1], counts)
-            parts.append((ends, bars[rows], edges[rows]))
+            parts.append((ends, bars[rows], edges[rows] if len(edges) == len(bars) else edges))
         return Diagrams(parts)
 
     def __repr__(self) -> str:
@@ -389,6 +392,7 @@ def rips(
     distances: bool = False,
     threshold: float | None = None,
     degree: int = 1,
+    edges: bool = False,
     device: Devices = None,
     progress: bool | Progress = False,
 ) -> Diagrams:
@@ -414,6 +418,8 @@ def rips(
         changes.
     degree : int
         The highest degree: 0, 1, or 2 for clouds of at most 256 points.
+    edges : bool
+        Whether the result has the edges that start and end bars (`Diagrams.edges`).
     device : Device, str or sequence of these, optional
         The device that computes, or several if the clouds are in host memory. By default it is the clouds' GPU, or the
         best device.
@@ -448,7 +454,7 @@ def rips(
     numbers, dimension, sizes = _numbers(clouds, distances)
     limit = math.inf if threshold is None else real(threshold, "threshold")
     with shown(progress, "rips") as tell:
-        found = _warpsmith.rips(numbers, dimension, sizes, limit, whole(degree, "degree"), device, tell)
+        found = _warpsmith.rips(numbers, dimension, sizes, limit, whole(degree, "degree"), edges, device, tell)
     return Diagrams(found)
 
 

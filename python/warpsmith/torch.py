@@ -169,7 +169,7 @@ def rips(
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"cloud {index} is a {type(tensor).__name__}, but it must be a Tensor")
     given = [tensor.detach().contiguous() for tensor in tensors] if whole is None else whole.detach().contiguous()
-    diagrams = homology.rips(given, threshold=threshold, degree=degree, device=device)
+    diagrams = homology.rips(given, threshold=threshold, degree=degree, edges=True, device=device)
     if not tensors:
         return []
     # All points one after another, and the first one of each cloud.

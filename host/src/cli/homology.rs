@@ -6,8 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::{
     common::Cancel,
+    device::DeviceError,
     homology::{
-        Clouds, Diagrams, HomologyError, HomologyReal, Options,
+        Clouds, Diagrams, HomologyError, HomologyReal, Options, Rips,
         io::{self, CloudData, Format},
         rips,
     },
@@ -114,12 +115,16 @@ fn compute<T: HomologyReal + Element>(global: &Global, arguments: &Arguments, da
     };
     let clouds = clouds.map_err(named)?;
     let devices = global.open_several(*gpus)?;
-    let options = Options { threshold: threshold.unwrap_or(f64::INFINITY), degree: usize::from(*degree) };
+    let edges = matches!(target, Some((Format::Npz, _)));
+    let options = Options { threshold: threshold.unwrap_or(f64::INFINITY), degree: usize::from(*degree), edges };
     let start = Instant::now();
     let edges: usize = data.sizes.iter().map(|&n| n * n.saturating_sub(1) / 2).sum();
     let diagrams = {
         let line = Progress::new(*json || global.verbose > 0).costly_bar(clouds.len(), edges / clouds.len().max(1), "clouds");
-        rips(&devices, &clouds, &options, &Cancel::new(), |done| line.advance(done)).map_err(named)?
+        let workers = devices.iter().map(|device| Ok((device.stream()?, Rips::new(device, false)?)));
+        let mut workers = workers.collect::<Result<Vec<_>, DeviceError>>()?;
+        let workers = workers.iter_mut().map(|(stream, rips)| (&*stream, rips)).collect();
+        rips(workers, &clouds, &options, &Cancel::new(), |done| line.advance(done)).map_err(named)?
     };
     let ms = 1e3 * start.elapsed().as_secs_f64();
     if let Some((format, destination)) = &target {

@@ -14,9 +14,9 @@ pub struct Bar<T> {
     pub birth: T,
     /// Value at which it ends, or infinity.
     pub death: T,
-    /// Ends of the edge that starts it. None in degree 0.
+    /// Ends of the edge that starts it. None in degree 0, or if edges weren't asked for.
     pub birth_edge: Option<[u16; 2]>,
-    /// Ends of the edge that ends it. None if nothing does.
+    /// Ends of the edge that ends it. None if nothing does, or if edges weren't asked for.
     pub death_edge: Option<[u16; 2]>,
 }
 
@@ -116,12 +116,18 @@ impl<T: Real> Diagrams<T> {
     }
 
     /// For each of these bars, the ends of the edge that starts it, 0 in degree 0, and of the edge that ends it, 0 if none
-    /// does.
+    /// does. Empty unless [`Options::edges`](super::Options::edges) asked for them.
     ///
     /// # Panics
     /// If there is no such degree.
     pub fn edges(&self, degree: usize) -> &[[u16; 4]] {
         &self.degrees[degree].edges
+    }
+
+    /// For each degree, the first bar of each cloud, with the number of all bars at the end, and [`values`](Self::values) and
+    /// [`edges`](Self::edges) of all.
+    pub fn into_parts(self) -> Vec<(Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>)> {
+        self.degrees.into_iter().map(|Degree { first, values, edges }| (first, values, edges)).collect()
     }
 
     /// The bars of a cloud and a degree: in degree 0 by ascending death, else by ascending birth.
@@ -131,7 +137,7 @@ impl<T: Real> Diagrams<T> {
     pub fn bars(&self, cloud: usize, degree: usize) -> impl Iterator<Item = Bar<T>> {
         let all = &self.degrees[degree];
         self.range(cloud, degree).map(move |bar| {
-            let ([birth, death], [a, b, u, v]) = (all.values[bar], all.edges[bar]);
+            let ([birth, death], [a, b, u, v]) = (all.values[bar], all.edges.get(bar).copied().unwrap_or_default());
             let edge = |a, b| (a != b).then_some([a, b]);
             Bar { birth, death, birth_edge: edge(a, b), death_edge: edge(u, v) }
         })

@@ -254,7 +254,8 @@ impl<T: Real + npy::Element> Saved<'_, T> {
     fn bars(&self, cloud: usize) -> impl Iterator<Item = (usize, [T; 2], [u16; 4])> {
         let all = self.diagrams;
         (0..all.degrees()).flat_map(move |degree| {
-            all.range(cloud, degree).map(move |bar| (degree, all.values(degree)[bar], all.edges(degree)[bar]))
+            all.range(cloud, degree)
+                .map(move |bar| (degree, all.values(degree)[bar], all.edges(degree).get(bar).copied().unwrap_or_default()))
         })
     }
 

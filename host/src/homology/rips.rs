@@ -51,11 +51,13 @@ pub struct Options {
     pub threshold: f64,
     /// The highest degree: 0, 1 or 2.
     pub degree: usize,
+    /// Whether bars' edges are asked for.
+    pub edges: bool,
 }
 
 impl Options {
     fn check(&self) -> Result<(), HomologyError> {
-        let &Options { threshold, degree } = self;
+        let &Options { threshold, degree, .. } = self;
         if threshold.is_nan() || threshold < 0.0 {
             return Err(HomologyError::Threshold { threshold });
         }
@@ -65,12 +67,12 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { threshold: f64::INFINITY, degree: 1 }
+        Options { threshold: f64::INFINITY, degree: 1, edges: true }
     }
 }
 
 /// Edges of clouds that are dealt with together, on GPUs and on CPUs.
-const WAVE: [usize; 2] = [1 << 26, 1 << 22];
+const WAVE: [usize; 2] = [1 << 26, 1 << 20];
 
 /// The most vertices of a cloud whose parents are in shared memory.
 const SHARED: u32 = 8192;
@@ -154,6 +156,11 @@ impl<T: HomologyReal> Rips<T> {
     #[doc(hidden)]
     pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool) -> Self {
         Rips { threads: Some(threads), relations: Some(relations), sorts_directly, ..self }
+    }
+
+    /// Bytes of the largest arrays that are kept.
+    pub fn memory(&self) -> usize {
+        self.vectors.byte_len() + self.work.byte_len() + self.distances.byte_len() + 8 * self.links.byte_len()
     }
 
     /// The steps of the last [`compute`](Self::compute).
@@ -244,7 +251,9 @@ impl<T: HomologyReal> Rips<T> {
             let starts = &starts[degree * places.len()..][..=places.len()];
             let range = starts[0] as usize..starts[places.len()] as usize;
             all.values = stream.download_vec(self.values.view(range.clone())?)?;
-            all.edges = stream.download_vec(self.edges.view(range)?)?;
+            if options.edges {
+                all.edges = stream.download_vec(self.edges.view(range)?)?;
+            }
             all.first = starts.iter().map(|&start| (start - starts[0]) as usize).collect();
         }
         clock.end("bars", 0)?;
@@ -499,8 +508,9 @@ fn threads_for(stream: &Stream, vertices: u32) -> u32 {
     }
 }
 
-/// Computes the bars of all clouds, which are in host memory, on several devices: each takes the next clouds as soon as it
-/// is done with earlier ones. `advance` gets the number of clouds that are done, every now and then.
+/// Computes the bars of all clouds on several devices: each takes the next clouds as soon as it is done with earlier ones.
+/// Clouds that are on a device take that device alone. `advance` gets the number of clouds that are done, every now and
+/// then.
 ///
 /// # Errors
 /// As [`Rips::compute`], and [`HomologyError::Cancelled`].
@@ -508,27 +518,26 @@ fn threads_for(stream: &Stream, vertices: u32) -> u32 {
 /// # Panics
 /// If there are no devices.
 pub fn rips<T: HomologyReal>(
-    devices: &[Device],
+    devices: Vec<(&Stream, &mut Rips<T>)>,
     clouds: &Clouds<'_, T>,
     options: &Options,
     cancel: &Cancel,
     advance: impl Fn(usize) + Sync,
 ) -> Result<Diagrams<T>, HomologyError> {
     options.check()?;
-    let waves = waves(clouds, &devices[0]);
+    let waves = waves(clouds, devices[0].0.device());
     let next = AtomicUsize::new(0);
-    let work = |device: &Device| {
-        let (stream, mut rips) = (device.stream()?, Rips::new(device, false)?);
+    let work = |(stream, rips): (&Stream, &mut Rips<T>)| {
         let mut done = Vec::new();
         while let Some(wave) = waves.get(next.fetch_add(1, Ordering::Relaxed)) {
             cancel.check().map_err(|_| HomologyError::Cancelled)?;
-            done.push((wave.start, rips.wave(&stream, clouds, wave.clone(), options)?));
+            done.push((wave.start, rips.wave(stream, clouds, wave.clone(), options)?));
             advance(wave.len());
         }
         Ok(done)
     };
     let parts: Result<Vec<_>, HomologyError> = std::thread::scope(|scope| {
-        let threads: Vec<_> = devices.iter().take(waves.len()).map(|device| scope.spawn(|| work(device))).collect();
+        let threads: Vec<_> = devices.into_iter().take(waves.len()).map(|device| scope.spawn(|| work(device))).collect();
         // The thread has no panic of its own to add to.
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
