@@ -177,7 +177,7 @@ impl<T: HomologyReal> Rips<T> {
         options.check()?;
         self.steps.clear();
         let mut diagrams = Diagrams::empty(options.degree);
-        for wave in waves(clouds, stream.device()) {
+        for wave in waves(clouds, stream.device(), 1) {
             diagrams.append(self.wave(stream, clouds, wave, options)?);
         }
         Ok(diagrams)
@@ -525,7 +525,7 @@ pub fn rips<T: HomologyReal>(
     advance: impl Fn(usize) + Sync,
 ) -> Result<Diagrams<T>, HomologyError> {
     options.check()?;
-    let waves = waves(clouds, devices[0].0.device());
+    let waves = waves(clouds, devices[0].0.device(), devices.len());
     let next = AtomicUsize::new(0);
     let work = |(stream, rips): (&Stream, &mut Rips<T>)| {
         let mut done = Vec::new();
@@ -548,9 +548,10 @@ pub fn rips<T: HomologyReal>(
     Ok(diagrams)
 }
 
-/// Ranges of clouds that are dealt with together.
-fn waves<T: HomologyReal>(clouds: &Clouds<'_, T>, device: &Device) -> Vec<Range<usize>> {
-    let most = WAVE[(device.backend() == Backend::Cpu) as usize];
+/// Ranges of clouds that are dealt with together, on so many devices.
+fn waves<T: HomologyReal>(clouds: &Clouds<'_, T>, device: &Device, devices: usize) -> Vec<Range<usize>> {
+    let all: usize = clouds.sizes.iter().map(|n| n * n.saturating_sub(1) / 2).sum();
+    let most = WAVE[(device.backend() == Backend::Cpu) as usize].min(all.div_ceil(devices));
     let (mut waves, mut first) = (Vec::new(), 0);
     while first < clouds.len() {
         let mut edges = 0;
