@@ -17,7 +17,7 @@
 //! The numbers of edges and roots stay on the device. A round without edges does nothing.
 //!
 //! Weights of 64 bits are replaced by their differences from the least if these fit into 32 bits ([`narrow()`]), else by
-//! their ranks ([`split()`], [`pick()`], [`rank()`]): a sort costs less than a second atomic minimum, of numbers among
+//! their ranks ([`pick()`], [`rank()`]): a sort costs less than a second atomic minimum, of numbers among
 //! equal weights, for each edge and round.
 //!
 //! Sources: O. Borůvka, 1926; A. Fallin, A. Gonzalez, J. Seo and M. Burtscher, *A High-Performance MST Implementation for

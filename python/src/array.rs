@@ -20,7 +20,11 @@ use pyo3::{
 };
 use warpsmith::device::{self, Backend, Buffer};
 
-use crate::{device::Device, kept, work};
+use crate::{
+    device::Device,
+    kept::{self, KeptStream},
+    work,
+};
 use dlpack::Tensor;
 
 /// An array in the memory of a device, contiguous in C order.
@@ -258,7 +262,7 @@ impl DeviceArray {
                 return Ok(None);
             }
             let device = Device::gpu(py, ordinal as u32)?;
-            let stream = work::brief(py, || Ok(device.device.stream()?))?;
+            let stream = work::brief(py, || Ok(KeptStream::take(&device)?))?;
             let tensor = Tensor::take(array, stream.handle())?;
             work::brief(py, || Ok(stream.synchronize()?))?;
             if tensor.device != (kind, ordinal) {

@@ -10,7 +10,7 @@ use pyo3::{
 use warpsmith::{
     device::{Buffer, DeviceError, View},
     engine::{Cancel, Control},
-    homology::{self, Clouds, Diagrams, Options, Rips},
+    homology::{self, Clouds, Degree, Diagrams, Options, Rips},
 };
 
 use crate::{
@@ -152,7 +152,7 @@ impl Job {
         let each = workers.iter_mut().map(|(stream, rips)| (&**stream, rips)).collect();
         let diagrams = homology::rips(each, clouds, &self.options, control.cancel.unwrap_or(&never), advance)?;
         for (device, (_, rips)) in devices.iter().zip(workers) {
-            if device.device.memory().is_ok_and(|memory| rips.memory() <= memory.total / kept::PART) {
+            if rips.memory() <= device.device.info().total_memory / kept::PART {
                 T::rips().keep(std::slice::from_ref(device), rips);
             }
         }
@@ -162,13 +162,13 @@ impl Job {
 
 /// Makes arrays of bars.
 fn bars<T: Homologous + Item>(py: Python<'_>, diagrams: Diagrams<T>) -> PyResult<Vec<Bars<'_>>> {
-    let degree = |(offsets, values, edges): (Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>)| {
-        let offsets: Vec<i64> = offsets.into_iter().map(|offset| offset as i64).collect();
+    let degree = |Degree { first, values, edges }: Degree<T>| {
+        let offsets: Vec<i64> = first.into_iter().map(|offset| offset as i64).collect();
         Ok((
             offsets.into_pyarray(py).into_any(),
             values.into_flattened().into_pyarray(py).call_method1("reshape", ((-1, 2),))?,
             edges.into_flattened().into_pyarray(py).call_method1("reshape", ((-1, 4),))?,
         ))
     };
-    diagrams.into_parts().into_iter().map(degree).collect()
+    diagrams.into_degrees().into_iter().map(degree).collect()
 }

@@ -188,7 +188,7 @@ pub fn keep_array(device: &Device, buffer: Buffer<u8>, shared: bool) {
     if !is_on_gpu || buffer.capacity() == 0 || (shared && device.device.synchronize().is_err()) {
         return;
     }
-    let most = device.device.memory().map_or(0, |memory| memory.total / PART);
+    let most = device.device.info().total_memory / PART;
     let mut arrays = lock(&ARRAYS);
     arrays.push((device.clone(), buffer));
     // Drop the oldest first.

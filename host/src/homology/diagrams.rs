@@ -26,13 +26,15 @@ pub struct Diagrams<T> {
     pub(super) degrees: Vec<Degree<T>>,
 }
 
-/// Bars of one degree.
+/// Bars of one degree of many clouds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Degree<T> {
-    /// Index of each cloud's first bar, and the end of the last one's.
-    pub(super) first: Vec<usize>,
-    pub(super) values: Vec<[T; 2]>,
-    pub(super) edges: Vec<[u16; 4]>,
+pub struct Degree<T> {
+    /// Index of each cloud's first bar, and the number of all bars at the end.
+    pub first: Vec<usize>,
+    /// Births and deaths of all bars.
+    pub values: Vec<[T; 2]>,
+    /// Ends of their edges, as [`Diagrams::edges`] returns them.
+    pub edges: Vec<[u16; 4]>,
 }
 
 impl<T> Default for Degree<T> {
@@ -124,10 +126,9 @@ impl<T: Real> Diagrams<T> {
         &self.degrees[degree].edges
     }
 
-    /// For each degree, the first bar of each cloud, with the number of all bars at the end, and [`values`](Self::values) and
-    /// [`edges`](Self::edges) of all.
-    pub fn into_parts(self) -> Vec<(Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>)> {
-        self.degrees.into_iter().map(|Degree { first, values, edges }| (first, values, edges)).collect()
+    /// The bars of each degree from 0 on.
+    pub fn into_degrees(self) -> Vec<Degree<T>> {
+        self.degrees
     }
 
     /// The bars of a cloud and a degree: in degree 0 by ascending death, else by ascending birth.

@@ -27,6 +27,6 @@ pub mod io;
 mod rips;
 
 pub use clouds::Clouds;
-pub use diagrams::{Bar, Diagrams};
+pub use diagrams::{Bar, Degree, Diagrams};
 pub use error::HomologyError;
 pub use rips::{HomologyReal, Options, Rips, rips};

@@ -3,6 +3,7 @@
 use std::{
     ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
+    thread::ScopedJoinHandle,
 };
 
 use gpu_kernels::homology::{
@@ -79,6 +80,9 @@ const SHARED: u32 = 8192;
 
 /// Classes of degree 2 per vertex that there is room for at first.
 const ROOM: u32 = 4;
+
+/// Words for which the free memory isn't asked for.
+const LITTLE: u64 = 1 << 22;
 
 /// Part of the free memory that vectors of edges may take.
 const VECTORS: usize = 2;
@@ -266,6 +270,22 @@ impl<T: HomologyReal> Rips<T> {
         Ok(diagrams)
     }
 
+    /// Returns true if there is memory for so many words of vectors and work. `room` keeps the number that there is memory
+    /// for, because it takes long to ask.
+    fn fits(&self, stream: &Stream, words: u64, room: &mut Option<usize>) -> Result<bool, DeviceError> {
+        if words < LITTLE {
+            return Ok(true);
+        }
+        let most = match *room {
+            Some(most) => most,
+            None => {
+                let kept = self.vectors.byte_len() + self.work.byte_len();
+                *room.insert((stream.device().memory()?.free + kept) / size_of::<u64>() / VECTORS)
+            }
+        };
+        Ok(words as usize <= most)
+    }
+
     /// Grid and block of kernels with a column of blocks for each cloud.
     fn columns(stream: &Stream, places: &[Cloud]) -> ((u32, u32), u32) {
         let columns = places.len() as u32;
@@ -375,15 +395,14 @@ impl<T: HomologyReal> Rips<T> {
         }
         let mut from = 0;
         while from < places.len() {
-            // Words of vectors and of other memory.
-            let budget = (stream.device().memory()?.free + self.vectors.byte_len() + self.work.byte_len()) / 8 / VECTORS;
+            let mut room = None;
             let (mut vectors, mut work, mut to, mut most) = (0, 0, from, 0);
             for place in &mut places[from..] {
                 let threads = self.threads.unwrap_or_else(|| threads_for(stream, place.vertices));
                 place.relations = self.relations.unwrap_or(if is_cpu(stream) { 64 } else { 4 * threads });
                 let own = u64::from(place.edges()) * u64::from(place.words);
                 let other = reduce::work(place.vertices, place.words, place.relations);
-                if to > from && (vectors + own + work + other) as usize > budget {
+                if to > from && !self.fits(stream, vectors + own + work + other, &mut room)? {
                     break;
                 }
                 (place.vectors, place.work) = (vectors, work);
@@ -427,13 +446,13 @@ impl<T: HomologyReal> Rips<T> {
             }
             let mut from = 0;
             while from < places.len() {
-                let budget = (stream.device().memory()?.free + self.vectors.byte_len() + self.work.byte_len()) / 8 / VECTORS;
+                let mut room = None;
                 let (mut vectors, mut work, mut to) = (0, 0, from);
                 for place in &mut places[from..] {
                     let own = u64::from(place.edges()) * u64::from(place.words)
                         + cavities::triangles(place.vertices) * u64::from(place.words_of_triangles);
                     let other = cavities::work(place);
-                    if to > from && (vectors + own + work + other) as usize > budget {
+                    if to > from && !self.fits(stream, vectors + own + work + other, &mut room)? {
                         break;
                     }
                     (place.vectors, place.work) = (vectors, work);
@@ -536,10 +555,15 @@ pub fn rips<T: HomologyReal>(
         }
         Ok(done)
     };
+    let mut devices = devices.into_iter();
+    let first = devices.next().expect("there are devices");
     let parts: Result<Vec<_>, HomologyError> = std::thread::scope(|scope| {
-        let threads: Vec<_> = devices.into_iter().take(waves.len()).map(|device| scope.spawn(|| work(device))).collect();
+        let others = waves.len().saturating_sub(1);
+        let threads: Vec<_> = devices.take(others).map(|device| scope.spawn(|| work(device))).collect();
+        let own = work(first);
         // The thread has no panic of its own to add to.
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        std::iter::once(own).chain(threads.into_iter().map(join)).collect()
     });
     let mut parts: Vec<_> = parts?.into_iter().flatten().collect();
     parts.sort_by_key(|(first, _)| *first);
