@@ -89,7 +89,7 @@ fn what_cannot_be_computed_is_said() -> Result {
         (&["diagonal.csv", "--distances"], "diagonal.csv: cloud 0: the distance of point 1 from itself is 5"),
         (&["plane.csv", "--distances"], "plane.csv: cloud 0: the distance from point 0 to point 1 is 0 and back 1"),
         (&["plane.csv", "other.csv"], "other.csv: has points with 3 coordinates, but those before have 2"),
-        (&["words.csv"], "words.csv: line 2: column `y`: \"zero\" is not a number"),
+        (&["words.csv"], "words.csv: line 2: column `y`: `zero` is not a number"),
         (&["plane.csv", "--threshold", "-1"], "the threshold is -1"),
         (&["plane.csv", "--output", "bars.xyz"], "bars.xyz: the name must end in"),
         (&["plane.csv", "plane.csv", "--output", "bars.txt"], "bars.txt: can hold the bars of one cloud, but there are 2"),
