@@ -213,7 +213,7 @@ impl Format {
             _ => {
                 let reason =
                     "the name must end in .npz, .npy, .csv, .json, .txt (ripser) or .pers (GUDHI), which tells the format";
-                return Err(FileError::unwritable(path, reason));
+                return Err(FileError::new(path, reason));
             }
         })
     }
@@ -231,7 +231,7 @@ pub fn save<T: Real + npy::Element>(
 ) -> Result<(), FileError> {
     if matches!(format, Format::Ripser | Format::Gudhi) && diagrams.len() != 1 {
         let reason = format!("can hold the bars of one cloud, but there are {}: use .npz, .npy, .csv or .json", diagrams.len());
-        return Err(FileError::unwritable(destination.name(), reason));
+        return Err(FileError::new(destination.name(), reason));
     }
     let writer = Saved { diagrams, names };
     destination.write(|file| match format {
