@@ -1,7 +1,7 @@
 //! Degree 2: annotations of triangles, in the order of the filtration.
 //!
 //! A block takes a cloud, and in each step one edge `uv` with all triangles that enter with it, one for each vertex of its
-//! lune `W`. Vectors of edges are as in [`reduce`](super::reduce). Of the triangles `uvw`, by ascending `w`:
+//! lune `W`. Vectors of edges are as in [`reduce`](super::reduce). Triangles `uvw` come by ascending `w`:
 //! - The first takes the edge's own cycle away.
 //! - A triangle without an edge from `w` to an earlier vertex of the lune either ends a class of degree 1, if its relation
 //!   isn't trivial, or starts a class of degree 2.
@@ -381,7 +381,7 @@ unsafe fn annotate(memory: Memory, (u, v): (u32, u32), lune: SharedArray<u32, WO
                         memory.fill(u, v, w);
                     }
                 } else if is_in(lune, w) {
-                    // Those of the others aren't read.
+                    // Other threads write the word meanwhile.
                     waits |= atomic::block::load(settled.at((w / BITS) as usize)) >> (w % BITS) & 1 == 0;
                 }
             }

@@ -1,4 +1,4 @@
-//! What the threads of a block share: sets of vertices, and classes with their relations.
+//! Data that the threads of a block share: sets of vertices, and classes with their relations.
 
 use cuda_std::prelude::*;
 
@@ -70,17 +70,17 @@ impl Sets {
 /// Numbers in shared memory about classes.
 #[derive(Clone, Copy)]
 pub struct Numbers {
-    /// Classes so far.
+    /// Number of classes so far.
     pub classes: *mut u32,
-    /// Those that are alive.
+    /// Number of classes that are alive.
     pub alive: *mut u32,
     /// Words of vectors in use: up to the last with a class.
     pub used: *mut u32,
     /// First word that may have a free slot.
     pub free: *mut u32,
-    /// Relations that were found together.
+    /// Number of relations that were found together.
     pub relations: *mut u32,
-    /// Classes that these have ended.
+    /// Number of classes that these have ended.
     pub ended: *mut u32,
     /// The first relation: its edge, and its index.
     pub first: *mut u64,
@@ -321,7 +321,7 @@ impl Classes {
     #[inline(always)]
     pub unsafe fn apply(self, vector: *mut u64, used: usize) -> bool {
         let mut any = true;
-        // SAFETY: there are so many eliminations, whose relations have as many words.
+        // SAFETY: the eliminations exist, and their relations have the words in use.
         unsafe {
             if (0..used).all(|k| *vector.add(k) & !*self.slots.add(k) == 0) {
                 return true;

@@ -70,7 +70,7 @@ pub unsafe fn thresholds<T: Scalar>(clouds: &[Cloud], distances: &[T], limit: T,
     }
 }
 
-/// Keys by which edges are sorted, and the first edge whose distances are no lengths: NaN, negative, above `most`, or not
+/// Computes the keys that edges are sorted by. Finds the first edge whose distances are NaN, negative, above `most`, or not
 /// the same in both directions. A column of blocks for each cloud. `high` is used if `T` is `f64`.
 ///
 /// # Safety

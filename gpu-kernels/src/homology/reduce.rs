@@ -117,9 +117,9 @@ impl Memory {
 /// Bars' edges of each cloud's degrees 0 and 1: positions go to `space`, their numbers to `found`. A block per cloud.
 ///
 /// # Safety
-/// The links are those of these clouds with their distances and findings; each cloud has words for as many classes as are
-/// alive at once, at most the edges with empty lunes, or no words, and no classes are found; `space` has what its fields
-/// say.
+/// The links are those of these clouds with their distances and findings. Each cloud has words for all classes that are
+/// alive at once, which are at most the edges with empty lunes; without words no classes are found. `space` has what its
+/// fields say.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
 pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link], found: *mut Found, space: Space) {
     let index = thread::block_idx_x() as usize;

@@ -10,7 +10,7 @@ use crate::{
 /// A bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar<T> {
-    /// Value of the filtration at which it starts: the length of an edge, or 0.
+    /// Start: the length of an edge, or 0.
     pub birth: T,
     /// Value at which it ends, or infinity.
     pub death: T,
