@@ -10,11 +10,13 @@ names, it does all files.
 | --- | --- | --- | --- |
 | pcf.npz | numpy, masspcf 0.4.1 | `pdist_p*`, `cdist_p*`, `l2_kernel` | 1e-12 (relative) |
 | overlap.npz | numpy, shapely 2.2.0 | `pair_area`, `total`; `gradient` by central differences | 1e-13; 1e-6 |
+| homology.npz | numpy, ripser 0.6.15 | `bars_*`, of each cloud and degree | equal |
 | design_rules_cart.json | numpy, scikit-learn 1.9.1 | `sweep`, `tree_mln8` | equal; impurities 1e-12 |
 | design_rules_labels.json | numpy, scipy 1.17.1 | `convolution`, `peaks`, `prominences`, `p98`, `kept` | 1e-12 |
 
 Inputs were drawn at random once, and are what they are: in pcf.npz random, regular and long-tailed breakpoints, and
-functions of a single point, all of which end on 0; in overlap.npz 40 poses of the tree of `Shape::tree`, radians; in
+functions of a single point, all of which end on 0; in homology.npz 300 points in a cube, 400 near a torus, 250 of a grid with gaps, 500 near a circle and 100 near a sphere, all
+float32; in overlap.npz 40 poses of the tree of `Shape::tree`, radians; in
 design_rules_cart.json 240 samples of 18 binary features and 4 classes; in design_rules_labels.json 1,000 sorted times
 with jumps at 300, 800 and 950.
 """
@@ -44,6 +46,24 @@ def pcf(data):
     for name in [name for name in data if name.startswith("cdist")]:
         yield name, np.asarray(masspcf.cdist(a, b, p=exponent(name))), 1e-12
     yield "l2_kernel", masspcf.l2_kernel(a).to_dense(), 1e-12
+
+
+def homology(data):
+    from ripser import ripser
+
+    start = 0
+    for cloud, size in enumerate(data["sizes"]):
+        points = data["points"][start : start + size]
+        start += size
+        squares = np.zeros((size, size), np.float32)
+        for coordinate in points.T:
+            squares += (coordinate[:, None] - coordinate) ** 2
+        most = int(data["degrees"][cloud])
+        for degree, bars in enumerate(ripser(np.sqrt(squares), distance_matrix=True, maxdim=most)["dgms"]):
+            bars = bars.astype(np.float32)
+            # In place of infinity: -1.
+            bars = np.where(np.isinf(bars), -1, bars)[bars[:, 0] < bars[:, 1]]
+            yield f"bars_{cloud}_{degree}", bars[np.lexsort(bars.T[::-1])], 0
 
 
 def overlap(data):
@@ -140,7 +160,13 @@ def difference(found, expected):
     return float(np.max(np.abs(found - expected) / np.maximum(1.0, np.abs(expected)), initial=0.0))
 
 
-FILES = {"pcf.npz": pcf, "overlap.npz": overlap, "design_rules_cart.json": cart, "design_rules_labels.json": labels}
+FILES = {
+    "pcf.npz": pcf,
+    "overlap.npz": overlap,
+    "homology.npz": homology,
+    "design_rules_cart.json": cart,
+    "design_rules_labels.json": labels,
+}
 
 
 def main(arguments):

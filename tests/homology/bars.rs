@@ -1,11 +1,16 @@
 //! Bars of clouds of all kinds, beside those of the textbook's method.
 
+use std::{fs::File, path::Path};
+
+use ndarray::{Array1, Array2, s};
+use ndarray_npy::NpzReader;
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
     device::Device,
+    graph::MinimumForests,
     homology::{Clouds, HomologyReal, Options, Rips},
 };
 
@@ -187,6 +192,77 @@ fn cavities() -> Result {
                     assert_eq!(found, *expected, "cloud {cloud} of {n}, degree {degree}, threshold {threshold}");
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Clouds of 100 to 500 points, beside ripser's bars (tests/data/answers.py).
+#[test]
+fn ripsers_bars() -> Result {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/homology.npz");
+    let mut npz = NpzReader::new(File::open(path)?)?;
+    let sizes: Array1<i64> = npz.by_name("sizes")?;
+    let degrees: Array1<i64> = npz.by_name("degrees")?;
+    let points: Array2<f32> = npz.by_name("points")?;
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut rips = Rips::<f32>::new(&device, false)?;
+    let mut start = 0;
+    for (cloud, (&size, &degree)) in sizes.iter().zip(&degrees).enumerate() {
+        let points: Vec<f32> = points.slice(s![start as isize..(start + size) as isize, ..]).iter().copied().collect();
+        start += size;
+        let options = Options { degree: degree as usize, ..Options::default() };
+        let diagrams = rips.compute(&stream, &Clouds::points(&points, 3, vec![size as usize])?, &options)?;
+        for degree in 0..=degree as usize {
+            let expected: Array2<f32> = npz.by_name(&format!("bars_{cloud}_{degree}"))?;
+            let end = |death: f32| if death < 0.0 { f32::INFINITY } else { death };
+            let expected: Vec<_> = expected.rows().into_iter().map(|bar| [bar[0], end(bar[1])]).collect();
+            assert_eq!(sorted(diagrams.values(degree)), sorted(&expected), "cloud {cloud}, degree {degree}");
+        }
+    }
+    Ok(())
+}
+
+/// Bars of degree 0 end at the weights of a minimum spanning tree.
+#[test]
+fn components_end_with_the_edges_of_a_spanning_tree() -> Result {
+    let (n, device) = (200, Device::best()?);
+    let stream = device.stream()?;
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let distances = symmetric(n, || f64::from(rng.next_u32() % 10_000));
+    let edges: Vec<[i32; 2]> = (1..n as i32).flat_map(|v| (0..v).map(move |u| [u, v])).collect();
+    let weights: Vec<f64> = edges.iter().map(|&[u, v]| distances[u as usize * n + v as usize]).collect();
+    let (mut labels, mut indices) = (device.alloc(n)?, device.empty());
+    let (edges, on_device) =
+        (device.upload(&edges.iter().map(|&ends| ends.into()).collect::<Vec<_>>())?, device.upload(&weights)?);
+    MinimumForests::new(&device, false)?.find(&stream, &edges, &on_device, &mut labels, &mut indices)?;
+    let mut lengths: Vec<f64> = stream.download_vec(&indices)?.into_iter().map(|edge| weights[edge as usize]).collect();
+    lengths.retain(|length| *length > 0.0);
+    lengths.sort_by(f64::total_cmp);
+    let clouds = Clouds::distances(&distances, vec![n])?;
+    let diagrams = Rips::new(&device, false)?.compute(&stream, &clouds, &Options { degree: 0, ..Options::default() })?;
+    let ends: Vec<f64> = diagrams.values(0).iter().map(|bar| bar[1]).collect();
+    assert_eq!(ends[..lengths.len()], lengths);
+    assert_eq!(ends[lengths.len()..], [f64::INFINITY]);
+    Ok(())
+}
+
+#[test]
+fn hardly_any_points() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut rips = Rips::<f32>::new(&device, false)?;
+    for sizes in [vec![], vec![0], vec![1], vec![0, 1, 0], vec![2], vec![1, 2, 0]] {
+        let points: Vec<f32> = (0..sizes.iter().sum()).map(|i| i as f32).collect();
+        let options = Options { degree: 2, ..Options::default() };
+        let diagrams = rips.compute(&stream, &Clouds::points(&points, 1, sizes.clone())?, &options)?;
+        assert_eq!(diagrams.len(), sizes.len());
+        for (cloud, &size) in sizes.iter().enumerate() {
+            let bars = &diagrams.values(0)[diagrams.range(cloud, 0)];
+            let expected = [[0.0, 1.0], [0.0, f32::INFINITY]];
+            assert_eq!(bars, &expected[2 - size..], "{sizes:?}");
+            assert!(diagrams.range(cloud, 1).is_empty() && diagrams.range(cloud, 2).is_empty());
         }
     }
     Ok(())
