@@ -1,6 +1,10 @@
 //! Bars of clouds of all kinds, beside those of the textbook's method.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::File,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use ndarray::{Array1, Array2, s};
 use ndarray_npy::NpzReader;
@@ -9,9 +13,10 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
+    common::Cancel,
     device::Device,
     graph::MinimumForests,
-    homology::{Clouds, HomologyReal, Options, Rips},
+    homology::{self, Clouds, HomologyError, HomologyReal, Options, Rips},
 };
 
 use crate::reference;
@@ -90,12 +95,12 @@ fn sorted<T: HomologyReal>(values: &[[T; 2]]) -> Vec<(f64, f64)> {
 }
 
 /// All spaces in one batch, at several thresholds.
-fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32, bool)>) -> Result {
+fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32, bool, u64)>) -> Result {
     let device = Device::best()?;
     let stream = device.stream()?;
     let mut rips = Rips::<T>::new(&device, false)?;
-    if let Some((threads, relations, direct)) = blocks {
-        rips = rips.with_blocks(threads, relations, direct);
+    if let Some((threads, relations, direct, room)) = blocks {
+        rips = rips.with_blocks(threads, relations, direct, room);
     }
     // Numbers of the type, of which the reference gets the same.
     let spaces: Vec<(usize, Vec<T>)> =
@@ -141,9 +146,9 @@ fn all_spaces_in_f32() -> Result {
 /// Steps of several edges, and relations beyond the memory for them.
 #[test]
 fn blocks_and_relations_of_all_sizes() -> Result {
-    check::<f32>(3, Some((32, 1, true)))?;
-    check::<f64>(3, Some((64, 8, false)))?;
-    check::<f32>(4, Some((1024, 4096, false)))?;
+    check::<f32>(3, Some((32, 1, true, 0)))?;
+    check::<f64>(3, Some((64, 8, false, 4000)))?;
+    check::<f32>(4, Some((1024, 4096, false, u64::MAX)))?;
     Ok(())
 }
 
@@ -177,10 +182,10 @@ fn cavities() -> Result {
         spaces.push((n, (0..n * n).map(distance).collect()));
     }
     let numbers: Vec<f64> = spaces.iter().flat_map(|(_, distances)| distances).copied().collect();
-    for blocks in [None, Some((32, 1, true)), Some((64, 7, false))] {
+    for blocks in [None, Some((32, 1, true, 0)), Some((64, 7, false, 20_000))] {
         let mut rips = Rips::<f64>::new(&device, false)?;
-        if let Some((threads, relations, direct)) = blocks {
-            rips = rips.with_blocks(threads, relations, direct);
+        if let Some((threads, relations, direct, room)) = blocks {
+            rips = rips.with_blocks(threads, relations, direct, room);
         }
         for threshold in [f64::INFINITY, 1.0] {
             let clouds = Clouds::distances(&numbers, spaces.iter().map(|(n, _)| *n).collect())?;
@@ -265,5 +270,60 @@ fn hardly_any_points() -> Result {
             assert!(diagrams.range(cloud, 1).is_empty() && diagrams.range(cloud, 2).is_empty());
         }
     }
+    Ok(())
+}
+
+/// Several parts of `m` points, 1 apart from other parts and 2 within: joins of discrete sets.
+fn joined(parts: usize, m: usize) -> (usize, Vec<f32>) {
+    let n = parts * m;
+    let distance = |i: usize| match (i / n, i % n) {
+        (u, v) if u == v => 0.0,
+        (u, v) if u % parts == v % parts => 2.0,
+        _ => 1.0,
+    };
+    (n, (0..n * n).map(distance).collect())
+}
+
+/// Both sides of the number of classes that a word has slots for, of those whose slots are in shared memory, and of those of
+/// degree 2 that there is room for at first. A join of `parts` sets of `m` points has (m - 1)^parts classes.
+#[test]
+fn both_sides_of_the_room_for_classes() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut rips = Rips::<f32>::new(&device, false)?;
+    for (parts, m, threshold) in [(2, 9, 2.0), (2, 10, 2.0), (2, 90, 1.5), (2, 91, 1.5), (3, 5, 2.0), (3, 6, 2.0), (3, 6, 1.0)] {
+        let (n, distances) = joined(parts, m);
+        let options = Options { threshold, degree: parts - 1, ..Options::default() };
+        let diagrams = rips.compute(&stream, &Clouds::distances(&distances, vec![n])?, &options)?;
+        let death = if threshold < 2.0 { f32::INFINITY } else { 2.0 };
+        assert_eq!(diagrams.values(parts - 1), vec![[1.0, death]; (m - 1).pow(parts as u32)], "{parts} parts of {m}");
+    }
+    Ok(())
+}
+
+/// Clouds that are divided among devices have the same bars.
+#[test]
+fn several_devices() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let spaces = spaces(7);
+    let numbers: Vec<f64> = spaces.iter().flat_map(|(_, distances)| distances).copied().collect();
+    let clouds = Clouds::distances(&numbers, spaces.iter().map(|(n, _)| *n).collect())?;
+    let expected = Rips::new(&device, false)?.compute(&stream, &clouds, &Options::default())?;
+    let (streams, mut rips) = ([device.stream()?, device.stream()?, device.stream()?], Vec::new());
+    for _ in &streams {
+        rips.push(Rips::new(&device, false)?);
+    }
+    let done = AtomicUsize::new(0);
+    let advance = |clouds| drop(done.fetch_add(clouds, Ordering::Relaxed));
+    let each = streams.iter().zip(&mut rips).collect();
+    assert_eq!(homology::rips(each, &clouds, &Options::default(), &Cancel::new(), advance)?, expected);
+    assert_eq!(done.into_inner(), clouds.len());
+
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let each = streams.iter().zip(&mut rips).collect();
+    let cancelled = homology::rips(each, &clouds, &Options::default(), &cancel, |_| ());
+    assert_eq!(cancelled, Err(HomologyError::Cancelled));
     Ok(())
 }

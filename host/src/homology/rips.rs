@@ -118,6 +118,8 @@ pub struct Rips<T: HomologyReal> {
     relations: Option<u32>,
     /// True for the sort of CPUs.
     sorts_directly: bool,
+    /// Words of vectors and work, at most, unless a single cloud takes more.
+    room: u64,
     timed: bool,
     steps: Vec<StepTime>,
 }
@@ -150,16 +152,17 @@ impl<T: HomologyReal> Rips<T> {
             threads: None,
             relations: None,
             sorts_directly: device.backend() == Backend::Cpu,
+            room: u64::MAX,
             timed,
             steps: Vec::new(),
         })
     }
 
     /// The same with blocks of so many threads, memory for so many relations per cloud, and the sort of CPUs or of GPUs: for
-    /// tests of both sides of thresholds. Results are the same.
+    /// tests of both sides of thresholds. Results are the same, as they are with vectors and work of at most so many words.
     #[doc(hidden)]
-    pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool) -> Self {
-        Rips { threads: Some(threads), relations: Some(relations), sorts_directly, ..self }
+    pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool, room: u64) -> Self {
+        Rips { threads: Some(threads), relations: Some(relations), sorts_directly, room, ..self }
     }
 
     /// Bytes of the largest arrays that are kept.
@@ -273,8 +276,8 @@ impl<T: HomologyReal> Rips<T> {
     /// Returns true if there is memory for so many words of vectors and work. `room` keeps the number that there is memory
     /// for, because it takes long to ask.
     fn fits(&self, stream: &Stream, words: u64, room: &mut Option<usize>) -> Result<bool, DeviceError> {
-        if words < LITTLE {
-            return Ok(true);
+        if words > self.room || words < LITTLE {
+            return Ok(words <= self.room);
         }
         let most = match *room {
             Some(most) => most,

@@ -597,7 +597,7 @@ fn homology_of<T: HomologyReal>() -> Result {
     let stream = stream()?;
     let points = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 5.0, 5.0].map(T::from_f64);
     for direct in [false, true] {
-        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct);
+        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct, u64::MAX);
         let options = homology::Options { degree: 2, ..homology::Options::default() };
         let diagrams = rips.compute(&stream, &Clouds::points(&points, 2, vec![4, 1])?, &options)?;
         assert_eq!(diagrams.values(1), [[1.0, 2f64.sqrt()].map(T::from_f64)]);
