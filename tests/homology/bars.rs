@@ -315,7 +315,9 @@ fn several_devices() -> Result {
         rips.push(Rips::new(&device, false)?);
     }
     let done = AtomicUsize::new(0);
-    let advance = |clouds| drop(done.fetch_add(clouds, Ordering::Relaxed));
+    let advance = |clouds| {
+        done.fetch_add(clouds, Ordering::Relaxed);
+    };
     let each = streams.iter().zip(&mut rips).collect();
     assert_eq!(homology::rips(each, &clouds, &Options::default(), &Cancel::new(), advance)?, expected);
     assert_eq!(done.into_inner(), clouds.len());

@@ -28,7 +28,8 @@ pub unsafe fn measure<T: Scalar>(clouds: &[Cloud], points: &[T], dimension: u32,
         for k in 0..dimension {
             // SAFETY: both are points of the cloud (this kernel's contract).
             let by = unsafe { *points.get_unchecked(first + k) - *points.get_unchecked(second + k) };
-            sum = sum + by * by;
+            // Rounded before it is added, as on CPUs: a product alone may be fused with the sum on a GPU.
+            sum = sum + if is_gpu() { math::mul_add(by, by, T::ZERO) } else { by * by };
         }
         // SAFETY: there is a distance for each two vertices, and each is written by one thread.
         unsafe { distances.add(cloud.distance(u, v)).write(math::sqrt(sum)) };
