@@ -329,3 +329,23 @@ fn several_devices() -> Result {
     assert_eq!(cancelled, Err(HomologyError::Cancelled));
     Ok(())
 }
+
+/// Both sides of the most points of degree 2, and of all; thresholds and degrees that aren't any.
+#[test]
+fn limits() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut rips = Rips::<f32>::new(&device, false)?;
+    let mut compute = |n: usize, threshold, degree| {
+        let points: Vec<f32> = (0..n).map(|i| i as f32).collect();
+        rips.compute(&stream, &Clouds::points(&points, 1, vec![n])?, &Options { threshold, degree, edges: false })
+    };
+    assert_eq!(compute(256, 2.5, 2)?.values(0).len(), 256);
+    assert_eq!(compute(257, 2.5, 1)?.values(0).len(), 257);
+    assert_eq!(compute(257, 2.5, 2), Err(HomologyError::TooManyForDegree { cloud: 0, vertices: 257 }));
+    assert_eq!(compute(65_536, 2.5, 1), Err(HomologyError::TooManyVertices { cloud: 0, vertices: 65_536 }));
+    assert_eq!(compute(2, -1.0, 1), Err(HomologyError::Threshold { threshold: -1.0 }));
+    assert_eq!(compute(2, 1.0, 3), Err(HomologyError::Degree { degree: 3 }));
+    assert!(matches!(compute(2, f64::NAN, 1), Err(HomologyError::Threshold { .. })));
+    Ok(())
+}

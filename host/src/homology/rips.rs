@@ -18,7 +18,7 @@ use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
     common::{Cancel, Clock, Real, StepTime},
     components::{THREADS, grid as grid_for},
-    device::{Backend, Buffer, Device, DeviceError, Stream, View},
+    device::{Backend, Buffer, Device, DeviceError, MemoryInfo, Stream, View},
     launch,
 };
 
@@ -211,6 +211,9 @@ impl<T: HomologyReal> Rips<T> {
         let mut places = places(&clouds.sizes[wave.clone()]);
         let mut clock = Clock::start(stream, self.timed)?;
         let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);
+        // Distances, keys, orders and links.
+        let squares: u64 = places.iter().map(|cloud| u64::from(cloud.vertices).pow(2)).sum();
+        self.check_room(stream, squares * width + edges * (width + 24), self.memory())?;
         self.measure(stream, clouds, wave.clone(), &places)?;
         clock.end("distances", 2 * width * edges)?;
         self.sort(stream, clouds, wave.start, &places)?;
@@ -271,6 +274,26 @@ impl<T: HomologyReal> Rips<T> {
             }
         }
         Ok(diagrams)
+    }
+
+    /// Makes vectors and work so many words long.
+    fn ensure(&mut self, stream: &Stream, vectors: u64, work: u64) -> Result<(), DeviceError> {
+        self.check_room(stream, 8 * (vectors + work), self.vectors.byte_len() + self.work.byte_len())?;
+        self.vectors.ensure(vectors as usize)?;
+        self.work.ensure(work as usize)
+    }
+
+    /// Fails unless there is memory for so many bytes beside what is `kept` for them, so that the system needn't end the
+    /// process.
+    fn check_room(&self, stream: &Stream, bytes: u64, kept: usize) -> Result<(), DeviceError> {
+        if bytes < 8 * LITTLE {
+            return Ok(());
+        }
+        let MemoryInfo { free, total } = stream.device().memory()?;
+        if bytes <= free.saturating_add(kept) as u64 {
+            return Ok(());
+        }
+        Err(DeviceError::OutOfMemory { requested: bytes as usize, free, total, device: stream.device().to_string() })
     }
 
     /// Returns true if there is memory for so many words of vectors and work. `room` keeps the number that there is memory
@@ -411,8 +434,7 @@ impl<T: HomologyReal> Rips<T> {
                 (place.vectors, place.work) = (vectors, work);
                 (vectors, work, to, most) = (vectors + own, work + other, to + 1, most.max(threads));
             }
-            self.vectors.ensure(vectors as usize)?;
-            self.work.ensure(work as usize)?;
+            self.ensure(stream, vectors, work)?;
             stream.fill_zero(&mut self.vectors)?;
             stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
             let [merged, born, died, ..] = &mut self.positions;
@@ -461,8 +483,7 @@ impl<T: HomologyReal> Rips<T> {
                     (place.vectors, place.work) = (vectors, work);
                     (vectors, work, to) = (vectors + own, work + other, to + 1);
                 }
-                self.vectors.ensure(vectors as usize)?;
-                self.work.ensure(work as usize)?;
+                self.ensure(stream, vectors, work)?;
                 stream.fill_zero(&mut self.vectors)?;
                 stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
                 let [.., opened, filled] = &mut self.positions;
