@@ -276,11 +276,31 @@ impl<T: HomologyReal> Rips<T> {
         Ok(diagrams)
     }
 
-    /// Makes vectors and work so many words long.
-    fn ensure(&mut self, stream: &Stream, vectors: u64, work: u64) -> Result<(), DeviceError> {
+    /// Finds places for the vectors and the work of clouds from `from` on, for as many as there is memory for together. Their
+    /// words are what `sizes` returns. Returns the end of these clouds, whose vectors are 0.
+    fn next_run(
+        &mut self,
+        stream: &Stream,
+        places: &mut [Cloud],
+        from: usize,
+        sizes: impl Fn(&Cloud) -> (u64, u64),
+    ) -> Result<usize, DeviceError> {
+        let (mut room, mut to) = (None, from);
+        let (mut vectors, mut work) = (0, 0);
+        for place in &mut places[from..] {
+            let (own, other) = sizes(place);
+            if to > from && !self.fits(stream, vectors + own + work + other, &mut room)? {
+                break;
+            }
+            (place.vectors, place.work) = (vectors, work);
+            (vectors, work, to) = (vectors + own, work + other, to + 1);
+        }
         self.check_room(stream, 8 * (vectors + work), self.vectors.byte_len() + self.work.byte_len())?;
         self.vectors.ensure(vectors as usize)?;
-        self.work.ensure(work as usize)
+        self.work.ensure(work as usize)?;
+        stream.fill_zero(&mut self.vectors)?;
+        stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
+        Ok(to)
     }
 
     /// Fails unless there is memory for so many bytes beside what is `kept` for them, so that the system needn't end the
@@ -419,24 +439,18 @@ impl<T: HomologyReal> Rips<T> {
         for (positions, len) in self.positions.iter_mut().zip([vertices, classes, classes]) {
             positions.ensure(len)?;
         }
+        let of_cloud = self.threads;
+        let threads = |place: &Cloud| of_cloud.unwrap_or_else(|| threads_for(stream, place.vertices));
+        for place in &mut *places {
+            place.relations = self.relations.unwrap_or(if is_cpu(stream) { 64 } else { 4 * threads(place) });
+        }
         let mut from = 0;
         while from < places.len() {
-            let mut room = None;
-            let (mut vectors, mut work, mut to, mut most) = (0, 0, from, 0);
-            for place in &mut places[from..] {
-                let threads = self.threads.unwrap_or_else(|| threads_for(stream, place.vertices));
-                place.relations = self.relations.unwrap_or(if is_cpu(stream) { 64 } else { 4 * threads });
-                let own = u64::from(place.edges()) * u64::from(place.words);
-                let other = reduce::work(place.vertices, place.words, place.relations);
-                if to > from && !self.fits(stream, vectors + own + work + other, &mut room)? {
-                    break;
-                }
-                (place.vectors, place.work) = (vectors, work);
-                (vectors, work, to, most) = (vectors + own, work + other, to + 1, most.max(threads));
-            }
-            self.ensure(stream, vectors, work)?;
-            stream.fill_zero(&mut self.vectors)?;
-            stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
+            let to = self.next_run(stream, places, from, |place| {
+                let vectors = u64::from(place.edges()) * u64::from(place.words);
+                (vectors, reduce::work(place.vertices, place.words, place.relations))
+            })?;
+            let most = places[from..to].iter().map(threads).max().unwrap_or(1);
             let [merged, born, died, ..] = &mut self.positions;
             // For the parents of vertices, unless there are too many.
             let vertices = places[from..to].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
@@ -471,21 +485,11 @@ impl<T: HomologyReal> Rips<T> {
             }
             let mut from = 0;
             while from < places.len() {
-                let mut room = None;
-                let (mut vectors, mut work, mut to) = (0, 0, from);
-                for place in &mut places[from..] {
-                    let own = u64::from(place.edges()) * u64::from(place.words)
-                        + cavities::triangles(place.vertices) * u64::from(place.words_of_triangles);
-                    let other = cavities::work(place);
-                    if to > from && !self.fits(stream, vectors + own + work + other, &mut room)? {
-                        break;
-                    }
-                    (place.vectors, place.work) = (vectors, work);
-                    (vectors, work, to) = (vectors + own, work + other, to + 1);
-                }
-                self.ensure(stream, vectors, work)?;
-                stream.fill_zero(&mut self.vectors)?;
-                stream.upload(self.clouds.view_mut(from..to)?, &places[from..to])?;
+                let to = self.next_run(stream, places, from, |place| {
+                    let of_edges = u64::from(place.edges()) * u64::from(place.words);
+                    let of_triangles = cavities::triangles(place.vertices) * u64::from(place.words_of_triangles);
+                    (of_edges + of_triangles, cavities::work(place))
+                })?;
                 let [.., opened, filled] = &mut self.positions;
                 let space = CavitySpaceArgs { vectors: &mut self.vectors, work: &mut self.work, born: opened, died: filled };
                 // SAFETY: clouds have links and findings, and the memory that their sizes ask for.
