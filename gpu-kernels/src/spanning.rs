@@ -589,14 +589,14 @@ pub fn pick<W: WideWeight>(weights: &[W], least: u64, order: &[u32], mut words: 
     }
 }
 
-/// Writes each edge's rank: its place in the order `second` of the order `first`. Any grid.
+/// Writes each edge's rank: its place in the order. Any grid.
 ///
 /// # Safety
-/// Both orders are permutations, as long as `ranks`.
+/// The order is a permutation, as long as `ranks`.
 #[kernel(max_threads = 256)]
-pub unsafe fn rank(first: &[u32], second: &[u32], ranks: *mut u32) {
-    for place in thread::grid_stride(second.len()) {
+pub unsafe fn rank(order: &[u32], ranks: *mut u32) {
+    for place in thread::grid_stride(order.len()) {
         // SAFETY: each edge has one place (this kernel's contract).
-        unsafe { ranks.add(first[second[place] as usize] as usize).write(place as u32) };
+        unsafe { ranks.add(order[place] as usize).write(place as u32) };
     }
 }

@@ -9,7 +9,7 @@ use gpu_kernels::{
 
 use super::{EdgeError, Found, GraphError, connectivity::same_length, edges::check_numbers};
 use crate::{
-    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
+    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
     common::{Clock, StepTime},
     components::{THREADS, flatten, grid},
     device::{Backend, Buffer, Device, DeviceError, Stream},
@@ -153,7 +153,7 @@ pub struct MinimumForests {
     /// Numbers that replace weights of 64 bits.
     words: Buffer<u32>,
     extent: Buffer<Extent>,
-    sorted: Option<Box<[SortWorkspace; 2]>>,
+    sorted: Option<SortWorkspace>,
     values: [Buffer<f64>; 2],
     halves: Buffer<i64>,
 }
@@ -388,14 +388,13 @@ impl MinimumForests {
         if upper > 0 {
             let sorted = match &mut self.sorted {
                 Some(sorted) => sorted,
-                none => none.insert(Box::new([SortWorkspace::new(device)?, SortWorkspace::new(device)?])),
+                none => none.insert(SortWorkspace::new(device)?),
             };
-            let [first, second] = &mut **sorted;
-            sort(stream, &self.words, u32::BITS, first)?;
-            launch!(stream, kernels::pick::<W><<<grid, THREADS>>>(weights, least, first.order(), &mut self.words))?;
-            sort(stream, &self.words, u64::BITS - upper.leading_zeros(), second)?;
-            // SAFETY: both orders are permutations of the edges.
-            unsafe { launch!(stream, kernels::rank<<<grid, THREADS>>>(first.order(), second.order(), &mut self.words))? };
+            sort(stream, &self.words, u32::BITS, sorted)?;
+            launch!(stream, kernels::pick::<W><<<grid, THREADS>>>(weights, least, sorted.order(), &mut self.words))?;
+            sort_further(stream, &self.words, u64::BITS - upper.leading_zeros(), sorted)?;
+            // SAFETY: the order is a permutation of the edges.
+            unsafe { launch!(stream, kernels::rank<<<grid, THREADS>>>(sorted.order(), &mut self.words))? };
         }
         clock.end("words", 20 * m as u64)?;
         let words = std::mem::replace(&mut self.words, device.empty());
