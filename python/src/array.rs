@@ -63,7 +63,6 @@ use dlpack::Tensor;
 pub struct DeviceArray {
     memory: Arc<Memory>,
     shape: Vec<usize>,
-    device: Device,
 }
 
 /// The elements, and the owner of their memory if another library has allocated it.
@@ -156,13 +155,13 @@ impl DeviceArray {
     ) -> Self {
         let (address, data): (_, RwLock<Data>) = (buffer.as_device_ptr(), RwLock::new(Box::new(buffer)));
         let shared = AtomicBool::new(false);
-        let memory = Memory { data, address, dtype: T::DTYPE, read_only, owner, shared, device: device.clone() };
-        DeviceArray { memory: Arc::new(memory), shape, device }
+        let memory = Memory { data, address, dtype: T::DTYPE, read_only, owner, shared, device };
+        DeviceArray { memory: Arc::new(memory), shape }
     }
 
     /// The device whose memory it is in.
     pub fn home(&self) -> &Device {
-        &self.device
+        &self.memory.device
     }
 
     pub fn dims(&self) -> &[usize] {
@@ -214,8 +213,9 @@ impl DeviceArray {
     /// Fails if the array is not on the device that a call's argument `device` names.
     pub fn check_home(&self, py: Python<'_>, what: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match device {
-            Some(device) if Device::several(py, Some(device))? != [self.device.clone()] => {
-                let text = format!("{what} lies on {}, not on the device that was asked for: {device}", self.device.text());
+            Some(device) if Device::several(py, Some(device))? != [self.memory.device.clone()] => {
+                let text =
+                    format!("{what} lies on {}, not on the device that was asked for: {device}", self.memory.device.text());
                 Err(PyValueError::new_err(text))
             }
             _ => Ok(()),
@@ -423,7 +423,7 @@ impl DeviceArray {
     /// The device whose memory it is.
     #[getter]
     fn device(&self) -> Device {
-        self.device.clone()
+        self.memory.device.clone()
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -432,7 +432,7 @@ impl DeviceArray {
 
     fn __repr__(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(usize::to_string).collect();
-        format!("DeviceArray of {} {} on {}", shape.join(" x "), self.memory.dtype.0, self.device.text())
+        format!("DeviceArray of {} {} on {}", shape.join(" x "), self.memory.dtype.0, self.memory.device.text())
     }
 
     /// Copies the elements into a NumPy array.
@@ -455,7 +455,7 @@ impl DeviceArray {
 
     /// A pickle has the elements and the device's name.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickle<'py>> {
-        Ok((py.get_type::<Self>().into_any(), (self.numpy(py)?, self.device.clone())))
+        Ok((py.get_type::<Self>().into_any(), (self.numpy(py)?, self.memory.device.clone())))
     }
 
     /// NumPy's conversion protocol; copies as `numpy` does.
@@ -478,7 +478,7 @@ impl DeviceArray {
 
     /// The kind and number of its device, in DLPack's terms.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        match self.device.device.ordinal() {
+        match self.memory.device.device.ordinal() {
             Some(ordinal) => (dlpack::CUDA, ordinal as i32),
             None => (dlpack::CPU, 0),
         }
@@ -514,7 +514,7 @@ impl DeviceArray {
     /// Numba's interface of arrays on a GPU.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if self.device.device.backend() == Backend::Cpu {
+        if self.memory.device.device.backend() == Backend::Cpu {
             return Err(PyAttributeError::new_err("the array is in the CPU's memory"));
         }
         let interface = PyDict::new(py);
@@ -533,15 +533,15 @@ impl DeviceArray {
     fn copied(&self, py: Python<'_>) -> PyResult<Self> {
         fn copy<T: Item>(py: Python<'_>, array: &DeviceArray) -> PyResult<DeviceArray> {
             let new = work::brief(py, || {
-                let stream = array.device.device.stream()?;
-                let mut new = kept::array(&array.device, array.size())?;
+                let stream = array.memory.device.device.stream()?;
+                let mut new = kept::array(&array.memory.device, array.size())?;
                 if let Some(buffer) = T::of(&array.read()) {
                     stream.copy(buffer, &mut new)?;
                 }
                 stream.synchronize()?;
                 Ok(new)
             })?;
-            Ok(DeviceArray::new::<T>(&array.device, new, array.shape.clone()))
+            Ok(DeviceArray::new::<T>(&array.memory.device, new, array.shape.clone()))
         }
         of_type!(self.memory.dtype.0, copy(py, self))
     }

@@ -150,7 +150,7 @@ impl<'py> Call<'_, 'py> {
                 return Err(Failure::value(&*error));
             }
             let device = &on.device;
-            let (mut labels, mut indices) = (device.alloc(n)?, device.empty());
+            let (mut labels, mut indices) = (kept::array(on, n)?, device.empty());
             let (stream, found) = FORESTS.with(
                 on,
                 |device| MinimumForests::new(device, false),

@@ -34,47 +34,34 @@ pub static CONNECTIVITIES: Pool<Connectivity> = Pool(Mutex::new(Vec::new()));
 pub static FORESTS: Pool<MinimumForests> = Pool(Mutex::new(Vec::new()));
 pub static ROOTERS: Pool<Rooter> = Pool(Mutex::new(Vec::new()));
 
-/// A type of weights, whose sums along lists are computed.
-pub trait Summed: Weight {
-    fn rankers() -> &'static Pool<ListRanker<Self>>;
-}
+/// Pools by the type that their values are of: `$function` of a `$type` is its pool, and `$release` empties all.
+macro_rules! pools {
+    ($(#[$doc:meta])* $name:ident: $bound:ident, $function:ident -> $value:ident, $release:ident of $($type:ident)*) => {
+        $(#[$doc])*
+        pub trait $name: $bound {
+            fn $function() -> &'static Pool<$value<Self>>;
+        }
 
-macro_rules! summed {
-    ($($type:ident)*) => {
-        $(impl Summed for $type {
-            fn rankers() -> &'static Pool<ListRanker<Self>> {
-                static RANKERS: Pool<ListRanker<$type>> = Pool(Mutex::new(Vec::new()));
-                &RANKERS
+        $(impl $name for $type {
+            fn $function() -> &'static Pool<$value<Self>> {
+                static POOL: Pool<$value<$type>> = Pool(Mutex::new(Vec::new()));
+                &POOL
             }
         })*
 
-        fn release_sums() {
-            drop(($(take(&mut *lock(&$type::rankers().0)),)*));
+        fn $release() {
+            drop(($(take(&mut *lock(&$type::$function().0)),)*));
         }
     };
 }
-summed!(i32 i64 f32 f64);
-
-/// A type of coordinates and distances.
-pub trait Homologous: HomologyReal {
-    fn rips() -> &'static Pool<Rips<Self>>;
+pools! {
+    /// A type of weights, whose sums along lists are computed.
+    Summed: Weight, rankers -> ListRanker, release_sums of i32 i64 f32 f64
 }
-
-macro_rules! homologous {
-    ($($type:ident)*) => {
-        $(impl Homologous for $type {
-            fn rips() -> &'static Pool<Rips<Self>> {
-                static RIPS: Pool<Rips<$type>> = Pool(Mutex::new(Vec::new()));
-                &RIPS
-            }
-        })*
-
-        fn release_rips() {
-            drop(($(take(&mut *lock(&$type::rips().0)),)*));
-        }
-    };
+pools! {
+    /// A type of coordinates and distances.
+    Homologous: HomologyReal, rips -> Rips, release_rips of f32 f64
 }
-homologous!(f32 f64);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
