@@ -1,9 +1,10 @@
 //! Tables of the depth of overlaps.
 //!
 //! For two shapes and the angle between them, the depth of their overlap is a function of the difference of their
-//! positions. A *field* has its values on a grid. They are positive where the shapes overlap, negative where they are
+//! positions: the length of the shortest translation that ends the overlap. A *field* has its values on a grid. They are positive where the shapes overlap, negative where they are
 //! apart, and 0 where they touch. Interpolation between points of the grid is exact where the line of touching is
-//! straight. At its corners the error is a part of the grid's step.
+//! straight. At its corners the error is a part of the grid's step. Deep inside, values are up to [`BEYOND`] steps less than
+//! the depth.
 //!
 //! A shape at an allowed angle is a *variant*.
 
@@ -24,6 +25,8 @@ pub const PARTS: f32 = 256.0;
 /// Least depth of a value, in steps: values of the corners of a cell that the boundary crosses are greater.
 const LEAST: f32 = -2.0;
 const GREATEST: f32 = 127.0;
+/// Largest distance in steps of the boundary from the next value beyond it.
+pub const BEYOND: f32 = 1.5;
 
 /// Fields of shapes at their allowed angles.
 #[derive(Clone, Copy, Debug, KernelParam)]
@@ -53,7 +56,7 @@ pub struct View {
     pub sine: f32,
     /// In steps.
     pub offset: Point<f32>,
-    /// Depth per value.
+    /// Depth per value, times a factor of the two shapes.
     pub unit: f32,
     /// Inverse of the grid's step.
     pub inverse: f32,
@@ -128,6 +131,80 @@ pub struct Wanted<'a> {
     pub boxes: &'a [f32],
     /// For each field, the index of its first value, and its numbers of columns and rows.
     pub sizes: &'a [u32],
+}
+
+/// Writes the distance in steps, along its column, of each value of a field from the next one that isn't positive: a thread
+/// for each column, and a row of blocks for each field from number `from` on.
+///
+/// # Safety
+/// The fields have these sizes, and have been computed, and distances have as much room.
+#[kernel(max_threads = 256)]
+pub unsafe fn distances(sizes: &[u32], from: u32, values: *const i16, distances: *mut u8) {
+    // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has a column of its own.
+    unsafe {
+        let [first, columns, rows] = size(sizes, (from + thread::block_idx_y()) as usize);
+        let column = (thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize;
+        if column >= columns {
+            return;
+        }
+        // The values at edges aren't positive.
+        let mut away = 0;
+        for row in 0..rows {
+            let at = first + row * columns + column;
+            away = if *values.add(at) <= 0 { 0 } else { away + 1 };
+            *distances.add(at) = away.min(u32::from(u8::MAX)) as u8;
+        }
+        for row in (0..rows).rev() {
+            let at = first + row * columns + column;
+            away = if *distances.add(at) == 0 { 0 } else { away + 1 };
+            *distances.add(at) = away.min(u32::from(*distances.add(at))) as u8;
+        }
+    }
+}
+
+/// Raises the values of fields from number `from` on to the distance from the nearest value that isn't positive, less
+/// [`BEYOND`] steps: a thread for each value, and a row of blocks for each field. Shapes of several quads overlap deeper than
+/// any two of these.
+///
+/// # Safety
+/// As of [`distances`], which have been computed.
+#[kernel(max_threads = 256)]
+pub unsafe fn deepen(sizes: &[u32], from: u32, distances: &[u8], values: *mut i16) {
+    // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has a value of its own.
+    unsafe {
+        let [first, columns, rows] = size(sizes, (from + thread::block_idx_y()) as usize);
+        let cell = (thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize;
+        if cell >= columns * rows {
+            return;
+        }
+        let (row, column) = (first + cell / columns * columns, cell % columns);
+        let square = |column: usize| {
+            let distance = u32::from(*distances.get_unchecked(row + column));
+            distance * distance
+        };
+        let mut nearest = square(column);
+        let mut by = 1;
+        while (by * by) as u32 <= nearest && by <= column && column + by < columns {
+            let beside = square(column - by).min(square(column + by));
+            nearest = nearest.min((by * by) as u32 + beside);
+            by += 1;
+        }
+        if nearest > 0 {
+            let depth = math::min(math::sqrt(nearest as f32) - BEYOND, GREATEST) * PARTS;
+            let value = values.add(first + cell);
+            *value = i32::from(*value).max(depth as i32) as i16;
+        }
+    }
+}
+
+/// The index of a field's first value, and its numbers of columns and rows.
+///
+/// # Safety
+/// There is such a field.
+#[inline(always)]
+unsafe fn size(sizes: &[u32], field: usize) -> [usize; 3] {
+    // SAFETY: so many numbers for each.
+    [0, 1, 2].map(|k| unsafe { *sizes.get_unchecked(SIZE * field + k) } as usize)
 }
 
 /// Computes fields from number `from` on: a thread for each value, and a row of blocks for each field.

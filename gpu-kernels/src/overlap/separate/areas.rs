@@ -121,8 +121,8 @@ impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
     }
 
     #[inline(always)]
-    fn outside(&self, shape: &Kind<T>, depth: T) -> T {
-        math::sqrt(depth * shape.span.radius)
+    fn outside(&self, (span, _): &Self::Turned, depth: T) -> T {
+        math::sqrt(depth * span.radius)
     }
 
     #[inline(always)]

@@ -238,7 +238,7 @@ impl Depths<'_> {
                 for _ in 0..effort.places.div_ceil(lanes.count()) {
                     let (to, _) = own.around(&best, reach, false, shape, random);
                     let (position, depth) = own.measure.inside(&turned, to, &own.packings, own.scale);
-                    let mut cost = *own.weights.add(copy * own.count + copy) * depth;
+                    let mut cost = *own.weights.add(copy * own.count + copy) * own.measure.outside(&turned, depth);
                     let mut from = 0;
                     while from < own.count {
                         // Seldom are there more than a warp has room for.
@@ -366,7 +366,7 @@ impl Depths<'_> {
             let turned = measure.variant(theta as u32 as usize);
             let (position, depth) = measure.inside(&turned, position, &own.packings, own.scale);
             let weights = own.weights.add(copy * own.count);
-            let mut cost = *weights.add(copy) * depth;
+            let mut cost = *weights.add(copy) * measure.outside(&turned, depth);
             let mut from = 0;
             while from < own.count && cost < limit {
                 let mut bits = groups.met((from, own.count), (position, turned.radius));
@@ -457,8 +457,8 @@ impl Measure<f32> for Depths<'_> {
     }
 
     #[inline(always)]
-    fn outside(&self, _: &u32, depth: f32) -> f32 {
-        depth
+    fn outside(&self, turned: &Variant, depth: f32) -> f32 {
+        turned.radius * depth
     }
 
     #[inline(always)]

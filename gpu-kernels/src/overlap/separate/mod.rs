@@ -13,7 +13,8 @@
 //! where the copy is, the others anywhere in the container; then each looks around the best place that it has found,
 //! nearer and nearer. Overlaps are measured in either of two ways:
 //! - by areas, at any angle. A thread has a place; or several have it, which share the other copies among them.
-//! - by [`fields`](super::fields) of depths, if shapes have few angles. A warp has a group, or on CPUs one thread has all.
+//! - by [`fields`](super::fields) of depths, times the geometric mean of the two radii, if shapes have few angles. Without
+//!   radii, large copies would give way to small ones. A warp has a group, or on CPUs one thread has all.
 
 use super::{
     Scalar,
@@ -182,8 +183,8 @@ trait Measure<T: Scalar>: Copy {
     /// # Safety
     /// As of [`shape`](Self::shape).
     unsafe fn radius(&self, shape: &Self::Shape) -> T;
-    /// The root of the cost of a depth outside, like that of an overlap.
-    fn outside(&self, shape: &Self::Shape, depth: T) -> T;
+    /// The measure of a depth outside, like that of an overlap.
+    fn outside(&self, turned: &Self::Turned, depth: T) -> T;
 
     /// A copy's shape.
     ///
@@ -288,7 +289,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
             let turned = self.measure.turned(shape, theta);
             let (position, depth) = self.measure.inside(&turned, position, &self.packings, self.scale);
             let weights = self.weights.add(own * self.count);
-            let outside = if part == 0 { self.measure.outside(shape, depth) } else { T::ZERO };
+            let outside = if part == 0 { self.measure.outside(&turned, depth) } else { T::ZERO };
             let mut cost = *weights.add(own) * outside;
             for other in (part..self.count).step_by(parts) {
                 if cost >= limit {
@@ -382,7 +383,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
             let turned = self.measure.turned(&shape, theta);
             for other in (from + thread::thread_idx_x() as usize..self.count).step_by(threads()) {
                 let common = if other == own {
-                    self.measure.outside(&shape, self.measure.inside(&turned, position, &self.packings, self.scale).1)
+                    self.measure.outside(&turned, self.measure.inside(&turned, position, &self.packings, self.scale).1)
                 } else {
                     self.measure.overlap(&turned, position, self.first + other)
                 };

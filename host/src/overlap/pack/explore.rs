@@ -1,7 +1,7 @@
-//! Search for packings of several shapes at few angles: each lane looks for one in a container that is a little smaller than
-//! its own best one, and later than the best one of all.
+//! Search for packings of several shapes at few angles. Lanes are in teams: at first each lane is one, and in the end all
+//! lanes are. A lane looks for a packing in a container that is a little smaller than its team's best one.
 
-use std::{cmp::Ordering, time::Instant};
+use std::{ops::Range, time::Instant};
 
 use rayon::prelude::*;
 
@@ -18,13 +18,13 @@ use crate::overlap::random::Random;
 
 /// Rounds per separation.
 const ROUNDS: usize = 100;
-/// Share of the budget during which a lane's container depends on its own best packing.
-const ALONE: f64 = 0.15;
-/// Shrinkage of the container from the best one: in that time, at most, and at least until `LATE`, a share of the budget, and
+/// Share of the budget after which all lanes of a group are a team.
+const UNITED: f64 = 0.75;
+/// Shrinkage of the container from the best one: at first, at most, and at least until `LATE`, a share of the budget, and
 /// after that. It grows by `LARGER` if a better packing is found, and falls by `SMALLER` if not.
-pub const FIRST_TIGHTER: f64 = 0.01;
+pub const FIRST_TIGHTER: f64 = 1e-3;
 const MOST_TIGHTER: f64 = 0.02;
-const LEAST_TIGHTER: [f64; 2] = [2e-3, 2e-4];
+const LEAST_TIGHTER: [f64; 2] = [1e-3, 2e-4];
 const LATE: f64 = 0.7;
 const LARGER: f64 = 1.1;
 const SMALLER: f64 = 0.96;
@@ -38,24 +38,22 @@ const PROGRESS: f64 = 0.98;
 const PATIENCE: usize = 3;
 /// Number of lanes that it chooses from.
 const CHOICE: usize = 4;
-/// Larger numbers let good packings spread faster: while lanes are alone, and later.
-const SPREAD: [f64; 2] = [2.0, 12.0];
+/// Larger numbers let good packings spread faster in a team.
+const SPREAD: f64 = 4.0;
 
 impl Search<'_> {
     /// Separates the copies of all lanes by fields. A lane whose copies still overlap goes on from there. If they overlap no
-    /// less for a while, it goes on from the packing of a lane near it that is better, after two copies have exchanged
-    /// places. `share` is that of the budget that is used up.
+    /// less for a while, it goes on from the packing of a lane near it in its team that is better, after two copies have
+    /// exchanged places. `share` is that of the budget that is used up.
     pub fn explore(&mut self, share: f64, most: usize, limit: &Limit) -> Result<(), PackError> {
         let start = Instant::now();
-        let alone = share < ALONE;
-        let bests = if alone {
-            self.lane_scores.clone()
-        } else {
-            let best: Vec<f64> = self.best_scores().collect();
-            (0..self.failures.len()).map(|lane| best[self.group_of(lane)]).collect()
-        };
+        let teams = self.teams(share);
+        let mut bests = vec![0.0; self.failures.len()];
+        for team in &teams {
+            bests[team.clone()].fill(self.lane_scores[self.best_of(team.clone())]);
+        }
         let Some((anew, taken, found)) = self.separated(&bests, share, most, limit)? else { return Ok(()) };
-        let mut better = false;
+        let mut better = vec![false; bests.len()];
         for (lane, anew) in anew.into_iter().enumerate() {
             let (last, now) = (if anew { f64::INFINITY } else { self.failed.energies[lane] }, found.energies[lane]);
             self.failed.take(&found, lane);
@@ -67,19 +65,33 @@ impl Search<'_> {
             if found.sides[lane] < self.lane_scores[lane] {
                 self.lane_scores[lane] = found.sides[lane];
                 self.best.take(&found, lane);
-                better |= found.sides[lane] < bests[lane];
+                better[lane] = found.sides[lane] < bests[lane];
             }
         }
-        if !alone {
-            let least = LEAST_TIGHTER[usize::from(share >= LATE)];
-            self.tighter = (self.tighter * if better { LARGER } else { SMALLER }).clamp(least, MOST_TIGHTER);
-        }
+        let least = LEAST_TIGHTER[usize::from(share >= LATE)];
         let left = match limit.deadline {
             Some(deadline) => deadline.saturating_duration_since(start).as_secs_f64() / start.elapsed().as_secs_f64(),
             None => (most / taken) as f64,
         };
-        self.replace(left, alone);
+        for team in teams {
+            let factor = if better[team.clone()].contains(&true) { LARGER } else { SMALLER };
+            for tighter in &mut self.tighter[team.clone()] {
+                *tighter = (*tighter * factor).clamp(least, MOST_TIGHTER);
+            }
+            self.replace(left, &team);
+        }
         Ok(())
+    }
+
+    /// The teams of all groups, once this share of the budget is used up. Their number falls by the same factor in equal times.
+    fn teams(&self, share: f64) -> Vec<Range<usize>> {
+        let of_group = |group: usize| {
+            let lanes = self.group(group);
+            let count = (lanes.len() as f64).powf(1.0 - (share / UNITED).min(1.0)) as usize;
+            let start = move |team: usize| lanes.start + team * lanes.len() / count;
+            (0..count).map(move |team| start(team)..start(team + 1))
+        };
+        (0..self.task.groups.len()).flat_map(of_group).collect()
     }
 
     /// Changes all lanes, and separates their copies in containers by these best ones. Returns for each lane whether it began
@@ -105,13 +117,13 @@ impl Search<'_> {
                 exchange(random, problem, kinds[lane], &mut poses);
             }
             let best = bests[lane];
-            let target = best * (1.0 - *tighter);
+            let target = best * (1.0 - tighter[lane]);
             // A container that is higher by the sum of depths has room for small ones.
-            let room = if overlap.is_finite() { 0.5 * overlap } else { 0.0 };
-            let target = if room < *tighter * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
+            let room = if overlap.is_finite() { 0.5 * overlap / problem.radius } else { 0.0 };
+            let target = if room < tighter[lane] * best { (target + room).min(best * (1.0 - LEAST_TIGHTER[1])) } else { target };
             let factor = (target / side).min(if overlap > 0.0 && !anew[lane] { MOST_ROOM } else { 1.0 });
             scale(problem, &mut poses, factor);
-            (poses, side * factor, 1.0 - *tighter * random.between(ONWARDS[0], ONWARDS[1]))
+            (poses, side * factor, 1.0 - tighter[lane] * random.between(ONWARDS[0], ONWARDS[1]))
         };
         let changed: Vec<_> = randoms.par_iter_mut().enumerate().map(changed).collect();
         let (mut state, mut factors) = (State::default(), Vec::new());
@@ -125,37 +137,22 @@ impl Search<'_> {
         Ok((taken > 0).then_some((anew, taken, found)))
     }
 
-    /// Lets lanes that make no progress go on from others: those whose copies overlap less, or while lanes are alone, those
-    /// that have had a better packing. About `left` separations are left. A good packing may spread to all lanes in a part of
-    /// them.
-    fn replace(&mut self, left: f64, alone: bool) {
-        let spread = SPREAD[usize::from(!alone)];
-        for lane in 0..self.failures.len() {
+    /// Lets lanes of a team that make no progress go on from others, whose copies overlap less. About `left` separations are
+    /// left. A good packing may spread to the whole team in a part of them.
+    fn replace(&mut self, left: f64, team: &Range<usize>) {
+        let reach = ((SPREAD * team.len() as f64 / left.max(1.0)).ceil() as usize).min(team.len() / 2);
+        for lane in team.clone() {
             if self.failures[lane] < PATIENCE {
                 continue;
             }
             (self.failures[lane], self.disrupted[lane]) = (0, true);
-            let lanes = self.group(self.group_of(lane));
-            let reach = ((spread * lanes.len() as f64 / left.max(1.0)).ceil() as usize).min(lanes.len() / 2);
-            let near = |by: usize| lanes.start + (lane - lanes.start + lanes.len() + by - reach) % lanes.len();
-            let better = |a: usize, b: usize| {
-                let scores = if alone { self.lane_scores[a].total_cmp(&self.lane_scores[b]) } else { Ordering::Equal };
-                scores.then(self.failed.energies[a].total_cmp(&self.failed.energies[b]))
-            };
+            let near = |by: usize| team.start + (lane - team.start + team.len() + by - reach) % team.len();
             let chosen = (0..CHOICE).map(|_| near(self.choices.below(2 * reach + 1)));
-            let from = chosen.min_by(|&a, &b| better(a, b)).unwrap_or(lane);
-            if better(from, lane).is_lt() {
+            let less = |&a: &usize, &b: &usize| self.failed.energies[a].total_cmp(&self.failed.energies[b]);
+            let from = chosen.min_by(less).unwrap_or(lane);
+            if self.failed.energies[from] < self.failed.energies[lane] {
                 self.failed.spread(from, lane);
-                if alone {
-                    self.best.spread(from, lane);
-                    (self.lane_scores[lane], self.scores[lane]) = (self.lane_scores[from], self.scores[from]);
-                }
             }
         }
-    }
-
-    /// The group of a lane.
-    fn group_of(&self, lane: usize) -> usize {
-        self.offsets.partition_point(|&offset| offset <= lane) - 1
     }
 }

@@ -102,7 +102,7 @@ impl Fields {
         let (keys, table) = table(&variants);
         let Some(steps) = steps(device, shapes, budget, &keys) else { return Ok(None) };
         // Boxes of differences at which they meet.
-        let (mut boxes, mut sizes, mut all, mut largest) = (Vec::new(), Vec::new(), 0, 0);
+        let (mut boxes, mut sizes, mut all, mut largest, mut widest) = (Vec::new(), Vec::new(), 0, 0, 0);
         for &(first, second, angle) in &keys {
             let [low, high] = shapes[first as usize].bounds_at(0.0);
             let [least, greatest] = shapes[second as usize].bounds_at(angle);
@@ -115,6 +115,7 @@ impl Fields {
             sizes.extend([all, columns, rows]);
             all += columns * rows;
             largest = largest.max(columns * rows);
+            widest = widest.max(columns);
         }
         let planes = problem.container.half_planes();
         let support = |&(shape, angle): &Variant| {
@@ -135,6 +136,7 @@ impl Fields {
         let key_turns: Vec<f64> = keys.iter().flat_map(|(_, _, angle)| [angle.sin(), angle.cos()]).collect();
         let (of_boxes, of_sizes) = (uploaded(device, &boxes)?, device.upload(&sizes)?);
         let mut values = device.alloc::<i16>(all as usize)?;
+        let mut distances = device.alloc::<u8>(all as usize)?;
         let (first_quad, quads) = (device.upload(&firsts.collect::<Vec<u32>>())?, device.upload(&quads)?);
         let of_quads = device.upload(&of_quads)?;
         let (of_keys, key_turns) = (device.upload(&of_keys)?, uploaded(device, &key_turns)?);
@@ -149,10 +151,13 @@ impl Fields {
         };
         for from in (0..keys.len()).step_by(AT_ONCE) {
             let rows = AT_ONCE.min(keys.len() - from) as u32;
-            // SAFETY: each field's shapes, quads, box and size were just made, and its values have room.
+            // SAFETY: each field's shapes, quads, box and size were just made, and its values and distances have room.
             unsafe {
                 let blocks = (largest.div_ceil(THREADS), rows);
                 launch!(stream, fields::fields<<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
+                let columns = (widest.div_ceil(THREADS), rows);
+                launch!(stream, fields::distances<<<columns, THREADS>>>(&of_sizes, from as u32, &values, &mut distances))?;
+                launch!(stream, fields::deepen<<<blocks, THREADS>>>(&of_sizes, from as u32, &distances, &mut values))?;
             }
         }
         stream.synchronize()?;
@@ -160,13 +165,14 @@ impl Fields {
             let (entry, [own, theirs]) = (table[number], [number / variants.len(), number % variants.len()]);
             let (field, swapped) = ((entry / 2) as usize, entry % 2 == 1);
             let (sine, cosine) = variants[if swapped { theirs } else { own }].1.sin_cos();
+            let radii = [own, theirs].map(|variant| shapes[variants[variant].0 as usize].radius());
             let [x, y, step, inverse] = *boxes[BOX * field..][..BOX].as_array().expect("so many");
             let scale = if swapped { -inverse } else { inverse };
             View {
                 cosine: (scale * cosine) as Squeezed,
                 sine: (scale * sine) as Squeezed,
                 offset: clip::Point::new((-x * inverse) as Squeezed, (-y * inverse) as Squeezed),
-                unit: (step / f64::from(PARTS)) as Squeezed,
+                unit: ((radii[0] * radii[1]).sqrt() * step / f64::from(PARTS)) as Squeezed,
                 inverse: inverse as Squeezed,
                 first: sizes[SIZE * field],
                 extent: sizes[SIZE * field + 1] - 1 + COLUMNS * (sizes[SIZE * field + 2] - 1),
@@ -228,6 +234,28 @@ mod tests {
             for &([u, v], depth) in points {
                 let expected = (x - u.abs()).min(y - v.abs()).max(-2.0 * step);
                 assert!((depth - expected).abs() <= step / f64::from(PARTS) + 4e-5, "{u} {v}: {depth} {expected}");
+            }
+        }
+        Ok(())
+    }
+
+    /// An octagon has three quads, which overlap less deeply than the whole.
+    #[test]
+    fn depths_of_octagons() -> Result {
+        let normals = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| f64::from(k) * PI / 4.0).map(|angle| [angle.cos(), angle.sin()]);
+        let corners = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| (f64::from(k) + 0.5) * PI / 4.0);
+        let corners = corners.map(|angle| [angle.cos(), angle.sin()].map(|x| x / (PI / 8.0).cos()));
+        let octagon = Shape::polygon("octagon", &corners)?;
+        assert_eq!(octagon.quads().len(), 3);
+        let fields = fields_of(&[octagon.clone(), octagon], &[Turns::NONE])?;
+        for (points, step) in fields {
+            for ([u, v], depth) in points {
+                let expected = normals.iter().map(|[x, y]| 2.0 - x * u - y * v).fold(f64::INFINITY, f64::min);
+                let error = step / f64::from(PARTS) + 4e-5;
+                let least = if expected > 0.0 { expected - f64::from(fields::BEYOND) * step } else { f64::NEG_INFINITY };
+                let most = expected.max(0.0);
+                assert!((least - error..=most + error).contains(&depth), "{u} {v}: {depth} {expected}");
+                assert!(depth > 0.0 || expected < error, "{u} {v}: {depth} {expected}");
             }
         }
         Ok(())

@@ -72,8 +72,8 @@ pub struct Search<'a> {
     pub(super) separates: bool,
     /// Set if they are separated by fields.
     by_fields: bool,
-    /// Shrinkage of containers before that.
-    pub(super) tighter: f64,
+    /// For each lane, shrinkage of the container before that.
+    pub(super) tighter: Vec<f64>,
     /// Lanes whose copies exchange places before the next separation.
     pub(super) disrupted: Vec<bool>,
     /// Set if some group has nothing to go on from, and so gets new starts for a while.
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
             fresh,
             symmetric,
             separates,
-            tighter: FIRST_TIGHTER,
+            tighter: vec![FIRST_TIGHTER; offsets[groups.len()]],
             disrupted: vec![false; offsets[groups.len()]],
             starts_afresh: !separates && groups.iter().any(|group| group.from.is_none()),
             squeezes: 0,
@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
     }
 
     /// The lane of a range that has had the best packing.
-    fn best_of(&self, Range { start, end }: Range<usize>) -> usize {
+    pub(super) fn best_of(&self, Range { start, end }: Range<usize>) -> usize {
         (start..end).min_by(|&a, &b| self.lane_scores[a].total_cmp(&self.lane_scores[b])).unwrap_or(start)
     }
 
