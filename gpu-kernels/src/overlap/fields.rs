@@ -25,6 +25,8 @@ pub const PARTS: f32 = 256.0;
 /// Least depth of a value, in steps: values of the corners of a cell that the boundary crosses are greater.
 const LEAST: f32 = -2.0;
 const GREATEST: f32 = 127.0;
+/// Depth in steps from which on two quads decide, as [`deepen`] finds the whole depth.
+const ENOUGH: f32 = 4.0;
 /// Largest distance in steps of the boundary from the next value beyond it.
 pub const BEYOND: f32 = 1.5;
 
@@ -235,7 +237,7 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
         };
         let corners = |quad: usize| [0, 1, 2, 3].map(|k| *quads.get_unchecked(4 * quad + k));
         let mut most = LEAST * step;
-        for other in of(1) {
+        'pairs: for other in of(1) {
             let other = corners(other).map(|corner| turn(corner, rotation).plus(at));
             let least = |numbers: [f32; 4]| math::min(math::min(numbers[0], numbers[1]), math::min(numbers[2], numbers[3]));
             let greatest = |numbers: [f32; 4]| math::max(math::max(numbers[0], numbers[1]), math::max(numbers[2], numbers[3]));
@@ -248,6 +250,9 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
                 let around = math::min(across, along);
                 if around > most {
                     most = math::max(most, depth(&corners(own), &other, around, most));
+                    if most > ENOUGH * step {
+                        break 'pairs;
+                    }
                 }
             }
         }

@@ -75,13 +75,15 @@ fn table(variants: &[Variant]) -> (Vec<(u32, u32, f64)>, Vec<u32>) {
 fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32, f64)]) -> Option<usize> {
     let on_gpu = device.backend() == Backend::Cuda;
     let (most, values, work) = if on_gpu { (MOST_STEPS, GPU_VALUES, GPU_WORK) } else { (MOST_STEPS / 2, CPU_VALUES, CPU_WORK) };
+    let work = std::env::var("WS_WORK").ok().and_then(|v| v.parse().ok()).unwrap_or(work);
     let work = match budget {
-        Budget::Time(time) if !on_gpu => work.min(CPU_WORK_PER_SECOND * time.as_secs_f64()),
+        Budget::Time(time) if !on_gpu && std::env::var("WS_WORK").is_err() => work.min(CPU_WORK_PER_SECOND * time.as_secs_f64()),
         _ => work,
     };
     let quads = |shape: u32| shapes[shape as usize].quads().len() as f64;
     let pairs: f64 = fields.iter().map(|&(first, second, _)| quads(first) * quads(second)).sum();
     let steps = (values as f64 / fields.len() as f64).min(work / pairs).sqrt().min(most as f64) as usize;
+    if std::env::var("WS_TRACE").is_ok() { eprintln!("STEPS {steps} fields {} pairs {pairs:e}", fields.len()); }
     (steps >= LEAST_STEPS).then_some(steps)
 }
 
@@ -101,6 +103,7 @@ impl Fields {
         }
         let (keys, table) = table(&variants);
         let Some(steps) = steps(device, shapes, budget, &keys) else { return Ok(None) };
+        let begun = std::time::Instant::now();
         // Boxes of differences at which they meet.
         let (mut boxes, mut sizes, mut all, mut largest, mut widest) = (Vec::new(), Vec::new(), 0, 0, 0);
         for &(first, second, angle) in &keys {
@@ -161,6 +164,7 @@ impl Fields {
             }
         }
         stream.synchronize()?;
+        if std::env::var("WS_TRACE").is_ok() { eprintln!("FIELDS {} steps {steps} values {all} {:.3} s", keys.len(), begun.elapsed().as_secs_f64()); }
         let of_two = |number: usize| {
             let (entry, [own, theirs]) = (table[number], [number / variants.len(), number % variants.len()]);
             let (field, swapped) = ((entry / 2) as usize, entry % 2 == 1);
