@@ -1,5 +1,6 @@
 //! `warpsmith rules`: schedules of CUDA+MPI programs, and what makes them fast.
 
+mod across;
 mod check;
 mod count;
 mod draw;

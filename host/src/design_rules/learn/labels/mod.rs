@@ -195,6 +195,29 @@ impl Labels {
         Ok(Labels { sorted, classes, starts, evidence })
     }
 
+    /// Merges classes until there are at most `count`, at least 1: each time the two adjacent ones whose union adds least
+    /// to the squares of the logarithms' distances from the means of their classes (Ward's method). A time of 0 counts
+    /// as the least positive number.
+    #[must_use]
+    pub fn merged(mut self, count: usize) -> Self {
+        let moments = |start: usize, end: usize| {
+            let part = self.sorted[start..end].iter().map(|time| time.max(f64::MIN_POSITIVE).ln());
+            ((end - start) as f64, part.sum::<f64>() / (end - start) as f64)
+        };
+        while self.starts.len() > count.max(1) {
+            let end = |class: usize| self.starts.get(class + 1).copied().unwrap_or(self.sorted.len());
+            let added = |class: usize| {
+                let [first, second] = [class - 1, class].map(|class| moments(self.starts[class], end(class)));
+                first.0 * second.0 / (first.0 + second.0) * (first.1 - second.1).powi(2)
+            };
+            let least = (1..self.starts.len()).min_by(|&a, &b| added(a).total_cmp(&added(b)));
+            let merged = least.expect("there are two classes");
+            self.starts.remove(merged);
+            self.classes.iter_mut().filter(|class| class.0 >= merged).for_each(|class| class.0 -= 1);
+        }
+        self
+    }
+
     /// Returns the number of classes, which is at least one.
     pub fn count(&self) -> usize {
         self.starts.len()
