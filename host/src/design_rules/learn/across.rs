@@ -136,7 +136,9 @@ impl<'a> Across<'a> {
         let rows: Vec<usize> = (0..table.len()).collect();
         let (features, columns) = FeatureSet::learn(&table, &rows);
         let all: Vec<Class> = labels.iter().flat_map(Labels::classes).copied().collect();
-        let train = || options.size.train_groups(&columns, &all, &groups, options.tree);
+        // The runs of a single input are left out one by one.
+        let left_out = if inputs.len() == 1 { &rows } else { &groups };
+        let train = || options.size.train_groups(&columns, &all, left_out, options.tree);
         let search = all.iter().any(|class| class.index() > 0).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
         Ok(Across { names, inputs, labels, count, table, groups, features, search, rules })
