@@ -185,15 +185,16 @@ fn print(arguments: &LearnArgs, names: &[String], across: &Across, verdicts: &[V
     terminal::print("\nUnseen inputs: runs in their own class, and the advised schedule over the fastest found, by the rules across inputs; by those of the nearest input; by those of all inputs without their numbers")?;
     let header = ["input", "classes", "own class", "advised", "nearest: own class", "advised", "no numbers: own class", "advised"];
     let mut table = terminal::table(header, 1..header.len());
-    let cells = |judged: &Judged| [format!("{:.3}", judged.share()), format!("{:.3}", judged.ratio())];
+    let shown = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.3}"));
+    let cells = |judged: &Judged| [shown(judged.share()), shown(Some(judged.ratio()))];
     for verdict in verdicts {
         let all = [&verdict.across, &verdict.nearest, &verdict.without_inputs].into_iter().flat_map(cells);
         table.add_row([verdict.input_file.clone(), verdict.across.classes.to_string()].into_iter().chain(all));
     }
     let mean = |of: &dyn Fn(&Verdict) -> &Judged| {
-        let n = verdicts.len() as f64;
-        let sum = |number: &dyn Fn(&Judged) -> f64| verdicts.iter().map(|verdict| number(of(verdict))).sum::<f64>() / n;
-        [format!("{:.3}", sum(&Judged::share)), format!("{:.3}", sum(&Judged::ratio))]
+        let mean = |numbers: Vec<f64>| (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64);
+        let judged = || verdicts.iter().map(of);
+        [shown(mean(judged().filter_map(Judged::share).collect())), shown(mean(judged().map(Judged::ratio).collect()))]
     };
     let means = [mean(&|verdict| &verdict.across), mean(&|verdict| &verdict.nearest), mean(&|verdict| &verdict.without_inputs)];
     table.add_row(["mean".to_owned(), String::new()].into_iter().chain(means.into_iter().flatten()));

@@ -63,8 +63,9 @@ pub struct Judged {
     pub classes: usize,
     /// Number of its runs.
     pub runs: usize,
-    /// Number of runs whose time is within the bounds of their predicted class.
-    pub within: usize,
+    /// Number of runs whose time is within the bounds of their predicted class; `None` if there is only one class, which
+    /// would be right by itself.
+    pub within: Option<usize>,
     /// Fastest time found, in seconds.
     pub fastest: f64,
     /// The advised schedule.
@@ -76,9 +77,9 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Returns the share of runs within the bounds of their predicted class.
-    pub fn share(&self) -> f64 {
-        self.within as f64 / self.runs as f64
+    /// Returns the share of runs within the bounds of their predicted class, or `None` if there is only one class.
+    pub fn share(&self) -> Option<f64> {
+        self.within.map(|within| within as f64 / self.runs as f64)
     }
 
     /// Returns the time of the advised schedule relative to the fastest, 1 if both are 0.
@@ -260,7 +261,7 @@ impl<'a> Across<'a> {
             let bounds = (class.index() < labels.count()).then(|| labels.bounds(class));
             bounds.is_some_and(|[least, greatest]| (least..=greatest).contains(&time))
         };
-        let within = predicted.iter().zip(&times).filter(|&pair| is_within(pair)).count();
+        let within = || predicted.iter().zip(&times).filter(|&pair| is_within(pair)).count();
 
         let mut measured: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
         for (index, input) in self.inputs.iter().enumerate() {
@@ -290,7 +291,7 @@ impl<'a> Across<'a> {
         Ok(Judged {
             classes: labels.count(),
             runs: times.len(),
-            within,
+            within: (labels.count() > 1 && self.count > 1).then(within),
             fastest: labels.sorted()[0],
             advised: unseen.runs.runs[advised].traversal.to_string(),
             seconds: times[advised],
