@@ -14,7 +14,8 @@ fn at_most(limit: f64, value: bool) -> Rule {
 #[test]
 fn limits_imply_and_contradict_what_numbers_say() {
     let numbers: Vec<f64> = (0..9).map(|number| f64::from(number) / 2.0 - 0.25).collect();
-    let rules: Vec<Rule> = [0.0, 1.0, 2.0, 3.0].iter().flat_map(|&limit| [true, false].map(|value| at_most(limit, value))).collect();
+    let rules: Vec<Rule> =
+        [0.0, 1.0, 2.0, 3.0].iter().flat_map(|&limit| [true, false].map(|value| at_most(limit, value))).collect();
     let follows = |rule: &Rule, number: f64| {
         let Feature::AtMost { limit, .. } = &rule.feature else { panic!("{rule}") };
         (number <= limit.0) == rule.value
@@ -29,7 +30,10 @@ fn limits_imply_and_contradict_what_numbers_say() {
     }
     let other = Rule { feature: Feature::AtMost { input: "rows".to_owned(), limit: Limit(1.0) }, value: true };
     assert!(!at_most(1.0, true).implies(&other) && !at_most(1.0, false).contradicts(&other));
-    assert_eq!((at_most(12.5, true).to_string(), at_most(12.5, false).to_string()), ("size at most 12.5".to_owned(), "size more than 12.5".to_owned()));
+    assert_eq!(
+        (at_most(12.5, true).to_string(), at_most(12.5, false).to_string()),
+        ("size at most 12.5".to_owned(), "size more than 12.5".to_owned())
+    );
 }
 
 #[test]
@@ -58,7 +62,8 @@ fn planted(size: f64) -> Runs {
             .flat_map(|order: &Vec<&str>| (0..=order.len()).map(move |at| [&order[..at], &[name], &order[at..]].concat()));
         orders = grown.collect();
     }
-    let texts = orders.iter().flat_map(|order| [0, 1].map(|stream| order.join(";").replace("Inner@", &format!("Inner@{stream}"))));
+    let texts =
+        orders.iter().flat_map(|order| [0, 1].map(|stream| order.join(";").replace("Inner@", &format!("Inner@{stream}"))));
     let run = |(index, text): (usize, String)| {
         let seconds = if is_fast(&text, size) { 1e-3 } else { 2e-3 };
         Run::new(size * seconds * (1.0 + index as f64 * 1e-6), text.parse().unwrap())
@@ -142,7 +147,9 @@ fn predictions_follow_the_rules() {
         let follows = |rule: &Rule, traversal: &Traversal| {
             let text = traversal.to_string();
             let holds = match &rule.feature {
-                Feature::AtMost { input, limit } => unseen.numbers[names.iter().position(|name| name == input).unwrap()] <= limit.0,
+                Feature::AtMost { input, limit } => {
+                    unseen.numbers[names.iter().position(|name| name == input).unwrap()] <= limit.0
+                }
                 Feature::Order { before, after } => text.find(before.as_str()) < text.find(after.as_str()),
                 Feature::SameStream { .. } => text.contains("Inner@0"),
                 Feature::Chosen { .. } => panic!("there are no choices"),
@@ -150,7 +157,10 @@ fn predictions_follow_the_rules() {
             holds == rule.value
         };
         let within = unseen.runs.runs.iter().zip(labels.classes()).filter(|(run, class)| {
-            let sets: Vec<Class> = across.rules().all().iter()
+            let sets: Vec<Class> = across
+                .rules()
+                .all()
+                .iter()
                 .filter(|set| set.rules.iter().all(|rule| follows(rule, &run.traversal)))
                 .map(|set| set.class)
                 .collect();
@@ -165,12 +175,15 @@ fn predictions_follow_the_rules() {
 fn the_command_learns_across_inputs() {
     let folder = Folder::of("rules").with_matrix();
     for ranks in 2..=6 {
-        folder.good(&format!("explore spmv --platform sim --ranks {ranks} --search random --iterations 120 --matrix m.mtx --output {ranks}.csv"));
+        folder.good(&format!(
+            "explore spmv --platform sim --ranks {ranks} --search random --iterations 120 --matrix m.mtx --output {ranks}.csv"
+        ));
     }
     let learned = folder.json("learn 2.csv 3.csv 4.csv 6.csv --against 5.csv");
     let names: Vec<_> = learned["numbers"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     let ranks = names.iter().position(|name| *name == "ranks").unwrap();
-    let all: Vec<_> = learned["inputs"].as_array().unwrap().iter().map(|input| input["numbers"][ranks].as_f64().unwrap()).collect();
+    let all: Vec<_> =
+        learned["inputs"].as_array().unwrap().iter().map(|input| input["numbers"][ranks].as_f64().unwrap()).collect();
     assert_eq!(all, [2.0, 3.0, 4.0, 6.0]);
     let verdict = &learned["against"][0];
     assert_eq!((verdict["input_file"].as_str(), verdict["runs"].as_u64()), (Some("5.csv"), Some(120)));
@@ -201,15 +214,15 @@ fn the_command_learns_across_inputs() {
     fails("learn 2.csv 3.csv --second 4.csv", "--second is for the runs of one input");
     fails("learn 2.csv --classes 2", "--classes is for the runs of several inputs");
     for (text, wanted) in [
-        ("runs,a\n2.csv,x\n", "line 2: column `a`: `x` is not a number"),
-        ("runs,a\n2.csv,inf\n", "line 2: column `a`: `inf` is not a finite number"),
-        ("runs,a\n2.csv,1\n2.csv,1\n", "line 3: `2.csv` is there twice"),
-        ("runs,a,b,a\n", "line 1: the column `a` is there twice"),
+        ("runs,a\n2.csv,x\n", "bad.csv: line 2: column `a`: `x` is not a number"),
+        ("runs,a\n2.csv,inf\n", "bad.csv: line 2: column `a`: `inf` is not a finite number"),
+        ("runs,a\n2.csv,1\n2.csv,1\n", "bad.csv: line 3: `2.csv` is there twice"),
+        ("runs,a,b,a\n", "bad.csv: line 1: the column `a` is there twice"),
         ("runs\n2.csv\n", "there is one column"),
         ("", "there is one column"),
     ] {
         folder.write("bad.csv", text);
-        fails("learn 2.csv 3.csv --inputs bad.csv", &format!("bad.csv: {wanted}"));
+        fails("learn 2.csv 3.csv --inputs bad.csv", wanted);
     }
     // Tables of one's own say nothing of their inputs.
     for name in ["a", "b"] {

@@ -988,7 +988,8 @@ fn what_makes_planted_schedules_fast() {
     // If other runs take the same time either way, the rules don't hold.
     let rows: Vec<usize> = (0..240).collect();
     let flat: Vec<f64> = (0..240).map(|run| 1e-3 * (1.0 + 0.01 * ((run * 89) % 240) as f64 / 240.0)).collect();
-    let again = advice.again(Labels::with(&flat, &LabelOptions::default()).unwrap().classes(), &MeasuredRows::new(&table, &rows, &flat));
+    let again =
+        advice.again(Labels::with(&flat, &LabelOptions::default()).unwrap().classes(), &MeasuredRows::new(&table, &rows, &flat));
     assert!(again.shared.iter().all(|point| !point.effect.is_certain()), "{again:?}");
     let same = advice.again(model.labels.classes(), &MeasuredRows::new(&table, &rows, &times));
     assert_eq!(&same, advice);

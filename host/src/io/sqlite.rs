@@ -303,7 +303,9 @@ mod tests {
 
     #[test]
     fn columns_of_statements() {
-        let (names, key) = columns("CREATE TABLE \"t\" ( -- a, comment\n id INTEGER NOT NULL PRIMARY KEY, -- (b)\n \"v w\" DECIMAL(10, 2),\n x, FOREIGN KEY (x) REFERENCES u (y))");
+        let (names, key) = columns(
+            "CREATE TABLE \"t\" ( -- a, comment\n id INTEGER NOT NULL PRIMARY KEY, -- (b)\n \"v w\" DECIMAL(10, 2),\n x, FOREIGN KEY (x) REFERENCES u (y))",
+        );
         // A name with a space is cut; exports have none.
         assert_eq!((names, key), (vec!["id".to_owned(), "v".to_owned(), "x".to_owned()], Some(0)));
         assert_eq!(columns("CREATE TABLE t (id INT PRIMARY KEY)"), (vec!["id".to_owned()], None));

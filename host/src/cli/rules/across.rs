@@ -72,12 +72,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
 }
 
 /// Learns from files of runs, by their numbers unless there are no `names`.
-fn learn<'a>(
-    arguments: &LearnArgs,
-    names: &[String],
-    files: &'a [Read],
-    classes: Option<usize>,
-) -> Result<Across<'a>, Failure> {
+fn learn<'a>(arguments: &LearnArgs, names: &[String], files: &'a [Read], classes: Option<usize>) -> Result<Across<'a>, Failure> {
     let inputs = files.iter().map(|file| file.input(arguments, names)).collect::<Result<_, Failure>>()?;
     Ok(Across::learn(names.to_vec(), inputs, classes, &arguments.learning.options(&files[0].runs)?)?)
 }
@@ -90,7 +85,9 @@ fn read(arguments: &LearnArgs, paths: &[PathBuf]) -> Result<(Vec<String>, Vec<Re
     let further = table.iter().flat_map(|table| table.names()).filter(|name| !own.contains(name)).cloned();
     let names: Vec<String> = own.iter().cloned().chain(further).collect();
     if names.is_empty() {
-        return Err(Failure::error("the files have no numbers of their inputs: describe each input by a row of --inputs TABLE.CSV"));
+        return Err(Failure::error(
+            "the files have no numbers of their inputs: describe each input by a row of --inputs TABLE.CSV",
+        ));
     }
     let file = |path: &PathBuf| {
         let runs = Runs::read(path)?;
@@ -99,7 +96,11 @@ fn read(arguments: &LearnArgs, paths: &[PathBuf]) -> Result<(Vec<String>, Vec<Re
         let number = |name: &String| {
             let place = of_table.and_then(|(names, numbers)| Some(numbers[names.iter().position(|other| other == name)?]));
             place.or_else(|| runs.about.numbers.get(name).copied()).ok_or_else(|| {
-                Failure::error(format_args!("{} has no number `{name}` of its input, unlike {}", path.display(), arguments.runs[0].display()))
+                Failure::error(format_args!(
+                    "{} has no number `{name}` of its input, unlike {}",
+                    path.display(),
+                    arguments.runs[0].display()
+                ))
             })
         };
         let numbers = names.iter().map(number).collect::<Result<_, _>>()?;
@@ -182,8 +183,11 @@ fn print(arguments: &LearnArgs, names: &[String], across: &Across, verdicts: &[V
     if verdicts.is_empty() {
         return Ok(());
     }
-    terminal::print("\nUnseen inputs: runs in their own class, and the advised schedule over the fastest found, by the rules across inputs; by those of the nearest input; by those of all inputs without their numbers")?;
-    let header = ["input", "classes", "own class", "advised", "nearest: own class", "advised", "no numbers: own class", "advised"];
+    terminal::print(
+        "\nUnseen inputs: runs in their own class, and the advised schedule over the fastest found, by the rules across inputs; by those of the nearest input; by those of all inputs without their numbers",
+    )?;
+    let header =
+        ["input", "classes", "own class", "advised", "nearest: own class", "advised", "no numbers: own class", "advised"];
     let mut table = terminal::table(header, 1..header.len());
     let shown = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.3}"));
     let cells = |judged: &Judged| [shown(judged.share()), shown(Some(judged.ratio()))];

@@ -88,9 +88,8 @@ impl Questions<io::StdinLock<'static>> {
 impl<R: BufRead> Questions<R> {
     fn draft(mut self, name: String) -> Result<Draft, Failure> {
         let mut draft = Draft { name, ..Draft::default() };
-        let names = |text: &str| -> Vec<String> {
-            text.split([',', ' ']).map(str::to_owned).filter(|name| !name.is_empty()).collect()
-        };
+        let names =
+            |text: &str| -> Vec<String> { text.split([',', ' ']).map(str::to_owned).filter(|name| !name.is_empty()).collect() };
         while let Some(name) = self.answer("Name of an operation, or nothing at the end: ")?.filter(|name| !name.is_empty()) {
             let kind = match self.answer("  Does a stream of the GPU run it, or the host? (gpu, cpu) ")?.as_deref() {
                 Some("gpu") => Kind::Gpu,

@@ -32,17 +32,20 @@ const SHOWN: usize = 3;
         too. --labels paper also takes the paper's classes.\n\n\
         With --against, FULL.CSV has the whole space, and the runs are part of it. The rules predict the class of each schedule: the class \
         accuracy is the share whose time is in the range of that class. The rules of the whole space are canonical, and those of the part \
-        are shown beside them: + marks rules that no canonical one asks for, - missing rules, ! contradictory rules.",
+        are shown beside them: + marks rules that no canonical one asks for, - missing rules, ! contradictory rules.\n\n\
+        Several RUNS.CSV are runs of one program with several inputs. One tree is then learned for all, with limits of the numbers that \
+        describe the inputs: those in the files, and those of --inputs. --against names runs of unseen inputs.",
     after_help = "Examples:\n  \
         warpsmith rules learn runs.csv\n  \
         warpsmith rules learn runs.csv --second more.csv       do the rules hold in other runs?\n  \
         warpsmith rules learn runs.csv --labels paper --percentile 99      as the paper's authors\n  \
         warpsmith rules learn runs.csv --criterion entropy --max-leaf-nodes 6\n  \
         warpsmith rules learn runs.csv --against full.csv      how well they hold in the whole space\n  \
+        warpsmith rules learn a.csv b.csv c.csv --inputs table.csv --against unseen.csv\n  \
         warpsmith rules learn runs.csv --json                  the tree and the rules as one JSON object; times in s"
 )]
 pub struct LearnArgs {
-    /// Runs that `warpsmith rules explore` wrote
+    /// Runs that `warpsmith rules explore` wrote; several are of one program with several inputs
     #[arg(value_name = "RUNS.CSV", required = true)]
     pub runs: Vec<PathBuf>,
     /// Runs of the whole space, to compare the rules with; with several RUNS.CSV, runs of unseen inputs

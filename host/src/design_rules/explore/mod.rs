@@ -33,7 +33,12 @@ mod session;
 pub mod study;
 mod survey;
 
-use std::{collections::{BTreeMap, HashSet}, fmt, ops::ControlFlow, time::Instant};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+    ops::ControlFlow,
+    time::Instant,
+};
 
 use serde::Serialize;
 

@@ -93,7 +93,8 @@ impl Rule {
     /// are equal, or this rule demands a property that excludes the one that the other forbids,
     /// such as the opposite order, or it limits the same number more.
     pub fn implies(&self, other: &Rule) -> bool {
-        let closer = |limits: Ordering| self.value == other.value && limits == if self.value { Ordering::Less } else { Ordering::Greater };
+        let closer =
+            |limits: Ordering| self.value == other.value && limits == if self.value { Ordering::Less } else { Ordering::Greater };
         self == other
             || (self.value && !other.value && self.feature.excludes(&other.feature))
             || self.feature.limits(&other.feature).is_some_and(closer)
@@ -128,7 +129,9 @@ impl Feature {
     /// Compares the limits, if both features limit the same number.
     fn limits(&self, other: &Feature) -> Option<Ordering> {
         match (self, other) {
-            (Feature::AtMost { input, limit }, Feature::AtMost { input: same, limit: other }) if input == same => Some(limit.cmp(other)),
+            (Feature::AtMost { input, limit }, Feature::AtMost { input: same, limit: other }) if input == same => {
+                Some(limit.cmp(other))
+            }
             _ => None,
         }
     }

@@ -31,7 +31,9 @@ impl InputTable {
         if names.is_empty() {
             return Err(table.error("there is one column, but it takes one for the files of runs, and one for each number"));
         }
-        if let Some(name) = (1..names.len()).map(|place| &names[place]).zip(1..).find(|(name, place)| names[..*place].contains(name)) {
+        if let Some(name) =
+            (1..names.len()).map(|place| &names[place]).zip(1..).find(|(name, place)| names[..*place].contains(name))
+        {
             return Err(table.error(format_args!("the column {} is there twice", quoted(name.0))));
         }
         let mut rows = HashMap::new();
@@ -62,8 +64,8 @@ impl InputTable {
     pub fn numbers(&self, runs: &Path) -> Result<&[f64], RulesError> {
         let name = runs.file_name().unwrap_or_default();
         let found = [runs.as_os_str(), name].into_iter().find_map(|name| self.rows.get(name.to_str()?));
-        found.map(Vec::as_slice).ok_or_else(|| {
-            FileError::new(&self.path, format!("there is no row for {}", quoted(&runs.to_string_lossy()))).into()
-        })
+        found
+            .map(Vec::as_slice)
+            .ok_or_else(|| FileError::new(&self.path, format!("there is no row for {}", quoted(&runs.to_string_lossy()))).into())
     }
 }

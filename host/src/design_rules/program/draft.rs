@@ -17,8 +17,7 @@ const MOST: usize = 63;
 /// The most events of a profile.
 const MOST_EVENTS: usize = 1 << 24;
 /// Parts of the names of calls after which received data are there.
-const RECEIVING: [&str; 9] =
-    ["wait", "recv", "allreduce", "bcast", "broadcast", "reduce", "gather", "scatter", "alltoall"];
+const RECEIVING: [&str; 9] = ["wait", "recv", "allreduce", "bcast", "broadcast", "reduce", "gather", "scatter", "alltoall"];
 
 /// A program's file before its author has checked it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -156,7 +155,9 @@ fn observed(path: &Path, range: Option<&str>) -> Result<Vec<Event>, Reason> {
                 ("CUPTI_ACTIVITY_KIND_MEMCPY", Some(1)) => "CopyToDevice".to_owned(),
                 ("CUPTI_ACTIVITY_KIND_MEMCPY", Some(2)) => "CopyToHost".to_owned(),
                 ("CUPTI_ACTIVITY_KIND_MEMCPY", _) => "Copy".to_owned(),
-                (_, Some(id)) => texts.get(&id).cloned().ok_or_else(|| format!("a kernel has the name {id}, which no text has"))?,
+                (_, Some(id)) => {
+                    texts.get(&id).cloned().ok_or_else(|| format!("a kernel has the name {id}, which no text has"))?
+                }
                 _ => "Kernel".to_owned(),
             };
             let [start, end] = [number(&row[0], "start")?, number(&row[1], "end")?];
@@ -268,7 +269,9 @@ fn operations(events: &[Event]) -> Vec<DraftOperation> {
             None => {
                 call = Some(index);
                 let name = event.name.to_lowercase();
-                received = if RECEIVING.iter().any(|part| name.contains(part)) { call } else { received };
+                // `MPI_Irecv` and the like return before that.
+                let returns_early = name.starts_with("mpi_i");
+                received = if !returns_early && RECEIVING.iter().any(|part| name.contains(part)) { call } else { received };
                 format!("{:.1} µs", (event.end - event.start) as f64 / 1e3)
             }
         };

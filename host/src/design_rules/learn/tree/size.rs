@@ -147,12 +147,7 @@ fn parent(nodes: &[Node]) -> &Node {
 ///
 /// # Errors
 /// As [`DecisionTree::train`](super::DecisionTree::train).
-fn validate(
-    columns: &BitColumns,
-    classes: &[Class],
-    groups: &[usize],
-    options: TreeOptions,
-) -> Result<TreeSearch, RulesError> {
+fn validate(columns: &BitColumns, classes: &[Class], groups: &[usize], options: TreeOptions) -> Result<TreeSearch, RulesError> {
     let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
     while growth.leaves() < MOST && growth.split_best() {}
     let samples = classes.len();
