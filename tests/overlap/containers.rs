@@ -43,7 +43,7 @@ fn triangle() -> Boundary {
 #[track_caller]
 fn check(settings: &Settings, packed: &Packed) {
     let Settings { shapes: kinds, packings, container, turns, .. } = settings;
-    let (shapes, Packing { poses, side }) = (packings[0].shapes(), &packed.packings[0]);
+    let (shapes, Packing { poses, side, .. }) = (packings[0].shapes(), &packed.packings[0]);
     assert_eq!((poses.len(), shapes.len()), (packings[0].count(), packings[0].count()));
     let shape_of = |pose: usize| &kinds[shapes[pose] as usize];
     let rings: Vec<Vec<_>> = (0..shapes.len())

@@ -10,7 +10,7 @@ use warpsmith::{
     overlap::{
         Shape,
         io::{read_parts, read_shapes},
-        nest::{Filled, Left, Nested, Nesting, Sheet},
+        nest::{Filled, Left, Nested, Nesting, Placed, Sheet},
         pack::{PackError, Turns},
     },
 };
@@ -48,9 +48,10 @@ fn parts() -> Vec<(Shape, usize)> {
 #[track_caller]
 fn check(nesting: &Nesting, nested: &Nested) {
     let ring = |ring: &[[f64; 2]], pose| LineString::from_iter(place(ring, pose).into_iter().map(Coord::from));
-    let polygon = |(part, pose): &(usize, [f64; 3])| {
-        let rings = nesting.parts[*part].0.outlines();
-        Polygon::new(ring(&rings[0], *pose), rings[1..].iter().map(|hole| ring(hole, *pose)).collect())
+    let polygon = |&Placed { part, pose, mirrored }: &Placed| {
+        let flip = |ring: &Vec<[f64; 2]>| ring.iter().map(|&[x, y]| [if mirrored { -x } else { x }, y]).collect::<Vec<_>>();
+        let rings: Vec<_> = nesting.parts[part].0.outlines().iter().map(flip).collect();
+        Polygon::new(ring(&rings[0], pose), rings[1..].iter().map(|hole| ring(hole, pose)).collect())
     };
     let mut left: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
     for filled in &nested.sheets {
@@ -76,7 +77,7 @@ fn check(nesting: &Nesting, nested: &Nested) {
         }
         let area: f64 = copies.iter().map(geo::Area::unsigned_area).sum();
         assert!((filled.density - area / (width * height)).abs() < 1e-9 && !copies.is_empty());
-        filled.parts.iter().for_each(|(part, _)| left[*part] -= 1);
+        filled.parts.iter().for_each(|placed| left[placed.part] -= 1);
     }
     let expected: Vec<_> = left.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
     assert_eq!(nested.left.iter().map(|left| (left.part, left.count)).collect::<Vec<_>>(), expected);
@@ -99,7 +100,7 @@ fn parts_are_apart_and_on_their_sheets() {
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         assert!(nested.left.is_empty(), "{:?}", nested.left);
-        for (_, [_, _, theta]) in nested.sheets.iter().flat_map(|filled| &filled.parts) {
+        for Placed { pose: [_, _, theta], .. } in nested.sheets.iter().flat_map(|filled| &filled.parts) {
             let Some(step) = step else { continue };
             let turns = theta / std::f64::consts::TAU / step;
             assert!((turns - turns.round()).abs() < 1e-9, "{theta}");
@@ -141,7 +142,7 @@ fn values() {
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         let counts = (0..nesting.parts.len())
-            .map(|part| nested.sheets.iter().flat_map(|sheet| &sheet.parts).filter(|(own, _)| *own == part).count())
+            .map(|part| nested.sheets.iter().flat_map(|sheet| &sheet.parts).filter(|placed| placed.part == part).count())
             .collect::<Vec<_>>();
         let sum = |counts: &[usize]| counts.iter().zip(values).map(|(&count, value)| count as f64 * value).sum::<f64>();
         let all: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
@@ -209,7 +210,7 @@ fn priorities() {
         };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
-        [0, 1, 2].map(|part| nested.sheets[0].parts.iter().filter(|(own, _)| *own == part).count())
+        [0, 1, 2].map(|part| nested.sheets[0].parts.iter().filter(|placed| placed.part == part).count())
     };
     assert_eq!(counts(&[0, 1, 0]), [0, 4, 0]);
     let [a, b, c] = counts(&[-1, -2, -2]);

@@ -55,6 +55,7 @@ const THOUSAND: usize = 1000;
         warpsmith nest shirt.svg:20 --roll 1.5m --turns 180 --output cut.dxf\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
+        warpsmith nest hook.svg:20 --sheet 600x400mm --turns 90 --mirror=hook --output cut.svg\n  \
         warpsmith nest parts.svg:9 --sheet 300x200:2 --value plate=12 --value disc=2.5 --priority bar=1 --output cut.svg\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
@@ -79,6 +80,10 @@ pub struct Arguments {
     /// 0,45,180 for these alone; with PART=, of that part, and given again, of further ones [default: those that the files allow]
     #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
+    /// Parts may be mirrored, or with =PART that one. Places, names in .svg (`l-2-mirrored`) and .sparrow.json (items of their
+    /// own) say which are
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    mirror: Vec<String>,
     /// Value of a copy of a part, or with no PART= of any other. Sheets then get as much value as is found, and parts left over
     /// are no error. Parts without a value have their area's
     #[arg(long = "value", value_name = "[PART=]V", allow_negative_numbers = true)]
@@ -208,8 +213,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let priorities = named::each("--priority", &arguments.priorities, &names)?;
     let has_priorities = !arguments.priorities.is_empty();
     let priorities = priorities.into_iter().filter(|_| has_priorities).map(Option::unwrap_or_default).collect();
-    for (part, turns) in parts.iter_mut().zip(turns) {
-        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns));
+    let mirrors = named::mirrors(&arguments.mirror, &names)?;
+    for ((part, turns), mirrors) in parts.iter_mut().zip(turns).zip(mirrors) {
+        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns)).mirroring(mirrors);
     }
     let device = global.open()?;
     let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");

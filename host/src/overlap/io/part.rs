@@ -41,6 +41,11 @@ impl Part {
         Ok(Part { path, ..Shape::from_pieces(name, &pieces)?.into() })
     }
 
+    /// Returns the mirror image of the shape and its path: x changes its sign.
+    pub fn mirrored(&self) -> Self {
+        Part { shape: self.shape.mirrored(), path: Affine::FLIP_X * &self.path, ..self.clone() }
+    }
+
     /// Width and height, as drawn.
     pub fn size(&self) -> [f64; 2] {
         let size = self.path.bounding_box().size();

@@ -94,8 +94,16 @@ pub struct Nesting {
     pub time: Duration,
 }
 
-/// Parts by their indices in [`Nesting::parts`], and their poses.
-pub type Places = Vec<(usize, [f64; 3])>;
+/// A part where it lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Index in [`Nesting::parts`].
+    pub part: usize,
+    /// Pose of the part, or of its [mirror image](Shape::mirrored).
+    pub pose: [f64; 3],
+    /// True if it is mirrored.
+    pub mirrored: bool,
+}
 
 /// A sheet with parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +113,7 @@ pub struct Filled {
     /// Extents in x and y; of a roll, those of the piece.
     pub size: [f64; 2],
     /// Parts and their poses; the sheet's lower left corner is the origin.
-    pub parts: Places,
+    pub parts: Vec<Placed>,
     /// Share of the sheet's area that parts cover.
     pub density: f64,
     /// Extent in y that is used, margins included; of a roll, its piece's length.
@@ -185,7 +193,7 @@ impl Nesting {
                     false => work.fill(&wanted, sheet, &alone)?,
                 };
                 let Some(parts) = parts else { break };
-                parts.iter().for_each(|(part, _)| left[*part] -= 1);
+                parts.iter().for_each(|placed| left[placed.part] -= 1);
                 filled.push(self.filled(index, parts));
                 progress(1.0 - self.area(&left) / self.area(&all));
             }
@@ -210,7 +218,7 @@ impl Nesting {
         let mut nested = Nesting { sheets, turns, ..self.clone() }.along_y(device, cancel, progress)?;
         for filled in &mut nested.sheets {
             filled.size.reverse();
-            for (part, pose) in &mut filled.parts {
+            for Placed { part, pose, .. } in &mut filled.parts {
                 let [x, y, theta] = *pose;
                 *pose = [y, height - x, self.turns_of(*part).nearest(theta - FRAC_PI_2)];
             }
@@ -263,15 +271,18 @@ impl Nesting {
     }
 
     /// The greatest y of parts.
-    fn top(&self, parts: &Places) -> f64 {
-        let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
+    fn top(&self, parts: &[Placed]) -> f64 {
+        let image = |part: usize| self.turns_of(part).mirrors().then(|| self.parts[part].0.mirrored());
+        let images: Vec<Option<Shape>> = (0..self.parts.len()).map(image).collect();
+        let shape = |placed: &Placed| images[placed.part].as_ref().filter(|_| placed.mirrored).unwrap_or(&self.parts[placed.part].0);
+        let vertices = parts.iter().flat_map(|placed| shape(placed).posed(placed.pose).collect::<Vec<_>>()).flatten();
         vertices.map(|[_, y]| y).fold(0.0, f64::max)
     }
 
     /// Describes a sheet.
-    fn filled(&self, sheet: usize, parts: Places) -> Filled {
+    fn filled(&self, sheet: usize, parts: Vec<Placed>) -> Filled {
         let Sheet { width, height, .. } = self.sheets[sheet];
-        let area: f64 = parts.iter().map(|(part, _)| self.parts[*part].0.area()).sum();
+        let area: f64 = parts.iter().map(|placed| self.parts[placed.part].0.area()).sum();
         let used = (self.top(&parts) + self.margin).min(height);
         let size = [width, if height.is_finite() { height } else { used }];
         Filled { sheet, size, density: area / (size[0] * size[1]), used, parts }
@@ -288,7 +299,7 @@ struct Alone {
 /// Copies on a sheet.
 struct Filling {
     counts: Vec<usize>,
-    places: Places,
+    places: Vec<Placed>,
     /// Number of searches until then.
     trials: u64,
 }
@@ -365,14 +376,14 @@ impl<'a> Work<'a> {
 
     /// Places boxes of the wanted parts in rows: the highest priority first, and within it the highest boxes. Returns the
     /// numbers of parts that fit, and their places.
-    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Places) {
+    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Vec<Placed>) {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
             alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
         boxes.sort_by(|(one, a), (other, b)| {
             self.priority(*other).cmp(&self.priority(*one)).then(b.extent[1].total_cmp(&a.extent[1]))
         });
-        let (mut counts, mut places) = (vec![0; wanted.len()], Places::new());
+        let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
         for (part, Alone { theta, low, extent }) in boxes {
             for _ in 0..wanted[part] {
@@ -383,7 +394,8 @@ impl<'a> Work<'a> {
                 if starts {
                     (x, row) = (0.0, next);
                 }
-                places.push((part, [self.inset() + x - low[0], self.inset() + row - low[1], *theta]));
+                let pose = [self.inset() + x - low[0], self.inset() + row - low[1], *theta];
+                places.push(Placed { part, pose, mirrored: false });
                 counts[part] += 1;
                 x += extent[0];
                 next = next.max(row + extent[1]);
@@ -400,7 +412,7 @@ impl<'a> Work<'a> {
         roll: &Sheet,
         alone: &[Option<Alone>],
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Option<Places>, PackError> {
+    ) -> Result<Option<Vec<Placed>>, PackError> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
@@ -410,12 +422,12 @@ impl<'a> Work<'a> {
             ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0), progress)?,
             _ => None,
         };
-        let top = |places: &Places| self.nesting.top(places);
+        let top = |places: &Vec<Placed>| self.nesting.top(places);
         Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| top(a).total_cmp(&top(b))))
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
-    fn fill(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Places>, PackError> {
+    fn fill(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Vec<Placed>>, PackError> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
@@ -426,7 +438,7 @@ impl<'a> Work<'a> {
         let mut levels: Vec<i64> = (0..wanted.len()).filter(|&part| wanted[part] > 0).map(|part| self.priority(part)).collect();
         levels.sort_unstable_by(|a, b| b.cmp(a));
         levels.dedup();
-        let mut filling = Filling { counts: vec![0; wanted.len()], places: Places::new(), trials: 0 };
+        let mut filling = Filling { counts: vec![0; wanted.len()], places: Vec::new(), trials: 0 };
         for (index, &level) in levels.iter().enumerate() {
             let all: Vec<usize> = (0..wanted.len())
                 .map(|part| if self.priority(part) == level { wanted[part] } else { filling.counts[part] })
@@ -575,7 +587,7 @@ impl<'a> Work<'a> {
         [width, height]: [f64; 2],
         (time, trial): (Duration, u64),
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Option<Places>, PackError> {
+    ) -> Result<Option<Vec<Placed>>, PackError> {
         let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
         let copies = Copies::new(parts.iter().map(|&part| counts[part]));
         let kinds = copies.shapes();
@@ -602,8 +614,12 @@ impl<'a> Work<'a> {
         }
         // The strip is centred at the origin.
         let (x, y) = (0.5 * sheet.width, 0.5 * packing.side + self.inset());
-        let placed =
-            packing.poses.iter().zip(kinds).map(|(pose, kind)| (parts[kind as usize], [pose[0] + x, pose[1] + y, pose[2]]));
+        let mirrored = packing.mirrored.iter().copied().chain(std::iter::repeat(false));
+        let placed = packing.poses.iter().zip(kinds).zip(mirrored).map(|((pose, kind), mirrored)| Placed {
+            part: parts[kind as usize],
+            pose: [pose[0] + x, pose[1] + y, pose[2]],
+            mirrored,
+        });
         Ok(Some(placed.collect()))
     }
 }

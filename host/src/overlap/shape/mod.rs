@@ -136,6 +136,13 @@ impl Shape {
         Shape { area: self.area, ..Shape::assemble(self.name.clone(), pieces.clone(), pieces) }
     }
 
+    /// Returns the mirror image: x changes its sign.
+    pub fn mirrored(&self) -> Shape {
+        let flip = |ring: &Vec<Point>| ring.iter().rev().map(|[x, y]| [-x, *y]).collect();
+        let [outlines, pieces] = [&self.outlines, &self.pieces].map(|rings| rings.iter().map(flip).collect());
+        Shape { area: self.area, ..Shape::assemble(format!("{} mirrored", self.name), outlines, pieces) }
+    }
+
     /// Name in messages and tables.
     pub fn name(&self) -> &str {
         &self.name
