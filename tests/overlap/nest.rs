@@ -22,7 +22,7 @@ fn rectangle(name: &str, width: f64, height: f64) -> Shape {
 }
 
 fn sheet(width: f64, height: f64, count: Option<usize>) -> Sheet {
-    Sheet { width, height, count }
+    Sheet { width, height, count, form: None }
 }
 
 /// Nests for at most some seconds: most searches end when they have found places.
@@ -127,6 +127,72 @@ fn parts_that_just_fit_or_do_not() {
     assert_eq!(nested(exact(), vec![sheet(9.0, 9.0, Some(1)), sheet(70.0, 50.0, Some(1))], Turns::ANY), (1, left(1, false)));
     // A diagonal is longer than a side.
     assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
+}
+
+/// A key fits into a frame's hole only if one of them is mirrored, and then both need as much of a roll as the frame.
+#[test]
+fn mirrored_parts() {
+    let hole = vec![[14.0, 14.0], [36.0, 14.0], [36.0, 46.0], [24.0, 46.0], [24.0, 26.0], [14.0, 26.0]];
+    let frame = Shape::with_holes("frame", &[[0.0, 0.0], [60.0, 0.0], [60.0, 60.0], [0.0, 60.0]], &[hole]).unwrap();
+    let key = [[0.0, 0.0], [20.0, 0.0], [20.0, 10.0], [10.0, 10.0], [10.0, 30.0], [0.0, 30.0]];
+    let key = Shape::polygon("key", &key).unwrap();
+    for mirrors in [false, true] {
+        for in_x in [false, true] {
+            let on = if in_x { sheet(f64::INFINITY, 60.01, None) } else { sheet(60.01, f64::INFINITY, None) };
+            let turns = vec![Turns::QUARTERS, Turns::QUARTERS.mirroring(mirrors)];
+            let parts = [(frame.clone(), 1), (key.clone(), 1)];
+            let nesting = Nesting { turns, ..Nesting::new(parts, [on], Duration::from_secs(4)) };
+            let nested = nest(&nesting).unwrap();
+            check(&nesting, &nested);
+            let found = &nested.sheets[0].parts;
+            assert!(found.iter().all(|placed| placed.mirrored == (mirrors && placed.part == 1)), "{found:?}");
+            assert_eq!(nested.sheets[0].used < 60.02, mirrors, "{found:?}");
+        }
+    }
+    // In files: by a column or a name, and drawn as they are cut.
+    let folder = Folder::of("");
+    let rings = |shape: &Shape| serde_json::json!({"outline": shape.outlines()[0], "holes": &shape.outlines()[1..]}).to_string();
+    folder.write("frame.json", &rings(&frame));
+    folder.write("key.json", &rings(&key));
+    let nest = |output: &str| {
+        folder.good(&format!("nest frame.json key.json --roll 60.01 --turns 90 --mirror=key --time 4s --output {output}"));
+        std::fs::read_to_string(folder.path(output)).unwrap()
+    };
+    let table = nest("p.csv");
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(
+        rows[0] == "part,copy,sheet,x,y,theta,mirrored" && rows[1].ends_with(",false") && rows[2].ends_with(",true"),
+        "{table}"
+    );
+    let list: Value = serde_json::from_str(&nest("p.json")).unwrap();
+    assert!(list[0]["mirrored"] == false && list[1]["mirrored"] == true);
+    nest("p.svg");
+    let drawn = read_shapes(folder.path("p.svg").to_str().unwrap()).unwrap();
+    let cut = drawn.iter().find(|shape| shape.name() == "key-1-mirrored").expect("the key");
+    let ring = &cut.outlines()[0];
+    let length = |k: usize| {
+        let [a, b] = [ring[k], ring[(k + 1) % 6]];
+        (a[0] - b[0]).hypot(a[1] - b[1]).round()
+    };
+    let lengths: Vec<f64> = (0..6).map(length).collect();
+    let start = lengths.iter().position(|&length| length == 30.0).unwrap();
+    // Counter-clockwise, the key has its foot after its long side, and its image before it.
+    assert_eq!((lengths[(start + 5) % 6], lengths[(start + 1) % 6]), (20.0, 10.0), "{ring:?}");
+    let solved: Value = serde_json::from_str(&nest("p.sparrow.json")).unwrap();
+    let again = read_parts(folder.path("p.sparrow.json").to_str().unwrap(), None).unwrap();
+    let placed = solved["solution"]["layout"]["placed_items"].as_array().unwrap();
+    assert_eq!((again.len(), placed.len()), (2, 2));
+    let polygon = |item: &Value| {
+        let part = again.iter().find(|part| part.id == item["item_id"].as_u64()).unwrap();
+        let at = &item["transformation"];
+        let [x, y] = [0, 1].map(|axis| at["translation"][axis].as_f64().unwrap());
+        let pose = [x, y, at["rotation"].as_f64().unwrap().to_radians()];
+        let ring = |ring: &Vec<[f64; 2]>| LineString::from_iter(place(ring, pose).into_iter().map(Coord::from));
+        let rings: Vec<LineString> = part.shape.outlines().iter().map(ring).collect();
+        Polygon::new(rings[0].clone(), rings[1..].to_vec())
+    };
+    let common = geo::Area::unsigned_area(&geo::BooleanOps::intersection(&polygon(&placed[0]), &polygon(&placed[1])));
+    assert!(common < 1e-6, "{common}");
 }
 
 /// As much value as there is room for, where the most is known. By area or by value per room, other parts would be chosen.

@@ -420,13 +420,7 @@ fn names(copies: &[(Shape, usize)]) -> String {
 }
 
 /// Draws a packing in its container.
-fn draw(
-    packing: &Packing,
-    density: f64,
-    copies: &[(Shape, usize)],
-    container: &Boundary,
-    file: &Target,
-) -> Result<(), Failure> {
+fn draw(packing: &Packing, density: f64, copies: &[(Shape, usize)], container: &Boundary, file: &Target) -> Result<(), Failure> {
     let Packing { poses, side, .. } = packing;
     let last = if container.is_square() && copies.len() == 1 {
         format!("side²/n {:.6}", container.area(*side) / poses.len() as f64)

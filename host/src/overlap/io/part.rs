@@ -24,7 +24,7 @@ pub struct Part {
     pub turns: Turns,
     /// Largest distance of a curve of the path from the shape's lines.
     pub deviation: f64,
-    path: BezPath,
+    pub(super) path: BezPath,
 }
 
 impl Part {

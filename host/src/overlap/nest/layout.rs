@@ -80,6 +80,8 @@ pub struct Laid<'a> {
     pub height: f64,
     /// True if it is a piece of a roll, whose length is the width.
     pub roll: bool,
+    /// An irregular sheet.
+    pub form: Option<&'a Part>,
     /// The parts.
     pub parts: &'a [Placed],
 }
@@ -160,23 +162,28 @@ impl<'a> Layout<'a> {
         let all = own.chain(others).filter(|(.., demand)| *demand > 0);
         let items: Vec<Value> = all.map(|(id, part, demand)| item((id, &part, demand))).collect();
         // One bin for each size.
-        let mut sizes: Vec<([f64; 2], usize)> = Vec::new();
+        let mut sizes: Vec<([f64; 2], Option<&Part>, usize)> = Vec::new();
         let (mut layouts, mut covered, mut area) = (Vec::new(), 0.0, 0.0);
-        for &Laid { width, height, parts, .. } in &self.sheets {
-            let bin = sizes.iter().position(|(size, _)| *size == [width, height]).unwrap_or(sizes.len());
+        for &Laid { width, height, form, parts, .. } in &self.sheets {
+            let outlines = |form: Option<&Part>| form.map(|form| form.shape.outlines().to_vec());
+            let same = |(size, other, _): &([f64; 2], Option<&Part>, usize)| {
+                *size == [width, height] && outlines(*other) == outlines(form)
+            };
+            let bin = sizes.iter().position(same).unwrap_or(sizes.len());
             if bin == sizes.len() {
-                sizes.push(([width, height], 0));
+                sizes.push(([width, height], form, 0));
             }
-            sizes[bin].1 += 1;
+            sizes[bin].2 += 1;
             let placed = parts.iter().map(|&Placed { part, pose: [x, y, theta], mirrored }| {
                 let id = if mirrored { images[part] } else { ids[part] };
                 json!({"item_id": id, "transformation": {"rotation": theta.to_degrees(), "translation": [x, y]}})
             });
             let own: f64 = parts.iter().map(|placed| self.parts[placed.part].1.shape.area()).sum();
-            let density = own / (width * height);
+            let whole = form.map_or(width * height, |form| form.shape.area());
+            let density = own / whole;
             layouts.push(json!({"container_id": bin, "placed_items": placed.collect::<Vec<_>>(), "density": density}));
             covered += own;
-            area += width * height;
+            area += whole;
         }
         if let [Laid { width, height, roll: true, .. }] = self.sheets[..] {
             let (density, run_time_sec) = (covered / area, self.seconds.round() as u64);
@@ -184,9 +191,10 @@ impl<'a> Layout<'a> {
             let solution = json!({"strip_width": width, "layout": layout, "density": density, "run_time_sec": run_time_sec});
             return json!({"name": "nest", "items": items, "strip_height": height, "solution": solution});
         }
-        let bins = sizes.iter().enumerate().map(|(id, ([width, height], count))| {
-            let data = json!({"x_min": 0.0, "y_min": 0.0, "width": width, "height": height});
-            json!({"id": id, "cost": 1, "stock": count, "shape": {"type": "rectangle", "data": data}})
+        let bins = sizes.iter().enumerate().map(|(id, ([width, height], form, count))| {
+            let rectangle = json!({"x_min": 0.0, "y_min": 0.0, "width": width, "height": height});
+            let form = form.map_or(json!({"type": "rectangle", "data": rectangle}), |form| shape(&form.shape));
+            json!({"id": id, "cost": 1, "stock": count, "shape": form})
         });
         let (cost, density, run_time_sec) = (layouts.len(), covered / area, self.seconds.round() as u64);
         let solution = json!({"cost": cost, "layouts": layouts, "density": density, "run_time_sec": run_time_sec});
@@ -210,9 +218,11 @@ impl<'a> Layout<'a> {
 
     fn dxf(&self) -> io::Result<Vec<u8>> {
         let mut contours = Vec::new();
-        for (index, (&Laid { width, height, parts, .. }, left)) in self.side_by_side().into_iter().enumerate() {
+        for (index, (&Laid { width, height, form, parts, .. }, left)) in self.side_by_side().into_iter().enumerate() {
             let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
-            contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
+            let rectangle = || vec![corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()];
+            let outlines = form.map_or_else(rectangle, |form| form.bulges([left, 0.0, 0.0]));
+            contours.extend(outlines.into_iter().map(|outline| ("sheet-outlines".to_owned(), outline)));
             let placed = parts.iter().flat_map(|placed| {
                 let [x, y, theta] = placed.pose;
                 self.oriented(placed).bulges([left + x, y, theta])
@@ -234,13 +244,17 @@ impl<'a> Layout<'a> {
         );
         let mut ids: HashMap<String, usize> = HashMap::new();
         let mut places = self.places().into_iter();
-        for (index, (&Laid { width, height, parts, .. }, left)) in placed.into_iter().enumerate() {
+        for (index, (&Laid { width, height, form, parts, .. }, left)) in placed.into_iter().enumerate() {
             let number = index + 1;
+            let outline = match form {
+                Some(form) => format!("<path id=\"sheet-{number}-outline\" d=\"{}\"", form.svg_path([0.0; 3], height)),
+                None => format!("<rect id=\"sheet-{number}-outline\" width=\"{width}\" height=\"{height}\""),
+            };
             let _ = writeln!(
                 out,
                 "<g id=\"sheet-{number}\" inkscape:groupmode=\"layer\" inkscape:label=\"sheet {number}\" \
                  transform=\"translate({left} 0)\">\n\
-                 <rect id=\"sheet-{number}-outline\" width=\"{width}\" height=\"{height}\" stroke=\"#888\"/>"
+                 {outline} stroke=\"#888\"/>"
             );
             for (placed, place) in parts.iter().zip(&mut places) {
                 let image = if placed.mirrored { "-mirrored" } else { "" };

@@ -6,14 +6,14 @@
 //! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
 //! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
 //! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
-//! the sheet is in one piece. On a roll, all parts are searched for places at once, until the time is over.
+//! the sheet is in one piece. What surrounds an irregular sheet is packed with the parts, and fills the strip. On a roll, all parts are searched for places at once, until the time is over.
 //!
 //! ```
 //! use std::time::Duration;
 //! use warpsmith::{common::Cancel, device::Device, overlap::{Shape, nest::{Nesting, Sheet}}};
 //!
 //! let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
-//! let nesting = Nesting::new([(square, 3)], [Sheet { width: 2.5, height: 1.2, count: None }], Duration::from_secs(5));
+//! let nesting = Nesting::new([(square, 3)], [Sheet { width: 2.5, height: 1.2, ..Sheet::default() }], Duration::from_secs(5));
 //! let nested = nesting.run(&Device::best()?, &Cancel::new(), |_| {})?;
 //! assert!(nested.sheets.len() == 2 && nested.left.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,7 +32,8 @@ use std::{
 use choice::{Item, largest_first, most_valuable};
 
 use super::{
-    Boundary, Shape,
+    Boundary, Packings, Shape,
+    contest::meetings,
     convex::{area, hull},
     pack::{Budget, Copies, PackError, Packer, Progress, Saving, Settings, Turns},
 };
@@ -56,11 +57,15 @@ const SEARCHES: f64 = 4.0;
 const MOST: usize = 4096;
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
+/// Thickness of the frame around an irregular sheet, relative to its larger extent.
+const FRAME: f64 = 0.05;
+/// Room for that frame in a strip, relative to its radius. Few parts are so thin that they would fit between both.
+const SLACK: f64 = 4e-3;
 /// Rounding of a strip's length, relative to it.
 const ROUNDING: f64 = 1e-9;
 
 /// Sheets of one size, in length units. A roll has one infinite extent. Parts get as short a piece of it as is found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
     /// Extent in x.
     pub width: f64,
@@ -68,6 +73,17 @@ pub struct Sheet {
     pub height: f64,
     /// Number of sheets; as many as needed without it.
     pub count: Option<usize>,
+    /// An irregular sheet's polygon, whose holes are defects. It is in the rectangle. Such sheets have a margin of at least half
+    /// of the spacing.
+    pub form: Option<Shape>,
+}
+
+impl Sheet {
+    /// An irregular sheet from a polygon with the lower left corner of its box at the origin.
+    pub fn of(form: Shape, count: Option<usize>) -> Self {
+        let [_, [width, height]] = form.bounds_at(0.0);
+        Sheet { width, height, count, form: Some(form) }
+    }
 }
 
 /// Parts to nest, and how.
@@ -213,7 +229,7 @@ impl Nesting {
 
     /// Nests on a roll of this extent in y: all is turned by a quarter meanwhile, as rolls are searched along y.
     fn along_x(&self, height: f64, device: &Device, cancel: &Cancel, progress: impl FnMut(f64)) -> Result<Nested, PackError> {
-        let sheets = vec![Sheet { width: height, height: f64::INFINITY, count: Some(1) }];
+        let sheets = vec![Sheet { width: height, height: f64::INFINITY, count: Some(1), form: None }];
         let turns = self.turns.iter().map(|turns| turns.turned(FRAC_PI_2)).collect();
         let mut nested = Nesting { sheets, turns, ..self.clone() }.along_y(device, cancel, progress)?;
         for filled in &mut nested.sheets {
@@ -256,6 +272,20 @@ impl Nesting {
         if let Some((what, length)) = wrong {
             return Err(PackError::Length { what, length });
         }
+        for Sheet { width, height, form, .. } in &self.sheets {
+            let Some(form) = form else { continue };
+            let is_simple = form.outlines()[1..].iter().all(|hole| area(hole) < 0.0);
+            let [low, high] = form.bounds_at(0.0);
+            if !(is_simple
+                && low[0] >= 0.0
+                && low[1] >= 0.0
+                && high[0] <= *width
+                && high[1] <= *height
+                && width.max(*height) < 1e6)
+            {
+                return Err(PackError::Form { sheet: form.name().to_owned() });
+            }
+        }
         let is_roll = |sheet: &Sheet| sheet.width.max(sheet.height) == f64::INFINITY;
         if self.sheets.len() > 1 && self.sheets.iter().any(is_roll) {
             return Err(PackError::Roll);
@@ -274,18 +304,20 @@ impl Nesting {
     fn top(&self, parts: &[Placed]) -> f64 {
         let image = |part: usize| self.turns_of(part).mirrors().then(|| self.parts[part].0.mirrored());
         let images: Vec<Option<Shape>> = (0..self.parts.len()).map(image).collect();
-        let shape = |placed: &Placed| images[placed.part].as_ref().filter(|_| placed.mirrored).unwrap_or(&self.parts[placed.part].0);
+        let shape =
+            |placed: &Placed| images[placed.part].as_ref().filter(|_| placed.mirrored).unwrap_or(&self.parts[placed.part].0);
         let vertices = parts.iter().flat_map(|placed| shape(placed).posed(placed.pose).collect::<Vec<_>>()).flatten();
         vertices.map(|[_, y]| y).fold(0.0, f64::max)
     }
 
     /// Describes a sheet.
     fn filled(&self, sheet: usize, parts: Vec<Placed>) -> Filled {
-        let Sheet { width, height, .. } = self.sheets[sheet];
+        let Sheet { width, height, ref form, .. } = self.sheets[sheet];
         let area: f64 = parts.iter().map(|placed| self.parts[placed.part].0.area()).sum();
         let used = (self.top(&parts) + self.margin).min(height);
         let size = [width, if height.is_finite() { height } else { used }];
-        Filled { sheet, size, density: area / (size[0] * size[1]), used, parts }
+        let whole = form.as_ref().map_or(size[0] * size[1], Shape::area);
+        Filled { sheet, size, density: area / whole, used, parts }
     }
 }
 
@@ -341,6 +373,12 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
+    /// Area for grown parts.
+    fn area(&self, sheet: &Sheet) -> f64 {
+        let [width, height] = self.room(sheet);
+        width * height - sheet.form.as_ref().map_or(0.0, |form| sheet.width * sheet.height - form.area())
+    }
+
     /// Returns the least box of a part that fits on a sheet, at an allowed angle: of any, at those at which an edge of
     /// its hull is upright or level, and at each degree.
     fn alone(&self, part: usize, sheet: &Sheet) -> Option<Alone> {
@@ -385,6 +423,9 @@ impl<'a> Work<'a> {
         });
         let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
+        if sheet.form.is_some() {
+            return (counts, places);
+        }
         for (part, Alone { theta, low, extent }) in boxes {
             for _ in 0..wanted[part] {
                 let starts = x + extent[0] > width;
@@ -432,8 +473,7 @@ impl<'a> Work<'a> {
             return Ok(None);
         }
         let left = |end: Instant| end.saturating_duration_since(Instant::now());
-        let room = self.room(sheet);
-        let sheets = (self.size(wanted) / (EXPECTED * room[0] * room[1])).ceil().max(1.0);
+        let sheets = (self.size(wanted) / (EXPECTED * self.area(sheet))).ceil().max(1.0);
         let end = Instant::now() + left(self.deadline).div_f64(sheets);
         let mut levels: Vec<i64> = (0..wanted.len()).filter(|&part| wanted[part] > 0).map(|part| self.priority(part)).collect();
         levels.sort_unstable_by(|a, b| b.cmp(a));
@@ -446,7 +486,7 @@ impl<'a> Work<'a> {
             let end = Instant::now() + left(end) / (levels.len() - index) as u32;
             filling = self.filled(filling, &all, (sheet, alone), end)?;
         }
-        Ok(Some(filling.places))
+        Ok(Some(filling.places).filter(|places| !places.is_empty()))
     }
 
     /// Adds copies to a sheet, up to the wanted numbers of all.
@@ -458,8 +498,7 @@ impl<'a> Work<'a> {
         end: Instant,
     ) -> Result<Filling, PackError> {
         let (base, has_values) = (best.counts.clone(), self.nesting.values.is_some());
-        let room = self.room(sheet);
-        let area = room[0] * room[1];
+        let area = self.area(sheet);
         // Without a search, in rows.
         let shares = if has_values { SHARES } else { &[] };
         let choices = shares.iter().map(|share| self.chosen(&base, wanted, share * area));
@@ -509,7 +548,7 @@ impl<'a> Work<'a> {
         on: (&Sheet, &[Option<Alone>]),
         end: Instant,
     ) -> Result<(), PackError> {
-        let room = self.room(on.0);
+        let area = self.area(on.0);
         let mut failed: Vec<Vec<usize>> = Vec::new();
         loop {
             let counts = &best.counts;
@@ -524,7 +563,7 @@ impl<'a> Work<'a> {
                     other.into_iter().for_each(|other| counts[other] -= 1);
                     // If some copies found no places, neither do they and more.
                     let hopeless = failed.iter().any(|failed| failed.iter().zip(&counts).all(|(failed, count)| failed <= count));
-                    if self.worth(&counts) > self.worth(&best.counts) && self.size(&counts) <= room[0] * room[1] && !hopeless {
+                    if self.worth(&counts) > self.worth(&best.counts) && self.size(&counts) <= area && !hopeless {
                         changed.push(counts);
                     }
                 }
@@ -589,18 +628,29 @@ impl<'a> Work<'a> {
         progress: &mut dyn FnMut(f64),
     ) -> Result<Option<Vec<Placed>>, PackError> {
         let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
-        let copies = Copies::new(parts.iter().map(|&part| counts[part]));
+        let mut copies = Copies::new(parts.iter().map(|&part| counts[part]));
+        let mut shapes: Vec<Shape> = parts.iter().map(|&part| self.grown[part].clone()).collect();
+        let mut turns: Vec<Turns> = parts.iter().map(|&part| self.nesting.turns_of(part).clone()).collect();
+        let [mut width, mut most] = [width, height].map(|extent| extent * (1.0 + ROUNDING));
+        // What surrounds an irregular sheet is a copy of its own, which fills the strip.
+        let around = self.surroundings(sheet)?;
+        if let Some(around) = &around {
+            let [low, high] = around.bounds_at(0.0);
+            [width, most] = [0, 1].map(|axis| high[axis] - low[axis] + SLACK * around.radius());
+            copies.counts.push(1);
+            shapes.push(around.clone());
+            turns.push(Turns::NONE);
+        }
         let kinds = copies.shapes();
         let settings = Settings {
-            shapes: parts.iter().map(|&part| self.grown[part].clone()).collect(),
+            shapes,
             packings: vec![copies],
-            container: Boundary::strip(width * (1.0 + ROUNDING))?,
-            turns: parts.iter().map(|&part| self.nesting.turns_of(part).clone()).collect(),
+            container: Boundary::strip(width)?,
+            turns,
             seed: self.nesting.seed.wrapping_add(trial),
             starts: None,
             budget: Budget::Time(time),
         };
-        let most = height * (1.0 + ROUNDING);
         let packer = Packer::new(self.device, settings)?.cancelled_by(self.cancel);
         let tell = |reached: &Progress| progress((reached.seconds / time.as_secs_f64()).min(1.0));
         let (packer, saving) = match most.is_finite() {
@@ -609,17 +659,45 @@ impl<'a> Work<'a> {
             false => (packer, Saving::default()),
         };
         let packing = packer.run_saving(tell, saving, |_| {})?.packings.swap_remove(0);
+        if std::env::var("NDBG").is_ok() { eprintln!("{counts:?} {} most {most} time {time:?}", packing.side); }
         if packing.side > most {
             return Ok(None);
         }
         // The strip is centred at the origin.
-        let (x, y) = (0.5 * sheet.width, 0.5 * packing.side + self.inset());
+        let (x, y) = match &around {
+            Some(_) => packing.poses.last().map_or((0.0, 0.0), |[x, y, _]| (-x, -y)),
+            None => (0.5 * sheet.width, 0.5 * packing.side + self.inset()),
+        };
         let mirrored = packing.mirrored.iter().copied().chain(std::iter::repeat(false));
-        let placed = packing.poses.iter().zip(kinds).zip(mirrored).map(|((pose, kind), mirrored)| Placed {
+        let own = packing.poses.iter().zip(kinds).zip(mirrored).filter(|((_, kind), _)| (*kind as usize) < parts.len());
+        let placed = own.map(|((pose, kind), mirrored)| Placed {
             part: parts[kind as usize],
             pose: [pose[0] + x, pose[1] + y, pose[2]],
             mirrored,
         });
-        Ok(Some(placed.collect()))
+        let placed: Vec<Placed> = placed.collect();
+        // Moves round.
+        let is_valid = around.as_ref().map_or(Ok(true), |around| self.are_on(&placed, sheet, around))?;
+        Ok(is_valid.then_some(placed))
+    }
+
+    /// All that is around an irregular sheet and in its defects, with the margin.
+    fn surroundings(&self, sheet: &Sheet) -> Result<Option<Shape>, PackError> {
+        let by = FRAME * sheet.width.max(sheet.height);
+        Ok(sheet.form.as_ref().map(|form| form.surroundings(by, self.inset().max(0.0))).transpose()?)
+    }
+
+    /// Returns true if parts are in the sheet's box, and neither overlap each other nor what is around it.
+    fn are_on(&self, placed: &[Placed], sheet: &Sheet, around: &Shape) -> Result<bool, PackError> {
+        let images: Vec<Shape> = self.grown.iter().map(Shape::mirrored).collect();
+        let shapes: Vec<Shape> = self.grown.iter().chain(&images).chain([around]).cloned().collect();
+        let number = |placed: &Placed| placed.part + if placed.mirrored { images.len() } else { 0 };
+        let numbers: Vec<usize> = placed.iter().map(number).chain([shapes.len() - 1]).collect();
+        let poses: Vec<[f64; 3]> = placed.iter().map(|placed| placed.pose).chain([[0.0; 3]]).collect();
+        let vertices =
+            || numbers.iter().zip(&poses).take(placed.len()).flat_map(|(&shape, &pose)| shapes[shape].posed(pose)).flatten();
+        let is_in = vertices().all(|[x, y]| (0.0..=sheet.width).contains(&x) && (0.0..=sheet.height).contains(&y));
+        let packings = Packings::one(poses)?.with_shapes(numbers.iter().map(|&shape| shape as u32).collect())?;
+        Ok(is_in && meetings(&packings, 0, &shapes).iter().all(|(_, overlap)| !overlap))
     }
 }

@@ -176,7 +176,8 @@ impl Problem {
     /// Checks a packing to go on from, of which these copies are mirrored.
     pub fn start(&self, kinds: &[u32], poses: &[Pose], mirrored: &[bool]) -> Result<Packing, PackError> {
         let mirrored = mirrored.iter().copied().chain(std::iter::repeat(false));
-        let poses: Vec<Pose> = poses.iter().zip(mirrored).map(|(&[x, y, theta], mirrored)| [x, y, flagged(theta, mirrored)]).collect();
+        let poses: Vec<Pose> =
+            poses.iter().zip(mirrored).map(|(&[x, y, theta], mirrored)| [x, y, flagged(theta, mirrored)]).collect();
         let turned = || poses.iter().zip(kinds).map(|(pose, &kind)| (pose[2], &self.turns[kind as usize]));
         if let Some(pose) = turned().position(|(theta, turns)| !turns.allow(theta)) {
             return Err(PackError::StartTurned { pose, theta: unflagged(poses[pose][2]).0 });
