@@ -9,13 +9,13 @@ use warpsmith::{
     device::Device,
     overlap::{
         Shape,
-        io::{read_parts, read_shapes},
+        io::{read_parts, read_shapes, read_sheet},
         nest::{Filled, Left, Nested, Nesting, Placed, Sheet},
         pack::{PackError, Turns},
     },
 };
 
-use crate::{folder::Folder, polygon::place};
+use crate::{exact, folder::Folder, polygon::place};
 
 fn rectangle(name: &str, width: f64, height: f64) -> Shape {
     Shape::polygon(name, &[[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]]).unwrap()
@@ -76,7 +76,8 @@ fn check(nesting: &Nesting, nested: &Nested) {
             }
         }
         let area: f64 = copies.iter().map(geo::Area::unsigned_area).sum();
-        assert!((filled.density - area / (width * height)).abs() < 1e-9 && !copies.is_empty());
+        let whole = nesting.sheets[filled.sheet].form.as_ref().map_or(width * height, Shape::area);
+        assert!((filled.density - area / whole).abs() < 1e-9 && !copies.is_empty());
         filled.parts.iter().for_each(|placed| left[placed.part] -= 1);
     }
     let expected: Vec<_> = left.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
@@ -193,6 +194,144 @@ fn mirrored_parts() {
     };
     let common = geo::Area::unsigned_area(&geo::BooleanOps::intersection(&polygon(&placed[0]), &polygon(&placed[1])));
     assert!(common < 1e-6, "{common}");
+}
+
+/// Checks in exact arithmetic that parts are on irregular sheets.
+#[track_caller]
+fn check_forms(nesting: &Nesting, nested: &Nested) {
+    for filled in &nested.sheets {
+        let form = nesting.sheets[filled.sheet].form.as_ref().unwrap();
+        let counter_clockwise = |ring: &Vec<[f64; 2]>| ring.iter().rev().copied().collect::<Vec<_>>();
+        let (outline, defects) = (&form.outlines()[0], form.outlines()[1..].iter().map(counter_clockwise).collect::<Vec<_>>());
+        let plane = [[-1e3, -1e3], [2e3, -1e3], [2e3, 2e3], [-1e3, 2e3]];
+        let line = |ring: &[[f64; 2]]| LineString::from_iter(ring.iter().map(|&p| Coord::from(p)));
+        let rings: Vec<LineString> = std::iter::once(line(outline)).chain(defects.iter().map(|defect| line(defect))).collect();
+        for &Placed { part, pose, mirrored } in &filled.parts {
+            let shape = &nesting.parts[part].0;
+            let shape = if mirrored { shape.mirrored() } else { shape.clone() };
+            // With signs, as the rings of holes are clockwise.
+            let common = |other: &[[f64; 2]]| -> f64 {
+                shape
+                    .posed(pose)
+                    .enumerate()
+                    .map(|(index, ring)| match index {
+                        0 => exact::common_area(&ring, other),
+                        _ => -exact::common_area(&counter_clockwise(&ring), other),
+                    })
+                    .sum()
+            };
+            let outside = common(&plane) - common(outline);
+            assert!(outside.abs() <= 1e-12 * shape.area(), "{outside}");
+            for defect in &defects {
+                assert!(common(defect).abs() <= 1e-12 * shape.area(), "{}", common(defect));
+            }
+            let own: Vec<LineString> = shape.posed(pose).map(|ring| line(&ring)).collect();
+            let least = nesting.margin.max(0.5 * nesting.spacing) - 1e-6;
+            for (own, ring) in own.iter().flat_map(|own| rings.iter().map(move |ring| (own, ring))) {
+                let closed = |ring: &LineString| {
+                    let mut ring = ring.clone();
+                    ring.close();
+                    ring
+                };
+                let apart = Euclidean.distance(&closed(own), &closed(ring));
+                assert!(apart >= least, "{apart}");
+            }
+        }
+    }
+}
+
+/// Parts are on irregular sheets and beside their defects.
+#[test]
+fn irregular_sheets() {
+    let hide = || {
+        let outline =
+            [[20.0, 100.0], [0.0, 80.0], [0.0, 20.0], [30.0, 0.0], [120.0, 0.0], [150.0, 40.0], [130.0, 100.0], [70.0, 85.0]];
+        let octagon = |x: f64, y: f64, r: f64| {
+            (0..8).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_4).map(|t| [x + r * t.cos(), y + r * t.sin()]).collect()
+        };
+        let box_ = vec![[85.0, 30.0], [105.0, 30.0], [105.0, 42.0], [85.0, 42.0]];
+        Shape::with_holes("hide", &outline, &[octagon(45.0, 40.0, 6.0), box_]).unwrap()
+    };
+    for (spacing, margin, turns) in [
+        (0.0, 0.0, Turns::QUARTERS),
+        (0.0, 0.0, Turns::ANY),
+        (1.5, 2.0, Turns::HALVES),
+        (2.0, 0.0, Turns::QUARTERS.mirroring(true)),
+    ] {
+        let nesting = Nesting {
+            spacing,
+            margin,
+            turns: vec![turns],
+            ..Nesting::new(parts(), [Sheet::of(hide(), None)], Duration::from_secs(20))
+        };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        check_forms(&nesting, &nested);
+        assert!(nested.left.is_empty() && nested.sheets.len() < 3, "{:?} {}", nested.left, nested.sheets.len());
+    }
+    // A part that is too large for the room between defects.
+    let large = Nesting::new([(rectangle("r", 60.0, 60.0), 1)], [Sheet::of(hide(), Some(2))], Duration::from_secs(2));
+    let nested = nest(&large).unwrap();
+    assert_eq!((nested.sheets.len(), nested.left), (0, vec![Left { part: 0, count: 1, too_large: false }]));
+    let form = Some(hide());
+    for sheet in [
+        Sheet { width: 149.0, height: 100.0, count: None, form: form.clone() },
+        Sheet { form, ..sheet(f64::INFINITY, 100.0, None) },
+    ] {
+        let error = nest(&Nesting::new(parts(), [sheet], Duration::from_secs(1))).unwrap_err().to_string();
+        assert!(error.contains("the sheet hide must be one polygon, maybe with holes, within its width and height"), "{error}");
+    }
+}
+
+/// Sheets from files: what is in the outermost contour are defects, and curves become lines on the sheet's side.
+#[test]
+fn irregular_sheets_of_files() {
+    let folder = Folder::of("");
+    folder.write(
+        "disc.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' width='120mm' height='120mm' viewBox='0 0 120 120'>\
+        <g transform='translate(5 5)'><circle id='scar' cx='50' cy='50' r='20'/><circle id='disc' cx='55' cy='55' r='50'/></g></svg>",
+    );
+    folder.write("r.wkt", "POLYGON ((0 0, 12 0, 12 8, 0 8))");
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let form = read_sheet(&path("disc.svg"), Some(0.01)).unwrap();
+    assert!(form.size().iter().all(|size| (size - 100.0).abs() < 1e-4) && form.shape.outlines().len() == 2);
+    for (ring, center, radius, within) in [(0, [50.0, 50.0], 50.0, true), (1, [45.0, 55.0], 20.0, false)] {
+        let ring = &form.shape.outlines()[ring];
+        let next = ring.iter().cycle().skip(1);
+        for (a, b) in ring.iter().zip(next) {
+            let [from, middle] =
+                [*a, [0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])]].map(|p| (p[0] - center[0]).hypot(p[1] - center[1]));
+            let off = [from - radius, middle - radius];
+            assert!(off.iter().all(|off| off.abs() < 0.011 && (if within { *off < 1e-4 } else { *off > -1e-4 })), "{off:?}");
+        }
+    }
+    let nested = |output: &str| {
+        let text = folder.good(&format!("nest r.wkt:30 --sheet disc.svg:2 --spacing 1 --turns 90 --time 12s --output {output}"));
+        assert!(text.contains("100 x 100") && text.contains("30 parts on "), "{text}");
+        std::fs::read_to_string(folder.path(output)).unwrap()
+    };
+    let svg = nested("cut.svg");
+    assert!(svg.lines().any(|line| line.starts_with("<path id=\"sheet-1-outline\" d=\"M") && line.contains('C')), "{svg}");
+    let cut = read_shapes(&path("cut.svg")).unwrap();
+    let sheet = cut.iter().find(|shape| shape.name() == "sheet-1-outline").unwrap();
+    assert!((sheet.area() - 2100.0 * std::f64::consts::PI).abs() < 10.0, "{}", sheet.area());
+    let corners = || cut.iter().filter(|shape| shape.name().starts_with("r-")).flat_map(|shape| &shape.outlines()[0]);
+    // The second sheet is to the right of the first.
+    let from = |[x, y]: &[f64; 2], [u, v]: [f64; 2]| {
+        let x = if *x > 101.0 { x - 105.0 } else { *x };
+        (x - u).hypot(y + 100.0 - v)
+    };
+    assert!(corners().count() == 120 && corners().all(|p| from(p, [50.0, 50.0]) < 49.5 + 1e-6 && from(p, [45.0, 55.0]) > 20.0));
+    let solved: Value = serde_json::from_str(&nested("cut.sparrow.json")).unwrap();
+    let bin = &solved["bins"][0]["shape"];
+    assert!(bin["type"] == "polygon" && bin["data"]["inner"].as_array().unwrap().len() == 1, "{bin}");
+    nested("cut.dxf");
+    folder.write("two.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((10 0, 13 0, 10 3)))");
+    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: has 2 contours that are in no other or in a defect");
+    folder.bad("nest r.wkt --sheet no.svg --output p.svg", "no.svg: can't be read: no such file");
+    folder.bad("nest r.wkt --sheet disc.svg:0 --output p.svg", "not a sheet: write 600x400");
+    folder.bad("nest r.wkt --sheet disc.svg --output disc.svg", "disc.svg");
 }
 
 /// As much value as there is room for, where the most is known. By area or by value per room, other parts would be chosen.

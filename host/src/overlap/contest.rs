@@ -173,7 +173,7 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
 
 /// The distance of two convex polygons along the normal of an edge, maximised over all edges of
 /// both. If they overlap, it is negative: minus the distance that one must move to be apart.
-fn separation(one: &[Point], other: &[Point]) -> f64 {
+pub(super) fn separation(one: &[Point], other: &[Point]) -> f64 {
     let along_edges_of = |ring: &[Point], other: &[Point]| {
         let edges = (0..ring.len()).map(|index| (ring[index], ring[(index + 1) % ring.len()]));
         edges

@@ -33,8 +33,8 @@ use choice::{Item, largest_first, most_valuable};
 
 use super::{
     Boundary, Packings, Shape,
-    contest::meetings,
-    convex::{area, hull},
+    contest::{meetings, separation},
+    convex::{area, bounds, hull},
     pack::{Budget, Copies, PackError, Packer, Progress, Saving, Settings, Turns},
 };
 use crate::{common::Cancel, device::Device};
@@ -57,6 +57,8 @@ const SEARCHES: f64 = 4.0;
 const MOST: usize = 4096;
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
+/// Largest number of places on an irregular sheet that are tried for a part.
+const SCANNED: f64 = 10_000.0;
 /// Thickness of the frame around an irregular sheet, relative to its larger extent.
 const FRAME: f64 = 0.05;
 /// Room for that frame in a strip, relative to its radius. Few parts are so thin that they would fit between both.
@@ -412,9 +414,66 @@ impl<'a> Work<'a> {
         total(self.nesting.values.as_ref().unwrap_or(&self.sizes), counts)
     }
 
+    /// Places wanted parts on an irregular sheet where there is room, from below: the highest priority first, and within it the
+    /// largest. Returns the numbers of parts that fit, and their places.
+    fn from_below(
+        &self,
+        wanted: &[usize],
+        sheet: &Sheet,
+        alone: &[Option<Alone>],
+    ) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
+        let mut order: Vec<(usize, &Alone)> =
+            alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
+        order.sort_by(|(one, _), (other, _)| {
+            self.priority(*other).cmp(&self.priority(*one)).then(self.sizes[*other].total_cmp(&self.sizes[*one]))
+        });
+        let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
+        let boxed = |piece: Vec<[f64; 2]>| (bounds(&piece), piece);
+        let Some(around) = self.surroundings(sheet)? else { return Ok((counts, places)) };
+        let mut taken: Vec<_> = around.pieces().iter().cloned().map(boxed).collect();
+        for (part, Alone { theta, extent, .. }) in order {
+            let (shape, turns) = (&self.grown[part], self.nesting.turns_of(part));
+            let quarters = (0..4).map(|quarter| theta + f64::from(quarter) * FRAC_PI_2);
+            let angles: Vec<f64> = quarters.filter(|angle| turns.allow(*angle)).map(|angle| turns.nearest(angle)).collect();
+            let turned: Vec<(f64, Vec<_>, [[f64; 2]; 2])> = angles
+                .into_iter()
+                .map(|angle| (angle, shape.posed_pieces([0.0, 0.0, angle]).map(boxed).collect(), shape.bounds_at(angle)))
+                .collect();
+            let step = (0.25 * extent[0].min(extent[1])).max((sheet.width * sheet.height / SCANNED).sqrt());
+            let [columns, rows] = [sheet.width, sheet.height].map(|extent| (extent / step) as usize + 1);
+            // A place that is taken stays so.
+            for cell in 0..columns * rows {
+                if counts[part] == wanted[part] || self.cancel.is_cancelled() {
+                    break;
+                }
+                let corner = [cell % columns, cell / columns].map(|number| number as f64 * step);
+                let free = turned.iter().find(|(_, pieces, [low, _])| {
+                    let by = [corner[0] - low[0], corner[1] - low[1]];
+                    let moved = |[x, y]: [f64; 2]| [x + by[0], y + by[1]];
+                    pieces.iter().all(|(box_, piece)| {
+                        let [low, high] = box_.map(moved);
+                        let near = |([from, to], _): &&([[f64; 2]; 2], Vec<[f64; 2]>)| {
+                            (0..2).all(|axis| low[axis] < to[axis] && from[axis] < high[axis])
+                        };
+                        let mut near = taken.iter().filter(near).peekable();
+                        let piece: Vec<[f64; 2]> =
+                            near.peek().map(|_| piece.iter().copied().map(moved).collect()).unwrap_or_default();
+                        near.all(|(_, other)| separation(&piece, other) > ROUNDING * sheet.width.max(sheet.height))
+                    })
+                });
+                let Some((angle, _, [low, _])) = free else { continue };
+                let pose = [corner[0] - low[0], corner[1] - low[1], *angle];
+                taken.extend(shape.posed_pieces(pose).map(boxed));
+                places.push(Placed { part, pose, mirrored: false });
+                counts[part] += 1;
+            }
+        }
+        Ok((counts, places))
+    }
+
     /// Places boxes of the wanted parts in rows: the highest priority first, and within it the highest boxes. Returns the
-    /// numbers of parts that fit, and their places.
-    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Vec<Placed>) {
+    /// numbers of parts that fit, and their places. On irregular sheets they lie [anywhere](Self::from_below).
+    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
             alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
@@ -424,7 +483,7 @@ impl<'a> Work<'a> {
         let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
         if sheet.form.is_some() {
-            return (counts, places);
+            return self.from_below(wanted, sheet, alone);
         }
         for (part, Alone { theta, low, extent }) in boxes {
             for _ in 0..wanted[part] {
@@ -442,7 +501,7 @@ impl<'a> Work<'a> {
                 next = next.max(row + extent[1]);
             }
         }
-        (counts, places)
+        Ok((counts, places))
     }
 
     /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None without
@@ -457,7 +516,7 @@ impl<'a> Work<'a> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
-        let (_, rows) = self.rows(wanted, roll, alone);
+        let (_, rows) = self.rows(wanted, roll, alone)?;
         let time = self.deadline.saturating_duration_since(Instant::now()).max(LEAST);
         let found = match wanted.iter().sum::<usize>() {
             ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0), progress)?,
@@ -503,7 +562,7 @@ impl<'a> Work<'a> {
         let shares = if has_values { SHARES } else { &[] };
         let choices = shares.iter().map(|share| self.chosen(&base, wanted, share * area));
         for counts in std::iter::once(wanted.to_vec()).chain(choices) {
-            let (counts, places) = self.rows(&counts, sheet, alone);
+            let (counts, places) = self.rows(&counts, sheet, alone)?;
             let has_all = counts.iter().zip(&base).all(|(count, base)| count >= base);
             if has_all && self.worth(&counts) > self.worth(&best.counts) {
                 best = Filling { counts, places, ..best };
@@ -586,7 +645,7 @@ impl<'a> Work<'a> {
         (sheet, alone): (&Sheet, &[Option<Alone>]),
         end: Instant,
     ) -> Result<bool, PackError> {
-        let (in_rows, mut places) = self.rows(&counts, sheet, alone);
+        let (in_rows, mut places) = self.rows(&counts, sheet, alone)?;
         if in_rows != counts {
             if counts.iter().sum::<usize>() > MOST {
                 return Ok(false);
@@ -659,7 +718,6 @@ impl<'a> Work<'a> {
             false => (packer, Saving::default()),
         };
         let packing = packer.run_saving(tell, saving, |_| {})?.packings.swap_remove(0);
-        if std::env::var("NDBG").is_ok() { eprintln!("{counts:?} {} most {most} time {time:?}", packing.side); }
         if packing.side > most {
             return Ok(None);
         }
@@ -699,5 +757,57 @@ impl<'a> Work<'a> {
         let is_in = vertices().all(|[x, y]| (0.0..=sheet.width).contains(&x) && (0.0..=sheet.height).contains(&y));
         let packings = Packings::one(poses)?.with_shapes(numbers.iter().map(|&shape| shape as u32).collect())?;
         Ok(is_in && meetings(&packings, 0, &shapes).iter().all(|(_, overlap)| !overlap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts that touch the outline, a defect and each other are on a sheet, and those that are 1e-9 farther are not.
+    #[test]
+    fn parts_that_touch() -> Result<(), PackError> {
+        let form = Shape::with_holes(
+            "form",
+            &[[0.0, 0.0], [10.0, 0.0], [10.0, 6.0], [4.0, 8.0], [0.0, 8.0]],
+            &[vec![[4.0, 2.0], [6.0, 2.0], [6.0, 4.0], [4.0, 4.0]]],
+        )?;
+        let square = Shape::polygon("square", &[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])?;
+        let hook = Shape::polygon("hook", &[[0.0, 0.0], [3.0, 0.0], [3.0, 1.0], [1.0, 1.0], [1.0, 2.0], [0.0, 2.0]])?;
+        let nesting = Nesting::new([(square, 9), (hook, 9)], [Sheet::of(form, None)], LEAST);
+        let (device, cancel) = (Device::best()?, Cancel::new());
+        let (sheet, work) = (&nesting.sheets[0], Work::new(&nesting, &device, &cancel, Instant::now()));
+        let around = work.surroundings(sheet)?.ok_or(PackError::NoRoom)?;
+        let placed = |part, x, y, mirrored| Placed { part, pose: [x, y, 0.0], mirrored };
+        // In corners, beside the defect, in a hook's corner, and at the slope through (7, 7).
+        let all = [
+            placed(0, 0.0, 0.0, false),
+            placed(0, 8.0, 0.0, false),
+            placed(0, 2.0, 2.0, false),
+            placed(0, 4.0, 4.0, false),
+            placed(0, 5.0, 0.0, false),
+            placed(1, 0.0, 4.0, false),
+            placed(1, 9.5, 4.0, true),
+            placed(0, 1.0, 5.0, false),
+        ];
+        assert!(work.are_on(&all, sheet, &around)?);
+        for (index, [dx, dy]) in
+            [[0.0, -1.0], [1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]
+                .into_iter()
+                .enumerate()
+        {
+            let mut moved = all;
+            moved[index].pose[0] += 1e-9 * dx;
+            moved[index].pose[1] += 1e-9 * dy;
+            assert_eq!(work.are_on(&moved, sheet, &around)?, index == 6, "{index}");
+        }
+        // Its image reaches to the other side.
+        let mut flipped = all;
+        flipped[6].mirrored = false;
+        assert!(!work.are_on(&flipped, sheet, &around)?);
+        // At the slope y = 8 - (x - 4) / 3.
+        let at = |x: f64, y: f64| work.are_on(&[placed(0, x, y, false)], sheet, &around);
+        assert!(at(5.0, 5.0)? && at(2.0, 6.0)? && !at(5.0 + 1e-9, 5.0)? && !at(2.0 + 1e-9, 6.0)?);
+        Ok(())
     }
 }

@@ -156,7 +156,7 @@ impl Turns {
     }
 
     /// Returns true if an angle is allowed, up to rounding.
-    pub(super) fn allow(&self, theta: f64) -> bool {
+    pub(in crate::overlap) fn allow(&self, theta: f64) -> bool {
         let nearest = self.nearest(theta);
         reduced(theta - nearest).abs() <= SAME && unflagged(theta).1 == unflagged(nearest).1
     }
