@@ -18,6 +18,9 @@ from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
 
+_FILES = (".svg", ".dxf", ".json", ".geojson", ".wkt")
+
+
 class Placement(NamedTuple):
     """A part on a sheet."""
 
@@ -307,7 +310,9 @@ def _form(given: Any, where: str) -> Shape:
 
 def _is_form(given: Any) -> bool:
     """Whether this is an irregular sheet, and neither a size nor several sheets."""
-    return isinstance(given, (str, os.PathLike, Shape)) or hasattr(given, "__geo_interface__")
+    if isinstance(given, str):
+        return os.path.splitext(given)[1].lower() in _FILES
+    return isinstance(given, (os.PathLike, Shape)) or hasattr(given, "__geo_interface__")
 
 
 def _sizes(sheets: Any) -> list[tuple[float, float, int | None, Shape | None]]:

@@ -1,8 +1,10 @@
 //! The problem that a search solves.
 
+use std::f64::consts::TAU;
+
 use super::{
     PackError, Packing, Turns,
-    turns::{flagged, unflagged},
+    turns::{flagged, reduced, unflagged},
 };
 use crate::overlap::{
     Boundary, Packings, Shape,
@@ -88,7 +90,7 @@ impl Problem {
     /// Returns the shape of a copy of this kind, and its pose: a mirrored copy is one of the mirror image.
     pub fn oriented(&self, kind: u32, [x, y, theta]: Pose) -> (u32, Pose) {
         match unflagged(theta) {
-            (angle, true) => (kind + self.kinds as u32, [x, y, self.turns[kind as usize].nearest(angle)]),
+            (angle, true) if self.mirrors() => (kind + self.kinds as u32, [x, y, self.turns[kind as usize].nearest(angle)]),
             _ => (kind, [x, y, theta]),
         }
     }
@@ -176,8 +178,12 @@ impl Problem {
     /// Checks a packing to go on from, of which these copies are mirrored.
     pub fn start(&self, kinds: &[u32], poses: &[Pose], mirrored: &[bool]) -> Result<Packing, PackError> {
         let mirrored = mirrored.iter().copied().chain(std::iter::repeat(false));
-        let poses: Vec<Pose> =
-            poses.iter().zip(mirrored).map(|(&[x, y, theta], mirrored)| [x, y, flagged(theta, mirrored)]).collect();
+        let pose = |(&[x, y, theta], mirrored): (&Pose, bool)| {
+            // Far angles would count as flagged.
+            let angle = if mirrored || theta.abs() > TAU { reduced(theta) } else { theta };
+            [x, y, flagged(angle, mirrored)]
+        };
+        let poses: Vec<Pose> = poses.iter().zip(mirrored).map(pose).collect();
         let turned = || poses.iter().zip(kinds).map(|(pose, &kind)| (pose[2], &self.turns[kind as usize]));
         if let Some(pose) = turned().position(|(theta, turns)| !turns.allow(theta)) {
             return Err(PackError::StartTurned { pose, theta: unflagged(poses[pose][2]).0 });
