@@ -6,7 +6,10 @@
 //! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
 //! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
 //! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
-//! the sheet is in one piece. What surrounds an irregular sheet is packed with the parts, and fills the strip. On a roll, all parts are searched for places at once, until the time is over.
+//! the sheet is in one piece. On a roll, all parts are searched for places at once, until the time is over.
+//!
+//! Irregular sheets have no rows, and parts get places from below first. In a search, what surrounds the sheet is one more copy,
+//! which fills the strip.
 //!
 //! ```
 //! use std::time::Duration;
