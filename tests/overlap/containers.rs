@@ -63,7 +63,12 @@ fn check(settings: &Settings, packed: &Packed) {
             assert!(area <= 1e-12 * shape_of(first).radius().powi(2), "{first} and {second}: {area:e}");
         }
     }
-    let vertices: Vec<_> = rings.iter().flatten().flatten().copied().collect();
+    // Rounded as the library does.
+    let posed = |pose: usize| -> Vec<_> {
+        let shape = if mirrored(pose) { shape_of(pose).mirrored() } else { shape_of(pose).clone() };
+        shape.posed(poses[pose]).flatten().collect()
+    };
+    let vertices: Vec<_> = (0..shapes.len()).flat_map(posed).collect();
     let inside = |scale: f64| {
         vertices.iter().all(|&vertex| match container.scale_name() {
             "radius" => exact::in_disk(scale, vertex),
