@@ -419,12 +419,7 @@ impl<'a> Work<'a> {
 
     /// Places wanted parts on an irregular sheet where there is room, from below: the highest priority first, and within it the
     /// largest. Returns the numbers of parts that fit, and their places.
-    fn from_below(
-        &self,
-        wanted: &[usize],
-        sheet: &Sheet,
-        alone: &[Option<Alone>],
-    ) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
+    fn upwards(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
         let mut order: Vec<(usize, &Alone)> =
             alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
         order.sort_by(|(one, _), (other, _)| {
@@ -475,7 +470,7 @@ impl<'a> Work<'a> {
     }
 
     /// Places boxes of the wanted parts in rows: the highest priority first, and within it the highest boxes. Returns the
-    /// numbers of parts that fit, and their places. On irregular sheets they lie [anywhere](Self::from_below).
+    /// numbers of parts that fit, and their places. On irregular sheets they lie [anywhere](Self::upwards).
     fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
@@ -486,7 +481,7 @@ impl<'a> Work<'a> {
         let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
         if sheet.form.is_some() {
-            return self.from_below(wanted, sheet, alone);
+            return self.upwards(wanted, sheet, alone);
         }
         for (part, Alone { theta, low, extent }) in boxes {
             for _ in 0..wanted[part] {
