@@ -135,7 +135,7 @@ impl Shape {
         Ok(overlap::Shape::from_pieces(name, &rings(pieces)?).map_err(Failure::from)?.into())
     }
 
-    /// Loads a shape from a `.json`, `.svg` or `.wkt` file.
+    /// Loads a shape from a `.json`, `.svg`, `.dxf` or `.wkt` file.
     ///
     /// Parameters
     /// ----------
@@ -181,6 +181,36 @@ impl Shape {
     #[staticmethod]
     fn load_all(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Self>> {
         work::brief(py, || Ok(overlap::io::read_parts(&path.to_string_lossy(), None)?.into_iter().map(Shape).collect()))
+    }
+
+    /// Loads an irregular sheet for `nest`: the outermost closed path of a file; those within it are defects.
+    ///
+    /// Curves become lines on the sheet's side. The lower left corner of the box around it is the origin.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : path_like
+    ///     The file.
+    ///
+    /// Raises
+    /// ------
+    /// OSError
+    ///     If the file can't be read.
+    /// ValueError
+    ///     If it holds no shape, or several outermost paths.
+    #[staticmethod]
+    fn load_sheet(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        work::brief(py, || Ok(Shape(overlap::io::read_sheet(&path.to_string_lossy(), None)?)))
+    }
+
+    /// The mirror image: x changes its sign.
+    ///
+    /// Examples
+    /// --------
+    /// >>> Shape([(0, 0), (2, 0), (0, 1)]).mirrored().outlines[0].min(axis=0).tolist()
+    /// [-2.0, 0.0]
+    fn mirrored(&self) -> Self {
+        Shape(self.0.mirrored())
     }
 
     /// Makes a shape of what `__reduce__` gives: outlines whose holes are clockwise, or pieces; and the path.

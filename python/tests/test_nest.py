@@ -73,6 +73,60 @@ def test_nests_are_valid() -> None:
     assert nested.left == [] and 0 < nested.seconds
 
 
+def test_mirrored_parts(tmp_path: Path) -> None:
+    """A key fits into a frame's hole only if it is mirrored, and so both need as much of a roll as the frame."""
+    hole = [(14, 14), (36, 14), (36, 46), (24, 46), (24, 26), (14, 26)]
+    parts = {
+        "frame": Shape([(0, 0), (60, 0), (60, 60), (0, 60)], holes=[hole]),
+        "key": [(0, 0), (20, 0), (20, 10), (10, 10), (10, 30), (0, 30)],
+    }
+    nested = nest(parts, (np.inf, 60.01), turns=90, mirror=["key"], time=4)
+    assert nested.sheets[0].used < 60.02
+    assert {at.name: at.mirrored for at in nested.sheets[0].placements} == {"frame": False, "key": True}
+    assert pickle.loads(pickle.dumps(nested)).mirror == [False, True]
+    nested.write(tmp_path / "p.csv")
+    rows = list(csv.DictReader((tmp_path / "p.csv").open()))
+    assert {row["part"]: row["mirrored"] for row in rows} == {"frame": "false", "key": "true"}
+    if shapely:
+        frame, key = nested.polygons(0)
+        assert frame.intersection(key).area < 1e-9 and key.area == pytest.approx(400)
+    packed = pack(parts, mirror="key", turns=90, steps=8000, starts=4)
+    assert packed.side < 60.01 and packed.mirrored.tolist() == [False, True] and packed.shapes.tolist() == [0, 3]
+    both = [part.shape for part in packed.parts]
+    overlap = Overlap([*both, *(shape.mirrored() for shape in both)])
+    assert overlap.evaluate(packed.poses, shapes=packed.shapes).totals == 0
+    again = packed.resume(steps=1)
+    assert again.side <= packed.side and again.mirrored.tolist() == [False, True]
+    with pytest.raises(ValueError, match=r"mirror\['k'\]: no part is called so; the parts are frame, key"):
+        nest(parts, (100, 100), mirror="k")
+
+
+def test_irregular_sheets(tmp_path: Path) -> None:
+    form = Shape([(10, 5), (110, 5), (110, 65), (60, 85), (10, 65)], "hide", [[(50, 30), (70, 30), (70, 45), (50, 45)]])
+    nested = nest([(SQUARE, 12), (TRIANGLE, 2)], form, spacing=1, margin=2, turns=90, time=12)
+    assert not nested.left
+    sheet = nested.sheets[0]
+    assert (sheet.width, sheet.height) == (100, 80) and sheet.form is not None
+    assert sheet.form.outlines[0].min(axis=0).tolist() == [0, 0]
+    covered = sum(nested.parts[at.part].shape.area for at in sheet.placements)
+    assert sheet.density == pytest.approx(covered / sheet.form.area)
+    nested.write(tmp_path / "cut.svg")
+    assert '<path id="sheet-1-outline"' in (tmp_path / "cut.svg").read_text()
+    (tmp_path / "hide.wkt").write_text("POLYGON ((10 5, 110 5, 110 65, 60 85, 10 65), (50 30, 70 30, 70 45, 50 45))")
+    loaded = Shape.load_sheet(tmp_path / "hide.wkt")
+    assert all(np.array_equal(a, b) for a, b in zip(loaded.outlines, sheet.form.outlines))
+    assert nest(SQUARE, [(tmp_path / "hide.wkt", 1)], time=2).sheets[0].width == 100
+    with pytest.raises(ValueError, match="the number of sheets is 0"):
+        nest(SQUARE, (form, 0))
+    if shapely:
+        room = shapely.Polygon(sheet.form.outlines[0], sheet.form.outlines[1:]).buffer(-2 + 1e-6)
+        assert all(room.contains(polygon) for polygon in nested.polygons(0))
+        polygon = shapely.Polygon(form.outlines[0], form.outlines[1:])
+        assert nest(SQUARE, polygon, time=2).sheets[0].form is not None
+        with pytest.raises(ValueError, match="2 shapes, but a sheet is one polygon"):
+            nest(SQUARE, shapely.MultiPolygon([shapely.box(0, 0, 4, 4), shapely.box(9, 9, 12, 14)]))
+
+
 def test_shapely() -> None:
     pytest.importorskip("shapely")
     ring = shapely.Point(5, 5).buffer(20).difference(shapely.Point(5, 5).buffer(14))

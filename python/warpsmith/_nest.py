@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from numbers import Real
@@ -13,9 +13,12 @@ import numpy as np
 
 from . import _warpsmith
 from ._arrays import numbers_in_range
-from ._parts import Part, Turns, by_part, geometries, parts as parts_of, turns as turns_of
+from ._parts import Part, Turns, by_part, geometries, mirrors, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._progress import Progress, shown
-from ._warpsmith import Device
+from ._warpsmith import Device, Shape
+
+
+_FILES = (".svg", ".dxf", ".json", ".geojson", ".wkt")
 
 
 class Placement(NamedTuple):
@@ -33,6 +36,8 @@ class Placement(NamedTuple):
     """As `x`."""
     theta: float
     """The angle by which it is turned about that origin, in radians, counter-clockwise."""
+    mirrored: bool = False
+    """Whether x of the part changes its sign before it is turned."""
 
 
 class Sheet(NamedTuple):
@@ -48,6 +53,8 @@ class Sheet(NamedTuple):
     """Extent in y up to which there are parts, with the margin; of a roll, the length of its piece."""
     placements: list[Placement]
     """The parts."""
+    form: Shape | None = None
+    """An irregular sheet. Its frame is the sheet's."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ class Nested(NamedTuple):
     """Value of the copies on sheets, and of all, if `nest` was given values."""
     roll: bool = False
     """Whether the sheet is a piece of a roll, with its length in x."""
+    mirror: list[bool] = []
+    """For each part, whether it may be mirrored; empty if none may."""
 
     def polygons(self, sheet: int) -> list[Any]:
         """The parts on a sheet where they lie, as Shapely's polygons.
@@ -98,7 +107,11 @@ class Nested(NamedTuple):
         ImportError
             If Shapely is not installed.
         """
-        return [geometries(self.parts[place.part].shape, [place[3:]])[0] for place in self.sheets[sheet].placements]
+        shapes = [(part.shape, part.shape.mirrored()) for part in self.parts]
+        return [
+            geometries(shapes[at.part][at.mirrored], [(at.x, at.y, at.theta)])[0]
+            for at in self.sheets[sheet].placements
+        ]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a drawing to cut from, or a table of the places.
@@ -108,7 +121,7 @@ class Nested(NamedTuple):
         path : path_like
             A name that ends in `.svg` or `.dxf` for a drawing in mm: a layer for each sheet with its outline, and a path
             for each part, with the curves that it has in its file; in `.csv` or `.json` for part, copy, sheet (from 1), x,
-            y and theta (radians) of each part; in `.sparrow.json` for an instance of jagua-rs with its solution.
+            y, theta (radians) of each part, and mirrored if some may be; in `.sparrow.json` for an instance of jagua-rs with its solution.
 
         Raises
         ------
@@ -122,9 +135,18 @@ class Nested(NamedTuple):
         _warpsmith.write_text(path, self._text(os.fspath(path)))
 
     def _text(self, name: str) -> str:
-        sheets = [(at.width, at.height, [(place.part, place[3:]) for place in at.placements]) for at in self.sheets]
+        sheets = [
+            (
+                sheet.width,
+                sheet.height,
+                [(at.part, (at.x, at.y, at.theta), at.mirrored) for at in sheet.placements],
+                sheet.form,
+            )
+            for sheet in self.sheets
+        ]
         parts = [(part.name, part.shape, part.count) for part in self.parts]
-        return _warpsmith.nest_text(parts, sheets, self.roll, self.seconds, name)
+        mirror = self.mirror or [False] * len(parts)
+        return _warpsmith.nest_text(parts, sheets, mirror, self.roll, self.seconds, name)
 
     def _repr_svg_(self) -> str:
         return self._text(".svg")
@@ -148,11 +170,12 @@ def _counted(count: int) -> str:
 
 def nest(
     parts: Any,
-    sheets: tuple[float, ...] | Sequence[tuple[float, ...]],
+    sheets: Any,
     *,
     spacing: float = 0,
     margin: float = 0,
     turns: Turns | None = None,
+    mirror: bool | str | Iterable[str] = False,
     values: float | Mapping[str, float] | None = None,
     priorities: Mapping[str, int] | None = None,
     time: float = 30,
@@ -168,12 +191,15 @@ def nest(
     ----------
     parts : sequence of shapes or of (shape, count), or dict of these by name
         What to place, and how many copies of each; 1 by default. A shape is a `Shape`; an array of shape (n, 2); a
-        Polygon of Shapely, whose holes are kept; or the name of a file, `.svg`, `.json`, `.geojson` or `.wkt`. A
-        MultiPolygon, or a file of several shapes, is several parts: the count is that of each.
-    sheets : (width, height) or (width, height, count), or sequence of these
+        Polygon of Shapely, whose holes are kept; or the name of a file, `.svg`, `.dxf`, `.json` (also of an instance of
+        jagua-rs), `.geojson` or `.wkt`. A MultiPolygon, or a file of several shapes, is several parts: the count is that
+        of each.
+    sheets : (width, height), (width, height, count), shape or (shape, count), or list of these
         Sizes of sheets, used in this order; without a count, as many as needed. Lengths are in the parts' unit, which is
         mm for drawings that tell their size. If one extent is infinite, it is a roll, of which parts get as short a piece
-        as is found; it must be the only sheet.
+        as is found; it must be the only sheet. A shape as above is an irregular sheet, whose holes are defects. It is moved
+        so that the lower left corner of its box is the origin. Its margin is at least half of the spacing. Of a file it
+        is what `Shape.load_sheet` reads.
     spacing : float
         Least distance of two parts.
     margin : float
@@ -181,6 +207,8 @@ def nest(
     turns : "any", "none", float, sequence of float, or dict of these by part, optional
         Angles that parts may have, in degrees: any, none but 0, multiples of a number that divides 360, or those of a
         sequence. A dict is of some parts by name. By default any, or those that a file allows.
+    mirror : bool, str or sequence of str
+        Whether parts may be mirrored, or the names of those that may.
     values : float or dict of float by part, optional
         Value of a copy of each part; parts without one have their area's. Sheets then get as much value as is found. By
         default they get as much of the parts as is found.
@@ -219,6 +247,7 @@ def nest(
     (1, [], 'triangle')
     """
     wanted, sizes = parts_of(parts), _sizes(sheets)
+    may_be_mirrored = mirrors(mirror, wanted)
     for name, number in (("spacing", spacing), ("margin", margin)):
         if not (0 <= number < 1e6):
             raise ValueError(f"{name} is {number}, but it must be a length from 0 to below 1e6")
@@ -231,6 +260,7 @@ def nest(
             spacing,
             margin,
             turns_of(turns, wanted),
+            may_be_mirrored,
             _values(values, wanted),
             [] if priorities is None else [number or 0 for number in by_part(priorities, "priorities", wanted)],
             time,
@@ -240,17 +270,19 @@ def nest(
         )
     copies = [0] * len(wanted)
     found = []
-    for (width, height), density, used, places in filled:
+    for size, (width, height), density, used, places in filled:
         placements = []
-        for part, pose in places:
+        for part, (x, y, theta), mirrored in places:
             copies[part] += 1
-            placements.append(Placement(part, wanted[part].name, copies[part], *pose))
-        found.append(Sheet(width, height, density, used, placements))
+            placements.append(Placement(part, wanted[part].name, copies[part], x, y, theta, mirrored))
+        found.append(Sheet(width, height, density, used, placements, sizes[size][3]))
     without = [
         Left(part, wanted[part].name, count, _too_large(wanted[part], sizes, margin) if large else "no room was found")
         for part, count, large in left
     ]
-    return Nested(found, without, seconds, wanted, None if value is None else (value[0], value[1]), sizes[0][0] == inf)
+    both = None if value is None else (value[0], value[1])
+    own = may_be_mirrored if any(may_be_mirrored) else []
+    return Nested(found, without, seconds, wanted, both, sizes[0][0] == inf, own)
 
 
 def _values(values: float | Mapping[str, float] | None, parts: list[Part]) -> list[float] | None:
@@ -263,8 +295,31 @@ def _values(values: float | Mapping[str, float] | None, parts: list[Part]) -> li
     return [part.shape.area if value is None else value for part, value in zip(parts, given)]
 
 
-def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:
-    """The sizes with their counts."""
+def _form(given: Any, where: str) -> Shape:
+    """An irregular sheet, with the lower left corner of its box at the origin."""
+    if isinstance(given, (str, os.PathLike)):
+        return Shape.load_sheet(given)
+    found = shapes_of(given, where, "sheet")
+    if len(found) != 1:
+        raise ValueError(f"{where} are {len(found)} shapes, but a sheet is one polygon, whose holes are defects")
+    outlines = found[0].outlines
+    low = outlines[0].min(axis=0)
+    outline, *holes = [ring - low for ring in outlines]
+    return Shape(outline, found[0].name, holes)
+
+
+def _is_form(given: Any) -> bool:
+    """Whether this is an irregular sheet, and neither a size nor several sheets."""
+    if isinstance(given, str):
+        return os.path.splitext(given)[1].lower() in _FILES
+    return isinstance(given, (os.PathLike, Shape)) or hasattr(given, "__geo_interface__")
+
+
+def _sizes(sheets: Any) -> list[tuple[float, float, int | None, Shape | None]]:
+    """The sizes with their counts and forms."""
+    is_counted = isinstance(sheets, tuple) and len(sheets) == 2 and _is_form(sheets[0]) and isinstance(sheets[1], Real)
+    if _is_form(sheets) or is_counted:
+        sheets = [sheets]
     given = list(sheets) if isinstance(sheets, Iterable) and not isinstance(sheets, (str, Mapping)) else []
     if not given:
         raise ValueError(
@@ -272,8 +327,16 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:
         )
     if isinstance(given[0], Real):
         given = [given]
-    sizes = []
+    sizes: list[tuple[float, float, int | None, Shape | None]] = []
     for index, sheet in enumerate(given):
+        form, count = sheet if isinstance(sheet, tuple) and len(sheet) == 2 else (sheet, None)
+        if _is_form(form):
+            if count is not None and (count < 1 or count != int(count)):
+                raise ValueError(f"sheets[{index}]: the number of sheets is {count}, but it must be 1 or more")
+            shape = _form(form, f"sheets[{index}]")
+            high = np.concatenate(shape.outlines).max(axis=0)
+            sizes.append((float(high[0]), float(high[1]), None if count is None else int(count), shape))
+            continue
         numbers = list(sheet) if isinstance(sheet, Iterable) and not isinstance(sheet, str) else []
         if len(numbers) not in (2, 3) or not all(isinstance(number, Real) for number in numbers):
             raise ValueError(f"sheets[{index}] is {sheet!r}, but it must be (width, height) or (width, height, count)")
@@ -284,13 +347,13 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None]]:
             raise ValueError(f"sheets[{index}] is {sheet!r}, but a roll must be the only sheet")
         if rest and (rest[0] < 1 or rest[0] != int(rest[0])):
             raise ValueError(f"sheets[{index}] is {sheet!r}, but the number of sheets must be 1 or more")
-        sizes.append((float(width), float(height), int(rest[0]) if rest else None))
+        sizes.append((float(width), float(height), int(rest[0]) if rest else None, None))
     return sizes
 
 
-def _too_large(part: Part, sizes: list[tuple[float, float, int | None]], margin: float) -> str:
+def _too_large(part: Part, sizes: list[tuple[float, float, int | None, Shape | None]], margin: float) -> str:
     """The reason with the sizes, which may show wrong units."""
     extents = np.ptp(np.concatenate(part.shape.outlines), axis=0)
-    rooms = ", ".join(f"{width - 2 * margin:g} x {height - 2 * margin:g}" for width, height, _ in sizes)
+    rooms = ", ".join(f"{width - 2 * margin:g} x {height - 2 * margin:g}" for width, height, *_ in sizes)
     within = " within the margins" if margin else ""
     return f"larger than every sheet at the angles that are allowed: {extents[0]:g} x {extents[1]:g}, but sheets have {rooms}{within}"

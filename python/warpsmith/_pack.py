@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from . import _warpsmith
 from ._arrays import numbers_in_range, reals, whole
-from ._parts import Array, Part, Turns, geometries, parts as parts_of, shapes as shapes_of, turns as turns_of
+from ._parts import Array, Part, Turns, geometries, mirrors, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
@@ -43,7 +44,9 @@ class Packed(NamedTuple):
     outline: Array
     """The container's corners, counter-clockwise; points of a circle: (n, 2)."""
     options: dict[str, Any]
-    """The container, turns and spacing that `pack` was given."""
+    """The container, turns, mirror and spacing that `pack` was given."""
+    mirrored: npt.NDArray[np.bool_]
+    """Whether each copy is mirrored: x of the shape changes its sign before it is turned. (copies,)"""
 
     @property
     def shape(self) -> Shape:
@@ -52,8 +55,20 @@ class Packed(NamedTuple):
 
     @property
     def shapes(self) -> npt.NDArray[np.int64]:
-        """The index in `parts` of each copy's shape, which `Overlap.evaluate` takes: (copies,)."""
+        """The index of each copy's shape, which `Overlap.evaluate` takes: (copies,).
+
+        It is that in `parts`. Of mirrored copies it is larger by the number of parts, as mirror images follow all shapes:
+        `Overlap(shapes + [shape.mirrored() for shape in shapes])`.
+        """
+        return self._kinds() + len(self.parts) * self.mirrored
+
+    def _kinds(self) -> npt.NDArray[np.int64]:
         return np.repeat(np.arange(len(self.parts)), [part.count for part in self.parts])
+
+    def _images(self) -> list[Shape]:
+        """The shapes, and their mirror images."""
+        shapes = [part.shape for part in self.parts]
+        return shapes + [shape.mirrored() for shape in shapes]
 
     def resume(self, **options: Any) -> Packed:
         """Goes on from this packing. The result is never larger.
@@ -61,14 +76,14 @@ class Packed(NamedTuple):
         Parameters
         ----------
         **options
-            Arguments of `pack` but for `initial`. Container, turns and spacing are this packing's by default.
+            Arguments of `pack` but for `initial`. Container, turns, mirror and spacing are this packing's by default.
 
         Returns
         -------
         Packed
             The new packing.
         """
-        return pack(list(self.parts), initial=self.poses, **{**self.options, **options})
+        return pack(list(self.parts), initial=self, **{**self.options, **options})
 
     def polygons(self) -> list[Array]:
         """The outlines of all copies where they lie, as arrays of shape (n, 2). Those of holes are clockwise."""
@@ -78,7 +93,7 @@ class Packed(NamedTuple):
         """The outlines of each copy."""
         cosine, sine = np.cos(self.poses[:, 2]), np.sin(self.poses[:, 2])
         turns = np.stack([np.stack([cosine, sine], axis=-1), np.stack([-sine, cosine], axis=-1)], axis=1)
-        outlines = [part.shape.outlines for part in self.parts]
+        outlines = [shape.outlines for shape in self._images()]
         return [
             [ring @ turn + place for ring in outlines[shape]]
             for shape, turn, place in zip(self.shapes, turns, self.poses[:, :2])
@@ -92,12 +107,8 @@ class Packed(NamedTuple):
         ImportError
             If Shapely is not installed.
         """
-        ends = np.cumsum([part.count for part in self.parts])[:-1]
-        return [
-            copy
-            for part, poses in zip(self.parts, np.split(self.poses, ends))
-            for copy in geometries(part.shape, poses)
-        ]
+        shapes = self._images()
+        return [geometries(shapes[shape], [pose])[0] for shape, pose in zip(self.shapes, self.poses)]
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draws the copies and their container with matplotlib; several shapes with a legend.
@@ -136,7 +147,7 @@ class Packed(NamedTuple):
         names = sorted(part.name for part in self.parts)
         marks = []
         for index, part in enumerate(self.parts):
-            own = [path for path, shape in zip(paths, self.shapes) if shape == index]
+            own = [path for path, shape in zip(paths, self._kinds()) if shape == index]
             look = {"facecolor": f"C{names.index(part.name) % 10}", "edgecolor": "black", "alpha": 0.6, **style}
             where.add_collection(PathCollection(own, **look))
             marks.append(Patch(**{"label": f"{part.name} ({part.count:,})", **look}))
@@ -164,7 +175,7 @@ class Packed(NamedTuple):
         hues = [210 + 360 * names.index(part.name) / len(names) for part in self.parts]
         copies = (
             path(copy, f' fill="hsl({hues[shape] % 360:.0f},60%,75%)"')
-            for copy, shape in zip(self._copies(), self.shapes)
+            for copy, shape in zip(self._copies(), self._kinds())
         )
         text = f"{len(self.poses):,} copies in a container of side {self.side:.6f}, density {self.density:.4f}"
         return (
@@ -180,11 +191,12 @@ def pack(
     *,
     container: Any = "square",
     turns: Turns | None = None,
+    mirror: bool | str | Iterable[str] = False,
     spacing: float = 0,
     steps: int = 20_000,
     seconds: float | None = None,
     starts: int | None = None,
-    initial: npt.ArrayLike | None = None,
+    initial: npt.ArrayLike | Packed | None = None,
     seed: int = 0,
     device: Device | str | None = None,
     progress: bool | Progress = False,
@@ -206,6 +218,8 @@ def pack(
     turns : "any", "none", float, sequence of float, or dict of these by part, optional
         Angles that copies may have, in degrees: any, none but 0, multiples of a number that divides 360, or those of a
         sequence. A dict is of some parts by name. By default any, or those that a file allows.
+    mirror : bool, str or sequence of str
+        Whether copies may be mirrored, or the names of the shapes whose copies may.
     spacing : float
         Least distance of two copies. Half of it remains to the container.
     steps : int
@@ -215,7 +229,7 @@ def pack(
     starts : int, optional
         Number of candidates that are improved at once. By default 8 to 256 on a GPU, the fewer the more copies; 4 on
         the CPU, with `seconds` up to one per thread.
-    initial : (copies, 3) array_like, optional
+    initial : (copies, 3) array_like or Packed, optional
         A packing without overlaps to go on from, ordered by shape: the result is never larger. `Packed.resume` goes on
         from a result. By default the search starts anew.
     seed : int
@@ -257,19 +271,24 @@ def pack(
         if any(part.count != 1 for part in parts):
             raise ValueError(f"count is {count}, but shapes have counts of their own: only one of both may be given")
         parts = [replace(part, count=int(count)) for part in parts]
-    poses = None if initial is None else _poses(initial, sum(part.count for part in parts))
-    options = {"container": container, "turns": turns, "spacing": spacing}
+    from_poses = initial.poses if isinstance(initial, Packed) else initial
+    from_mirrored = initial.mirrored.tolist() if isinstance(initial, Packed) else []
+    poses = None if from_poses is None else _poses(from_poses, sum(part.count for part in parts))
+    mirror = mirror if isinstance(mirror, (bool, str)) else list(mirror)
+    options = {"container": container, "turns": turns, "mirror": mirror, "spacing": spacing}
     counted = [(part.shape, part.count) for part in parts]
     try:
         with numbers_in_range(), shown(progress, "pack") as tell:
-            found, side, density, starts, steps, took, history, outline = _warpsmith.pack(
+            found, mirrored, side, density, starts, steps, took, history, outline = _warpsmith.pack(
                 counted,
                 _container(container),
                 turns_of(turns, parts),
+                mirrors(mirror, parts),
                 spacing,
                 seed,
                 starts,
                 poses,
+                from_mirrored,
                 steps,
                 seconds,
                 device,
@@ -281,7 +300,8 @@ def pack(
                 f"{error}; initial has angles beyond a full turn: they are radians, and not degrees"
             ) from None
         raise
-    return Packed(found, side, density, starts, steps, took, history, parts, outline, options)
+    flags = np.array(mirrored or [False] * len(found), bool)
+    return Packed(found, side, density, starts, steps, took, history, parts, outline, options, flags)
 
 
 def _poses(initial: npt.ArrayLike, count: int) -> Array:

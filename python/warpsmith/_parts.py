@@ -72,6 +72,14 @@ def turns(given: Turns | None, parts: list[Part]) -> list[str | None]:
     return [None if angles is None else _angles(angles) for angles in by_part(given, "turns", parts)]
 
 
+def mirrors(given: bool | str | Iterable[str], parts: list[Part]) -> list[bool]:
+    """For each part, whether it may be mirrored."""
+    if isinstance(given, bool):
+        return [given] * len(parts)
+    names = dict.fromkeys([given] if isinstance(given, str) else given, True)
+    return [bool(mirrors) for mirrors in by_part(names, "mirror", parts)]
+
+
 def by_part(given: Mapping[str, Value], what: str, parts: list[Part]) -> list[Value | None]:
     """The value of each part in a dict by name."""
     names = [part.name for part in parts]

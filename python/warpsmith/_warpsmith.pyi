@@ -184,6 +184,9 @@ class Shape:
     @staticmethod
     def load_all(path: str | PathLike[str]) -> list[Shape]: ...
     @staticmethod
+    def load_sheet(path: str | PathLike[str]) -> Shape: ...
+    def mirrored(self) -> Shape: ...
+    @staticmethod
     def _restored(
         name: str, outlines: Sequence[Sequence[Sequence[float]]], path: str, turns: Sequence[float] | None
     ) -> Shape: ...
@@ -241,23 +244,34 @@ def pack(
     parts: list[tuple[Shape, int]],
     container: str,
     allowed: Sequence[str | None],
+    mirror: Sequence[bool],
     spacing: float,
     seed: int,
     starts: int | None,
     initial: npt.NDArray[np.float64] | None,
+    mirrored: Sequence[bool],
     steps: int,
     seconds: float | None,
     device: Device | str | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[
-    npt.NDArray[np.float64], float, float, int, int, float, npt.NDArray[np.float64], npt.NDArray[np.float64]
+    npt.NDArray[np.float64],
+    list[bool],
+    float,
+    float,
+    int,
+    int,
+    float,
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64],
 ]: ...
 def nest(
     parts: list[tuple[Shape, int]],
-    sheets: list[tuple[float, float, int | None]],
+    sheets: list[tuple[float, float, int | None, Shape | None]],
     spacing: float,
     margin: float,
     allowed: Sequence[str | None],
+    mirror: Sequence[bool],
     values: Sequence[float] | None,
     priorities: Sequence[int],
     time: float,
@@ -265,14 +279,15 @@ def nest(
     device: Device | str | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[
-    list[tuple[list[float], float, float, list[tuple[int, list[float]]]]],
+    list[tuple[int, list[float], float, float, list[tuple[int, list[float], bool]]]],
     list[tuple[int, int, bool]],
     list[float] | None,
     float,
 ]: ...
 def nest_text(
     parts: Sequence[tuple[str, Shape, int]],
-    sheets: Sequence[tuple[float, float, Sequence[tuple[int, Sequence[float]]]]],
+    sheets: Sequence[tuple[float, float, Sequence[tuple[int, Sequence[float], bool]], Shape | None]],
+    mirror: Sequence[bool],
     roll: bool,
     seconds: float,
     name: str,

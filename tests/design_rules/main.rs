@@ -10,11 +10,13 @@ mod machine;
 #[path = "../common/signals.rs"]
 mod signals;
 
+mod across;
 mod choices;
 mod cli;
 mod code;
 mod external;
 mod fixtures;
+mod init;
 mod learning;
 mod measure;
 mod platform;

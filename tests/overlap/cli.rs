@@ -597,7 +597,10 @@ fn what_cannot_be_packed() {
         folder.bad(&format!("pack {options} --output q.csv"), sentence);
     }
     folder.bad("pack --count 3 --output p.txt", "the name must end in .npy or .csv");
-    folder.bad("pack --shape tree:1 --shape l.wkt:3 --output p.npy", "p.npy: copies of several shapes are written as text");
+    folder.bad(
+        "pack --shape tree:1 --shape l.wkt:3 --output p.npy",
+        "p.npy: copies of several shapes, or mirrored ones, are written as text",
+    );
 }
 
 /// An instance of jagua-rs tells how many copies there are, and a number multiplies that.

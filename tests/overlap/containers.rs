@@ -43,19 +43,32 @@ fn triangle() -> Boundary {
 #[track_caller]
 fn check(settings: &Settings, packed: &Packed) {
     let Settings { shapes: kinds, packings, container, turns, .. } = settings;
-    let (shapes, Packing { poses, side }) = (packings[0].shapes(), &packed.packings[0]);
+    let (shapes, Packing { poses, side, .. }) = (packings[0].shapes(), &packed.packings[0]);
     assert_eq!((poses.len(), shapes.len()), (packings[0].count(), packings[0].count()));
     let shape_of = |pose: usize| &kinds[shapes[pose] as usize];
+    let mirrored = |pose: usize| packed.packings[0].mirrored.get(pose) == Some(&true);
+    // The mirror image's outline, in the direction of the shape's.
+    let outline = |pose: usize, ring: &Vec<[f64; 2]>| match mirrored(pose) {
+        true => ring.iter().rev().map(|[x, y]| [-x, *y]).collect(),
+        false => ring.clone(),
+    };
     let rings: Vec<Vec<_>> = (0..shapes.len())
-        .map(|pose| shape_of(pose).outlines().iter().map(|outline| place(outline, poses[pose])).collect())
+        .map(|pose| shape_of(pose).outlines().iter().map(|ring| place(&outline(pose, ring), poses[pose])).collect())
         .collect();
+    let may = |shape: u32| turns[shape as usize % turns.len()].mirrors();
+    assert!((0..shapes.len()).all(|pose| may(shapes[pose]) || !mirrored(pose)));
     for (first, one) in rings.iter().enumerate() {
         for (second, other) in rings[..first].iter().enumerate() {
             let area: f64 = one.iter().flat_map(|ring| other.iter().map(|other| brute(ring, other))).sum();
             assert!(area <= 1e-12 * shape_of(first).radius().powi(2), "{first} and {second}: {area:e}");
         }
     }
-    let vertices: Vec<_> = (0..shapes.len()).flat_map(|pose| shape_of(pose).posed(poses[pose])).flatten().collect();
+    // Rounded as the library does.
+    let posed = |pose: usize| -> Vec<_> {
+        let shape = if mirrored(pose) { shape_of(pose).mirrored() } else { shape_of(pose).clone() };
+        shape.posed(poses[pose]).flatten().collect()
+    };
+    let vertices: Vec<_> = (0..shapes.len()).flat_map(posed).collect();
     let inside = |scale: f64| {
         vertices.iter().all(|&vertex| match container.scale_name() {
             "radius" => exact::in_disk(scale, vertex),
@@ -168,6 +181,89 @@ fn turns_and_shapes() -> Result {
         let error = pack(settings.going_on(from)).unwrap_err();
         assert!(matches!(error.downcast_ref(), Some(PackError::StartTurned { pose, .. }) if *pose == last), "{error}");
     }
+    Ok(())
+}
+
+/// A frame whose hole has the form of an L's mirror image: a square holds both only if one is mirrored.
+fn frame_and_key() -> [Shape; 2] {
+    let hole = [[1.4, 1.4], [3.6, 1.4], [3.6, 4.6], [2.4, 4.6], [2.4, 2.6], [1.4, 2.6]];
+    let frame = Shape::with_holes("frame", &[[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0]], &[hole.to_vec()]);
+    let key = Shape::polygon("key", &[[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0]]);
+    [frame.expect("it is simple"), key.expect("it is simple")]
+}
+
+#[test]
+fn mirrored_copies() -> Result {
+    for (mirrors, side) in [([false, false], 7.0), ([false, true], 6.0), ([true, false], 6.0), ([true, true], 6.0)] {
+        let settings = Settings {
+            turns: mirrors.map(|mirrors| Turns::QUARTERS.mirroring(mirrors)).to_vec(),
+            starts: Some(4),
+            budget: Budget::Steps(8000),
+            ..Settings::of(frame_and_key().map(|shape| (shape, 1)))
+        };
+        let packed = pack(settings.clone())?;
+        check(&settings, &packed);
+        let Packing { side: found, mirrored, .. } = &packed.packings[0];
+        assert!((found - side).abs() < 1e-3, "{mirrors:?}: {found}");
+        assert_eq!(mirrored.iter().filter(|mirrored| **mirrored).count() % 2, usize::from(mirrors != [false, false]));
+        assert_eq!(pack(settings.clone())?.packings, packed.packings, "a seed gives the same");
+        // Going on from it gives nothing larger, and keeps what is mirrored.
+        let mut again = Settings { budget: Budget::Steps(1), ..settings.clone() }.going_on(packed.packings[0].poses.clone());
+        again.packings[0].mirrored = mirrored.clone();
+        let next = pack(again.clone())?;
+        check(&again, &next);
+        assert!(next.packings[0].side <= *found);
+        again.turns = vec![Turns::QUARTERS];
+        let error = pack(again).err();
+        assert_eq!(error.is_some(), mirrors != [false, false], "{error:?}");
+    }
+    // Alike but for mirroring, several shapes, a single copy, and any angle.
+    let key = || frame_and_key()[1].clone();
+    for (turns, container, copies) in [
+        ("none", Boundary::strip(4.5)?, vec![(key(), 6)]),
+        ("90", Boundary::square(), vec![(key(), 1)]),
+        ("0,30", triangle(), vec![(key(), 3), (l(), 2), (Shape::tree(), 3)]),
+        ("any", Boundary::disk(), vec![(key(), 4)]),
+        ("any", triangle(), vec![(key(), 3), (l(), 2), (Shape::tree(), 3)]),
+    ] {
+        let turns = vec![turns.parse::<Turns>()?.mirroring(true)];
+        let settings = Settings { container, turns, starts: Some(3), budget: Budget::Steps(1500), ..Settings::of(copies) };
+        let packed = pack(settings.clone())?;
+        check(&settings, &packed);
+        assert_eq!(packed.packings[0].mirrored.len(), settings.packings[0].count());
+        assert!(packed.density > 0.25, "{:?}: {}", settings.turns, packed.density);
+        assert_eq!(pack(settings.clone())?.packings, packed.packings, "a seed gives the same");
+    }
+    let image = l().mirrored();
+    assert_eq!((image.area(), image.name(), image.mirrored().outlines()), (l().area(), "l mirrored", l().outlines()));
+    Ok(())
+}
+
+/// Mirror images have numbers of their own in files, which other commands read.
+#[test]
+fn the_command_mirrors_copies() -> Result {
+    let folder = Folder::of("overlap");
+    let [frame, key] = frame_and_key();
+    for shape in [&frame, &key] {
+        let [outline, holes @ ..] = shape.outlines() else { panic!("no outline") };
+        let text = serde_json::json!({"outline": outline, "holes": holes}).to_string();
+        folder.write(&format!("{}.json", shape.name()), &text);
+    }
+    let shapes = "--shape frame.json:1 --shape key.json:1 --turns 90 --mirror=key";
+    let mut last = f64::INFINITY;
+    for resume in ["", "--resume"] {
+        let object = folder.json(&format!("pack {shapes} --steps 8000 --starts 4 --output p.csv --plot p.svg {resume}"));
+        let side = object["side"].as_f64().expect("a number");
+        assert!(object["mirrored"] == 1 && side < 6.001 && side <= last, "{object}");
+        last = side;
+        let file = read_poses(&folder.path("p.csv"), false)?.packings;
+        assert_eq!(file.shapes(), Some(&[0, 3][..]));
+    }
+    let total = folder.json("total p.csv --shape frame.json --shape key.json --mirror");
+    assert_eq!((&total["shapes"][3], &total["overlap"]), (&"key mirrored".into(), &0.0.into()), "{total}");
+    folder.bad("total p.csv --shape frame.json --shape key.json", "shape = 3, but the shapes are 0 to 1");
+    folder.bad(&format!("pack {shapes} --output p.npy"), "copies of several shapes, or mirrored ones, are written as text");
+    folder.bad("pack --shape key.json:2 --mirror=l --output p.csv", "--mirror l=...: no part is called l; the parts are key");
     Ok(())
 }
 

@@ -404,6 +404,8 @@ fn copies_in_svg() {
 type Known = (&'static str, Vec<f64>, [f64; 2]);
 
 const SQUARE_INCH: f64 = 25.4 * 25.4;
+/// Number of chords of a curve.
+const CURVE: u32 = 256;
 
 /// Drawings in the syntax of other programs, what is left out of them, and their parts.
 fn known() -> Vec<(&'static str, &'static str, Vec<Known>)> {
@@ -450,7 +452,26 @@ fn known() -> Vec<(&'static str, &'static str, Vec<Known>)> {
                 ("corel_in 2", vec![SQUARE_INCH, 0.25 * SQUARE_INCH], [inch, inch]),
             ],
         ),
+        (
+            "affinity.svg",
+            "lengths are in mm: 1 in the drawing is 0.1",
+            vec![
+                whole("bracket", 600.0, [40.0, 30.0]),
+                whole("plate", 1000.0, [52.0, 46.0]),
+                whole("left", 36.0 * PI, [12.0, 12.0]),
+                whole("right", 36.0 * PI, [12.0, 12.0]),
+            ],
+        ),
         ("openscad.svg", "", vec![("openscad", vec![1500.0, 300.0], [50.0, 30.0])]),
+        (
+            "autocad_r12.dxf",
+            "left out: 1 TEXT: such entities are not read",
+            vec![
+                whole("KEY 1", 800.0 + 200.0 * PI, [40.0, 40.0]),
+                whole("KEY 2", 200.0 + 50.0 * PI, [20.0, 20.0]),
+                ("PLATE", vec![1800.0, 25.0 * PI], [60.0, 30.0]),
+            ],
+        ),
         (
             "librecad_2007.dxf",
             "left out: 1 DIMENSION, 1 MTEXT: such entities are not read",
@@ -513,6 +534,82 @@ fn polylines(text: &str) -> Vec<(String, Vec<[f64; 3]>)> {
     found
 }
 
+/// The elements of a nest's SVG file by its text: the id and the rings of each, with curves as points on them, in mm from the
+/// lower left corner of the drawing.
+fn svg_paths(text: &str) -> Vec<(String, Vec<Vec<[f64; 2]>>)> {
+    let attribute = |line: &str, name: &str| -> Option<String> {
+        Some(line.split_once(&format!(" {name}=\""))?.1.split_once('"')?.0.to_owned())
+    };
+    let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{text}"));
+    let root = text.lines().next().unwrap();
+    let view: Vec<f64> = attribute(root, "viewBox").unwrap().split(' ').map(number).collect();
+    let size = ["width", "height"].map(|name| number(attribute(root, name).unwrap().strip_suffix("mm").unwrap()));
+    assert_eq!(view, [0.0, 0.0, size[0], size[1]]);
+    let (mut left, mut found) = (0.0, Vec::new());
+    for line in text.lines() {
+        if let Some(by) = attribute(line, "transform") {
+            left = number(by.strip_prefix("translate(").unwrap().split_once(' ').unwrap().0);
+        }
+        let (Some(id), rings) = (attribute(line, "id"), &mut Vec::<Vec<[f64; 2]>>::new()) else { continue };
+        if line.starts_with("<rect") {
+            let [width, height] = ["width", "height"].map(|name| number(&attribute(line, name).unwrap()));
+            rings.push(vec![[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]]);
+        } else if let Some(path) = attribute(line, "d") {
+            let mut commands: Vec<(char, Vec<f64>)> = Vec::new();
+            let mut word = String::new();
+            for c in path.chars().chain([' ']) {
+                if c.is_ascii_digit() || matches!(c, '.' | '-' | 'e') {
+                    word.push(c);
+                    continue;
+                }
+                if !word.is_empty() {
+                    commands.last_mut().unwrap().1.push(number(&std::mem::take(&mut word)));
+                }
+                if c.is_ascii_alphabetic() {
+                    commands.push((c, Vec::new()));
+                }
+            }
+            for (command, numbers) in commands {
+                let pen = rings.last().and_then(|ring| ring.last().copied()).unwrap_or_default();
+                let points: Vec<[f64; 2]> = numbers.chunks(2).map(|pair| [pair[0], *pair.last().unwrap()]).collect();
+                let ring = if command == 'M' {
+                    rings.push(Vec::new());
+                    rings.last_mut()
+                } else {
+                    rings.last_mut()
+                };
+                let ring = ring.unwrap();
+                match (command, &points[..]) {
+                    ('M' | 'L', &[to]) => ring.push(to),
+                    ('H', &[[x, _]]) => ring.push([x, pen[1]]),
+                    ('V', &[[y, _]]) => ring.push([pen[0], y]),
+                    ('Q' | 'C', &[.., to]) => {
+                        // By de Casteljau.
+                        ring.extend((1..CURVE).map(|step| {
+                            let t = f64::from(step) / f64::from(CURVE);
+                            let mut points = [&[pen], &points[..]].concat();
+                            while points.len() > 1 {
+                                let between =
+                                    |pair: &[[f64; 2]]| [0, 1].map(|axis| pair[0][axis] + t * (pair[1][axis] - pair[0][axis]));
+                                points = points.windows(2).map(between).collect();
+                            }
+                            points[0]
+                        }));
+                        ring.push(to);
+                    }
+                    ('Z', &[]) => {}
+                    _ => panic!("{command} {numbers:?}"),
+                }
+            }
+        } else {
+            continue;
+        }
+        let up = |ring: &Vec<[f64; 2]>| ring.iter().map(|[x, y]| [left + x, size[1] - y]).collect();
+        found.push((id, rings.iter().map(up).collect()));
+    }
+    found
+}
+
 /// The area within a polyline: of its chords, and of the segments of circles over them.
 fn area_with_arcs(vertices: &[[f64; 3]]) -> f64 {
     let chords: Vec<[f64; 2]> = vertices.iter().map(|&[x, y, _]| [x, y]).collect();
@@ -533,12 +630,11 @@ fn same(found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Checks that shapes are within sheets and apart from each other. Curves are lines outside of them.
+/// Checks that parts, by their rings, are within sheets and apart from each other, up to `off`.
 #[track_caller]
-fn placed(parts: &[&Shape], sheets: &[[f64; 2]], [width, height]: [f64; 2]) {
-    let off = 0.1;
+fn placed(parts: &[&[Vec<[f64; 2]>]], sheets: &[[f64; 2]], [width, height]: [f64; 2], off: f64) {
     let line = |ring: &Vec<[f64; 2]>| LineString::from_iter(ring.iter().map(|&point| Coord::from(point)));
-    let polygon = |shape: &&Shape| Polygon::new(line(&shape.outlines()[0]), shape.outlines()[1..].iter().map(line).collect());
+    let polygon = |rings: &&[Vec<[f64; 2]>]| Polygon::new(line(&rings[0]), rings[1..].iter().map(line).collect());
     let polygons: Vec<Polygon> = parts.iter().map(polygon).collect();
     for (index, polygon) in polygons.iter().enumerate() {
         let inner = polygon.bounding_rect().unwrap();
@@ -550,7 +646,8 @@ fn placed(parts: &[&Shape], sheets: &[[f64; 2]], [width, height]: [f64; 2]) {
         };
         assert!(sheets.iter().any(is_on), "{inner:?}");
         for other in &polygons[..index] {
-            assert!(Euclidean.distance(polygon, other) > 2.0 - off);
+            let apart = Euclidean.distance(polygon, other);
+            assert!(apart > 2.0 - off, "{apart}");
         }
     }
 }
@@ -587,13 +684,20 @@ fn drawings_of_other_programs() {
             assert!(output.status.success() && stderr.contains(left_out), "{file}: {stderr}");
             assert_eq!(stderr.is_empty(), left_out.is_empty(), "{file}: {stderr}");
         };
-        let low = |shape: &Shape| [0, 1].map(|axis| shape.outlines()[0].iter().map(|point| point[axis]).fold(f64::MAX, f64::min));
-
         nest("cut.svg");
-        let cut: Vec<Shape> = read("cut.svg").into_iter().map(|part| part.shape).collect();
-        let (outlines, own): (Vec<&Shape>, Vec<&Shape>) = cut.iter().partition(|shape| shape.name().ends_with("-outline"));
-        same(&areas(own.iter().copied()), &expected, 2e-3);
-        placed(&own, &outlines.iter().map(|sheet| low(sheet)).collect::<Vec<_>>(), sheet);
+        let cut = svg_paths(&std::fs::read_to_string(folder.path("cut.svg")).unwrap());
+        let (outlines, own): (Vec<_>, Vec<_>) = cut.iter().partition(|(id, _)| id.ends_with("-outline"));
+        assert_eq!(own.len(), 2 * known.len());
+        let mut found: Vec<f64> = own.iter().flat_map(|(_, rings)| rings).map(|ring| shoelace(ring).abs()).collect();
+        found.sort_by(f64::total_cmp);
+        same(&found, &expected, 5e-5);
+        let corner = |(_, rings): &&(String, Vec<Vec<[f64; 2]>>)| {
+            assert!((shoelace(&rings[0]).abs() - sheet[0] * sheet[1]).abs() < 1e-9);
+            [0, 1].map(|axis| rings[0].iter().map(|point| point[axis]).fold(f64::MAX, f64::min))
+        };
+        let corners: Vec<[f64; 2]> = outlines.iter().map(corner).collect();
+        // Chords of curves are nearer than these by less.
+        placed(&own.iter().map(|(_, rings)| &rings[..]).collect::<Vec<_>>(), &corners, sheet, 1e-3);
 
         nest("cut.dxf");
         let text = std::fs::read_to_string(folder.path("cut.dxf")).unwrap();
@@ -620,7 +724,8 @@ fn drawings_of_other_programs() {
         folder.write("alone.dxf", &entities(&alone));
         let own: Vec<Shape> = read("alone.dxf").into_iter().map(|part| part.shape).collect();
         same(&areas(&own), &expected, 2e-3);
-        placed(&own.iter().collect::<Vec<_>>(), &corners, sheet);
+        // Lines are outside of curves by up to the tolerance.
+        placed(&own.iter().map(Shape::outlines).collect::<Vec<_>>(), &corners, sheet, 0.021);
         folder.write("whole.dxf", &text);
         assert_eq!(
             areas(&read("whole.dxf").into_iter().map(|part| part.shape).collect::<Vec<_>>()).len(),

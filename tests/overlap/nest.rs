@@ -9,20 +9,20 @@ use warpsmith::{
     device::Device,
     overlap::{
         Shape,
-        io::{read_parts, read_shapes},
-        nest::{Filled, Left, Nested, Nesting, Sheet},
+        io::{read_parts, read_shapes, read_sheet},
+        nest::{Filled, Left, Nested, Nesting, Placed, Sheet},
         pack::{PackError, Turns},
     },
 };
 
-use crate::{folder::Folder, polygon::place};
+use crate::{exact, folder::Folder, polygon::place};
 
 fn rectangle(name: &str, width: f64, height: f64) -> Shape {
     Shape::polygon(name, &[[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]]).unwrap()
 }
 
 fn sheet(width: f64, height: f64, count: Option<usize>) -> Sheet {
-    Sheet { width, height, count }
+    Sheet { width, height, count, form: None }
 }
 
 /// Nests for at most some seconds: most searches end when they have found places.
@@ -48,9 +48,10 @@ fn parts() -> Vec<(Shape, usize)> {
 #[track_caller]
 fn check(nesting: &Nesting, nested: &Nested) {
     let ring = |ring: &[[f64; 2]], pose| LineString::from_iter(place(ring, pose).into_iter().map(Coord::from));
-    let polygon = |(part, pose): &(usize, [f64; 3])| {
-        let rings = nesting.parts[*part].0.outlines();
-        Polygon::new(ring(&rings[0], *pose), rings[1..].iter().map(|hole| ring(hole, *pose)).collect())
+    let polygon = |&Placed { part, pose, mirrored }: &Placed| {
+        let flip = |ring: &Vec<[f64; 2]>| ring.iter().map(|&[x, y]| [if mirrored { -x } else { x }, y]).collect::<Vec<_>>();
+        let rings: Vec<_> = nesting.parts[part].0.outlines().iter().map(flip).collect();
+        Polygon::new(ring(&rings[0], pose), rings[1..].iter().map(|hole| ring(hole, pose)).collect())
     };
     let mut left: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
     for filled in &nested.sheets {
@@ -75,8 +76,9 @@ fn check(nesting: &Nesting, nested: &Nested) {
             }
         }
         let area: f64 = copies.iter().map(geo::Area::unsigned_area).sum();
-        assert!((filled.density - area / (width * height)).abs() < 1e-9 && !copies.is_empty());
-        filled.parts.iter().for_each(|(part, _)| left[*part] -= 1);
+        let whole = nesting.sheets[filled.sheet].form.as_ref().map_or(width * height, Shape::area);
+        assert!((filled.density - area / whole).abs() < 1e-9 && !copies.is_empty());
+        filled.parts.iter().for_each(|placed| left[placed.part] -= 1);
     }
     let expected: Vec<_> = left.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
     assert_eq!(nested.left.iter().map(|left| (left.part, left.count)).collect::<Vec<_>>(), expected);
@@ -99,7 +101,7 @@ fn parts_are_apart_and_on_their_sheets() {
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         assert!(nested.left.is_empty(), "{:?}", nested.left);
-        for (_, [_, _, theta]) in nested.sheets.iter().flat_map(|filled| &filled.parts) {
+        for Placed { pose: [_, _, theta], .. } in nested.sheets.iter().flat_map(|filled| &filled.parts) {
             let Some(step) = step else { continue };
             let turns = theta / std::f64::consts::TAU / step;
             assert!((turns - turns.round()).abs() < 1e-9, "{theta}");
@@ -128,6 +130,210 @@ fn parts_that_just_fit_or_do_not() {
     assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
 }
 
+/// A key fits into a frame's hole only if one of them is mirrored, and then both need as much of a roll as the frame.
+#[test]
+fn mirrored_parts() {
+    let hole = vec![[14.0, 14.0], [36.0, 14.0], [36.0, 46.0], [24.0, 46.0], [24.0, 26.0], [14.0, 26.0]];
+    let frame = Shape::with_holes("frame", &[[0.0, 0.0], [60.0, 0.0], [60.0, 60.0], [0.0, 60.0]], &[hole]).unwrap();
+    let key = [[0.0, 0.0], [20.0, 0.0], [20.0, 10.0], [10.0, 10.0], [10.0, 30.0], [0.0, 30.0]];
+    let key = Shape::polygon("key", &key).unwrap();
+    for mirrors in [false, true] {
+        for in_x in [false, true] {
+            let on = if in_x { sheet(f64::INFINITY, 60.01, None) } else { sheet(60.01, f64::INFINITY, None) };
+            let turns = vec![Turns::QUARTERS, Turns::QUARTERS.mirroring(mirrors)];
+            let parts = [(frame.clone(), 1), (key.clone(), 1)];
+            let nesting = Nesting { turns, ..Nesting::new(parts, [on], Duration::from_secs(4)) };
+            let nested = nest(&nesting).unwrap();
+            check(&nesting, &nested);
+            let found = &nested.sheets[0].parts;
+            assert!(found.iter().all(|placed| placed.mirrored == (mirrors && placed.part == 1)), "{found:?}");
+            assert_eq!(nested.sheets[0].used < 60.02, mirrors, "{found:?}");
+        }
+    }
+    // In files: by a column or a name, and drawn as they are cut.
+    let folder = Folder::of("");
+    let rings = |shape: &Shape| serde_json::json!({"outline": shape.outlines()[0], "holes": &shape.outlines()[1..]}).to_string();
+    folder.write("frame.json", &rings(&frame));
+    folder.write("key.json", &rings(&key));
+    let nest = |output: &str| {
+        folder.good(&format!("nest frame.json key.json --roll 60.01 --turns 90 --mirror=key --time 4s --output {output}"));
+        std::fs::read_to_string(folder.path(output)).unwrap()
+    };
+    let table = nest("p.csv");
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(
+        rows[0] == "part,copy,sheet,x,y,theta,mirrored" && rows[1].ends_with(",false") && rows[2].ends_with(",true"),
+        "{table}"
+    );
+    let list: Value = serde_json::from_str(&nest("p.json")).unwrap();
+    assert!(list[0]["mirrored"] == false && list[1]["mirrored"] == true);
+    nest("p.svg");
+    let drawn = read_shapes(folder.path("p.svg").to_str().unwrap()).unwrap();
+    let cut = drawn.iter().find(|shape| shape.name() == "key-1-mirrored").expect("the key");
+    let ring = &cut.outlines()[0];
+    let length = |k: usize| {
+        let [a, b] = [ring[k], ring[(k + 1) % 6]];
+        (a[0] - b[0]).hypot(a[1] - b[1]).round()
+    };
+    let lengths: Vec<f64> = (0..6).map(length).collect();
+    let start = lengths.iter().position(|&length| length == 30.0).unwrap();
+    // Counter-clockwise, the key has its foot after its long side, and its image before it.
+    assert_eq!((lengths[(start + 5) % 6], lengths[(start + 1) % 6]), (20.0, 10.0), "{ring:?}");
+    let solved: Value = serde_json::from_str(&nest("p.sparrow.json")).unwrap();
+    let again = read_parts(folder.path("p.sparrow.json").to_str().unwrap(), None).unwrap();
+    let placed = solved["solution"]["layout"]["placed_items"].as_array().unwrap();
+    assert_eq!((again.len(), placed.len()), (2, 2));
+    let polygon = |item: &Value| {
+        let part = again.iter().find(|part| part.id == item["item_id"].as_u64()).unwrap();
+        let at = &item["transformation"];
+        let [x, y] = [0, 1].map(|axis| at["translation"][axis].as_f64().unwrap());
+        let pose = [x, y, at["rotation"].as_f64().unwrap().to_radians()];
+        let ring = |ring: &Vec<[f64; 2]>| LineString::from_iter(place(ring, pose).into_iter().map(Coord::from));
+        let rings: Vec<LineString> = part.shape.outlines().iter().map(ring).collect();
+        Polygon::new(rings[0].clone(), rings[1..].to_vec())
+    };
+    let common = geo::Area::unsigned_area(&geo::BooleanOps::intersection(&polygon(&placed[0]), &polygon(&placed[1])));
+    assert!(common < 1e-6, "{common}");
+}
+
+/// Checks in exact arithmetic that parts are on irregular sheets.
+#[track_caller]
+fn check_forms(nesting: &Nesting, nested: &Nested) {
+    for filled in &nested.sheets {
+        let form = nesting.sheets[filled.sheet].form.as_ref().unwrap();
+        let counter_clockwise = |ring: &Vec<[f64; 2]>| ring.iter().rev().copied().collect::<Vec<_>>();
+        let (outline, defects) = (&form.outlines()[0], form.outlines()[1..].iter().map(counter_clockwise).collect::<Vec<_>>());
+        let plane = [[-1e3, -1e3], [2e3, -1e3], [2e3, 2e3], [-1e3, 2e3]];
+        let line = |ring: &[[f64; 2]]| LineString::from_iter(ring.iter().map(|&p| Coord::from(p)));
+        let rings: Vec<LineString> = std::iter::once(line(outline)).chain(defects.iter().map(|defect| line(defect))).collect();
+        for &Placed { part, pose, mirrored } in &filled.parts {
+            let shape = &nesting.parts[part].0;
+            let shape = if mirrored { shape.mirrored() } else { shape.clone() };
+            // With signs, as the rings of holes are clockwise.
+            let common = |other: &[[f64; 2]]| -> f64 {
+                shape
+                    .posed(pose)
+                    .enumerate()
+                    .map(|(index, ring)| match index {
+                        0 => exact::common_area(&ring, other),
+                        _ => -exact::common_area(&counter_clockwise(&ring), other),
+                    })
+                    .sum()
+            };
+            let outside = common(&plane) - common(outline);
+            assert!(outside.abs() <= 1e-12 * shape.area(), "{outside}");
+            for defect in &defects {
+                assert!(common(defect).abs() <= 1e-12 * shape.area(), "{}", common(defect));
+            }
+            let own: Vec<LineString> = shape.posed(pose).map(|ring| line(&ring)).collect();
+            let least = nesting.margin.max(0.5 * nesting.spacing) - 1e-6;
+            for (own, ring) in own.iter().flat_map(|own| rings.iter().map(move |ring| (own, ring))) {
+                let closed = |ring: &LineString| {
+                    let mut ring = ring.clone();
+                    ring.close();
+                    ring
+                };
+                let apart = Euclidean.distance(&closed(own), &closed(ring));
+                assert!(apart >= least, "{apart}");
+            }
+        }
+    }
+}
+
+/// Parts are on irregular sheets and beside their defects.
+#[test]
+fn irregular_sheets() {
+    let hide = || {
+        let outline =
+            [[20.0, 100.0], [0.0, 80.0], [0.0, 20.0], [30.0, 0.0], [120.0, 0.0], [150.0, 40.0], [130.0, 100.0], [70.0, 85.0]];
+        let octagon = |x: f64, y: f64, r: f64| {
+            (0..8).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_4).map(|t| [x + r * t.cos(), y + r * t.sin()]).collect()
+        };
+        let box_ = vec![[85.0, 30.0], [105.0, 30.0], [105.0, 42.0], [85.0, 42.0]];
+        Shape::with_holes("hide", &outline, &[octagon(45.0, 40.0, 6.0), box_]).unwrap()
+    };
+    for (spacing, margin, turns) in [
+        (0.0, 0.0, Turns::QUARTERS),
+        (0.0, 0.0, Turns::ANY),
+        (1.5, 2.0, Turns::HALVES),
+        (2.0, 0.0, Turns::QUARTERS.mirroring(true)),
+    ] {
+        let nesting = Nesting {
+            spacing,
+            margin,
+            turns: vec![turns],
+            ..Nesting::new(parts(), [Sheet::of(hide(), None)], Duration::from_secs(20))
+        };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        check_forms(&nesting, &nested);
+        assert!(nested.left.is_empty() && nested.sheets.len() < 3, "{:?} {}", nested.left, nested.sheets.len());
+    }
+    // A part that is too large for the room between defects.
+    let large = Nesting::new([(rectangle("r", 60.0, 60.0), 1)], [Sheet::of(hide(), Some(2))], Duration::from_secs(2));
+    let nested = nest(&large).unwrap();
+    assert_eq!((nested.sheets.len(), nested.left), (0, vec![Left { part: 0, count: 1, too_large: false }]));
+    let form = Some(hide());
+    for sheet in [
+        Sheet { width: 149.0, height: 100.0, count: None, form: form.clone() },
+        Sheet { form, ..sheet(f64::INFINITY, 100.0, None) },
+    ] {
+        let error = nest(&Nesting::new(parts(), [sheet], Duration::from_secs(1))).unwrap_err().to_string();
+        assert!(error.contains("the sheet hide must be one polygon, maybe with holes, within its width and height"), "{error}");
+    }
+}
+
+/// Sheets from files: what is in the outermost contour are defects, and curves become lines on the sheet's side.
+#[test]
+fn irregular_sheets_of_files() {
+    let folder = Folder::of("");
+    folder.write(
+        "disc.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' width='120mm' height='120mm' viewBox='0 0 120 120'>\
+        <g transform='translate(5 5)'><circle id='scar' cx='50' cy='50' r='20'/><circle id='disc' cx='55' cy='55' r='50'/></g></svg>",
+    );
+    folder.write("r.wkt", "POLYGON ((0 0, 12 0, 12 8, 0 8))");
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let form = read_sheet(&path("disc.svg"), Some(0.01)).unwrap();
+    assert!(form.size().iter().all(|size| (size - 100.0).abs() < 1e-4) && form.shape.outlines().len() == 2);
+    for (ring, center, radius, within) in [(0, [50.0, 50.0], 50.0, true), (1, [45.0, 55.0], 20.0, false)] {
+        let ring = &form.shape.outlines()[ring];
+        let next = ring.iter().cycle().skip(1);
+        for (a, b) in ring.iter().zip(next) {
+            let [from, middle] =
+                [*a, [0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])]].map(|p| (p[0] - center[0]).hypot(p[1] - center[1]));
+            let off = [from - radius, middle - radius];
+            assert!(off.iter().all(|off| off.abs() < 0.011 && (if within { *off < 1e-4 } else { *off > -1e-4 })), "{off:?}");
+        }
+    }
+    let nested = |output: &str| {
+        let text = folder.good(&format!("nest r.wkt:30 --sheet disc.svg:2 --spacing 1 --turns 90 --time 12s --output {output}"));
+        assert!(text.contains("100 x 100") && text.contains("30 parts on "), "{text}");
+        std::fs::read_to_string(folder.path(output)).unwrap()
+    };
+    let svg = nested("cut.svg");
+    assert!(svg.lines().any(|line| line.starts_with("<path id=\"sheet-1-outline\" d=\"M") && line.contains('C')), "{svg}");
+    let cut = read_shapes(&path("cut.svg")).unwrap();
+    let sheet = cut.iter().find(|shape| shape.name() == "sheet-1-outline").unwrap();
+    assert!((sheet.area() - 2100.0 * std::f64::consts::PI).abs() < 10.0, "{}", sheet.area());
+    let corners = || cut.iter().filter(|shape| shape.name().starts_with("r-")).flat_map(|shape| &shape.outlines()[0]);
+    // The second sheet is to the right of the first.
+    let from = |[x, y]: &[f64; 2], [u, v]: [f64; 2]| {
+        let x = if *x > 101.0 { x - 105.0 } else { *x };
+        (x - u).hypot(y + 100.0 - v)
+    };
+    assert!(corners().count() == 120 && corners().all(|p| from(p, [50.0, 50.0]) < 49.5 + 1e-6 && from(p, [45.0, 55.0]) > 20.0));
+    let solved: Value = serde_json::from_str(&nested("cut.sparrow.json")).unwrap();
+    let bin = &solved["bins"][0]["shape"];
+    assert!(bin["type"] == "polygon" && bin["data"]["inner"].as_array().unwrap().len() == 1, "{bin}");
+    nested("cut.dxf");
+    folder.write("two.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((10 0, 13 0, 10 3)))");
+    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: has 2 contours that are in no other or in a defect");
+    folder.bad("nest r.wkt --sheet no.svg --output p.svg", "no.svg: can't be read: no such file");
+    folder.bad("nest r.wkt --sheet disc.svg:0 --output p.svg", "not a sheet: write 600x400");
+    folder.bad("nest r.wkt --sheet disc.svg --output disc.svg", "disc.svg");
+}
+
 /// As much value as there is room for, where the most is known. By area or by value per room, other parts would be chosen.
 #[test]
 fn values() {
@@ -141,7 +347,7 @@ fn values() {
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
         let counts = (0..nesting.parts.len())
-            .map(|part| nested.sheets.iter().flat_map(|sheet| &sheet.parts).filter(|(own, _)| *own == part).count())
+            .map(|part| nested.sheets.iter().flat_map(|sheet| &sheet.parts).filter(|placed| placed.part == part).count())
             .collect::<Vec<_>>();
         let sum = |counts: &[usize]| counts.iter().zip(values).map(|(&count, value)| count as f64 * value).sum::<f64>();
         let all: Vec<usize> = nesting.parts.iter().map(|(_, count)| *count).collect();
@@ -209,7 +415,7 @@ fn priorities() {
         };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
-        [0, 1, 2].map(|part| nested.sheets[0].parts.iter().filter(|(own, _)| *own == part).count())
+        [0, 1, 2].map(|part| nested.sheets[0].parts.iter().filter(|placed| placed.part == part).count())
     };
     assert_eq!(counts(&[0, 1, 0]), [0, 4, 0]);
     let [a, b, c] = counts(&[-1, -2, -2]);

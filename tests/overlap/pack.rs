@@ -60,7 +60,7 @@ fn side(packed: &Packed) -> f64 {
 /// that the numbers say so.
 #[track_caller]
 fn check(shape: &Shape, count: usize, packed: &Packed) {
-    let Packing { poses, side } = &packed.packings[0];
+    let Packing { poses, side, .. } = &packed.packings[0];
     check_poses(shape, poses, *side);
     assert_eq!((packed.packings.len(), poses.len()), (1, count));
     let density = count as f64 * shape.area() / side.powi(2);

@@ -164,7 +164,7 @@ fn two_that_write_one_file() -> Result {
     let file = folder.path("s.csv");
     let destination = Destination::prepare(&file)?;
     let [mut one, mut other] = [Submission::read(&file, Shape::tree())?, Submission::read(&file, Shape::tree())?];
-    let packing = |poses: &[[f64; 3]], side: f64| Packing { poses: poses.to_vec(), side };
+    let packing = |poses: &[[f64; 3]], side: f64| Packing::new(poses.to_vec(), side);
     assert_eq!(one.take(&[packing(&[[0.0, 0.0, std::f64::consts::FRAC_PI_4]], 0.8132)]), [1]);
     assert_eq!(other.take(&[packing(&[[0.0; 3], [2.0, 0.0, 0.0]], 2.7)]), [2]);
     one.write(&destination)?;
@@ -212,7 +212,7 @@ fn large_searches_end_in_time() -> Result {
 fn a_series_is_of_different_numbers() -> Result {
     let device = Device::best()?;
     let settings = |packings: Vec<(usize, Option<Vec<[f64; 3]>>)>| Settings {
-        packings: packings.into_iter().map(|(count, from)| Copies { counts: vec![count], from }).collect(),
+        packings: packings.into_iter().map(|(count, from)| Copies { from, ..Copies::new([count]) }).collect(),
         starts: Some(2),
         budget: Budget::Steps(300),
         ..Settings::default()

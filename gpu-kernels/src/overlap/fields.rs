@@ -6,7 +6,7 @@
 //! straight. At its corners the error is a part of the grid's step. Deep inside, values are up to [`BEYOND`] steps less than
 //! the depth.
 //!
-//! A shape at an allowed angle is a *variant*.
+//! A shape at an allowed angle is a *variant*, and so is its mirror image.
 
 use super::{clip::Point, transform::turn};
 use bytemuck::{Pod, Zeroable};
@@ -18,6 +18,8 @@ pub const BOX: usize = 4;
 pub const SIZE: usize = 3;
 /// Numbers per variant in [`Fields::turns`].
 pub const TURN: usize = 4;
+/// Offset of the angles of mirrored shapes: whole turns, which change no sine and no cosine.
+pub const MIRRORED: f64 = 8.0 * core::f64::consts::PI;
 /// Unit of the number of rows in [`View::extent`].
 pub const COLUMNS: u32 = 1 << 16;
 /// Parts of a grid's step that values count.
@@ -37,7 +39,8 @@ pub struct Fields<'a> {
     pub shape_of: &'a [u32],
     /// First variant of each shape, and the end of the last one's.
     pub first: &'a [u32],
-    /// Each variant's angle, its sine and cosine, and its radius: [`TURN`] numbers.
+    /// Each variant's angle, its sine and cosine, and its radius: [`TURN`] numbers. [`MIRRORED`] is added to the angle of a
+    /// mirror image.
     pub turns: &'a [f32],
     /// For each variant and half-plane, the least product of the normal with a point of the variant.
     pub supports: &'a [f32],

@@ -30,12 +30,13 @@ pub fn time(ms: f64) -> String {
 /// Seconds with four digits in a suitable unit: `63.82 µs`, `1.234 ms`, `2.500 s`.
 pub fn seconds(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e3, "ms"), (1e6, "µs")];
-    let (factor, unit) = units.into_iter().find(|(factor, _)| seconds * factor >= 1.0).unwrap_or((1e9, "ns"));
+    // Each bound is where rounding would add a digit.
+    let (factor, unit) = units.into_iter().find(|(factor, _)| seconds * factor >= 0.999_95).unwrap_or((1e9, "ns"));
     let value = seconds * factor;
     let decimals = match value {
-        0.0..10.0 => 3,
-        10.0..100.0 => 2,
-        100.0..1000.0 => 1,
+        0.0..9.9995 => 3,
+        9.9995..99.995 => 2,
+        99.995..999.95 => 1,
         _ => 0,
     };
     format!("{value:.decimals$} {unit}")
@@ -120,6 +121,10 @@ mod tests {
         assert_eq!(
             [0.0, 5e-8, 6.3821e-5, 1.23e-4, 0.02, 2.5, 7200.0].map(seconds),
             ["0.000 ns", "50.00 ns", "63.82 µs", "123.0 µs", "20.00 ms", "2.500 s", "7200 s"]
+        );
+        assert_eq!(
+            [9.9994e-6, 9.9996e-6, 9.9994e-5, 9.9996e-5, 9.9994e-4, 9.9996e-4, 9.9996e-7, 0.99996].map(seconds),
+            ["9.999 µs", "10.00 µs", "99.99 µs", "100.0 µs", "999.9 µs", "1.000 ms", "1.000 µs", "1.000 s"]
         );
         assert_eq!([0.0, 1e-9, 0.0371, 1.0].map(percent), ["0.00 %", "< 0.01 %", "3.71 %", "100.00 %"]);
         assert_eq!([0.5, 9.994, 9.997, 99.97, -5.48].map(digits), ["0.500", "9.99", "10.0", "100", "-5.48"]);

@@ -50,6 +50,13 @@ pub fn each<V: Clone>(option: &str, given: &[Named<V>], parts: &[&str]) -> Resul
     Ok(parts.iter().map(|part| of(part)).collect())
 }
 
+/// Returns true for each part that `--mirror` names. Without a name it is for all.
+pub fn mirrors(given: &[String], parts: &[&str]) -> Result<Vec<bool>, Failure> {
+    let named = |name: &String| Named { name: Some(name.clone()).filter(|name| !name.is_empty()), value: true };
+    let given: Vec<Named<bool>> = given.iter().map(named).collect();
+    Ok(each("--mirror", &given, parts)?.into_iter().map(Option::unwrap_or_default).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

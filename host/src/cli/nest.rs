@@ -8,7 +8,7 @@ use warpsmith::{
     common::chain,
     overlap::{
         Shape,
-        io::{Part, read_parts},
+        io::{Part, read_parts, read_sheet},
         nest::{Filled, Format, Laid, Layout, Left, Nesting, Place, Sheet},
         pack::{MOST_POSES, PackError, Turns},
     },
@@ -26,6 +26,8 @@ use super::{
 
 /// Millimetres per unit of a sheet's size.
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
+/// Ends of the names of files with irregular sheets.
+const FORMS: &[&str] = &[".svg", ".dxf", ".json", ".geojson", ".wkt"];
 /// Least tolerance of curves.
 const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
@@ -55,6 +57,7 @@ const THOUSAND: usize = 1000;
         warpsmith nest shirt.svg:20 --roll 1.5m --turns 180 --output cut.dxf\n  \
         warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
+        warpsmith nest hook.svg:20 --sheet 600x400mm --turns 90 --mirror=hook --output cut.svg\n  \
         warpsmith nest parts.svg:9 --sheet 300x200:2 --value plate=12 --value disc=2.5 --priority bar=1 --output cut.svg\n  \
         warpsmith nest parts.svg:10 --sheet 300x200 --sheet 24x12in --output places.json --json"
 )]
@@ -65,10 +68,11 @@ pub struct Arguments {
     /// Width of a roll: 1500, 1500mm, 60in. Parts get as short a piece of it as is found; its length is in x
     #[arg(long, value_name = "WIDTH", value_parser = parse_roll)]
     roll: Option<f64>,
-    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; with :N, their number [default: no limit]; given again, further
-    /// sheets, used in this order
+    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; or a file or WKT of an irregular one, whose outermost closed path is
+    /// the outline, and all others are defects; with :N, their number [default: no limit]; given again, further sheets, used in
+    /// this order
     #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet)]
-    sheets: Vec<Sheet>,
+    sheets: Vec<SheetArg>,
     /// Least distance of two parts
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     spacing: f64,
@@ -79,6 +83,10 @@ pub struct Arguments {
     /// 0,45,180 for these alone; with PART=, of that part, and given again, of further ones [default: those that the files allow]
     #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
+    /// Parts may be mirrored, or with =PART that one. Places, names in .svg (`l-2-mirrored`) and .sparrow.json (items of their
+    /// own) say which are
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    mirror: Vec<String>,
     /// Value of a copy of a part, or with no PART= of any other. Sheets then get as much value as is found, and parts left over
     /// are no error. Parts without a value have their area's
     #[arg(long = "value", value_name = "[PART=]V", allow_negative_numbers = true)]
@@ -104,9 +112,21 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Reads a size of sheets.
-fn parse_sheet(text: &str) -> Result<Sheet, String> {
-    let wrong = || "not a sheet: write 600x400, 600x400mm or 24x12in:3".to_owned();
+/// Sheets as given: by their size, or as a file's name or WKT with a number.
+#[derive(Clone, Debug, PartialEq)]
+enum SheetArg {
+    Size(Sheet),
+    Form(String, Option<usize>),
+}
+
+/// Reads a size of sheets, or the name of a file.
+fn parse_sheet(text: &str) -> Result<SheetArg, String> {
+    let wrong = || "not a sheet: write 600x400, 600x400mm, 24x12in:3, or a file such as sheet.svg:3".to_owned();
+    let (name, count) = count::split(text).map_or((text, None), |(name, count)| (name, Some(count)));
+    let lower = name.to_ascii_lowercase();
+    if lower.starts_with("polygon") || FORMS.iter().any(|extension| lower.ends_with(extension)) {
+        return if count == Some(0) { Err(wrong()) } else { Ok(SheetArg::Form(name.to_owned(), count)) };
+    }
     let (size, count) = match text.rsplit_once(':') {
         Some((size, count)) => (size, Some(count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?)),
         None => (text, None),
@@ -114,7 +134,7 @@ fn parse_sheet(text: &str) -> Result<Sheet, String> {
     let (numbers, unit) = unit(size);
     let (width, height) = numbers.split_once(['x', '×']).ok_or_else(wrong)?;
     let length = |number| length(number, unit).ok_or_else(wrong);
-    Ok(Sheet { width: length(width)?, height: length(height)?, count })
+    Ok(SheetArg::Size(Sheet { width: length(width)?, height: length(height)?, count, form: None }))
 }
 
 /// Reads the width of a roll.
@@ -189,7 +209,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Failure::error(format_args!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
     })?;
     let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;
-    let destination = Files::reading(kinds.iter().map(|(text, _)| *text)).write(&arguments.output)?;
+    let forms = arguments.sheets.iter().filter_map(|sheet| match sheet {
+        SheetArg::Form(name, _) => Some(&**name),
+        SheetArg::Size(_) => None,
+    });
+    let destination = Files::reading(kinds.iter().map(|(text, _)| *text).chain(forms)).write(&arguments.output)?;
     let mut parts: Vec<Part> = Vec::new();
     for (text, count) in kinds {
         let mut read = read_parts(text, arguments.tolerance)?;
@@ -208,8 +232,25 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let priorities = named::each("--priority", &arguments.priorities, &names)?;
     let has_priorities = !arguments.priorities.is_empty();
     let priorities = priorities.into_iter().filter(|_| has_priorities).map(Option::unwrap_or_default).collect();
-    for (part, turns) in parts.iter_mut().zip(turns) {
-        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns));
+    let mirrors = named::mirrors(&arguments.mirror, &names)?;
+    for ((part, turns), mirrors) in parts.iter_mut().zip(turns).zip(mirrors) {
+        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns)).mirroring(mirrors);
+    }
+    let (mut sheets, mut forms) = (Vec::new(), Vec::new());
+    for sheet in &arguments.sheets {
+        let form = match sheet {
+            SheetArg::Size(_) => None,
+            SheetArg::Form(name, _) => Some(read_sheet(name, arguments.tolerance)?),
+        };
+        sheets.push(match (sheet, &form) {
+            (SheetArg::Form(_, count), Some(form)) => {
+                let [width, height] = form.size();
+                Sheet { width, height, count: *count, form: Some(form.shape.clone()) }
+            }
+            (SheetArg::Size(sheet), _) => sheet.clone(),
+            (SheetArg::Form(..), None) => continue,
+        });
+        forms.push(form);
     }
     let device = global.open()?;
     let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
@@ -217,8 +258,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let work =
         shown.costly_bar(THOUSAND, usize::MAX, format!("nesting {} on {}", format::counted(all, "part", "parts"), device.name()));
     let sheets = match arguments.roll {
-        Some(height) => vec![Sheet { width: f64::INFINITY, height, count: Some(1) }],
-        None => arguments.sheets.clone(),
+        Some(height) => vec![Sheet { width: f64::INFINITY, height, count: Some(1), form: None }],
+        None => sheets,
     };
     let nesting = Nesting {
         spacing: arguments.spacing,
@@ -237,7 +278,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let cancelled = interrupt.cancel().is_cancelled();
     let layout = Layout {
         parts: parts.iter().map(|part| (part.shape.name(), part)).collect(),
-        sheets: nested.sheets.iter().map(|filled| laid(filled, arguments.roll.is_some())).collect(),
+        sheets: nested.sheets.iter().map(|filled| laid(filled, arguments.roll.is_some(), &forms)).collect(),
         seconds: nested.seconds,
     };
     let report = Report {
@@ -287,9 +328,10 @@ fn shapes(parts: &[Part]) -> impl Iterator<Item = (Shape, usize)> + '_ {
     parts.iter().map(|part| (part.shape.clone(), part.count))
 }
 
-fn laid(filled: &Filled, roll: bool) -> Laid<'_> {
+fn laid<'a>(filled: &'a Filled, roll: bool, forms: &'a [Option<Part>]) -> Laid<'a> {
     let [width, height] = filled.size;
-    Laid { width, height, roll, parts: &filled.parts }
+    let form = forms.get(filled.sheet).and_then(Option::as_ref);
+    Laid { width, height, roll, form, parts: &filled.parts }
 }
 
 fn sheet_report(filled: &Filled) -> SheetReport {
@@ -342,13 +384,15 @@ mod tests {
 
     #[test]
     fn sizes_of_sheets() {
-        let sheet = |width, height, count| Ok(Sheet { width, height, count });
+        let sheet = |width, height, count| Ok(SheetArg::Size(Sheet { width, height, count, form: None }));
+        let form = |name: &str, count| Ok(SheetArg::Form(name.to_owned(), count));
+        assert_eq!((parse_sheet("a.svg"), parse_sheet("C:a.DXF:3")), (form("a.svg", None), form("C:a.DXF", Some(3))));
         assert_eq!(parse_sheet("600x400"), sheet(600.0, 400.0, None));
         assert_eq!(parse_sheet(" 60.5 x 40 cm:3"), sheet(605.0, 400.0, Some(3)));
         assert_eq!(parse_sheet("2x1m"), sheet(2000.0, 1000.0, None));
         assert_eq!(parse_sheet("2x1mm"), sheet(2.0, 1.0, None));
         assert_eq!(parse_sheet("10x5in:1"), sheet(254.0, 127.0, Some(1)));
-        for text in ["", "600", "600x", "x4", "0x4", "-1x4", "infx3", "6x4ft", "6x4:0", "6x4:", "6x4:x"] {
+        for text in ["", "600", "600x", "x4", "0x4", "-1x4", "infx3", "6x4ft", "6x4:0", "6x4:", "6x4:x", "a.svg:0"] {
             assert!(parse_sheet(text).unwrap_err().starts_with("not a sheet"), "{text}");
         }
         assert_eq!(["1500", "1.5m", " 60 in"].map(parse_roll), [1500.0, 1500.0, 1524.0].map(Ok));

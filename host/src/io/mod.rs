@@ -37,6 +37,8 @@ mod names;
 pub mod npy;
 pub mod npz;
 mod source;
+#[cfg(feature = "rules")]
+pub(crate) mod sqlite;
 mod table;
 
 pub use files::Reason;

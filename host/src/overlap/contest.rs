@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{
     Packings, Point, Shape,
-    convex::{area, convex_intersection, cross, distance, sum},
+    convex::{area, bounds, convex_intersection, cross, distance, sum},
     error::Field,
 };
 
@@ -137,33 +137,46 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
     let shape_of = |pose: usize| packings.shape_of(range.start + pose) as usize;
     let reaches: Vec<f64> = shapes.iter().map(reach).collect();
     let farthest = reaches.iter().copied().fold(0.0, f64::max);
-    // Turned, but not moved: the results for a pair depend only on the difference of positions.
-    let turned: Vec<Vec<Vec<Point>>> =
-        (0..poses.len()).map(|pose| shapes[shape_of(pose)].posed_pieces([0.0, 0.0, poses[pose][2]]).collect()).collect();
+    // Turned, but not moved: the results for a pair depend only on the difference of positions. Each piece with its box.
+    let of = |pose: usize| {
+        let pieces = shapes[shape_of(pose)].posed_pieces([0.0, 0.0, poses[pose][2]]);
+        pieces.map(|piece| (bounds(&piece), piece)).collect()
+    };
+    let turned: Vec<Vec<([Point; 2], Vec<Point>)>> = (0..poses.len()).map(of).collect();
+    let boxes: Vec<[Point; 2]> = turned.iter().map(|pieces| bounds(pieces.iter().flat_map(|(corners, _)| corners))).collect();
     let meeting = |first: usize, second: usize| {
         let pair = [poses[first], poses[second]];
-        let reaches = [reaches[shape_of(first)], reaches[shape_of(second)]];
-        let tolerance = tolerance(pair, reaches);
+        let tolerance = tolerance(pair, [reaches[shape_of(first)], reaches[shape_of(second)]]);
         let by = [pair[1][0] - pair[0][0], pair[1][1] - pair[0][1]];
-        if by[0].hypot(by[1]) > reaches[0] + reaches[1] + tolerance {
+        let near = |one: &[Point; 2], other: &[Point; 2]| {
+            let beyond = |axis: usize| (other[0][axis] + by[axis] - one[1][axis]).max(one[0][axis] - other[1][axis] - by[axis]);
+            beyond(0).max(beyond(1)) <= tolerance
+        };
+        if !near(&boxes[first], &boxes[second]) {
             return None;
         }
-        let moved = |piece: &Vec<Point>| piece.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect();
-        let other: Vec<Vec<Point>> = turned[second].iter().map(moved).collect();
-        let pieces = || turned[first].iter().flat_map(|one| other.iter().map(move |other| (one, other)));
-        let depth = pieces().map(|(one, other)| -separation(one, other)).fold(f64::NEG_INFINITY, f64::max);
+        let moved =
+            |piece: &Vec<Point>| -> Vec<Point> { piece.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect() };
+        let mut pieces = Vec::new();
+        for (box_, other) in &turned[second] {
+            let mut near = turned[first].iter().filter(|(own, _)| near(own, box_)).peekable();
+            let other = near.peek().map(|_| moved(other)).unwrap_or_default();
+            pieces.extend(near.map(|(_, one)| (one, other.clone())));
+        }
+        let depth = pieces.iter().map(|(one, other)| -separation(one, other)).fold(f64::NEG_INFINITY, f64::max);
         (depth >= -tolerance).then(|| {
-            let area = sum(pieces().map(|(one, other)| area(&convex_intersection(one, other)).max(0.0)));
+            let area = sum(pieces.iter().map(|(one, other)| area(&convex_intersection(one, other)).max(0.0)));
             (Meeting { packing, first, second, area, depth }, depth > tolerance)
         })
     };
-    // From left to right. Poses that are farther to the right than any reach can't meet.
+    // From left to right, by the left sides of boxes. Those beyond the right side can't meet.
+    let side = |pose: usize, side: usize| poses[pose][0] + boxes[pose][side][0];
     let mut order: Vec<usize> = (0..poses.len()).collect();
-    order.sort_by(|&a, &b| poses[a][0].total_cmp(&poses[b][0]));
+    order.sort_by(|&a, &b| side(a, 0).total_cmp(&side(b, 0)));
     let of = |at: usize| {
         let first = order[at];
-        let most = poses[first][0] + 2.0 * farthest + tolerance([poses[first]; 2], [farthest; 2]);
-        let near = order[at + 1..].iter().take_while(move |&&second| poses[second][0] <= most);
+        let most = side(first, 1) + 2.0 * tolerance([poses[first]; 2], [farthest; 2]);
+        let near = order[at + 1..].iter().take_while(move |&&second| side(second, 0) <= most);
         near.filter_map(move |&second| meeting(first.min(second), first.max(second)))
     };
     let mut found: Vec<_> = (0..order.len()).into_par_iter().flat_map_iter(of).collect();
@@ -173,7 +186,7 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
 
 /// The distance of two convex polygons along the normal of an edge, maximised over all edges of
 /// both. If they overlap, it is negative: minus the distance that one must move to be apart.
-fn separation(one: &[Point], other: &[Point]) -> f64 {
+pub(super) fn separation(one: &[Point], other: &[Point]) -> f64 {
     let along_edges_of = |ring: &[Point], other: &[Point]| {
         let edges = (0..ring.len()).map(|index| (ring[index], ring[(index + 1) % ring.len()]));
         edges

@@ -5,7 +5,7 @@ use super::{
         Scalar,
         boundary::HALF_PLANE,
         clip::Point,
-        fields::{Fields, TURN, View},
+        fields::{Fields, MIRRORED, TURN, View},
     },
     MOST_COPIES, MOST_THREADS, Measure, NEAR, Own, PUSHES, Packings, Random, Try, WORTH, threads,
 };
@@ -590,9 +590,10 @@ impl Measure<f32> for Depths<'_> {
         chosen
     }
 
-    /// The number of the variant whose angle is nearest.
+    /// The number of the variant whose angle is nearest, among mirror images if the copy is one.
     #[inline(always)]
     unsafe fn coded(&self, copy: usize, theta: f32) -> f32 {
+        let is_mirrored = |theta: f32| theta > 0.5 * MIRRORED as f32;
         let (sine, cosine) = Scalar::sin_cos(theta);
         let (mut best, mut most) = (0, f32::NEG_INFINITY);
         // SAFETY: the shape's variants.
@@ -601,7 +602,8 @@ impl Measure<f32> for Depths<'_> {
             let [first, end] = [0, 1].map(|k| *self.fields.first.get_unchecked(shape + k));
             for number in first..end {
                 let (s, c) = self.variant(number as usize).rotation;
-                let along = s * sine + c * cosine;
+                let own = *self.fields.turns.get_unchecked(TURN * number as usize);
+                let along = s * sine + c * cosine - if is_mirrored(own) == is_mirrored(theta) { 0.0 } else { 4.0 };
                 if along > most {
                     (best, most) = (number, along);
                 }

@@ -20,6 +20,9 @@ pub struct Input {
     /// column `shape` [default: tree]
     #[arg(long = "shape", value_name = "SHAPE", value_parser = utf8())]
     pub shapes: Vec<String>,
+    /// Shapes have mirror images, whose numbers in the column `shape` follow those of all shapes: of `overlap pack --mirror`
+    #[arg(long)]
+    pub mirror: bool,
     /// The file must hold several packings
     #[arg(long)]
     pub ensembles: bool,
@@ -37,10 +40,13 @@ pub struct Loaded {
 impl Input {
     /// Reads poses and shapes, and the poses `against` which they are set, to be evaluated in `T`.
     pub fn load<T: OverlapReal>(&self, against: Option<&Path>) -> Result<Loaded, Failure> {
-        let shapes: Vec<Shape> = match &self.shapes[..] {
+        let mut shapes: Vec<Shape> = match &self.shapes[..] {
             [] => vec![Shape::tree()],
             shapes => shapes.iter().map(|text| read_shapes(text)).collect::<Result<Vec<_>, _>>()?.concat(),
         };
+        if self.mirror {
+            shapes.extend(shapes.iter().map(Shape::mirrored).collect::<Vec<_>>());
+        }
         let read = |path: &Path| {
             let file = read_poses(path, self.ensembles)?;
             let checked = file.packings.check_shapes(shapes.len()).and_then(|()| file.packings.check_positions::<T>());

@@ -1,6 +1,7 @@
 //! `warpsmith overlap pack` and `warpsmith overlap improve`.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     ffi::OsString,
     io::{Write as _, stderr},
@@ -61,6 +62,7 @@ use crate::cli::{
         warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object\n  \
         warpsmith overlap pack --count 50 --container strip:3 --output poses.csv            the least height of width 3\n  \
         warpsmith overlap pack --shape l.svg:7 --shape tree:9 --container circle --turns 90 --output poses.csv\n  \
+        warpsmith overlap pack --shape l.svg:8 --turns 90 --mirror --output poses.csv       and their mirror images\n  \
         warpsmith overlap pack --counts 1..200 --submission out.csv --time 20m              a whole submission\n  \
         warpsmith overlap pack --count 100 --gpus 2 --output poses.csv                      on two GPUs"
 )]
@@ -85,6 +87,10 @@ pub struct PackArgs {
     /// allow]
     #[arg(long, value_name = "[NAME=]TURNS", allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
+    /// Copies may be mirrored, or with =NAME those of one shape. The poses' column `shape` then numbers mirror images after all
+    /// shapes, as --mirror of the other commands does
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    mirror: Vec<String>,
     /// Go on from the smaller one of the output's packing and the file that a search left beside
     /// it, if they exist
     #[arg(long)]
@@ -96,7 +102,7 @@ pub struct PackArgs {
     #[arg(long, value_name = "POSES.CSV", required_unless_present = "submission")]
     output: Option<PathBuf>,
     /// Write a submission to Kaggle's Santa 2025; packings of an existing file only become smaller
-    #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns"])]
+    #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns", "mirror"])]
     submission: Option<PathBuf>,
     /// Draw the packing: .png or .svg
     #[arg(long, value_name = "OUT.SVG")]
@@ -159,6 +165,9 @@ struct Report<'a> {
     /// Side, height, radius or scale.
     #[serde(flatten)]
     side: BTreeMap<&'static str, f64>,
+    /// Number of mirrored copies, if some may be mirrored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mirrored: Option<usize>,
     /// The container's area over the number of copies: side^2 / count.
     score: f64,
     density: f64,
@@ -207,11 +216,13 @@ impl PackArgs {
     /// Packs one number of copies.
     fn pack(&self, global: &Global, output: &Path) -> Result<(), Failure> {
         let Job { copies, turns, container, format, destination, mut partial, plot } = self.job(output)?;
-        let found = if self.resume { smallest([partial.path(), Some(output)], &copies, &container)? } else { None };
+        let mirrors = turns.iter().any(Turns::mirrors);
+        let found = if self.resume { smallest([partial.path(), Some(output)], &copies, mirrors, &container)? } else { None };
         let (path, from) = found.unzip();
         let mut settings = Settings { container: container.clone(), turns, ..Settings::of(copies.clone()) };
-        if let Some(poses) = from {
+        if let Some(Packing { poses, mirrored, .. }) = from {
             settings = settings.going_on(poses);
+            settings.packings[0].mirrored = mirrored;
         }
         let failure = |error: PackError| match (&error, &path) {
             (
@@ -225,19 +236,20 @@ impl PackArgs {
             _ => Failure::error(chain(&error)),
         };
         let state = |reached: &Progress| format!("{} {:.6}", container.scale_name(), reached.sides[0]);
-        let save = |packings: &[Packing]| write(&packings[0].poses, &copies, partial.destination(), format);
+        let save = |packings: &[Packing]| write(&packings[0], &copies, partial.destination(), format);
         let searched = self.search.search(global, settings, failure, state, save).inspect_err(|failure| {
             if let (Some(path), Failure::Error(_)) = (partial.path(), failure) {
                 let _ = writeln!(stderr(), "the best packing until then is in {}; --resume goes on from it", path.display());
             }
         })?;
         let Some(Searched { packed, device }) = searched else { return Ok(()) };
-        let Packing { poses, side } = &packed.packings[0];
-        write(poses, &copies, &destination, format)?;
+        let packing = &packed.packings[0];
+        let Packing { side, mirrored, .. } = packing;
+        write(packing, &copies, &destination, format)?;
         partial.remove();
         tracing::info!("wrote {}", output.display());
         if let Some(plot) = &plot {
-            draw(poses, *side, packed.density, &copies, &container, plot)?;
+            draw(packing, packed.density, &copies, &container, plot)?;
         }
         let report = Report {
             system: "overlap",
@@ -245,7 +257,7 @@ impl PackArgs {
             shape: names(&copies),
             shapes: copies.iter().map(|(shape, count)| Kind { shape: shape.name(), count: *count }).collect(),
             device,
-            count: poses.len(),
+            count: packing.poses.len(),
             container: &self.container,
             corners: (container.scale_name() == "scale").then(|| container.outline(*side)),
             seed: self.search.seed,
@@ -254,6 +266,7 @@ impl PackArgs {
             seconds: packed.seconds,
             steps_per_second: packed.steps as f64 / packed.seconds,
             side: BTreeMap::from([(container.scale_name(), *side)]),
+            mirrored: mirrors.then(|| mirrored.iter().filter(|mirrored| **mirrored).count()),
             score: packed.score,
             density: packed.density,
             cancelled: packed.cancelled,
@@ -269,9 +282,9 @@ impl PackArgs {
     fn job(&self, output: &Path) -> Result<Job, Failure> {
         let format = Format::of(output)?;
         let kinds = self.kinds()?;
-        if kinds.len() > 1 && format != Format::Csv {
+        if (kinds.len() > 1 || !self.mirror.is_empty()) && format != Format::Csv {
             return Err(Failure::error(format_args!(
-                "{}: copies of several shapes are written as text: the name must end in .csv",
+                "{}: copies of several shapes, or mirrored ones, are written as text: the name must end in .csv",
                 output.display()
             )));
         }
@@ -299,7 +312,8 @@ impl PackArgs {
         }
         let names: Vec<&str> = copies.iter().map(|(shape, _)| shape.name()).collect();
         let turns = named::each("--turns", &self.turns, &names)?;
-        let turns = turns.into_iter().zip(own_turns).map(|(turns, own)| turns.unwrap_or(own)).collect();
+        let turns = turns.into_iter().zip(own_turns).map(|(turns, own)| turns.unwrap_or(own));
+        let turns = turns.zip(named::mirrors(&self.mirror, &names)?).map(|(turns, mirrors)| turns.mirroring(mirrors)).collect();
         let container = read_container(&self.container).map_err(|error| Failure::error(format_args!("--{error}")))?;
         Ok(Job { copies, turns, container, format, destination, partial, plot })
     }
@@ -340,51 +354,65 @@ fn beside(output: &Path) -> PathBuf {
 }
 
 /// A file and its packing.
-type Found = (PathBuf, Vec<[f64; 3]>);
+type Found = (PathBuf, Packing);
 
 /// Reads the smallest packing among those files that exist, with its copies ordered by shape.
-fn smallest(paths: [Option<&Path>; 2], copies: &[(Shape, usize)], container: &Boundary) -> Result<Option<Found>, Failure> {
-    let mut smallest: Option<(f64, Found)> = None;
+fn smallest(
+    paths: [Option<&Path>; 2],
+    copies: &[(Shape, usize)],
+    mirrors: bool,
+    container: &Boundary,
+) -> Result<Option<Found>, Failure> {
+    let mut smallest: Option<Found> = None;
     for path in paths.into_iter().flatten().filter(|path| path.exists()) {
         let fail = |what: String| Failure::error(format_args!("{}: {what}", path.display()));
         let file = read_poses(path, false)?;
-        file.packings.check_shapes(copies.len()).map_err(|error| file.error(path, error))?;
+        file.packings.check_shapes(copies.len() * if mirrors { 2 } else { 1 }).map_err(|error| file.error(path, error))?;
         let PoseFile { packings, layout, .. } = file;
         if layout != PoseLayout::Single {
             return Err(fail("it holds other than a single packing".to_owned()));
         }
         let mut order: Vec<usize> = (0..packings.poses().len()).collect();
-        order.sort_by_key(|&pose| packings.shape_of(pose));
+        let kind = |pose: usize| packings.shape_of(pose) as usize % copies.len();
+        order.sort_by_key(|&pose| kind(pose));
         for (shape, (_, count)) in copies.iter().enumerate().filter(|_| copies.len() > 1) {
-            let found = order.iter().filter(|&&pose| packings.shape_of(pose) as usize == shape).count();
+            let found = order.iter().filter(|&&pose| kind(pose) == shape).count();
             if found != *count {
                 let found = format::counted(found, "copy", "copies");
                 return Err(fail(format!("the packing to start from has {found} of shape {shape}, and not {count}")));
             }
         }
-        let shape = |pose: usize| &copies[packings.shape_of(pose) as usize].0;
-        let vertices: Vec<_> = order.iter().flat_map(|&pose| shape(pose).posed(packings.poses()[pose])).flatten().collect();
+        let mirrored = |pose: usize| packings.shape_of(pose) as usize >= copies.len();
+        let oriented = |pose: usize| oriented(&copies[kind(pose)].0, mirrored(pose));
+        let vertices: Vec<_> =
+            order.iter().flat_map(|&pose| oriented(pose).posed(packings.poses()[pose]).collect::<Vec<_>>()).flatten().collect();
         let side = container.fit(&vertices).unwrap_or(f64::INFINITY);
-        if smallest.as_ref().is_none_or(|(least, ..)| side < *least) {
+        if smallest.as_ref().is_none_or(|(_, least)| side < least.side) {
             let poses = order.iter().map(|&pose| packings.poses()[pose]).collect();
-            smallest = Some((side, (path.to_owned(), poses)));
+            let mirrored = order.iter().map(|&pose| mirrored(pose)).collect();
+            smallest = Some((path.to_owned(), Packing { mirrored, ..Packing::new(poses, side) }));
         }
     }
-    Ok(smallest.map(|(_, found)| found))
+    Ok(smallest)
 }
 
-/// Writes a packing; of several shapes, with their indices.
-fn write(poses: &[[f64; 3]], copies: &[(Shape, usize)], destination: &Destination, format: Format) -> Result<(), OverlapError> {
-    let mut packings = Packings::one(poses.to_vec())?;
-    if copies.len() > 1 {
-        packings = packings.with_shapes(shapes_of(copies))?;
+/// A shape, or its mirror image.
+fn oriented(shape: &Shape, mirrored: bool) -> Cow<'_, Shape> {
+    if mirrored { Cow::Owned(shape.mirrored()) } else { Cow::Borrowed(shape) }
+}
+
+/// Writes a packing; of several shapes or with mirrored copies, with their indices.
+fn write(packing: &Packing, copies: &[(Shape, usize)], destination: &Destination, format: Format) -> Result<(), OverlapError> {
+    let mut packings = Packings::one(packing.poses.clone())?;
+    if copies.len() > 1 || !packing.mirrored.is_empty() {
+        packings = packings.with_shapes(shapes_of(packing, copies))?;
     }
     save_poses_at(&packings, PoseLayout::Single, destination, format)
 }
 
-/// The index of each copy's shape.
-fn shapes_of(copies: &[(Shape, usize)]) -> Vec<u32> {
-    Copies::new(copies.iter().map(|(_, count)| *count)).shapes()
+/// The index of each copy's shape, mirror images after all shapes.
+fn shapes_of(packing: &Packing, copies: &[(Shape, usize)]) -> Vec<u32> {
+    packing.shapes(&Copies::new(copies.iter().map(|(_, count)| *count)))
 }
 
 fn names(copies: &[(Shape, usize)]) -> String {
@@ -392,16 +420,10 @@ fn names(copies: &[(Shape, usize)]) -> String {
 }
 
 /// Draws a packing in its container.
-fn draw(
-    poses: &[[f64; 3]],
-    side: f64,
-    density: f64,
-    copies: &[(Shape, usize)],
-    container: &Boundary,
-    file: &Target,
-) -> Result<(), Failure> {
+fn draw(packing: &Packing, density: f64, copies: &[(Shape, usize)], container: &Boundary, file: &Target) -> Result<(), Failure> {
+    let Packing { poses, side, .. } = packing;
     let last = if container.is_square() && copies.len() == 1 {
-        format!("side²/n {:.6}", container.area(side) / poses.len() as f64)
+        format!("side²/n {:.6}", container.area(*side) / poses.len() as f64)
     } else {
         format!("density {:.2} %", 100.0 * density)
     };
@@ -409,12 +431,12 @@ fn draw(
     let what = if copies.len() == 1 { names(copies) } else { format!("{} shapes", copies.len()) };
     let title = format!("{count} of {what}, {} {side:.6}, {last}", container.scale_name());
     let polygon = |(&pose, shape): (&[f64; 3], u32)| {
-        let shape = shape as usize;
-        Polygons { shape, rings: copies[shape].0.posed(pose).collect() }
+        let (kind, mirrored) = (shape as usize % copies.len(), shape as usize >= copies.len());
+        Polygons { shape: kind, rings: oriented(&copies[kind].0, mirrored).posed(pose).collect() }
     };
-    let polygons = poses.iter().zip(shapes_of(copies)).map(polygon).collect();
+    let polygons = poses.iter().zip(shapes_of(packing, copies)).map(polygon).collect();
     let names = copies.iter().map(|(shape, _)| shape.name()).collect();
-    file.write(&Picture { title: &title, names, polygons, common: Vec::new(), container: container.outline(side) })
+    file.write(&Picture { title: &title, names, polygons, common: Vec::new(), container: container.outline(*side) })
 }
 
 impl Report<'_> {

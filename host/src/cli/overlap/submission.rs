@@ -76,7 +76,7 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
     let mut changed = from.map(|from| submission.take_lines(from, |count| counts.contains(&count))).unwrap_or_default();
     let copies = |&count: &usize| {
         let from = submission.get(count).map(|packing| packing.poses.clone());
-        Copies { counts: vec![count], from }
+        Copies { from, ..Copies::new([count]) }
     };
     let settings = Settings { shapes: vec![shape.clone()], packings: counts.iter().map(copies).collect(), ..Settings::default() };
     let mut take = |packings: &[Packing]| -> Result<(), OverlapError> {
@@ -94,7 +94,7 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
         submission.write(&destination)?;
         tracing::info!("wrote {}", plan.file.display());
     }
-    let row = |Packing { poses, side }: &Packing| {
+    let row = |Packing { poses, side, .. }: &Packing| {
         let count = poses.len();
         Row { count, side: *side, score: side * side / count as f64, improved: changed.contains(&count) }
     };

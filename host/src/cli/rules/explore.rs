@@ -1,6 +1,6 @@
 //! `warpsmith rules explore`.
 
-use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
@@ -166,13 +166,13 @@ pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
         return Err(Failure::error(format_args!("{path} exists: continue its runs with --resume, or replace it with --force")));
     }
     let opened = match arguments.external()? {
-        Some(external) => Some(Opened { platform: Box::new(external), input: String::new() }),
+        Some(external) => Some(Opened { platform: Box::new(external), input: String::new(), numbers: BTreeMap::new() }),
         None => open_platform(global, &arguments.choice.program, &arguments.place, arguments.streams, arguments.seed)?,
     };
     // Otherwise another process does the rest.
-    let Some(Opened { mut platform, input }) = opened else { return Ok(()) };
+    let Some(Opened { mut platform, input, numbers }) = opened else { return Ok(()) };
     let description = platform.description();
-    let exploration = Exploration::start(&mut *platform, arguments.options(input), destination, raw, arguments.resume)?;
+    let exploration = Exploration::start(&mut *platform, arguments.options(input, numbers), destination, raw, arguments.resume)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let watch = Watch {
         interrupt: first_signal_stops(),
@@ -214,7 +214,7 @@ impl ExploreArgs {
         Ok(Some(started?))
     }
 
-    fn options(&self, input: String) -> ExploreOptions {
+    fn options(&self, input: String, numbers: BTreeMap<String, f64>) -> ExploreOptions {
         let usual = Precision::default();
         let method = if self.exhaustive {
             Method::Survey { passes: self.passes.unwrap_or(1) }
@@ -228,7 +228,7 @@ impl ExploreArgs {
                 },
             }
         };
-        ExploreOptions { space: self.space, streams: self.streams, seed: self.seed, method, check: self.check, input }
+        ExploreOptions { space: self.space, streams: self.streams, seed: self.seed, method, check: self.check, input, numbers }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Model, Ruleset, Runs, SpaceComparison,
+    About, Model, Ruleset, Runs, SpaceComparison,
     learn::{
         labels::ClassSummary,
         rules::{Advice, Arrangement, Cell, Effect, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
@@ -32,30 +32,39 @@ const SHOWN: usize = 3;
         too. --labels paper also takes the paper's classes.\n\n\
         With --against, FULL.CSV has the whole space, and the runs are part of it. The rules predict the class of each schedule: the class \
         accuracy is the share whose time is in the range of that class. The rules of the whole space are canonical, and those of the part \
-        are shown beside them: + marks rules that no canonical one asks for, - missing rules, ! contradictory rules.",
+        are shown beside them: + marks rules that no canonical one asks for, - missing rules, ! contradictory rules.\n\n\
+        Several RUNS.CSV are runs of one program with several inputs. One tree is then learned for all, with limits of the numbers that \
+        describe the inputs: those in the files, and those of --inputs. --against names runs of unseen inputs.",
     after_help = "Examples:\n  \
         warpsmith rules learn runs.csv\n  \
         warpsmith rules learn runs.csv --second more.csv       do the rules hold in other runs?\n  \
         warpsmith rules learn runs.csv --labels paper --percentile 99      as the paper's authors\n  \
         warpsmith rules learn runs.csv --criterion entropy --max-leaf-nodes 6\n  \
         warpsmith rules learn runs.csv --against full.csv      how well they hold in the whole space\n  \
+        warpsmith rules learn a.csv b.csv c.csv --inputs table.csv --against unseen.csv\n  \
         warpsmith rules learn runs.csv --json                  the tree and the rules as one JSON object; times in s"
 )]
 pub struct LearnArgs {
-    /// Runs that `warpsmith rules explore` wrote
-    #[arg(value_name = "RUNS.CSV")]
-    runs: PathBuf,
-    /// Runs of the whole space, to compare the rules with
-    #[arg(long, value_name = "FULL.CSV")]
-    against: Option<PathBuf>,
+    /// Runs that `warpsmith rules explore` wrote; several are of one program with several inputs
+    #[arg(value_name = "RUNS.CSV", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Runs of the whole space, to compare the rules with; with several RUNS.CSV, runs of unseen inputs
+    #[arg(long, value_name = "FULL.CSV", num_args = 1..)]
+    pub against: Vec<PathBuf>,
+    /// Numbers that describe the input of each RUNS.CSV, with several of them: a table whose first column names the files
+    #[arg(long, value_name = "TABLE.CSV")]
+    pub inputs: Option<PathBuf>,
+    /// With several RUNS.CSV, the most classes of each [default: the number that all have]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
+    pub classes: Option<u16>,
     /// Independent runs of the same program, to test the rules
     #[arg(long, value_name = "RUNS.CSV")]
-    second: Option<PathBuf>,
+    pub second: Option<PathBuf>,
     #[command(flatten)]
-    learning: Learning,
+    pub learning: Learning,
     /// Print one JSON object instead of tables
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 #[derive(Serialize)]
@@ -94,9 +103,17 @@ struct Against {
 
 /// Runs the command.
 pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
-    let runs = Runs::read(&arguments.runs)?;
-    let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
-    let full = arguments.against.as_deref().map(|path| compare(arguments, path, &runs, &model)).transpose()?;
+    let (path, against) = match (&arguments.runs[..], &arguments.against[..]) {
+        ([path], []) if arguments.inputs.is_none() => (path, None),
+        ([path], [against]) if arguments.inputs.is_none() => (path, Some(against)),
+        _ => return super::across::run(arguments),
+    };
+    if arguments.classes.is_some() {
+        return Err(Failure::error("--classes is for the runs of several inputs"));
+    }
+    let runs = Runs::read(path)?;
+    let (_, model) = arguments.learning.learn(path, &runs)?;
+    let full = against.map(|path| compare(arguments, path, &runs, &model)).transpose()?;
     let second = arguments.second.as_deref().map(|path| again(arguments, path, &runs, &model)).transpose()?.flatten();
     let classes = model.labels.summary();
     let tree = model.search.as_ref().map(|search| &search.tree);
@@ -104,7 +121,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
         return terminal::print_json(&Object {
             system: "rules",
             command: "learn",
-            input_file: arguments.runs.display().to_string(),
+            input_file: path.display().to_string(),
             origin: Origin::of(&runs),
             runs: runs.runs.len(),
             noise: runs.about.noise,
@@ -121,23 +138,26 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
         });
     }
     print(&runs, &model, &classes, arguments.learning.is_full())?;
-    advise(&runs, &model, second.as_ref())?;
+    match &model.advice {
+        Some(advice) => advise(&runs.about, advice, second.as_ref(), "To be fast (class 1):")?,
+        None => terminal::print(format_args!("\n{}", model.without_advice(runs.about.noise).unwrap_or_default()))?,
+    }
     full.as_ref().map_or(Ok(()), |full| full.print(runs.runs.len()))
 }
 
 /// Measures the advice by second runs, classified in the same way.
 fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Option<Advice>, Failure> {
     let second = Runs::read(path)?;
-    same_program(&arguments.runs, runs, path, &second)?;
+    same_program(&arguments.runs[0], runs, path, &second)?;
     let (table, theirs) = arguments.learning.learn(path, &second)?;
     let (rows, times) = ((0..table.len()).collect::<Vec<_>>(), second.times());
-    Ok(model.advice.as_ref().map(|advice| advice.again(&theirs.labels, &MeasuredRows::new(&table, &rows, &times))))
+    Ok(model.advice.as_ref().map(|advice| advice.again(theirs.labels.classes(), &MeasuredRows::new(&table, &rows, &times))))
 }
 
 /// Compares the model with that of the whole space.
 fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
     let full = Runs::read(path)?;
-    same_program(&arguments.runs, runs, path, &full)?;
+    same_program(&arguments.runs[0], runs, path, &full)?;
     let (table, canonical) = arguments.learning.learn(path, &full)?;
     let comparison = SpaceComparison::of(model, &canonical, &table, &full.times())?;
     let without = canonical.without_advice(full.about.noise).filter(|_| canonical.search.is_none());
@@ -145,7 +165,7 @@ fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Re
 }
 
 /// Checks that both files are about one program.
-fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> Result<(), Failure> {
+pub fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> Result<(), Failure> {
     if runs.about.signature == others.about.signature {
         return Ok(());
     }
@@ -195,12 +215,8 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassSummary], full: bool) -> Re
 }
 
 /// Prints the advice on the fastest class.
-fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Failure> {
-    let Some(advice) = &model.advice else {
-        let text = model.without_advice(runs.about.noise).unwrap_or_default();
-        return terminal::print(format_args!("\n{text}"));
-    };
-    let dag = program_of(&runs.about).ok();
+pub fn advise(about: &About, advice: &Advice, second: Option<&Advice>, title: &str) -> Result<(), Failure> {
+    let dag = program_of(about).ok();
     let sentences = |point: &Recommendation| {
         let all = point.rules.iter().map(|rule| imperative(rule, dag.as_ref()));
         all.collect::<Vec<_>>().join(", and ")
@@ -222,7 +238,7 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
         format!("{with}{gain}; {all}, of the others {}{holds}", format::percent(others))
     };
     let again = |place: usize| second.and_then(|second| second.points().nth(place)).map(|point| &point.effect);
-    terminal::print("\nTo be fast (class 1):")?;
+    terminal::print(format_args!("\n{title}"))?;
     for (place, point) in advice.shared.iter().enumerate() {
         let with = if place > 0 { "with the rules above, " } else { "" };
         terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(&point.effect, with, again(place))))?;
@@ -253,7 +269,7 @@ fn faster(gain: &Gain) -> String {
 }
 
 /// Prints a set of rules, one per line.
-fn print_set(set: &Ruleset) -> Result<(), Failure> {
+pub fn print_set(set: &Ruleset) -> Result<(), Failure> {
     let insufficient = if set.is_sufficient() {
         String::new()
     } else {

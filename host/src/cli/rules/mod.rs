@@ -1,10 +1,12 @@
 //! `warpsmith rules`: schedules of CUDA+MPI programs, and what makes them fast.
 
+mod across;
 mod check;
 mod count;
 mod draw;
 mod emit;
 mod explore;
+mod init;
 mod learn;
 mod learning;
 mod offline;
@@ -52,6 +54,8 @@ enum Command {
     Count(count::CountArgs),
     #[command(about = "Check a program's file, and schedules of it")]
     Check(check::CheckArgs),
+    #[command(about = "Write a program's file, from a profile or by questions")]
+    Init(init::InitArgs),
     #[command(about = "Draw a program as a graph")]
     Draw(draw::DrawArgs),
     #[command(about = "Print what a search would measure next")]
@@ -77,6 +81,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Command::Study(arguments) => study::run(global, arguments),
         Command::Count(arguments) => count::run(arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::Init(arguments) => init::run(arguments),
         Command::Draw(arguments) => draw::run(arguments),
         Command::Next(arguments) => offline::next(arguments),
         Command::Add(arguments) => offline::add(arguments),

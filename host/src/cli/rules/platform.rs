@@ -1,6 +1,7 @@
 //! The platforms that the command has, and the programs that they run.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -10,7 +11,10 @@ use warpsmith::{
     design_rules::{
         Platform,
         platform::{Group, Setup, Staging, Statistic},
-        programs::{halo::HeatStep, spmv::Multiplication},
+        programs::{
+            halo::{self, HeatStep},
+            spmv::{self, Multiplication},
+        },
         schedule::check_streams,
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
     },
@@ -94,6 +98,8 @@ pub struct Opened {
     pub platform: Box<dyn Platform>,
     /// The program's input, in words.
     pub input: String,
+    /// Numbers that describe the input, by name.
+    pub numbers: BTreeMap<String, f64>,
 }
 
 /// Opens a platform for schedules on at most this many streams; `seed` is for its random choices.
@@ -132,11 +138,12 @@ pub fn open_platform(
             return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
         }
         let group = Group::processes(&device, processes, &*setup, streams)?.with_statistic(place.statistic);
-        return Ok(Some(Opened { platform: Box::new(group), input }));
+        return Ok(Some(Opened { platform: Box::new(group), input, numbers: setup.numbers(size)? }));
     }
     let devices: Vec<_> = devices(global, place, None)?.into_iter().cycle().take(place.ranks()).collect();
+    let numbers = setup.numbers(place.ranks())?;
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic);
-    Ok(Some(Opened { platform: Box::new(group), input }))
+    Ok(Some(Opened { platform: Box::new(group), input, numbers }))
 }
 
 /// Lets the first signal end measuring.
@@ -200,16 +207,21 @@ fn simulated(program: &Program, place: &Place, seed: u64) -> Result<Opened, Fail
     let default = if place.staging == Staging::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
     let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
     let (ranks, staging) = (place.ranks(), place.staging);
-    let (workload, input): (Box<dyn Workload>, _) = match program {
+    let (workload, input, numbers): (Box<dyn Workload>, _, _) = match program {
         Program::File(path) => return Err(unknown(path)),
         Program::Spmv => {
             let (matrix, input) = matrix(place.matrix.as_deref())?;
-            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
+            let traffic = Traffic::new(&matrix, ranks)?;
+            let numbers = spmv::numbers(&traffic);
+            (Box::new(SpmvModel::new(traffic).with_staging(staging)), input, numbers)
         }
-        Program::Halo => (Box::new(HaloModel::new(ranks, place.cells())?.with_staging(staging)), place.halo()),
+        Program::Halo => {
+            let model = HaloModel::new(ranks, place.cells())?.with_staging(staging);
+            (Box::new(model), place.halo(), halo::numbers(ranks, place.cells()))
+        }
     };
     let platform = SimPlatform::new(&*workload, machine)?.with_seed(seed);
-    Ok(Opened { platform: Box::new(platform), input })
+    Ok(Opened { platform: Box::new(platform), input, numbers })
 }
 
 /// The program for real, and what it works on.

@@ -33,7 +33,12 @@ mod session;
 pub mod study;
 mod survey;
 
-use std::{collections::HashSet, fmt, ops::ControlFlow, time::Instant};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+    ops::ControlFlow,
+    time::Instant,
+};
 
 use serde::Serialize;
 
@@ -71,6 +76,8 @@ pub struct ExploreOptions {
     pub check: bool,
     /// The program's input in words, for [`About::input`].
     pub input: String,
+    /// Numbers that describe the input, for [`About::numbers`].
+    pub numbers: BTreeMap<String, f64>,
 }
 
 /// The method by which an [`Exploration`] chooses and repeats schedules.
@@ -96,7 +103,15 @@ impl Default for ExploreOptions {
     /// A search of 200 schedules on 2 streams.
     fn default() -> Self {
         let method = Method::Search { search: SearchMethod::default(), iterations: 200, precision: Precision::default() };
-        ExploreOptions { space: Space::default(), streams: 2, seed: 0, method, check: false, input: String::new() }
+        ExploreOptions {
+            space: Space::default(),
+            streams: 2,
+            seed: 0,
+            method,
+            check: false,
+            input: String::new(),
+            numbers: BTreeMap::new(),
+        }
     }
 }
 
@@ -237,6 +252,7 @@ impl<'a> Exploration<'a> {
         }
         let about = About {
             input: options.input.clone(),
+            numbers: options.numbers.clone(),
             platform: platform.description(),
             ranks: platform.ranks(),
             streams,

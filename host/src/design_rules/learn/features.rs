@@ -2,13 +2,16 @@
 //!
 //! In: a table of schedules. Out: a [`FeatureSet`] and the value of each feature for each schedule.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use super::columns::{BitColumns, count_ones, pack};
 use super::table::{TraversalTable, occurs, precedes, share_stream};
+use super::tree::DecisionTree;
 
 /// A binary property of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -35,6 +38,44 @@ pub enum Feature {
         /// The alternative taken.
         alternative: String,
     },
+    /// A number that describes the program's input is at most this.
+    AtMost {
+        /// The number's name, such as `nonzeros per row`.
+        input: String,
+        /// The limit.
+        limit: Limit,
+    },
+}
+
+/// A limit of a number, ordered as [`f64::total_cmp`] orders.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Limit(pub f64);
+
+impl Ord for Limit {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Limit {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Limit {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Limit {}
+
+impl Hash for Limit {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
 }
 
 /// A demand that a schedule has a property, or lacks it. Its text is a sentence, as in the paper's
@@ -50,17 +91,28 @@ pub struct Rule {
 impl Rule {
     /// Returns true if every schedule that follows this rule also follows the other. Either they
     /// are equal, or this rule demands a property that excludes the one that the other forbids,
-    /// such as the opposite order.
+    /// such as the opposite order, or it limits the same number more.
     pub fn implies(&self, other: &Rule) -> bool {
-        self == other || (self.value && !other.value && self.feature.excludes(&other.feature))
+        let closer =
+            |limits: Ordering| self.value == other.value && limits == if self.value { Ordering::Less } else { Ordering::Greater };
+        self == other
+            || (self.value && !other.value && self.feature.excludes(&other.feature))
+            || self.feature.limits(&other.feature).is_some_and(closer)
+    }
+
+    /// Returns true if the rule is about the program's input, and not about schedules.
+    pub fn is_condition(&self) -> bool {
+        matches!(self.feature, Feature::AtMost { .. })
     }
 
     /// Returns true if no schedule can follow both rules: one demands what the other forbids, or
     /// they demand properties that exclude each other (two steps in opposite orders, or two
-    /// alternatives of a choice).
+    /// alternatives of a choice, or limits that no number meets).
     pub fn contradicts(&self, other: &Rule) -> bool {
+        let apart = |limits: Ordering| self.value != other.value && limits.is_lt() == self.value;
         (self.feature == other.feature && self.value != other.value)
             || (self.value && other.value && self.feature.excludes(&other.feature))
+            || self.feature.limits(&other.feature).is_some_and(apart)
     }
 }
 
@@ -73,11 +125,24 @@ impl Feature {
             _ => false,
         }
     }
+
+    /// Compares the limits, if both features limit the same number.
+    fn limits(&self, other: &Feature) -> Option<Ordering> {
+        match (self, other) {
+            (Feature::AtMost { input, limit }, Feature::AtMost { input: same, limit: other }) if input == same => {
+                Some(limit.cmp(other))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, says, second) = match (&self.feature, self.value) {
+            (Feature::AtMost { input, limit }, value) => {
+                return write!(f, "{input} {} {}", if value { "at most" } else { "more than" }, limit.0);
+            }
             (Feature::Order { before, after }, true) => (before, "before", after),
             (Feature::Order { before, after }, false) => (before, "not before", after),
             (Feature::SameStream { a, b }, true) => (a, "same stream as", b),
@@ -105,11 +170,12 @@ impl Serialize for Rule {
 /// It has a feature for each alternative of a choice, each ordered pair of steps and each pair of
 /// GPU operations, unless all traversals agree on it. If two steps always occur, "u before v" and
 /// "v before u" are equivalent, and only the first by name is kept. The same holds for a choice of
-/// two.
+/// two. If the table has [numbers of inputs](TraversalTable::with_inputs), there is a feature for each
+/// limit between two successive numbers.
 ///
 /// Features come in the order of preference for splits with equal gains: choices, orders of the
 /// program's own operations, shared streams, orders with one synchronization step, orders of two
-/// such steps. Within each group they are sorted by the names of the steps.
+/// such steps, limits of inputs. Within each group they are sorted by the names of the steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FeatureSet {
     features: Vec<Feature>,
@@ -170,6 +236,17 @@ impl FeatureSet {
         }
         orders(&mut set, &mut columns, 1);
         orders(&mut set, &mut columns, 2);
+        for (input, numbers) in table.inputs() {
+            let numbers = gather(numbers, rows);
+            let mut sorted = numbers.clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted.dedup();
+            for pair in sorted.windows(2) {
+                let limit = between(pair[0], pair[1]);
+                let feature = Feature::AtMost { input: input.clone(), limit: Limit(limit) };
+                set.push(&mut columns, (feature, pack(rows.len(), |row| numbers[row] <= limit)), None);
+            }
+        }
         (set, columns)
     }
 
@@ -188,6 +265,12 @@ impl FeatureSet {
         &self.features
     }
 
+    /// Returns the leaf of each schedule of a table, by a tree over these features.
+    pub(super) fn leaves(&self, tree: &DecisionTree, table: &TraversalTable) -> Vec<usize> {
+        let features: Vec<_> = self.features.iter().map(|feature| LookedUp::of(feature, table)).collect();
+        (0..table.len()).map(|row| tree.leaf(|feature| features[feature].holds(row))).collect()
+    }
+
     /// Returns the rule for a value of a feature. If both steps always occurred in the training
     /// data, "u not before v" becomes "v before u". If a choice has two alternatives, "not as one"
     /// becomes "as the other".
@@ -202,6 +285,13 @@ impl FeatureSet {
     }
 }
 
+/// Returns the number between two others that has the fewest digits, as near to their middle as these allow.
+fn between(low: f64, high: f64) -> f64 {
+    let middle = low + (high - low) / 2.0;
+    let mut rounded = (0..17).filter_map(|digits| format!("{middle:.digits$e}").parse().ok());
+    rounded.find(|rounded| low <= *rounded && *rounded < high).unwrap_or(low)
+}
+
 fn gather<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row]).collect()
 }
@@ -211,6 +301,7 @@ pub(super) enum LookedUp<'a> {
     Order(&'a [u32], &'a [u32]),
     SameStream(&'a [Option<u8>], &'a [Option<u8>]),
     Chosen(&'a [u32]),
+    AtMost(&'a [f64], f64),
     /// Some of its steps do not occur in the table.
     Never,
 }
@@ -222,6 +313,10 @@ impl<'a> LookedUp<'a> {
             Feature::Chosen { choice, alternative } => {
                 let found = table.id(&format!("{choice}={alternative}"));
                 return found.map_or(LookedUp::Never, |id| LookedUp::Chosen(table.places(id)));
+            }
+            Feature::AtMost { input, limit } => {
+                let found = table.inputs().iter().find(|(name, _)| name == input);
+                return found.map_or(LookedUp::Never, |(_, numbers)| LookedUp::AtMost(numbers, limit.0));
             }
         };
         match (feature, found) {
@@ -238,6 +333,7 @@ impl<'a> LookedUp<'a> {
             LookedUp::Order(u, v) => precedes(u[row], v[row]),
             LookedUp::SameStream(a, b) => share_stream(a[row], b[row]),
             LookedUp::Chosen(places) => occurs(places[row]),
+            LookedUp::AtMost(numbers, limit) => numbers[row] <= *limit,
             LookedUp::Never => false,
         }
     }

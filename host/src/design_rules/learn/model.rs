@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::features::{FeatureSet, LookedUp};
+use super::features::FeatureSet;
 use super::labels::{Class, LabelOptions, Labels};
 use super::rules::{Advice, MeasuredRows, Rules, indistinct};
 use super::table::TraversalTable;
@@ -76,7 +76,7 @@ impl Model {
         let train = || options.size.train(&columns, labels.classes(), options.tree);
         let search = (labels.count() > 1).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
-        let advice = Advice::of(&rules, &labels, &MeasuredRows::new(table, rows, &own));
+        let advice = Advice::of(&rules, labels.classes(), &MeasuredRows::new(table, rows, &own));
         Ok(Model { labels, features, search, rules, advice })
     }
 
@@ -93,8 +93,8 @@ impl Model {
     /// training data. Without a tree, it is the first.
     pub fn classify(&self, table: &TraversalTable) -> Vec<Class> {
         let Some(TreeSearch { tree, .. }) = &self.search else { return vec![Class::from_index(0); table.len()] };
-        let features: Vec<_> = self.features.features().iter().map(|feature| LookedUp::of(feature, table)).collect();
-        (0..table.len()).map(|row| tree.predict(|feature| features[feature].holds(row))).collect()
+        let leaves = self.features.leaves(tree, table).into_iter();
+        leaves.map(|leaf| tree.nodes()[leaf].class).collect()
     }
 
     /// Returns why there is no advice, or `None` if there is. `noise` is the relative standard error of

@@ -26,6 +26,7 @@ pub struct TraversalTable {
     places: Vec<u32>,
     /// Streams, by name and traversal, for operations only.
     streams: Vec<Option<u8>>,
+    inputs: Vec<(String, Vec<f64>)>,
 }
 
 impl TraversalTable {
@@ -52,7 +53,23 @@ impl TraversalTable {
             }
         }
         let names = sorted.into_iter().map(|(_, _, name)| name.to_owned()).collect();
-        TraversalTable { rows, names, operations, choices, places, streams }
+        TraversalTable { rows, names, operations, choices, places, streams, inputs: Vec::new() }
+    }
+
+    /// Adds numbers that describe the inputs of the runs: the name of each, and one for each traversal.
+    ///
+    /// # Panics
+    /// Unless there is a number for each.
+    #[must_use]
+    pub fn with_inputs(mut self, inputs: Vec<(String, Vec<f64>)>) -> Self {
+        assert!(inputs.iter().all(|(_, numbers)| numbers.len() == self.rows), "there are {} traversals", self.rows);
+        self.inputs = inputs;
+        self
+    }
+
+    /// Returns the numbers that describe the inputs, by name.
+    pub fn inputs(&self) -> &[(String, Vec<f64>)] {
+        &self.inputs
     }
 
     /// Returns the number of traversals.

@@ -1,6 +1,6 @@
 //! Measured schedules, and the file that holds them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,9 @@ pub struct About {
     /// Its input, such as `band matrix, 150,000 rows, 1,500,000 nonzeros, f32`; may be empty.
     #[serde(default)]
     pub input: String,
+    /// Numbers that describe its input, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<String, f64>,
     /// The program's operations and edges: [`Dag::signature`].
     pub signature: String,
     /// [`Platform::description`](super::Platform::description).

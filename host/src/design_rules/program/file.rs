@@ -14,6 +14,9 @@ use crate::io::text;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Described {
+    /// For readers.
+    #[serde(default, rename = "comment")]
+    _comment: String,
     name: Option<String>,
     operations: Vec<Item>,
 }
@@ -22,6 +25,9 @@ struct Described {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Item {
+    /// For readers.
+    #[serde(default, rename = "comment")]
+    _comment: String,
     name: String,
     kind: Option<Kind>,
     alternatives: Option<Vec<Way>>,
@@ -37,6 +43,9 @@ struct Item {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Way {
+    /// For readers.
+    #[serde(default, rename = "comment")]
+    _comment: String,
     name: String,
     kind: Option<Kind>,
     operations: Option<Vec<Part>>,
@@ -49,6 +58,9 @@ struct Way {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
+    /// For readers.
+    #[serde(default, rename = "comment")]
+    _comment: String,
     name: String,
     kind: Kind,
     #[serde(default)]
@@ -89,7 +101,7 @@ impl Dag {
     /// `reads` and `writes` of an operation name the data that it accesses, for
     /// [`orders`](Self::orders). `after` names the operations and choices that must be done before; within an alternative, it
     /// may also name others of the alternative's operations. An alternative's operations without
-    /// such names come after whatever the choice comes after. Without `name`, the program has the
+    /// such names come after whatever the choice comes after. A `comment` may be anywhere. Without `name`, the program has the
     /// file's name.
     ///
     /// # Errors
@@ -98,7 +110,7 @@ impl Dag {
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let text = text(path).map_err(|reason| FileError::new(path, reason))?;
         let wrong = |reason: String| RulesError::from(FileError::new(path, reason));
-        let Described { name, operations } = parse(&text).map_err(wrong)?;
+        let Described { name, operations, .. } = parse(&text).map_err(wrong)?;
         let name = name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
         let mut builder = Dag::builder(name);
         for item in operations {
@@ -110,7 +122,7 @@ impl Dag {
 
 impl Item {
     fn add_to(self, mut builder: DagBuilder) -> Result<DagBuilder, String> {
-        let Item { name, kind, alternatives, after, reads, writes } = self;
+        let Item { name, kind, alternatives, after, reads, writes, .. } = self;
         for before in after {
             builder = builder.edge(before, name.clone());
         }
@@ -136,7 +148,7 @@ impl Item {
 
 impl Way {
     fn add_to(self, choice: &str, mut builder: DagBuilder) -> Result<DagBuilder, String> {
-        let Way { name, kind, operations, reads, writes } = self;
+        let Way { name, kind, operations, reads, writes, .. } = self;
         match (kind, operations) {
             (Some(kind), None) => Ok(accessing(builder.alternative(choice, name, kind), reads, writes)),
             (None, Some(_)) if !(reads.is_empty() && writes.is_empty()) => {

@@ -1,6 +1,7 @@
 //! The program to schedule: its operations, and which must be done before which.
 
 mod build;
+mod draft;
 mod exchange;
 mod file;
 mod orders;
@@ -12,6 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use build::DagBuilder;
+pub use draft::{Draft, DraftOperation};
 pub use exchange::{Exchange, Messages, Staging};
 pub use orders::Orders;
 pub(super) use run::guarded;

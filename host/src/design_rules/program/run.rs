@@ -1,5 +1,6 @@
 //! A program that can be run: what its operations do, on one rank.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Dag, OpId};
@@ -77,6 +78,14 @@ pub(in crate::design_rules) mod guarded {
 
 /// Makes each rank's part of a program, on that rank's thread.
 pub trait Setup: Send + Sync {
+    /// Numbers that describe its input over this many ranks, by name.
+    ///
+    /// # Errors
+    /// The input can't be divided among so many ranks.
+    fn numbers(&self, _ranks: usize) -> Result<BTreeMap<String, f64>, RulesError> {
+        Ok(BTreeMap::new())
+    }
+
     /// The part of the communicator's rank, on its device.
     ///
     /// # Errors

@@ -55,9 +55,9 @@ struct Subpath {
 }
 
 /// Returns the contours of a path. A part within another one is a hole in it, and a part within a hole is an outline
-/// again. Curves become lines outside of the material, at most `tolerance` away from them, or without it
-/// [`CURVE_TOLERANCE`].
-pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Problem> {
+/// again. Curves become lines outside of the material, or on its other side if `within`: at most `tolerance` away from them, or
+/// without it [`CURVE_TOLERANCE`].
+pub fn contours(path: &BezPath, tolerance: Option<f64>, within: bool) -> Result<Contours, Problem> {
     let subpaths = subpaths(path);
     let has_open = subpaths.iter().any(|subpath| !subpath.is_closed);
     let closed: Vec<Subpath> = subpaths.into_iter().filter(|subpath| subpath.is_closed).collect();
@@ -84,7 +84,7 @@ pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Prob
     let is_hole = |ring: usize| around[ring].len() % 2 == 1;
     let outside = |ring: usize| {
         let material_left = (area(&rings[ring]) > 0.0) != is_hole(ring);
-        Lines::of(&closed[ring], Some(material_left), tolerance)
+        Lines::of(&closed[ring], Some(material_left != within), tolerance)
     };
     let contour = |outline: usize| {
         // The innermost outline around a hole is one level above it.

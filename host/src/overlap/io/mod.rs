@@ -29,4 +29,4 @@ pub use dxf::Bulges;
 pub(super) use dxf::dxf;
 pub use part::Part;
 pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
-pub use shapes::{read_all, read_parts, read_shape, read_shapes};
+pub use shapes::{read_all, read_parts, read_shape, read_shapes, read_sheet};

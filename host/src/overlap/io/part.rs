@@ -24,7 +24,7 @@ pub struct Part {
     pub turns: Turns,
     /// Largest distance of a curve of the path from the shape's lines.
     pub deviation: f64,
-    path: BezPath,
+    pub(super) path: BezPath,
 }
 
 impl Part {
@@ -39,6 +39,11 @@ impl Part {
         let pieces: Vec<_> = shapes.iter().flat_map(|shape| shape.pieces().iter().cloned()).collect();
         let path = shapes.iter().flat_map(|shape| Part::from(shape.clone()).path).collect();
         Ok(Part { path, ..Shape::from_pieces(name, &pieces)?.into() })
+    }
+
+    /// Returns the mirror image of the shape and its path: x changes its sign.
+    pub fn mirrored(&self) -> Self {
+        Part { shape: self.shape.mirrored(), path: Affine::FLIP_X * &self.path, ..self.clone() }
     }
 
     /// Width and height, as drawn.

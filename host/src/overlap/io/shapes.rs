@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use kurbo::{Affine, BezPath, Shape as _};
 use serde_json::Value;
 use wkt::{Wkt, types::LineString};
 
 use super::{
+    contours::{Contour, contours},
     dxf,
     part::Part,
     problem::{Problem, check_vertices, polygon, problem},
@@ -56,6 +58,30 @@ pub fn read_all(text: &str) -> Result<Vec<Part>, OverlapError> {
 /// As [`read_shape`].
 pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, OverlapError> {
     read(text, Wanted::Parts(tolerance))
+}
+
+/// Reads an irregular sheet from a file as [`read_parts`] does: its outermost closed path, within which all others are defects.
+/// Curves become lines within the sheet. The lower left corner of the box around it is the origin.
+///
+/// # Errors
+/// As [`read_shape`], and if there are several outermost paths.
+pub fn read_sheet(text: &str, tolerance: Option<f64>) -> Result<Part, OverlapError> {
+    let parts = read_parts(text, tolerance)?;
+    let path: BezPath = parts.iter().flat_map(|part| part.path.elements().iter().copied()).collect();
+    let corner = path.bounding_box().origin().to_vec2();
+    let fail = |problem: Problem| match problem {
+        Problem::Text(reason) => OverlapError::file(Path::new(text), reason),
+        Problem::Shape(error) => OverlapError::file(Path::new(text), error.to_string()),
+    };
+    let closed = contours(&(Affine::translate(-corner) * path), tolerance, true).map_err(fail)?.closed;
+    let outermost = closed.len();
+    match <[Contour; 1]>::try_from(closed) {
+        Ok([contour]) => Part::drawn(parts[0].shape.name(), contour).map_err(|error| fail(Problem::Shape(error))),
+        Err(_) => Err(OverlapError::file(
+            Path::new(text),
+            format!("has {outermost} contours that are in no other or in a defect, and a sheet must have one"),
+        )),
+    }
 }
 
 /// A choice of the shapes of a file.

@@ -1,6 +1,7 @@
 //! Drawings and tables of nested parts.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     fmt::Write as _,
     io::{self, Write},
@@ -9,6 +10,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Placed;
 use crate::overlap::{
     Shape,
     convex::area,
@@ -64,6 +66,9 @@ pub struct Place<'a> {
     pub y: f64,
     /// Radians.
     pub theta: f64,
+    /// True if x of the part changes its sign before it is turned; none if no part may be mirrored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirrored: Option<bool>,
 }
 
 /// A sheet with its parts.
@@ -75,8 +80,10 @@ pub struct Laid<'a> {
     pub height: f64,
     /// True if it is a piece of a roll, whose length is the width.
     pub roll: bool,
-    /// Indices of parts, and their poses.
-    pub parts: &'a [(usize, [f64; 3])],
+    /// An irregular sheet.
+    pub form: Option<&'a Part>,
+    /// The parts.
+    pub parts: &'a [Placed],
 }
 
 /// Sheets to write.
@@ -95,9 +102,11 @@ impl<'a> Layout<'a> {
     pub fn places(&self) -> Vec<Place<'a>> {
         let mut copies = vec![0; self.parts.len()];
         let placed = self.sheets.iter().enumerate().flat_map(|(sheet, laid)| laid.parts.iter().map(move |part| (sheet, part)));
-        let place = |(sheet, &(part, [x, y, theta])): (usize, &(usize, [f64; 3]))| {
+        let mirrors = self.parts.iter().any(|(_, part)| part.turns.mirrors());
+        let place = |(sheet, &Placed { part, pose: [x, y, theta], mirrored }): (usize, &Placed)| {
             copies[part] += 1;
-            Place { part: self.parts[part].0, copy: copies[part], sheet: sheet + 1, x, y, theta }
+            let mirrored = mirrors.then_some(mirrored);
+            Place { part: self.parts[part].0, copy: copies[part], sheet: sheet + 1, x, y, theta, mirrored }
         };
         placed.map(place).collect()
     }
@@ -122,37 +131,59 @@ impl<'a> Layout<'a> {
         }
     }
 
+    /// A part as it is placed.
+    fn oriented(&self, &Placed { part, mirrored, .. }: &Placed) -> Cow<'a, Part> {
+        let part = self.parts[part].1;
+        if mirrored { Cow::Owned(part.mirrored()) } else { Cow::Borrowed(part) }
+    }
+
     /// The parts as items, the sheets as bins or a roll as the strip, and places as a solution.
     fn solved(&self) -> Value {
         // Parts of one instance keep its ids.
         let ids: Option<Vec<u64>> = self.parts.iter().map(|(_, part)| part.id).collect();
         let distinct = |ids: &Vec<u64>| ids.iter().collect::<HashSet<_>>().len() == ids.len();
         let ids = ids.filter(distinct).unwrap_or_else(|| (0..self.parts.len() as u64).collect());
-        let item = |(id, (_, part)): (&u64, &(&str, &Part))| {
-            let mut item = json!({"id": id, "demand": part.count, "shape": shape(&part.shape)});
+        // Mirror images are items of their own, with as many copies as there are.
+        let first = ids.iter().max().map_or(0, |id| id + 1);
+        let images: Vec<u64> = (first..).take(ids.len()).collect();
+        let placed = || self.sheets.iter().flat_map(|sheet| sheet.parts);
+        let count = |part: usize| placed().filter(|placed| placed.part == part && placed.mirrored).count();
+        let mirrored: Vec<usize> = (0..ids.len()).map(count).collect();
+        let item = |(id, part, demand): (u64, &Part, usize)| {
+            let mut item = json!({"id": id, "demand": demand, "shape": shape(&part.shape)});
             if let Some(angles) = part.turns.angles() {
                 item["allowed_orientations"] = angles.iter().map(|angle| angle.to_degrees()).collect();
             }
             item
         };
-        let items: Vec<Value> = ids.iter().zip(&self.parts).map(item).collect();
+        let own = (0..ids.len()).map(|k| (ids[k], Cow::Borrowed(self.parts[k].1), self.parts[k].1.count - mirrored[k]));
+        let others = (0..ids.len()).filter(|&k| mirrored[k] > 0);
+        let others = others.map(|k| (images[k], Cow::Owned(self.parts[k].1.mirrored()), mirrored[k]));
+        let all = own.chain(others).filter(|(.., demand)| *demand > 0);
+        let items: Vec<Value> = all.map(|(id, part, demand)| item((id, &part, demand))).collect();
         // One bin for each size.
-        let mut sizes: Vec<([f64; 2], usize)> = Vec::new();
+        let mut sizes: Vec<([f64; 2], Option<&Part>, usize)> = Vec::new();
         let (mut layouts, mut covered, mut area) = (Vec::new(), 0.0, 0.0);
-        for &Laid { width, height, parts, .. } in &self.sheets {
-            let bin = sizes.iter().position(|(size, _)| *size == [width, height]).unwrap_or(sizes.len());
+        for &Laid { width, height, form, parts, .. } in &self.sheets {
+            let outlines = |form: Option<&Part>| form.map(|form| form.shape.outlines().to_vec());
+            let same = |(size, other, _): &([f64; 2], Option<&Part>, usize)| {
+                *size == [width, height] && outlines(*other) == outlines(form)
+            };
+            let bin = sizes.iter().position(same).unwrap_or(sizes.len());
             if bin == sizes.len() {
-                sizes.push(([width, height], 0));
+                sizes.push(([width, height], form, 0));
             }
-            sizes[bin].1 += 1;
-            let placed = parts.iter().map(|&(part, [x, y, theta])| {
-                json!({"item_id": ids[part], "transformation": {"rotation": theta.to_degrees(), "translation": [x, y]}})
+            sizes[bin].2 += 1;
+            let placed = parts.iter().map(|&Placed { part, pose: [x, y, theta], mirrored }| {
+                let id = if mirrored { images[part] } else { ids[part] };
+                json!({"item_id": id, "transformation": {"rotation": theta.to_degrees(), "translation": [x, y]}})
             });
-            let own: f64 = parts.iter().map(|(part, _)| self.parts[*part].1.shape.area()).sum();
-            let density = own / (width * height);
+            let own: f64 = parts.iter().map(|placed| self.parts[placed.part].1.shape.area()).sum();
+            let whole = form.map_or(width * height, |form| form.shape.area());
+            let density = own / whole;
             layouts.push(json!({"container_id": bin, "placed_items": placed.collect::<Vec<_>>(), "density": density}));
             covered += own;
-            area += width * height;
+            area += whole;
         }
         if let [Laid { width, height, roll: true, .. }] = self.sheets[..] {
             let (density, run_time_sec) = (covered / area, self.seconds.round() as u64);
@@ -160,9 +191,10 @@ impl<'a> Layout<'a> {
             let solution = json!({"strip_width": width, "layout": layout, "density": density, "run_time_sec": run_time_sec});
             return json!({"name": "nest", "items": items, "strip_height": height, "solution": solution});
         }
-        let bins = sizes.iter().enumerate().map(|(id, ([width, height], count))| {
-            let data = json!({"x_min": 0.0, "y_min": 0.0, "width": width, "height": height});
-            json!({"id": id, "cost": 1, "stock": count, "shape": {"type": "rectangle", "data": data}})
+        let bins = sizes.iter().enumerate().map(|(id, ([width, height], form, count))| {
+            let rectangle = json!({"x_min": 0.0, "y_min": 0.0, "width": width, "height": height});
+            let form = form.map_or(json!({"type": "rectangle", "data": rectangle}), |form| shape(&form.shape));
+            json!({"id": id, "cost": 1, "stock": count, "shape": form})
         });
         let (cost, density, run_time_sec) = (layouts.len(), covered / area, self.seconds.round() as u64);
         let solution = json!({"cost": cost, "layouts": layouts, "density": density, "run_time_sec": run_time_sec});
@@ -186,10 +218,15 @@ impl<'a> Layout<'a> {
 
     fn dxf(&self) -> io::Result<Vec<u8>> {
         let mut contours = Vec::new();
-        for (index, (&Laid { width, height, parts, .. }, left)) in self.side_by_side().into_iter().enumerate() {
+        for (index, (&Laid { width, height, form, parts, .. }, left)) in self.side_by_side().into_iter().enumerate() {
             let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
-            contours.push(("sheet-outlines".to_owned(), corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()));
-            let placed = parts.iter().flat_map(|(part, [x, y, theta])| self.parts[*part].1.bulges([left + x, *y, *theta]));
+            let rectangle = || vec![corners.map(|[x, y]| [left + x, y, 0.0]).to_vec()];
+            let outlines = form.map_or_else(rectangle, |form| form.bulges([left, 0.0, 0.0]));
+            contours.extend(outlines.into_iter().map(|outline| ("sheet-outlines".to_owned(), outline)));
+            let placed = parts.iter().flat_map(|placed| {
+                let [x, y, theta] = placed.pose;
+                self.oriented(placed).bulges([left + x, y, theta])
+            });
             contours.extend(placed.map(|contour| (format!("sheet-{}", index + 1), contour)));
         }
         dxf(contours)
@@ -207,17 +244,22 @@ impl<'a> Layout<'a> {
         );
         let mut ids: HashMap<String, usize> = HashMap::new();
         let mut places = self.places().into_iter();
-        for (index, (&Laid { width, height, parts, .. }, left)) in placed.into_iter().enumerate() {
+        for (index, (&Laid { width, height, form, parts, .. }, left)) in placed.into_iter().enumerate() {
             let number = index + 1;
+            let outline = match form {
+                Some(form) => format!("<path id=\"sheet-{number}-outline\" d=\"{}\"", form.svg_path([0.0; 3], height)),
+                None => format!("<rect id=\"sheet-{number}-outline\" width=\"{width}\" height=\"{height}\""),
+            };
             let _ = writeln!(
                 out,
                 "<g id=\"sheet-{number}\" inkscape:groupmode=\"layer\" inkscape:label=\"sheet {number}\" \
                  transform=\"translate({left} 0)\">\n\
-                 <rect id=\"sheet-{number}-outline\" width=\"{width}\" height=\"{height}\" stroke=\"#888\"/>"
+                 {outline} stroke=\"#888\"/>"
             );
-            for ((part, pose), place) in parts.iter().zip(&mut places) {
-                let id = unique(&mut ids, format!("{}-{}", identifier(place.part), place.copy));
-                let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", self.parts[*part].1.svg_path(*pose, height));
+            for (placed, place) in parts.iter().zip(&mut places) {
+                let image = if placed.mirrored { "-mirrored" } else { "" };
+                let id = unique(&mut ids, format!("{}-{}{image}", identifier(place.part), place.copy));
+                let _ = writeln!(out, "<path id=\"{id}\" d=\"{}\"/>", self.oriented(placed).svg_path(placed.pose, height));
             }
             out.push_str("</g>\n");
         }

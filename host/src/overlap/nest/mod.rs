@@ -8,12 +8,15 @@
 //! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
 //! the sheet is in one piece. On a roll, all parts are searched for places at once, until the time is over.
 //!
+//! Irregular sheets have no rows, and parts get places from below first. In a search, what surrounds the sheet is one more copy,
+//! which fills the strip.
+//!
 //! ```
 //! use std::time::Duration;
 //! use warpsmith::{common::Cancel, device::Device, overlap::{Shape, nest::{Nesting, Sheet}}};
 //!
 //! let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
-//! let nesting = Nesting::new([(square, 3)], [Sheet { width: 2.5, height: 1.2, count: None }], Duration::from_secs(5));
+//! let nesting = Nesting::new([(square, 3)], [Sheet { width: 2.5, height: 1.2, ..Sheet::default() }], Duration::from_secs(5));
 //! let nested = nesting.run(&Device::best()?, &Cancel::new(), |_| {})?;
 //! assert!(nested.sheets.len() == 2 && nested.left.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,8 +35,9 @@ use std::{
 use choice::{Item, largest_first, most_valuable};
 
 use super::{
-    Boundary, Shape,
-    convex::{area, hull},
+    Boundary, Packings, Shape,
+    contest::{meetings, separation},
+    convex::{area, bounds, hull},
     pack::{Budget, Copies, PackError, Packer, Progress, Saving, Settings, Turns},
 };
 use crate::{common::Cancel, device::Device};
@@ -56,11 +60,17 @@ const SEARCHES: f64 = 4.0;
 const MOST: usize = 4096;
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
+/// Largest number of places on an irregular sheet that are tried for a part.
+const SCANNED: f64 = 10_000.0;
+/// Thickness of the frame around an irregular sheet, relative to its larger extent.
+const FRAME: f64 = 0.05;
+/// Room for that frame in a strip, relative to its radius. Few parts are so thin that they would fit between both.
+const SLACK: f64 = 4e-3;
 /// Rounding of a strip's length, relative to it.
 const ROUNDING: f64 = 1e-9;
 
 /// Sheets of one size, in length units. A roll has one infinite extent. Parts get as short a piece of it as is found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
     /// Extent in x.
     pub width: f64,
@@ -68,6 +78,17 @@ pub struct Sheet {
     pub height: f64,
     /// Number of sheets; as many as needed without it.
     pub count: Option<usize>,
+    /// An irregular sheet's polygon, whose holes are defects. It is in the rectangle. Such sheets have a margin of at least half
+    /// of the spacing.
+    pub form: Option<Shape>,
+}
+
+impl Sheet {
+    /// An irregular sheet from a polygon with the lower left corner of its box at the origin.
+    pub fn of(form: Shape, count: Option<usize>) -> Self {
+        let [_, [width, height]] = form.bounds_at(0.0);
+        Sheet { width, height, count, form: Some(form) }
+    }
 }
 
 /// Parts to nest, and how.
@@ -94,8 +115,16 @@ pub struct Nesting {
     pub time: Duration,
 }
 
-/// Parts by their indices in [`Nesting::parts`], and their poses.
-pub type Places = Vec<(usize, [f64; 3])>;
+/// A part where it lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Index in [`Nesting::parts`].
+    pub part: usize,
+    /// Pose of the part, or of its [mirror image](Shape::mirrored).
+    pub pose: [f64; 3],
+    /// True if it is mirrored.
+    pub mirrored: bool,
+}
 
 /// A sheet with parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +134,7 @@ pub struct Filled {
     /// Extents in x and y; of a roll, those of the piece.
     pub size: [f64; 2],
     /// Parts and their poses; the sheet's lower left corner is the origin.
-    pub parts: Places,
+    pub parts: Vec<Placed>,
     /// Share of the sheet's area that parts cover.
     pub density: f64,
     /// Extent in y that is used, margins included; of a roll, its piece's length.
@@ -185,7 +214,7 @@ impl Nesting {
                     false => work.fill(&wanted, sheet, &alone)?,
                 };
                 let Some(parts) = parts else { break };
-                parts.iter().for_each(|(part, _)| left[*part] -= 1);
+                parts.iter().for_each(|placed| left[placed.part] -= 1);
                 filled.push(self.filled(index, parts));
                 progress(1.0 - self.area(&left) / self.area(&all));
             }
@@ -205,12 +234,12 @@ impl Nesting {
 
     /// Nests on a roll of this extent in y: all is turned by a quarter meanwhile, as rolls are searched along y.
     fn along_x(&self, height: f64, device: &Device, cancel: &Cancel, progress: impl FnMut(f64)) -> Result<Nested, PackError> {
-        let sheets = vec![Sheet { width: height, height: f64::INFINITY, count: Some(1) }];
+        let sheets = vec![Sheet { width: height, height: f64::INFINITY, count: Some(1), form: None }];
         let turns = self.turns.iter().map(|turns| turns.turned(FRAC_PI_2)).collect();
         let mut nested = Nesting { sheets, turns, ..self.clone() }.along_y(device, cancel, progress)?;
         for filled in &mut nested.sheets {
             filled.size.reverse();
-            for (part, pose) in &mut filled.parts {
+            for Placed { part, pose, .. } in &mut filled.parts {
                 let [x, y, theta] = *pose;
                 *pose = [y, height - x, self.turns_of(*part).nearest(theta - FRAC_PI_2)];
             }
@@ -248,6 +277,20 @@ impl Nesting {
         if let Some((what, length)) = wrong {
             return Err(PackError::Length { what, length });
         }
+        for Sheet { width, height, form, .. } in &self.sheets {
+            let Some(form) = form else { continue };
+            let is_simple = form.outlines()[1..].iter().all(|hole| area(hole) < 0.0);
+            let [low, high] = form.bounds_at(0.0);
+            if !(is_simple
+                && low[0] >= 0.0
+                && low[1] >= 0.0
+                && high[0] <= *width
+                && high[1] <= *height
+                && width.max(*height) < 1e6)
+            {
+                return Err(PackError::Form { sheet: form.name().to_owned() });
+            }
+        }
         let is_roll = |sheet: &Sheet| sheet.width.max(sheet.height) == f64::INFINITY;
         if self.sheets.len() > 1 && self.sheets.iter().any(is_roll) {
             return Err(PackError::Roll);
@@ -263,18 +306,23 @@ impl Nesting {
     }
 
     /// The greatest y of parts.
-    fn top(&self, parts: &Places) -> f64 {
-        let vertices = parts.iter().flat_map(|(part, pose)| self.parts[*part].0.posed(*pose)).flatten();
+    fn top(&self, parts: &[Placed]) -> f64 {
+        let image = |part: usize| self.turns_of(part).mirrors().then(|| self.parts[part].0.mirrored());
+        let images: Vec<Option<Shape>> = (0..self.parts.len()).map(image).collect();
+        let shape =
+            |placed: &Placed| images[placed.part].as_ref().filter(|_| placed.mirrored).unwrap_or(&self.parts[placed.part].0);
+        let vertices = parts.iter().flat_map(|placed| shape(placed).posed(placed.pose).collect::<Vec<_>>()).flatten();
         vertices.map(|[_, y]| y).fold(0.0, f64::max)
     }
 
     /// Describes a sheet.
-    fn filled(&self, sheet: usize, parts: Places) -> Filled {
-        let Sheet { width, height, .. } = self.sheets[sheet];
-        let area: f64 = parts.iter().map(|(part, _)| self.parts[*part].0.area()).sum();
+    fn filled(&self, sheet: usize, parts: Vec<Placed>) -> Filled {
+        let Sheet { width, height, ref form, .. } = self.sheets[sheet];
+        let area: f64 = parts.iter().map(|placed| self.parts[placed.part].0.area()).sum();
         let used = (self.top(&parts) + self.margin).min(height);
         let size = [width, if height.is_finite() { height } else { used }];
-        Filled { sheet, size, density: area / (size[0] * size[1]), used, parts }
+        let whole = form.as_ref().map_or(size[0] * size[1], Shape::area);
+        Filled { sheet, size, density: area / whole, used, parts }
     }
 }
 
@@ -288,7 +336,7 @@ struct Alone {
 /// Copies on a sheet.
 struct Filling {
     counts: Vec<usize>,
-    places: Places,
+    places: Vec<Placed>,
     /// Number of searches until then.
     trials: u64,
 }
@@ -330,6 +378,12 @@ impl<'a> Work<'a> {
         [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
     }
 
+    /// Area for grown parts.
+    fn area(&self, sheet: &Sheet) -> f64 {
+        let [width, height] = self.room(sheet);
+        width * height - sheet.form.as_ref().map_or(0.0, |form| sheet.width * sheet.height - form.area())
+    }
+
     /// Returns the least box of a part that fits on a sheet, at an allowed angle: of any, at those at which an edge of
     /// its hull is upright or level, and at each degree.
     fn alone(&self, part: usize, sheet: &Sheet) -> Option<Alone> {
@@ -363,17 +417,72 @@ impl<'a> Work<'a> {
         total(self.nesting.values.as_ref().unwrap_or(&self.sizes), counts)
     }
 
+    /// Places wanted parts on an irregular sheet where there is room, from below: the highest priority first, and within it the
+    /// largest. Returns the numbers of parts that fit, and their places.
+    fn upwards(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
+        let mut order: Vec<(usize, &Alone)> =
+            alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
+        order.sort_by(|(one, _), (other, _)| {
+            self.priority(*other).cmp(&self.priority(*one)).then(self.sizes[*other].total_cmp(&self.sizes[*one]))
+        });
+        let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
+        let boxed = |piece: Vec<[f64; 2]>| (bounds(&piece), piece);
+        let Some(around) = self.surroundings(sheet)? else { return Ok((counts, places)) };
+        let mut taken: Vec<_> = around.pieces().iter().cloned().map(boxed).collect();
+        for (part, Alone { theta, extent, .. }) in order {
+            let (shape, turns) = (&self.grown[part], self.nesting.turns_of(part));
+            let quarters = (0..4).map(|quarter| theta + f64::from(quarter) * FRAC_PI_2);
+            let angles: Vec<f64> = quarters.filter(|angle| turns.allow(*angle)).map(|angle| turns.nearest(angle)).collect();
+            let turned: Vec<(f64, Vec<_>, [[f64; 2]; 2])> = angles
+                .into_iter()
+                .map(|angle| (angle, shape.posed_pieces([0.0, 0.0, angle]).map(boxed).collect(), shape.bounds_at(angle)))
+                .collect();
+            let step = (0.25 * extent[0].min(extent[1])).max((sheet.width * sheet.height / SCANNED).sqrt());
+            let [columns, rows] = [sheet.width, sheet.height].map(|extent| (extent / step) as usize + 1);
+            // A place that is taken stays so.
+            for cell in 0..columns * rows {
+                if counts[part] == wanted[part] || self.cancel.is_cancelled() {
+                    break;
+                }
+                let corner = [cell % columns, cell / columns].map(|number| number as f64 * step);
+                let free = turned.iter().find(|(_, pieces, [low, _])| {
+                    let by = [corner[0] - low[0], corner[1] - low[1]];
+                    let moved = |[x, y]: [f64; 2]| [x + by[0], y + by[1]];
+                    pieces.iter().all(|(box_, piece)| {
+                        let [low, high] = box_.map(moved);
+                        let near = |([from, to], _): &&([[f64; 2]; 2], Vec<[f64; 2]>)| {
+                            (0..2).all(|axis| low[axis] < to[axis] && from[axis] < high[axis])
+                        };
+                        let mut near = taken.iter().filter(near).peekable();
+                        let piece: Vec<[f64; 2]> =
+                            near.peek().map(|_| piece.iter().copied().map(moved).collect()).unwrap_or_default();
+                        near.all(|(_, other)| separation(&piece, other) > ROUNDING * sheet.width.max(sheet.height))
+                    })
+                });
+                let Some((angle, _, [low, _])) = free else { continue };
+                let pose = [corner[0] - low[0], corner[1] - low[1], *angle];
+                taken.extend(shape.posed_pieces(pose).map(boxed));
+                places.push(Placed { part, pose, mirrored: false });
+                counts[part] += 1;
+            }
+        }
+        Ok((counts, places))
+    }
+
     /// Places boxes of the wanted parts in rows: the highest priority first, and within it the highest boxes. Returns the
-    /// numbers of parts that fit, and their places.
-    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> (Vec<usize>, Places) {
+    /// numbers of parts that fit, and their places. On irregular sheets they lie [anywhere](Self::upwards).
+    fn rows(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<(Vec<usize>, Vec<Placed>), PackError> {
         let [width, height] = self.room(sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
             alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
         boxes.sort_by(|(one, a), (other, b)| {
             self.priority(*other).cmp(&self.priority(*one)).then(b.extent[1].total_cmp(&a.extent[1]))
         });
-        let (mut counts, mut places) = (vec![0; wanted.len()], Places::new());
+        let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let (mut x, mut row, mut next) = (0.0, 0.0, 0.0f64);
+        if sheet.form.is_some() {
+            return self.upwards(wanted, sheet, alone);
+        }
         for (part, Alone { theta, low, extent }) in boxes {
             for _ in 0..wanted[part] {
                 let starts = x + extent[0] > width;
@@ -383,13 +492,14 @@ impl<'a> Work<'a> {
                 if starts {
                     (x, row) = (0.0, next);
                 }
-                places.push((part, [self.inset() + x - low[0], self.inset() + row - low[1], *theta]));
+                let pose = [self.inset() + x - low[0], self.inset() + row - low[1], *theta];
+                places.push(Placed { part, pose, mirrored: false });
                 counts[part] += 1;
                 x += extent[0];
                 next = next.max(row + extent[1]);
             }
         }
-        (counts, places)
+        Ok((counts, places))
     }
 
     /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None without
@@ -400,33 +510,32 @@ impl<'a> Work<'a> {
         roll: &Sheet,
         alone: &[Option<Alone>],
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Option<Places>, PackError> {
+    ) -> Result<Option<Vec<Placed>>, PackError> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
-        let (_, rows) = self.rows(wanted, roll, alone);
+        let (_, rows) = self.rows(wanted, roll, alone)?;
         let time = self.deadline.saturating_duration_since(Instant::now()).max(LEAST);
         let found = match wanted.iter().sum::<usize>() {
             ..=MOST => self.search(wanted, roll, self.room(roll), (time, 0), progress)?,
             _ => None,
         };
-        let top = |places: &Places| self.nesting.top(places);
+        let top = |places: &Vec<Placed>| self.nesting.top(places);
         Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| top(a).total_cmp(&top(b))))
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
-    fn fill(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Places>, PackError> {
+    fn fill(&self, wanted: &[usize], sheet: &Sheet, alone: &[Option<Alone>]) -> Result<Option<Vec<Placed>>, PackError> {
         if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
             return Ok(None);
         }
         let left = |end: Instant| end.saturating_duration_since(Instant::now());
-        let room = self.room(sheet);
-        let sheets = (self.size(wanted) / (EXPECTED * room[0] * room[1])).ceil().max(1.0);
+        let sheets = (self.size(wanted) / (EXPECTED * self.area(sheet))).ceil().max(1.0);
         let end = Instant::now() + left(self.deadline).div_f64(sheets);
         let mut levels: Vec<i64> = (0..wanted.len()).filter(|&part| wanted[part] > 0).map(|part| self.priority(part)).collect();
         levels.sort_unstable_by(|a, b| b.cmp(a));
         levels.dedup();
-        let mut filling = Filling { counts: vec![0; wanted.len()], places: Places::new(), trials: 0 };
+        let mut filling = Filling { counts: vec![0; wanted.len()], places: Vec::new(), trials: 0 };
         for (index, &level) in levels.iter().enumerate() {
             let all: Vec<usize> = (0..wanted.len())
                 .map(|part| if self.priority(part) == level { wanted[part] } else { filling.counts[part] })
@@ -434,7 +543,7 @@ impl<'a> Work<'a> {
             let end = Instant::now() + left(end) / (levels.len() - index) as u32;
             filling = self.filled(filling, &all, (sheet, alone), end)?;
         }
-        Ok(Some(filling.places))
+        Ok(Some(filling.places).filter(|places| !places.is_empty()))
     }
 
     /// Adds copies to a sheet, up to the wanted numbers of all.
@@ -446,13 +555,12 @@ impl<'a> Work<'a> {
         end: Instant,
     ) -> Result<Filling, PackError> {
         let (base, has_values) = (best.counts.clone(), self.nesting.values.is_some());
-        let room = self.room(sheet);
-        let area = room[0] * room[1];
+        let area = self.area(sheet);
         // Without a search, in rows.
         let shares = if has_values { SHARES } else { &[] };
         let choices = shares.iter().map(|share| self.chosen(&base, wanted, share * area));
         for counts in std::iter::once(wanted.to_vec()).chain(choices) {
-            let (counts, places) = self.rows(&counts, sheet, alone);
+            let (counts, places) = self.rows(&counts, sheet, alone)?;
             let has_all = counts.iter().zip(&base).all(|(count, base)| count >= base);
             if has_all && self.worth(&counts) > self.worth(&best.counts) {
                 best = Filling { counts, places, ..best };
@@ -497,7 +605,7 @@ impl<'a> Work<'a> {
         on: (&Sheet, &[Option<Alone>]),
         end: Instant,
     ) -> Result<(), PackError> {
-        let room = self.room(on.0);
+        let area = self.area(on.0);
         let mut failed: Vec<Vec<usize>> = Vec::new();
         loop {
             let counts = &best.counts;
@@ -512,7 +620,7 @@ impl<'a> Work<'a> {
                     other.into_iter().for_each(|other| counts[other] -= 1);
                     // If some copies found no places, neither do they and more.
                     let hopeless = failed.iter().any(|failed| failed.iter().zip(&counts).all(|(failed, count)| failed <= count));
-                    if self.worth(&counts) > self.worth(&best.counts) && self.size(&counts) <= room[0] * room[1] && !hopeless {
+                    if self.worth(&counts) > self.worth(&best.counts) && self.size(&counts) <= area && !hopeless {
                         changed.push(counts);
                     }
                 }
@@ -535,7 +643,7 @@ impl<'a> Work<'a> {
         (sheet, alone): (&Sheet, &[Option<Alone>]),
         end: Instant,
     ) -> Result<bool, PackError> {
-        let (in_rows, mut places) = self.rows(&counts, sheet, alone);
+        let (in_rows, mut places) = self.rows(&counts, sheet, alone)?;
         if in_rows != counts {
             if counts.iter().sum::<usize>() > MOST {
                 return Ok(false);
@@ -575,20 +683,31 @@ impl<'a> Work<'a> {
         [width, height]: [f64; 2],
         (time, trial): (Duration, u64),
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Option<Places>, PackError> {
+    ) -> Result<Option<Vec<Placed>>, PackError> {
         let parts: Vec<usize> = (0..counts.len()).filter(|&part| counts[part] > 0).collect();
-        let copies = Copies::new(parts.iter().map(|&part| counts[part]));
+        let mut copies = Copies::new(parts.iter().map(|&part| counts[part]));
+        let mut shapes: Vec<Shape> = parts.iter().map(|&part| self.grown[part].clone()).collect();
+        let mut turns: Vec<Turns> = parts.iter().map(|&part| self.nesting.turns_of(part).clone()).collect();
+        let [mut width, mut most] = [width, height].map(|extent| extent * (1.0 + ROUNDING));
+        // What surrounds an irregular sheet is a copy of its own, which fills the strip.
+        let around = self.surroundings(sheet)?;
+        if let Some(around) = &around {
+            let [low, high] = around.bounds_at(0.0);
+            [width, most] = [0, 1].map(|axis| high[axis] - low[axis] + SLACK * around.radius());
+            copies.counts.push(1);
+            shapes.push(around.clone());
+            turns.push(Turns::NONE);
+        }
         let kinds = copies.shapes();
         let settings = Settings {
-            shapes: parts.iter().map(|&part| self.grown[part].clone()).collect(),
+            shapes,
             packings: vec![copies],
-            container: Boundary::strip(width * (1.0 + ROUNDING))?,
-            turns: parts.iter().map(|&part| self.nesting.turns_of(part).clone()).collect(),
+            container: Boundary::strip(width)?,
+            turns,
             seed: self.nesting.seed.wrapping_add(trial),
             starts: None,
             budget: Budget::Time(time),
         };
-        let most = height * (1.0 + ROUNDING);
         let packer = Packer::new(self.device, settings)?.cancelled_by(self.cancel);
         let tell = |reached: &Progress| progress((reached.seconds / time.as_secs_f64()).min(1.0));
         let (packer, saving) = match most.is_finite() {
@@ -601,9 +720,92 @@ impl<'a> Work<'a> {
             return Ok(None);
         }
         // The strip is centred at the origin.
-        let (x, y) = (0.5 * sheet.width, 0.5 * packing.side + self.inset());
-        let placed =
-            packing.poses.iter().zip(kinds).map(|(pose, kind)| (parts[kind as usize], [pose[0] + x, pose[1] + y, pose[2]]));
-        Ok(Some(placed.collect()))
+        let (x, y) = match &around {
+            Some(_) => packing.poses.last().map_or((0.0, 0.0), |[x, y, _]| (-x, -y)),
+            None => (0.5 * sheet.width, 0.5 * packing.side + self.inset()),
+        };
+        let mirrored = packing.mirrored.iter().copied().chain(std::iter::repeat(false));
+        let own = packing.poses.iter().zip(kinds).zip(mirrored).filter(|((_, kind), _)| (*kind as usize) < parts.len());
+        let placed = own.map(|((pose, kind), mirrored)| Placed {
+            part: parts[kind as usize],
+            pose: [pose[0] + x, pose[1] + y, pose[2]],
+            mirrored,
+        });
+        let placed: Vec<Placed> = placed.collect();
+        // Moves round.
+        let is_valid = around.as_ref().map_or(Ok(true), |around| self.are_on(&placed, sheet, around))?;
+        Ok(is_valid.then_some(placed))
+    }
+
+    /// All that is around an irregular sheet and in its defects, with the margin.
+    fn surroundings(&self, sheet: &Sheet) -> Result<Option<Shape>, PackError> {
+        let by = FRAME * sheet.width.max(sheet.height);
+        Ok(sheet.form.as_ref().map(|form| form.surroundings(by, self.inset().max(0.0))).transpose()?)
+    }
+
+    /// Returns true if parts are in the sheet's box, and neither overlap each other nor what is around it.
+    fn are_on(&self, placed: &[Placed], sheet: &Sheet, around: &Shape) -> Result<bool, PackError> {
+        let images: Vec<Shape> = self.grown.iter().map(Shape::mirrored).collect();
+        let shapes: Vec<Shape> = self.grown.iter().chain(&images).chain([around]).cloned().collect();
+        let number = |placed: &Placed| placed.part + if placed.mirrored { images.len() } else { 0 };
+        let numbers: Vec<usize> = placed.iter().map(number).chain([shapes.len() - 1]).collect();
+        let poses: Vec<[f64; 3]> = placed.iter().map(|placed| placed.pose).chain([[0.0; 3]]).collect();
+        let vertices =
+            || numbers.iter().zip(&poses).take(placed.len()).flat_map(|(&shape, &pose)| shapes[shape].posed(pose)).flatten();
+        let is_in = vertices().all(|[x, y]| (0.0..=sheet.width).contains(&x) && (0.0..=sheet.height).contains(&y));
+        let packings = Packings::one(poses)?.with_shapes(numbers.iter().map(|&shape| shape as u32).collect())?;
+        Ok(is_in && meetings(&packings, 0, &shapes).iter().all(|(_, overlap)| !overlap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts that touch the outline, a defect and each other are on a sheet, and those that are 1e-9 farther are not.
+    #[test]
+    fn parts_that_touch() -> Result<(), PackError> {
+        let form = Shape::with_holes(
+            "form",
+            &[[0.0, 0.0], [10.0, 0.0], [10.0, 6.0], [4.0, 8.0], [0.0, 8.0]],
+            &[vec![[4.0, 2.0], [6.0, 2.0], [6.0, 4.0], [4.0, 4.0]]],
+        )?;
+        let square = Shape::polygon("square", &[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])?;
+        let hook = Shape::polygon("hook", &[[0.0, 0.0], [3.0, 0.0], [3.0, 1.0], [1.0, 1.0], [1.0, 2.0], [0.0, 2.0]])?;
+        let nesting = Nesting::new([(square, 9), (hook, 9)], [Sheet::of(form, None)], LEAST);
+        let (device, cancel) = (Device::best()?, Cancel::new());
+        let (sheet, work) = (&nesting.sheets[0], Work::new(&nesting, &device, &cancel, Instant::now()));
+        let around = work.surroundings(sheet)?.ok_or(PackError::NoRoom)?;
+        let placed = |part, x, y, mirrored| Placed { part, pose: [x, y, 0.0], mirrored };
+        // In corners, beside the defect, in a hook's corner, and at the slope through (7, 7).
+        let all = [
+            placed(0, 0.0, 0.0, false),
+            placed(0, 8.0, 0.0, false),
+            placed(0, 2.0, 2.0, false),
+            placed(0, 4.0, 4.0, false),
+            placed(0, 5.0, 0.0, false),
+            placed(1, 0.0, 4.0, false),
+            placed(1, 9.5, 4.0, true),
+            placed(0, 1.0, 5.0, false),
+        ];
+        assert!(work.are_on(&all, sheet, &around)?);
+        for (index, [dx, dy]) in
+            [[0.0, -1.0], [1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]
+                .into_iter()
+                .enumerate()
+        {
+            let mut moved = all;
+            moved[index].pose[0] += 1e-9 * dx;
+            moved[index].pose[1] += 1e-9 * dy;
+            assert_eq!(work.are_on(&moved, sheet, &around)?, index == 6, "{index}");
+        }
+        // Its image reaches to the other side.
+        let mut flipped = all;
+        flipped[6].mirrored = false;
+        assert!(!work.are_on(&flipped, sheet, &around)?);
+        // At the slope y = 8 - (x - 4) / 3.
+        let at = |x: f64, y: f64| work.are_on(&[placed(0, x, y, false)], sheet, &around);
+        assert!(at(5.0, 5.0)? && at(2.0, 6.0)? && !at(5.0 + 1e-9, 5.0)? && !at(2.0 + 1e-9, 6.0)?);
+        Ok(())
     }
 }

@@ -60,6 +60,12 @@ pub enum PackError {
         /// The margin on each side.
         margin: f64,
     },
+    /// An irregular sheet isn't a polygon with holes, or reaches beyond its rectangle.
+    #[error("the sheet {sheet} must be one polygon, maybe with holes, within its width and height, which must be below 1e6")]
+    Form {
+        /// Its name.
+        sheet: String,
+    },
     /// A roll is among several sheets.
     #[error("a roll must be the only sheet")]
     Roll,

@@ -7,7 +7,7 @@ use gpu_kernels::overlap::{
     fields::{self, BOX, COLUMNS, PARTS, SIZE, View, WantedArgs},
 };
 
-use super::{Budget, PackError, problem::Problem, real::Squeezed};
+use super::{Budget, PackError, problem::Problem, real::Squeezed, turns::flagged};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,
@@ -93,9 +93,12 @@ impl Fields {
     pub fn new(device: &Device, stream: &Stream, problem: &Problem, budget: Budget) -> Result<Option<Self>, PackError> {
         let shapes = &problem.searched;
         let (mut variants, mut first_variants): (Vec<Variant>, _) = (Vec::new(), vec![0]);
-        for (shape, turns) in problem.turns.iter().enumerate() {
+        for (shape, turns) in problem.turns[..problem.kinds].iter().enumerate() {
             let Some(angles) = turns.angles() else { return Ok(None) };
             variants.extend(angles.iter().map(|&angle| (shape as u32, angle)));
+            if turns.mirrors() {
+                variants.extend(angles.iter().map(|&angle| ((problem.kinds + shape) as u32, angle)));
+            }
             first_variants.push(variants.len() as u32);
         }
         if variants.len() > MOST_VARIANTS {
@@ -182,8 +185,10 @@ impl Fields {
                 extent: sizes[SIZE * field + 1] - 1 + COLUMNS * (sizes[SIZE * field + 2] - 1),
             }
         };
-        let turns =
-            variants.iter().flat_map(|&(shape, angle)| [angle, angle.sin(), angle.cos(), shapes[shape as usize].radius()]);
+        let turns = variants.iter().flat_map(|&(shape, angle)| {
+            let shape = shape as usize;
+            [flagged(angle, shape >= problem.kinds), angle.sin(), angle.cos(), shapes[shape].radius()]
+        });
         let turns: Vec<f64> = turns.collect();
         Ok(Some(Fields {
             first: device.upload(&first_variants)?,

@@ -50,7 +50,7 @@ impl<'a> Island<'a> {
         let smallest = |packing: &Packing| {
             let each = rest.iter_mut().map(|rest| read(rest, packing.poses.len()));
             let least = each.min_by(|a, b| a.0.total_cmp(&b.0));
-            least.map_or_else(|| packing.clone(), |(side, poses)| Packing { poses, side })
+            least.map_or_else(|| packing.clone(), |(side, poses)| Packing::new(poses, side))
         };
         Ok(packings.iter().map(smallest).collect())
     }

@@ -7,6 +7,7 @@ use super::{
     real::{LaneReal, Squeezed},
     separate::{Plan, Separation},
     state::State,
+    turns::unflagged,
     walk::{Squeeze, Steps, Walk},
 };
 use crate::{
@@ -40,8 +41,10 @@ pub struct Lanes<T: LaneReal> {
     separation: Option<Separation>,
     /// Radians per unit of length; 0 if angles stay, because some shapes may not have any angle.
     turn: f64,
-    /// Each pose's shape, if there are several; and the shape with the most pieces.
+    /// Each pose's shape without mirroring, if there are several; the offset of mirror images, if there are some; and the shape
+    /// with the most pieces.
     kinds: Option<Vec<u32>>,
+    mirrored: Option<u32>,
     largest: u32,
     /// Evaluates how good a packing is.
     judge: Overlap<f64>,
@@ -86,13 +89,31 @@ impl<T: LaneReal> Lanes<T> {
             overlap,
             stream,
             kinds,
+            mirrored: problem.mirrors().then_some(problem.kinds as u32),
         })
+    }
+
+    /// The shapes of poses of these kinds.
+    fn shapes(&self, kinds: &[u32], poses: &[[f64; 3]]) -> Vec<u32> {
+        let Some(offset) = self.mirrored else { return kinds.to_vec() };
+        kinds.iter().zip(poses).map(|(kind, pose)| if unflagged(pose[2]).1 { kind + offset } else { *kind }).collect()
+    }
+
+    /// The shape of each of the lanes' poses, if there are several.
+    fn own_shapes(&self, poses: &[[f64; 3]]) -> Option<Vec<u32>> {
+        self.kinds.as_ref().map(|kinds| self.shapes(kinds, poses))
     }
 
     /// Uploads packings into the lanes.
     pub fn set(&mut self, poses: Vec<[f64; 3]>, sides: &[f64]) -> Result<(), PackError> {
+        // Fields tell mirrored copies by their angles.
+        let by_fields = self.separation.as_ref().is_some_and(Separation::has_fields);
+        let shapes = if by_fields { self.kinds.clone() } else { self.own_shapes(&poses) };
         let scene = &mut self.own.scene;
-        let packings = with_kinds(Packings::ragged(poses, scene.offsets().to_vec())?, self.kinds.as_deref())?;
+        if let Some(shapes) = shapes.as_ref().filter(|_| self.mirrored.is_some()) {
+            self.overlap.set_shapes(&self.stream, scene, shapes)?;
+        }
+        let packings = with_kinds(Packings::ragged(poses, scene.offsets().to_vec())?, shapes.as_deref())?;
         scene.set_poses(&self.stream, &packings)?;
         scene.set_scales(&self.stream, sides)?;
         Ok(())
@@ -123,6 +144,7 @@ impl<T: LaneReal> Lanes<T> {
         schedule: &Squeeze,
         limit: &Limit,
     ) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
+        let kinds = &self.shapes(kinds, &poses)[..];
         let Lanes { overlap, stream, own, steps, turn, probes, kinds: several, largest, .. } = self;
         let others = &mut own.scene;
         let (each, several) = (poses.len() / others.packings(), several.is_some());
@@ -171,7 +193,8 @@ impl<T: LaneReal> Lanes<T> {
     /// Downloads the lanes, and evaluates them.
     pub fn state(&mut self) -> Result<State, PackError> {
         let state = self.packings()?;
-        let packings = with_kinds(Packings::ragged(state.poses.clone(), state.offsets.clone())?, self.kinds.as_deref())?;
+        let shapes = self.own_shapes(&state.poses);
+        let packings = with_kinds(Packings::ragged(state.poses.clone(), state.offsets.clone())?, shapes.as_deref())?;
         let found = self.judge.evaluate_within(&packings, &state.sides, Wanted::TOTALS)?;
         let outside = found.outside.map(|outside| outside.totals).unwrap_or_default();
         let energies = found.totals.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::{problem::Problem, turns::reduced};
+use super::{problem::Problem, turns::unwound};
 use crate::overlap::random::Random;
 
 type Pose = [f64; 3];
@@ -54,7 +54,7 @@ pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut
         loose = order;
     }
     for pose in poses {
-        pose[2] = reduced(pose[2]);
+        pose[2] = unwound(pose[2]);
     }
     loose
 }
@@ -65,13 +65,14 @@ fn jiggle(random: &mut Random, pose: &mut Pose, length: f64, angle: f64) {
     pose[2] += angle * random.bell();
 }
 
-/// Exchanges the places of two copies of different shapes, rather large ones, if there are any.
+/// Exchanges the places of two copies of different shapes, rather large ones. Turns or mirrors one if all are alike.
 pub fn exchange(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut [Pose]) {
     let area = |copy: usize| problem.shapes[kinds[copy] as usize].area();
     let larger = |one: usize, other: usize| if area(one) > area(other) { one } else { other };
     let first = larger(random.below(poses.len()), random.below(poses.len()));
     let others: Vec<usize> = (0..poses.len()).filter(|&other| kinds[other] != kinds[first]).collect();
     if others.is_empty() {
+        poses[first][2] = problem.turns[kinds[first] as usize].some(random);
         return;
     }
     let second = larger(others[random.below(others.len())], others[random.below(others.len())]);

@@ -1,13 +1,32 @@
 //! Progress and results of a search.
 
+use super::Copies;
+
 /// A valid packing: no two copies overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packing {
     /// A pose for each copy, ordered by shape. The smallest container around all copies is centred
     /// at the origin.
     pub poses: Vec<[f64; 3]>,
+    /// True for each mirrored copy: its pose is that of the [mirror image](crate::overlap::Shape::mirrored). Empty if none may
+    /// be mirrored.
+    pub mirrored: Vec<bool>,
     /// That container's scale: the side of a square, which is parallel to the axes.
     pub side: f64,
+}
+
+impl Packing {
+    /// A packing without mirrored copies.
+    pub fn new(poses: Vec<[f64; 3]>, side: f64) -> Self {
+        Packing { poses, mirrored: Vec::new(), side }
+    }
+
+    /// The index of each copy's shape, given that without mirroring: mirror images follow all of the `shapes`.
+    pub fn shapes(&self, copies: &Copies) -> Vec<u32> {
+        let mirrored = self.mirrored.iter().copied().chain(std::iter::repeat(false));
+        let offset = copies.counts.len() as u32;
+        copies.shapes().into_iter().zip(mirrored).map(|(shape, mirrored)| shape + if mirrored { offset } else { 0 }).collect()
+    }
 }
 
 /// The state of a search.

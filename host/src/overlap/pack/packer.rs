@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    Budget, PackError, Packed, Packing, Progress, Saving, Settings,
+    Budget, PackError, Packed, Packing, Progress, Saving, Settings, Turns,
     limit::Stop,
     problem::Problem,
     run::{Islands, Run, Save},
@@ -94,10 +94,10 @@ impl<'a> Packer<'a> {
 
     /// For each packing, the number of candidates that are improved at once on each device.
     pub fn starts(&self) -> Vec<usize> {
-        let Settings { shapes, packings, budget, starts, .. } = &self.settings;
+        let Settings { packings, budget, starts, .. } = &self.settings;
         let all = packings.iter().map(Copies::count).fold(1, usize::saturating_add);
         let few = (FULL / all).clamp(1, FEW);
-        let default = |copies: &Copies| self.default_starts(*budget, shapes.len(), packings.len(), (copies.count(), few));
+        let default = |copies: &Copies| self.default_starts(*budget, packings.len(), (copies.count(), few));
         packings.iter().map(|copies| starts.unwrap_or_else(|| default(copies))).collect()
     }
 
@@ -113,22 +113,27 @@ impl<'a> Packer<'a> {
             return poses * HOST_BYTES;
         }
         let longest = self.settings.packings.iter().map(Copies::count).max().unwrap_or(0) as f64;
-        let pairs = if self.settings.shapes.len() > 1 { (8.0 * longest * poses).min(PAIR_BYTES) } else { 0.0 };
+        let pairs = if self.is_mixed() { (8.0 * longest * poses).min(PAIR_BYTES) } else { 0.0 };
         poses * CPU_BYTES + pairs
     }
 
     /// Number of candidates for each of `packings` packings, for the one of `count` copies: at least
     /// `few` on the CPU. With a budget of steps it is the same on every CPU and on every GPU.
-    fn default_starts(&self, budget: Budget, shapes: usize, packings: usize, (count, few): (usize, usize)) -> usize {
+    fn default_starts(&self, budget: Budget, packings: usize, (count, few): (usize, usize)) -> usize {
         let count = count.max(1);
         // Copies of several shapes are separated by one block per lane.
-        let full = if shapes > 1 { separate::MOST_PAIRS / count.saturating_mul(count) } else { FULL / packings / count };
+        let full = if self.is_mixed() { separate::MOST_PAIRS / count.saturating_mul(count) } else { FULL / packings / count };
         match (self.device.backend(), budget) {
             (Backend::Cuda, _) => full.max(FULL_OF_ONE / count).clamp(8, 256),
             (Backend::Cpu, Budget::Steps(_)) => FEW,
             // With many copies, few lanes keep all threads busy.
             (Backend::Cpu, Budget::Time(_)) => full.clamp(few, threads::count().unwrap_or(few).max(few)),
         }
+    }
+
+    /// Returns true if copies differ: by their shapes, or because some are mirrored.
+    fn is_mixed(&self) -> bool {
+        self.settings.shapes.len() > 1 || self.settings.turns.iter().any(Turns::mirrors)
     }
 
     fn problem(&self) -> Problem {
@@ -167,7 +172,7 @@ impl<'a> Packer<'a> {
         let problem = self.problem();
         let group = |(copies, starts): (&Copies, usize)| {
             let kinds = copies.shapes();
-            let from = copies.from.as_ref().map(|poses| problem.start(&kinds, poses)).transpose()?;
+            let from = copies.from.as_ref().map(|poses| problem.start(&kinds, poses, &copies.mirrored)).transpose()?;
             Ok(Group { kinds, starts, from })
         };
         let groups = packings.iter().zip(self.starts()).map(group).collect::<Result<Vec<_>, PackError>>()?;
@@ -178,6 +183,11 @@ impl<'a> Packer<'a> {
         };
         let mut history: Vec<Progress> = Vec::new();
         let run = Run { device: self.device, islands: &self.islands, task: &task, stop: &self.stop, target: self.target };
+        let shown = |packings: &[Packing]| -> Vec<Packing> {
+            packings.iter().zip(&task.groups).map(|(packing, group)| problem.shown(&group.kinds, packing)).collect()
+        };
+        let mut saving = saving.map(|(saving, save)| (saving, move |packings: &[Packing]| save(&shown(packings))));
+        let saving = saving.as_mut().map(|(saving, save)| (*saving, save as Save<'_>));
         let (packings, steps) = run.search(start, saving, |search| {
             let now = reached(search.steps, search.best_scores().collect());
             progress(&now);
@@ -185,6 +195,7 @@ impl<'a> Packer<'a> {
                 history.push(now);
             }
         })?;
+        let packings = shown(&packings);
         let end = reached(steps, packings.iter().map(|packing| packing.side).collect());
         let covered: f64 = task.groups.iter().map(|group| problem.area(&group.kinds)).sum();
         let packed = Packed {

@@ -1,6 +1,11 @@
 //! The problem that a search solves.
 
-use super::{PackError, Packing, Turns};
+use std::f64::consts::TAU;
+
+use super::{
+    PackError, Packing, Turns,
+    turns::{flagged, reduced, unflagged},
+};
 use crate::overlap::{
     Boundary, Packings, Shape,
     contest::{Meeting, meetings},
@@ -23,10 +28,12 @@ const GAP: f64 = 1e-9;
 /// Tolerance for points on the boundary, as a share of the scale.
 const ROUNDING: f64 = 1e-12;
 
-/// Shapes, their container, and the allowed turns.
+/// Shapes, their container, and the allowed turns. Copies are of the first `kinds` shapes. If some may be mirrored, the mirror
+/// images of these follow. The angle of a mirrored copy is [flagged].
 #[derive(Debug)]
 pub struct Problem {
     pub shapes: Vec<Shape>,
+    pub kinds: usize,
     /// The shapes as they are squeezed: grown, and with the centres of their circles at the origin.
     pub squeezed: Vec<Shape>,
     /// The same, grown a little more if there are several.
@@ -45,6 +52,9 @@ pub struct Problem {
 impl Problem {
     /// `counts` is the number of copies of each shape in the largest packing. `turns` are those of all shapes, or of each.
     pub fn new(shapes: &[Shape], counts: &[usize], container: Boundary, turns: &[Turns]) -> Self {
+        let kinds = shapes.len();
+        let mirrored = shapes.iter().filter(|_| turns.iter().any(Turns::mirrors)).map(Shape::mirrored);
+        let shapes: Vec<Shape> = shapes.iter().cloned().chain(mirrored).collect();
         let grown = |margin: f64| -> Vec<Shape> {
             let grown = |shape: &Shape| {
                 let [x, y] = shape.center();
@@ -59,8 +69,7 @@ impl Problem {
         Problem {
             squeezed: grown(MARGIN),
             searched: grown(if shapes.len() > 1 { SEARCH_MARGIN } else { MARGIN }),
-            shapes: shapes.to_vec(),
-            radius: match shapes {
+            radius: match &shapes[..] {
                 [shape] => shape.radius(),
                 _ => radii / all as f64,
             },
@@ -68,7 +77,27 @@ impl Problem {
             scale_rate: if container.width().is_some() { 1.0 } else { 1.0 / pressure },
             container,
             turns: turns.iter().cycle().take(shapes.len()).cloned().collect(),
+            shapes,
+            kinds,
         }
+    }
+
+    /// Returns true if some copies may be mirrored.
+    pub fn mirrors(&self) -> bool {
+        self.shapes.len() > self.kinds
+    }
+
+    /// Returns the shape of a copy of this kind, and its pose: a mirrored copy is one of the mirror image.
+    pub fn oriented(&self, kind: u32, [x, y, theta]: Pose) -> (u32, Pose) {
+        match unflagged(theta) {
+            (angle, true) if self.mirrors() => (kind + self.kinds as u32, [x, y, self.turns[kind as usize].nearest(angle)]),
+            _ => (kind, [x, y, theta]),
+        }
+    }
+
+    /// The same of all copies.
+    pub fn all_oriented(&self, kinds: &[u32], poses: &[Pose]) -> (Vec<u32>, Vec<Pose>) {
+        poses.iter().zip(kinds).map(|(&pose, &kind)| self.oriented(kind, pose)).unzip()
     }
 
     /// Returns true if packings may be symmetric under half a turn.
@@ -108,8 +137,9 @@ impl Problem {
     /// strip is too narrow.
     pub fn own(&self, kinds: &[u32], poses: &[Pose]) -> Option<Packing> {
         let own = |(&[x, y, theta], &kind): (&Pose, &u32)| {
-            let ([u, v], theta) = (self.shapes[kind as usize].center(), self.turns[kind as usize].nearest(theta));
-            let (sine, cosine) = theta.sin_cos();
+            let theta = self.turns[kind as usize].nearest(theta);
+            let (shape, [_, _, angle]) = self.oriented(kind, [x, y, theta]);
+            let ([u, v], (sine, cosine)) = (self.shapes[shape as usize].center(), angle.sin_cos());
             [x - cosine * u + sine * v, y - sine * u - cosine * v, theta]
         };
         let mut poses: Vec<_> = poses.iter().zip(kinds).map(own).collect();
@@ -120,35 +150,51 @@ impl Problem {
         }
         // By rounding, it may be a little off the middle.
         let side = self.container.scale_containing(&self.vertices(kinds, &poses))?;
-        Some(Packing { poses, side })
+        Some(Packing::new(poses, side))
     }
 
     fn vertices(&self, kinds: &[u32], poses: &[Pose]) -> Vec<Point> {
-        poses.iter().zip(kinds).flat_map(|(&pose, &kind)| self.shapes[kind as usize].posed(pose)).flatten().collect()
+        let (shapes, poses) = self.all_oriented(kinds, poses);
+        poses.iter().zip(shapes).flat_map(|(&pose, shape)| self.shapes[shape as usize].posed(pose)).flatten().collect()
     }
 
     /// Poses about the shapes' centres, from poses about the origins of their frames.
     pub fn about_centers(&self, kinds: &[u32], poses: &[Pose]) -> Vec<Pose> {
         let moved = |(&[x, y, theta], &kind): (&Pose, &u32)| {
-            let ([u, v], (sine, cosine)) = (self.shapes[kind as usize].center(), theta.sin_cos());
+            let (shape, [_, _, angle]) = self.oriented(kind, [x, y, theta]);
+            let ([u, v], (sine, cosine)) = (self.shapes[shape as usize].center(), angle.sin_cos());
             [x + cosine * u - sine * v, y + sine * u + cosine * v, theta]
         };
         poses.iter().zip(kinds).map(moved).collect()
     }
 
-    /// Checks a packing to go on from.
-    pub fn start(&self, kinds: &[u32], poses: &[Pose]) -> Result<Packing, PackError> {
+    /// The same packing as users have it: angles are not flagged.
+    pub fn shown(&self, kinds: &[u32], packing: &Packing) -> Packing {
+        let (shapes, poses) = self.all_oriented(kinds, &packing.poses);
+        let mirrored = shapes.iter().filter(|_| self.mirrors()).map(|&shape| shape as usize >= self.kinds).collect();
+        Packing { mirrored, ..Packing::new(poses, packing.side) }
+    }
+
+    /// Checks a packing to go on from, of which these copies are mirrored.
+    pub fn start(&self, kinds: &[u32], poses: &[Pose], mirrored: &[bool]) -> Result<Packing, PackError> {
+        let mirrored = mirrored.iter().copied().chain(std::iter::repeat(false));
+        let pose = |(&[x, y, theta], mirrored): (&Pose, bool)| {
+            // Far angles would count as flagged.
+            let angle = if mirrored || theta.abs() > TAU { reduced(theta) } else { theta };
+            [x, y, flagged(angle, mirrored)]
+        };
+        let poses: Vec<Pose> = poses.iter().zip(mirrored).map(pose).collect();
         let turned = || poses.iter().zip(kinds).map(|(pose, &kind)| (pose[2], &self.turns[kind as usize]));
         if let Some(pose) = turned().position(|(theta, turns)| !turns.allow(theta)) {
-            return Err(PackError::StartTurned { pose, theta: poses[pose][2] });
+            return Err(PackError::StartTurned { pose, theta: unflagged(poses[pose][2]).0 });
         }
-        let Some(mut valid) = self.own(kinds, &self.about_centers(kinds, poses)) else {
+        let Some(mut valid) = self.own(kinds, &self.about_centers(kinds, &poses)) else {
             return Err(PackError::StartWide { width: self.container.width().unwrap_or_default() });
         };
         // Poses that are in place and at allowed angles to the last bit stay as they are. Others have moved by roundings.
-        let in_place = self.container.scale_containing(&self.vertices(kinds, poses)).filter(|&side| side <= valid.side);
+        let in_place = self.container.scale_containing(&self.vertices(kinds, &poses)).filter(|&side| side <= valid.side);
         if let Some(side) = in_place.filter(|_| turned().all(|(theta, turns)| theta == turns.nearest(theta))) {
-            valid = Packing { poses: poses.to_vec(), side };
+            valid = Packing::new(poses.clone(), side);
         }
         match self.overlapping(kinds, &valid.poses)? {
             None => Ok(valid),
@@ -159,8 +205,9 @@ impl Problem {
     /// The first pair of copies that overlap by the rules of the contest: no overlap is too small
     /// to count.
     pub fn overlapping(&self, kinds: &[u32], poses: &[Pose]) -> Result<Option<Meeting>, PackError> {
-        let packings = Packings::one(poses.to_vec())?;
-        let packings = if self.shapes.len() == 1 { packings } else { packings.with_shapes(kinds.to_vec())? };
+        let (shapes, poses) = self.all_oriented(kinds, poses);
+        let packings = Packings::one(poses)?;
+        let packings = if self.shapes.len() == 1 { packings } else { packings.with_shapes(shapes)? };
         let meetings = meetings(&packings, 0, &self.shapes);
         Ok(meetings.into_iter().find_map(|(meeting, overlaps)| overlaps.then_some(meeting)))
     }

@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
         }
         loop {
             let left = match self.task.budget {
-                Budget::Steps(all) => all - self.steps,
+                Budget::Steps(all) => all.saturating_sub(self.steps),
                 Budget::Time(_) => usize::MAX,
             };
             let ends = left == 0 || stopped || limit.reached();

@@ -26,12 +26,14 @@ pub struct Copies {
     /// A valid packing to go on from: a pose for each copy, ordered by shape. The result is never
     /// larger.
     pub from: Option<Vec<[f64; 3]>>,
+    /// True for each copy of that packing that is mirrored; empty if none is.
+    pub mirrored: Vec<bool>,
 }
 
 impl Copies {
     /// Copies that start from nothing.
     pub fn new(counts: impl IntoIterator<Item = usize>) -> Self {
-        Copies { counts: counts.into_iter().collect(), from: None }
+        Copies { counts: counts.into_iter().collect(), from: None, mirrored: Vec::new() }
     }
 
     /// Number of copies of all shapes.

@@ -75,8 +75,11 @@ fn improve(
     let Finalists { state, groups: of_group } = finalists;
     let kinds = |lane: usize| &groups[of_group[lane]].kinds;
     let all_kinds = (0..of_group.len()).map(|lane| &kinds(lane)[..]);
+    // Angles of a set were rounded to single precision.
+    let allowed = |(&[x, y, theta], &kind): (&[f64; 3], &u32)| [x, y, problem.turns[kind as usize].nearest(theta)];
+    let poses = state.poses.iter().zip(all_kinds.clone().flatten()).map(allowed).collect();
     let mut lanes = Lanes::<f64>::new(device, problem, &problem.squeezed, &state.offsets, all_kinds, true)?;
-    lanes.set(state.poses.clone(), &state.sides)?;
+    lanes.set(poses, &state.sides)?;
     // Takes over valid packings that are smaller.
     let mut take = |settled: &State| -> Result<Vec<f64>, PackError> {
         let own = |lane: usize| {

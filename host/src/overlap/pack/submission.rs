@@ -98,7 +98,7 @@ impl Submission {
             let poses = packings.get(packing).to_vec();
             let lines = numbers[packings.range(packing)].iter().map(line).collect();
             let side = packings.side(packing, std::slice::from_ref(&shape));
-            (poses.len(), Entry { packing: Packing { poses, side }, lines })
+            (poses.len(), Entry { packing: Packing::new(poses, side), lines })
         };
         let entries = (0..packings.len()).map(entry).collect();
         Ok(Submission { shape, entries, file })
@@ -117,7 +117,7 @@ impl Submission {
 
     /// The sum of side² / n.
     pub fn score(&self) -> f64 {
-        self.packings().map(|Packing { poses, side }| side * side / poses.len() as f64).sum()
+        self.packings().map(|Packing { poses, side, .. }| side * side / poses.len() as f64).sum()
     }
 
     /// Takes over packings that are smaller and, however the contest rounds, apart. Returns their

@@ -1,7 +1,5 @@
 //! Trials: changes of all lanes' packings, and their squeezes.
 
-use std::f64::consts::TAU;
-
 use rayon::prelude::*;
 
 use super::{
@@ -14,6 +12,7 @@ use super::{
     state::State,
     symmetry::mirror,
     task::{Task, kinds_of},
+    turns::unwound,
     walk::Squeeze,
 };
 use crate::overlap::random::Random;
@@ -136,7 +135,7 @@ impl Search<'_> {
                     side *= factor;
                 }
                 for [_, _, theta] in &mut poses {
-                    *theta -= TAU * (*theta / TAU).round();
+                    *theta = unwound(*theta);
                 }
             }
             (poses, side, factor)

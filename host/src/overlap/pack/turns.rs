@@ -6,6 +6,8 @@ use std::{
     str::FromStr,
 };
 
+use gpu_kernels::overlap::fields::MIRRORED;
+
 use super::PackError;
 use crate::overlap::{Shape, convex::hull, random::Random};
 
@@ -14,7 +16,7 @@ pub const MOST_ANGLES: usize = 3600;
 /// Tolerance for allowed angles (radians).
 const SAME: f64 = 1e-9;
 
-/// The allowed angles of a shape's copies: any, or those of a set.
+/// The allowed angles of a shape's copies: any, or those of a set; and whether copies may be mirrored.
 ///
 /// As text, and in degrees: `any`; `none`, which is 0 alone; a number that divides 360, for its multiples; or a list such as
 /// `0,45,180` for these angles alone. `45,` is a list, too.
@@ -27,7 +29,10 @@ const SAME: f64 = 1e-9;
 /// assert!("7".parse::<Turns>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Turns(Option<Cow<'static, [f64]>>);
+pub struct Turns {
+    angles: Option<Cow<'static, [f64]>>,
+    mirrors: bool,
+}
 
 impl Default for Turns {
     fn default() -> Self {
@@ -37,13 +42,17 @@ impl Default for Turns {
 
 impl Turns {
     /// Any angle.
-    pub const ANY: Self = Turns(None);
+    pub const ANY: Self = Turns { angles: None, mirrors: false };
     /// Only 0.
-    pub const NONE: Self = Turns(Some(Cow::Borrowed(&[0.0])));
+    pub const NONE: Self = Turns::set(&[0.0]);
     /// Multiples of half a turn.
-    pub const HALVES: Self = Turns(Some(Cow::Borrowed(&[0.0, PI])));
+    pub const HALVES: Self = Turns::set(&[0.0, PI]);
     /// Multiples of a quarter turn.
-    pub const QUARTERS: Self = Turns(Some(Cow::Borrowed(&[0.0, FRAC_PI_2, PI, -FRAC_PI_2])));
+    pub const QUARTERS: Self = Turns::set(&[0.0, FRAC_PI_2, PI, -FRAC_PI_2]);
+
+    const fn set(angles: &'static [f64]) -> Self {
+        Turns { angles: Some(Cow::Borrowed(angles)), mirrors: false }
+    }
 
     /// A set of angles in degrees. Angles that differ by whole turns are the same.
     ///
@@ -65,25 +74,36 @@ impl Turns {
             0 => wrong("there must be at least one angle"),
             1..=MOST_ANGLES => {
                 let radians = |degrees: f64| PI * ((if degrees > 180.0 { degrees - 360.0 } else { degrees }) / 180.0);
-                Ok(Turns(Some(angles.into_iter().map(radians).collect())))
+                Ok(Turns { angles: Some(angles.into_iter().map(radians).collect()), mirrors: false })
             }
             count => wrong(format!("{count} angles are too many: at most {MOST_ANGLES}")),
         }
     }
 
+    /// The same angles, of copies that may be mirrored if `mirrors`. The mirror image is turned by them.
+    pub fn mirroring(self, mirrors: bool) -> Self {
+        Turns { mirrors, ..self }
+    }
+
+    /// Returns true if copies may be mirrored.
+    pub fn mirrors(&self) -> bool {
+        self.mirrors
+    }
+
     /// The allowed angles from -π to π, unless all are.
     pub fn angles(&self) -> Option<&[f64]> {
-        self.0.as_deref()
+        self.angles.as_deref()
     }
 
     /// Returns true if all angles are allowed.
     pub fn is_any(&self) -> bool {
-        self.0.is_none()
+        self.angles.is_none()
     }
 
     /// The same angles, turned by another one.
     pub(in crate::overlap) fn turned(&self, by: f64) -> Self {
-        Turns(self.angles().map(|angles| angles.iter().map(|angle| reduced(angle + by)).collect()))
+        let angles = self.angles().map(|angles| angles.iter().map(|angle| reduced(angle + by)).collect());
+        Turns { angles, ..*self }
     }
 
     /// Checks that there are turns for all shapes, or for each.
@@ -117,25 +137,46 @@ impl Turns {
         self.angles().is_none_or(|angles| self.opposed().len() == angles.len())
     }
 
-    /// A random allowed angle.
+    /// A random allowed angle, [flagged](flagged) in half of the cases if copies may be mirrored.
     pub(super) fn some(&self, random: &mut Random) -> f64 {
-        match self.angles() {
+        let angle = match self.angles() {
             Some(angles) => angles[random.below(angles.len())],
             None => random.between(-PI, PI),
-        }
+        };
+        flagged(angle, self.mirrors && random.unit() < 0.5)
     }
 
-    /// The nearest angle of a set; if all angles are allowed, the angle as it is.
+    /// The nearest angle of a set; if all angles are allowed, the angle as it is. Flagged if it was and may be.
     pub(in crate::overlap) fn nearest(&self, theta: f64) -> f64 {
+        let (theta, mirrored) = unflagged(theta);
         let off = |angle: f64| reduced(theta - angle).abs();
         let angles = self.angles().unwrap_or_default().iter().copied();
-        angles.min_by(|&a, &b| off(a).total_cmp(&off(b))).unwrap_or(theta)
+        let nearest = angles.min_by(|&a, &b| off(a).total_cmp(&off(b))).unwrap_or(theta);
+        flagged(nearest, mirrored && self.mirrors)
     }
 
     /// Returns true if an angle is allowed, up to rounding.
-    pub(super) fn allow(&self, theta: f64) -> bool {
-        reduced(theta - self.nearest(theta)).abs() <= SAME
+    pub(in crate::overlap) fn allow(&self, theta: f64) -> bool {
+        let nearest = self.nearest(theta);
+        reduced(theta - nearest).abs() <= SAME && unflagged(theta).1 == unflagged(nearest).1
     }
+}
+
+/// Returns the angle of a copy during a search, which tells whether it is mirrored.
+pub(super) fn flagged(angle: f64, mirrored: bool) -> f64 {
+    if mirrored { angle + MIRRORED } else { angle }
+}
+
+/// Returns the angle of a copy, and whether it is mirrored. The difference is exact.
+pub(super) fn unflagged(angle: f64) -> (f64, bool) {
+    let mirrored = angle > 0.5 * MIRRORED;
+    (if mirrored { angle - MIRRORED } else { angle }, mirrored)
+}
+
+/// The same angle from -π to π, flagged if it was.
+pub(super) fn unwound(angle: f64) -> f64 {
+    let (angle, mirrored) = unflagged(angle);
+    flagged(reduced(angle), mirrored)
 }
 
 /// The same angle from -π to π.

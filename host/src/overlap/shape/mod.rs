@@ -136,6 +136,26 @@ impl Shape {
         Shape { area: self.area, ..Shape::assemble(self.name.clone(), pieces.clone(), pieces) }
     }
 
+    /// Returns the mirror image: x changes its sign.
+    pub fn mirrored(&self) -> Shape {
+        let flip = |ring: &Vec<Point>| ring.iter().rev().map(|[x, y]| [-x, *y]).collect();
+        let [outlines, pieces] = [&self.outlines, &self.pieces].map(|rings| rings.iter().map(flip).collect());
+        Shape { area: self.area, ..Shape::assemble(format!("{} mirrored", self.name), outlines, pieces) }
+    }
+
+    /// Returns what is in a rectangle around the shape and not in the shape, with all that is within a distance of it. Its pieces
+    /// may overlap. The rectangle is larger than the shape's box by `by` on each side.
+    pub(super) fn surroundings(&self, by: f64, distance: f64) -> Result<Shape, OverlapError> {
+        let [low, high] = convex::bounds(self.outlines.iter().flatten());
+        let [left, bottom, right, top] = [low[0] - by, low[1] - by, high[0] + by, high[1] + by];
+        let around = [[left, bottom], [right, bottom], [right, top], [left, top]];
+        let mut pieces = Shape::with_holes(&self.name, &around, &self.outlines[..1])?.pieces;
+        for hole in &self.outlines[1..] {
+            pieces.extend(Shape::polygon(&self.name, hole)?.pieces);
+        }
+        Ok(Shape::assemble(self.name.clone(), pieces.clone(), pieces).with_distance(distance))
+    }
+
     /// Name in messages and tables.
     pub fn name(&self) -> &str {
         &self.name

@@ -139,8 +139,8 @@ impl Labels {
     /// times that differ by less than the resolution.
     ///
     /// If the noise is known, a step is a boundary, too: a gap that is wider than the resolution and than
-    /// four times the noise, with at least three runs on either side that chance would have left so wide
-    /// a gap beside in at most 5 % of cases. Times of 0 are a class.
+    /// four times the noise, with at least three runs on either side among which chance would have left so
+    /// wide a gap in at most 20 % of cases. Times of 0 are a class.
     ///
     /// As in the paper: the sorted times are [convolved](Convolution) with a step function. Peaks whose
     /// prominence reaches the percentile are boundaries; a boundary inside equal times moves to their
@@ -193,6 +193,29 @@ impl Labels {
             order[start..].iter().for_each(|&run| classes[run] = Class(class));
         }
         Ok(Labels { sorted, classes, starts, evidence })
+    }
+
+    /// Merges classes until there are at most `count`, at least 1: each time the two adjacent ones whose union adds least
+    /// to the squares of the logarithms' distances from the means of their classes (Ward's method). A time of 0 counts
+    /// as the least positive number.
+    #[must_use]
+    pub fn merged(mut self, count: usize) -> Self {
+        let moments = |start: usize, end: usize| {
+            let part = self.sorted[start..end].iter().map(|time| time.max(f64::MIN_POSITIVE).ln());
+            ((end - start) as f64, part.sum::<f64>() / (end - start) as f64)
+        };
+        while self.starts.len() > count.max(1) {
+            let end = |class: usize| self.starts.get(class + 1).copied().unwrap_or(self.sorted.len());
+            let added = |class: usize| {
+                let [first, second] = [class - 1, class].map(|class| moments(self.starts[class], end(class)));
+                first.0 * second.0 / (first.0 + second.0) * (first.1 - second.1).powi(2)
+            };
+            let least = (1..self.starts.len()).min_by(|&a, &b| added(a).total_cmp(&added(b)));
+            let merged = least.expect("there are two classes");
+            self.starts.remove(merged);
+            self.classes.iter_mut().filter(|class| class.0 >= merged).for_each(|class| class.0 -= 1);
+        }
+        self
     }
 
     /// Returns the number of classes, which is at least one.

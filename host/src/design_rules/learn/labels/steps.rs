@@ -4,8 +4,8 @@
 
 /// Least number of runs on either side of a step. Fewer are outliers.
 const LEAST_RUNS: usize = 3;
-/// Greatest probability that chance leaves such a gap at the end of the runs on one side.
-const CHANCE: f64 = 0.05;
+/// Greatest probability that chance leaves such a gap among the runs on one side.
+const CHANCE: f64 = 0.2;
 /// Difference of logarithms below which times are equal: they may differ by the order of summation.
 const EQUAL: f64 = 1e-9;
 
@@ -27,14 +27,17 @@ impl Part {
         Part { start, end, runs: end - start, different, width: sorted[end - 1] - sorted[start] }
     }
 
-    /// Returns the probability that chance leaves such a gap beside these runs. If n different times are
-    /// spread evenly, the share that one gap has of n gaps exceeds s with a probability of (1 - s)^(n - 1).
-    /// Beside equal times, any gap is a step.
+    /// Returns the most that the probability can be that chance leaves such a gap beside these runs. If n different
+    /// times are spread evenly, the share that one gap has of n gaps exceeds s with a probability of (1 - s)^(n - 1),
+    /// and the largest of them with at most n times that. Beside equal times, any gap is a step.
     fn chance(&self, gap: f64) -> f64 {
         match (self.runs, self.different) {
             (..LEAST_RUNS, _) => 1.0,
             (_, 1) => 0.0,
-            (_, different) => (self.width / (self.width + gap)).powf(different as f64 - 1.0),
+            (_, different) => {
+                let n = different as f64;
+                n * (self.width / (self.width + gap)).powf(n - 1.0)
+            }
         }
     }
 }

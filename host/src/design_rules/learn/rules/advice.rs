@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ruleset::{Rules, Ruleset};
 use crate::design_rules::learn::features::{Rule, heed};
-use crate::design_rules::learn::labels::{Class, Labels};
+use crate::design_rules::learn::labels::Class;
 use crate::design_rules::learn::table::TraversalTable;
 
 /// Maximum number of alternatives.
@@ -163,15 +163,16 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Derives the advice from the rules. Returns `None` if there is only one class, and if no rules
-    /// that lead to the fastest are certain to be faster.
-    pub fn of(rules: &Rules, labels: &Labels, measured: &MeasuredRows) -> Option<Self> {
+    /// Derives the advice from the rules. `classes` has the class of each measured schedule. Returns `None`
+    /// if all are of one class, and if no rules that lead to the fastest are certain to be faster.
+    pub fn of(rules: &Rules, classes: &[Class], measured: &MeasuredRows) -> Option<Self> {
         let class = Class::from_index(0);
-        if labels.count() < 2 {
+        let members: Vec<bool> = classes.iter().map(|&other| other == class).collect();
+        let fastest = members.iter().filter(|&&member| member).count();
+        if fastest == members.len() {
             return None;
         }
-        let members: Vec<bool> = labels.classes().iter().map(|&other| other == class).collect();
-        let enough = SUPPORT.1.max((SUPPORT.0 * labels.places(class).len() as f64).ceil() as usize);
+        let enough = SUPPORT.1.max((SUPPORT.0 * fastest as f64).ceil() as usize);
         let large = |set: &&Ruleset| set.counts[0] >= enough && !set.rules.is_empty();
         let mut sets: Vec<Vec<Rule>> = Vec::new();
         for set in rules.of_class(class).filter(large).take(ALTERNATIVES) {
@@ -214,9 +215,9 @@ impl Advice {
         }
     }
 
-    /// Measures the same advice by other runs of the program. `labels` has their classes.
-    pub fn again(&self, labels: &Labels, measured: &MeasuredRows) -> Self {
-        let members: Vec<bool> = labels.classes().iter().map(|&class| class == self.class).collect();
+    /// Measures the same advice by other runs of the program, with the class of each.
+    pub fn again(&self, classes: &[Class], measured: &MeasuredRows) -> Self {
+        let members: Vec<bool> = classes.iter().map(|&class| class == self.class).collect();
         let [shared, alternatives] =
             [&self.shared, &self.alternatives].map(|points| points.iter().map(|point| point.rules.clone()).collect::<Vec<_>>());
         Self::measured(self.class, &shared, &alternatives, &members, measured)

@@ -15,6 +15,7 @@ pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
         }
         (Feature::SameStream { a, b }, true) => format!("put {a} and {b} into one stream"),
         (Feature::SameStream { a, b }, false) => format!("put {a} and {b} into different streams"),
+        (Feature::AtMost { .. }, _) => format!("where {rule}"),
         (Feature::Chosen { choice, alternative }, true) => format!("do {choice} as {alternative}"),
         (Feature::Chosen { choice, alternative }, false) => format!("don't do {choice} as {alternative}"),
     }

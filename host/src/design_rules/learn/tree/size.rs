@@ -25,7 +25,8 @@ pub enum Size {
     /// The size that ten-fold cross-validation supports. Trees of 1 to 24 leaves are trained on
     /// nine tenths of the samples and tested on the rest. The smallest tree whose error is within
     /// one standard error of the least is chosen (CART's rule: Breiman, Friedman, Olshen and Stone,
-    /// section 3.4.3), and is then trained on all samples.
+    /// section 3.4.3), and is then trained on all samples. Samples of one group are left out together,
+    /// and the standard error is that of the groups' errors.
     #[default]
     Validated,
     /// The size that the paper's Algorithm 1 finds: leaves are added while they lower the training
@@ -41,8 +42,19 @@ impl Size {
     /// # Errors
     /// As [`DecisionTree::train`].
     pub fn train(self, columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
+        self.train_groups(columns, classes, &(0..classes.len()).collect::<Vec<_>>(), options)
+    }
+
+    /// Trains a tree of this size from samples in groups, which are numbered from 0.
+    pub(in crate::design_rules::learn) fn train_groups(
+        self,
+        columns: &BitColumns,
+        classes: &[Class],
+        groups: &[usize],
+        options: TreeOptions,
+    ) -> Result<TreeSearch, RulesError> {
         match self {
-            Size::Validated => validate(columns, classes, options),
+            Size::Validated => validate(columns, classes, groups, options),
             Size::Paper => search(columns, classes, options),
             Size::Leaves(leaves) => {
                 let tree = DecisionTree::train(columns, classes, options, Limits::leaves(leaves))?;
@@ -135,18 +147,22 @@ fn parent(nodes: &[Node]) -> &Node {
 ///
 /// # Errors
 /// As [`DecisionTree::train`](super::DecisionTree::train).
-fn validate(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
+fn validate(columns: &BitColumns, classes: &[Class], groups: &[usize], options: TreeOptions) -> Result<TreeSearch, RulesError> {
     let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
     while growth.leaves() < MOST && growth.split_best() {}
     let samples = classes.len();
-    let folds = FOLDS.min(samples);
-    // Adjacent samples are alike, so each fold takes samples from everywhere.
-    let order = shuffled(samples, &mut ChaCha8Rng::seed_from_u64(0));
-    let mut wrong = vec![0; growth.leaves()];
-    // A single sample can't be left out.
-    for fold in (0..folds).filter(|_| samples > 1) {
-        let (tested, trained): (Vec<usize>, Vec<usize>) = (0..samples).partition(|&place| place % folds == fold);
-        let rows: Vec<usize> = trained.into_iter().map(|place| order[place]).collect();
+    let mut sizes = vec![0_u32; groups.iter().max().map_or(0, |last| last + 1)];
+    groups.iter().for_each(|&group| sizes[group] += 1);
+    let folds = FOLDS.min(sizes.len());
+    // Adjacent groups are alike, so each fold takes groups from everywhere.
+    let order = shuffled(sizes.len(), &mut ChaCha8Rng::seed_from_u64(0));
+    let mut fold_of = vec![0; sizes.len()];
+    order.into_iter().enumerate().for_each(|(place, group)| fold_of[group] = place % folds);
+    // For the trees of 1, 2, ... leaves: the number of wrong predictions in each group.
+    let mut wrong = vec![vec![0_usize; sizes.len()]; growth.leaves()];
+    // A single group can't be left out.
+    for fold in (0..folds).filter(|_| sizes.len() > 1) {
+        let (tested, rows): (Vec<usize>, Vec<usize>) = (0..samples).partition(|&sample| fold_of[groups[sample]] == fold);
         let mut part = BitColumns::new(rows.len());
         (0..columns.columns()).for_each(|column| part.push(|row| columns.get(rows[row], column)));
         let own: Vec<Class> = rows.iter().map(|&row| classes[row]).collect();
@@ -154,13 +170,18 @@ fn validate(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Re
         while grown.leaves() < wrong.len() && grown.split_best() {}
         for (leaves, wrong) in (1..).zip(&mut wrong) {
             let tree = grown.tree_of(grown.leaves().min(leaves));
-            let errs = |&&place: &&usize| tree.predict(|column| columns.get(order[place], column)) != classes[order[place]];
-            *wrong += tested.iter().filter(errs).count();
+            let errs = |&&sample: &&usize| tree.predict(|column| columns.get(sample, column)) != classes[sample];
+            tested.iter().filter(errs).for_each(|&sample| wrong[groups[sample]] += 1);
         }
     }
     let share = |wrong: usize| wrong as f64 / samples as f64;
-    let least = share(wrong.iter().copied().min().expect("there is a tree of one leaf"));
-    let enough = least + (least * (1.0 - least) / samples as f64).sqrt();
+    let least = wrong.iter().min_by_key(|wrong| wrong.iter().sum::<usize>()).expect("there is a tree of one leaf");
+    let of_group = |(&wrong, &size): (&usize, &u32)| wrong as f64 / f64::from(size);
+    let squares: f64 = least.iter().zip(&sizes).map(|group| of_group(group).powi(2)).sum();
+    let mean = least.iter().zip(&sizes).map(of_group).sum::<f64>() / sizes.len() as f64;
+    let error = ((squares / sizes.len() as f64 - mean * mean).max(0.0) / sizes.len() as f64).sqrt();
+    let enough = share(least.iter().sum()) + error;
+    let wrong: Vec<usize> = wrong.iter().map(|wrong| wrong.iter().sum()).collect();
     let chosen = 1 + wrong.iter().position(|&wrong| share(wrong) <= enough).expect("the best one does");
     let mut best = usize::MAX;
     let trial = |(max_leaf_nodes, &wrong): (usize, &usize)| {

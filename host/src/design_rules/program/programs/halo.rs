@@ -34,6 +34,7 @@
 
 mod grid;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use gpu_kernels::halo::{Brick, MAX_EXTENT, faces, stencil};
@@ -133,6 +134,12 @@ impl HeatStep {
     }
 }
 
+/// Numbers that describe the bricks of the ranks, by name.
+pub fn numbers(ranks: usize, cells: [usize; 3]) -> BTreeMap<String, f64> {
+    let cells = ["x", "y", "z"].iter().zip(cells).map(|(d, cells)| (format!("cells in {d}"), cells as f64));
+    cells.chain([("ranks".to_owned(), ranks as f64)]).collect()
+}
+
 /// A brick of this many cells in x, y and z.
 pub(in crate::design_rules) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
     if let Some(odd) = cells.iter().find(|&&extent| extent == 0 || extent > MAX_EXTENT as usize) {
@@ -146,6 +153,11 @@ pub(in crate::design_rules) fn brick(cells: [usize; 3]) -> Result<Brick, RulesEr
 impl Setup for HeatStep {
     /// # Errors
     /// What the device says, and [`RulesError::Setup`] where the host has too little memory.
+    fn numbers(&self, ranks: usize) -> Result<BTreeMap<String, f64>, RulesError> {
+        let Brick { nx, ny, nz } = self.brick;
+        Ok(numbers(ranks, [nx, ny, nz].map(|extent| extent as usize)))
+    }
+
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {
         let division = Decomposition::new(ranks.size());
         let at = division.coordinates(ranks.rank());

@@ -1,5 +1,6 @@
 //! The distributed sparse matrix-vector multiplication of the paper (section III-A, Figure 3).
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use super::{nan, read, write};
@@ -7,7 +8,7 @@ use crate::design_rules::program::{Exchange, Messages, Program, Setup, Staging};
 use crate::design_rules::{Dag, OpId, RulesError};
 use crate::device::{Buffer, Device, Stream};
 use crate::ranks::Communicator;
-use crate::spmv::{self, Csr, DeviceMatrix, Neighbour, Part, SpmvReal};
+use crate::spmv::{self, Csr, DeviceMatrix, Neighbour, Part, RankTraffic, SpmvReal, Traffic};
 
 /// Its operations and dependences.
 ///
@@ -47,6 +48,25 @@ pub const TEXTBOOK: &str =
 pub const BY_THE_RULE: &str =
     "PostRecv;Pack@0;CER-after-Pack;y_L@0;CES-b4-PostSend;PostSend;WaitRecv;y_R@0;WaitSend;add@0;CER-after-add;CES-b4-end";
 
+/// Numbers that describe a matrix over ranks, by name.
+pub fn numbers(traffic: &Traffic) -> BTreeMap<String, f64> {
+    let ranks = &traffic.ranks;
+    let sum = |number: fn(&RankTraffic) -> usize| ranks.iter().map(number).sum::<usize>() as f64;
+    let most = |number: fn(&RankTraffic) -> usize| ranks.iter().map(number).max().unwrap_or(0) as f64;
+    let (rows, nonzeros) = (sum(|rank| rank.rows), sum(|rank| rank.local_nnz + rank.remote_nnz));
+    let numbers = [
+        ("ranks", ranks.len() as f64),
+        ("rows", rows),
+        ("nonzeros per row", nonzeros / rows.max(1.0)),
+        ("local share of nonzeros", sum(|rank| rank.local_nnz) / nonzeros.max(1.0)),
+        ("local nonzeros of a rank", most(|rank| rank.local_nnz)),
+        ("remote nonzeros of a rank", most(|rank| rank.remote_nnz)),
+        ("entries sent by a rank", most(RankTraffic::sent)),
+        ("messages of a rank", most(|rank| rank.sends.len())),
+    ];
+    numbers.map(|(name, number)| (name.to_owned(), number)).into()
+}
+
 /// y = A x, with the rows of a square A, x and y divided over ranks.
 ///
 /// Every schedule's y can be checked against the product on the host.
@@ -68,6 +88,10 @@ impl<T: SpmvReal> Multiplication<T> {
 }
 
 impl<T: SpmvReal> Setup for Multiplication<T> {
+    fn numbers(&self, ranks: usize) -> Result<BTreeMap<String, f64>, RulesError> {
+        Ok(numbers(&Traffic::new(&self.matrix, ranks)?))
+    }
+
     /// # Errors
     /// [`RulesError::Spmv`] where the matrix is not square, or there are more ranks than rows; what the device says.
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {

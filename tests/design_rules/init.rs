@@ -1,0 +1,156 @@
+//! Drafts of programs' files.
+
+use std::{
+    fs,
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use assert_cmd::cargo::cargo_bin;
+use warpsmith::design_rules::{Dag, program::Draft};
+
+use crate::folder::Folder;
+
+const EXPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/nsys.sqlite");
+
+/// The step that tests/data/nsys.sql has, three times.
+const DRAFT: &str = r#"{"name": "nsys",
+ "comment": "Drafted from nsys.sqlite. Each `after` is a guess by the order that was observed: keep it only if data, messages or resources require it.",
+ "operations": [
+    {"name": "pack", "kind": "gpu",
+     "comment": "10.0 µs in stream 13."},
+    {"name": "MPI_Irecv", "kind": "cpu",
+     "comment": "1.0 µs."},
+    {"name": "inner_float__32", "kind": "gpu", "after": ["pack"],
+     "comment": "40.0 µs in stream 7. Guesses: after pack (had ended)."},
+    {"name": "MPI_Isend", "kind": "cpu", "after": ["pack", "MPI_Irecv"],
+     "comment": "2.0 µs. Guesses: after pack (had ended), MPI_Irecv (the call before)."},
+    {"name": "MPI_Waitall", "kind": "cpu", "after": ["MPI_Isend"],
+     "comment": "28.0 µs. Guesses: after MPI_Isend (the call before)."},
+    {"name": "outer", "kind": "gpu", "after": ["inner_float__32", "MPI_Waitall"],
+     "comment": "20.0 µs in stream 13. Guesses: after inner_float__32 (had ended), MPI_Waitall (the host had received)."},
+    {"name": "ncclAllReduce", "kind": "gpu", "after": ["outer"],
+     "comment": "8.0 µs in stream 13. Guesses: after outer (in the same stream)."},
+    {"name": "CopyToHost", "kind": "gpu", "after": ["ncclAllReduce"],
+     "comment": "1.0 µs in stream 13. Guesses: after ncclAllReduce (in the same stream)."}
+]}
+"#;
+
+#[test]
+fn a_profile_becomes_a_program() {
+    let folder = Folder::of("rules");
+    let said = folder.good(&format!("init {EXPORT} --output nsys.json"));
+    assert_eq!(said, "Written: nsys.json, 8 operations\n8 dependences are guesses: remove those that nothing requires.\n");
+    assert_eq!(fs::read_to_string(folder.path("nsys.json")).unwrap(), DRAFT);
+    // The last range is the last period.
+    folder.good(&format!("init {EXPORT} --range step --output nsys.json --force"));
+    assert_eq!(fs::read_to_string(folder.path("nsys.json")).unwrap(), DRAFT);
+    assert!(folder.good("check nsys.json").starts_with("nsys: 8 operations"));
+    assert!(folder.good("count nsys.json").contains("nsys"));
+
+    let fails = |arguments: &str, wanted: &str| {
+        let output = folder.run(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
+        assert!(said.contains(wanted), "{arguments}: {said}");
+    };
+    fails(&format!("init {EXPORT} --output nsys.json"), "nsys.json exists: replace it with --force");
+    fails(&format!("init {EXPORT} --output nsys.txt"), "ends in .json");
+    fails(
+        &format!("init {EXPORT} --range Step --output b.json"),
+        "nsys.sqlite: has no NVTX range `Step`: it has `ncclAllReduce`, `step`",
+    );
+    fails("init nsys.json --output b.json", "nsys.json: is not an SQLite database");
+    fails("init none.sqlite --output b.json", "none.sqlite: can't be read");
+    fails("init --range step --output b.json", "--range");
+}
+
+/// Whatever happened to a file, it is refused or read.
+#[test]
+fn damaged_exports_are_refused() {
+    let folder = Folder::of("rules");
+    let bytes = fs::read(EXPORT).unwrap();
+    let path = folder.path("bad.sqlite");
+    for length in (0..bytes.len()).step_by(97) {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let error = Draft::from_nsys(&path, None).unwrap_err().to_string();
+        assert!(
+            error.contains("bad.sqlite: ") && (error.contains("damaged") || error.contains("not an SQLite")),
+            "{length}: {error}"
+        );
+    }
+    for place in 0..bytes.len() {
+        let mut bytes = bytes.clone();
+        bytes[place] ^= [0xff, 0x01, 0x80][place % 3];
+        fs::write(&path, &bytes).unwrap();
+        _ = Draft::from_nsys(&path, None);
+    }
+}
+
+/// Runs `rules init` with these lines of answers.
+fn answered(folder: &Folder, lines: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(cargo_bin!("warpsmith"));
+    command.args(["rules", "init", "--force", "--output", "mine.json"]).current_dir(folder.path(""));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It may end before it has read all.
+    _ = child.stdin.take().unwrap().write_all(lines.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[test]
+fn questions_become_a_program() {
+    let folder = Folder::of("rules");
+    let (code, said) =
+        answered(&folder, "Pack\ngpu\n\nx\nbuffer\nSend\ncpu\nPack\nbuffer\nrequest\nEnd\ngpu\nPack, Send\n\n\n\n");
+    assert_eq!((code, said.as_str()), (Some(0), "Written: mine.json, 3 operations\n"));
+    let wanted = r#"{"name": "mine",
+ "operations": [
+    {"name": "Pack", "kind": "gpu", "reads": ["x"], "writes": ["buffer"]},
+    {"name": "Send", "kind": "cpu", "after": ["Pack"], "reads": ["buffer"], "writes": ["request"]},
+    {"name": "End", "kind": "gpu", "after": ["Pack", "Send"]}
+]}
+"#;
+    assert_eq!(fs::read_to_string(folder.path("mine.json")).unwrap(), wanted);
+    let dag =
+        Dag::builder("mine").gpu("Pack").cpu("Send").gpu("End").edge("Pack", "Send").edge("Pack", "End").edge("Send", "End");
+    assert_eq!(Dag::read(&folder.path("mine.json")).unwrap().signature(), dag.build().unwrap().signature());
+    for (lines, wanted) in [
+        ("", "standard input, line 1: there are no operations"),
+        ("\n", "standard input, line 1: there are no operations"),
+        ("Pack\n", "standard input, line 2: `` is neither gpu nor cpu"),
+        ("Pack\nGPU\n", "standard input, line 2: `GPU` is neither gpu nor cpu"),
+        ("Pack\ngpu\nSend\n", "standard input, line 3: there is no operation `Send` before this one"),
+        ("a b\ngpu\n", "a b"),
+        ("Pack\ngpu\n\n\n\nPack\ncpu\n", "Pack"),
+    ] {
+        let (code, said) = answered(&folder, lines);
+        assert!(code == Some(2) && said.contains(wanted), "{lines:?}: {code:?} {said}");
+    }
+}
+
+/// Comments may be in all parts of a program's file.
+#[test]
+fn programs_have_comments() {
+    let folder = Folder::of("rules");
+    let text = |comment: &str| {
+        format!(
+            r#"{{{comment}"operations": [
+                {{{comment}"name": "a", "kind": "gpu"}},
+                {{{comment}"name": "c", "after": ["a"], "alternatives": [
+                    {{{comment}"name": "x", "kind": "cpu"}},
+                    {{{comment}"name": "y", "operations": [{{{comment}"name": "p", "kind": "gpu"}}]}}
+                ]}}
+            ]}}"#
+        )
+    };
+    folder.write("with.json", &text(r#""comment": "a text", "#));
+    folder.write("without.json", &text(""));
+    let [with, without] = ["with.json", "without.json"].map(|name| Dag::read(&folder.path(name)).unwrap().signature());
+    assert_eq!(with, without);
+    // The orders of the program in clients/cpp/jacobi follow from its data.
+    let jacobi = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/cpp/jacobi/jacobi.json");
+    assert_eq!(folder.good(&format!("check {jacobi}")), "jacobi: 13 operations, 2 choices, 21 dependences.\n");
+    folder.write("wrong.json", &text(r#""comment": 1, "#));
+    assert!(Dag::read(&folder.path("wrong.json")).is_err());
+}
