@@ -360,7 +360,11 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     fn new(nesting: &'a Nesting, device: &'a Device, cancel: &'a Cancel, deadline: Instant) -> Self {
-        let grown: Vec<Shape> = nesting.parts.iter().map(|(shape, _)| shape.with_distance(0.5 * nesting.spacing)).collect();
+        let grown = |(shape, _): &(Shape, usize)| match nesting.spacing {
+            0.0 => shape.clone(),
+            spacing => shape.simplified().with_distance(0.5 * spacing),
+        };
+        let grown: Vec<Shape> = nesting.parts.iter().map(grown).collect();
         let size = |(own, grown): (&(Shape, usize), &Shape)| {
             0.5 * (own.0.area() + area(&hull(grown.outlines().iter().flatten().copied().collect())))
         };

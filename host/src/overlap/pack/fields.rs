@@ -15,14 +15,14 @@ use crate::{
 };
 
 /// Number of steps along the longer side of a field, at most and at least; number of values of all fields; and number of
-/// pairs of quads that are compared to compute them, in all or per second of a budget of time.
+/// pairs of quads that may be compared to compute them, in all or per thread and second of a budget of time.
 const MOST_STEPS: usize = 255;
 const LEAST_STEPS: usize = 48;
 const CPU_VALUES: usize = 1 << 22;
 const GPU_VALUES: usize = 1 << 27;
 const CPU_WORK: f64 = 5e8;
-const GPU_WORK: f64 = 3e10;
-const CPU_WORK_PER_SECOND: f64 = 1e8;
+const GPU_WORK: f64 = 3e11;
+const CPU_WORK_PER_SECOND: f64 = 4e7;
 /// Largest number of variants.
 const MOST_VARIANTS: usize = 1 << 10;
 /// Number of fields that a launch computes.
@@ -75,15 +75,13 @@ fn table(variants: &[Variant]) -> (Vec<(u32, u32, f64)>, Vec<u32>) {
 fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32, f64)]) -> Option<usize> {
     let on_gpu = device.backend() == Backend::Cuda;
     let (most, values, work) = if on_gpu { (MOST_STEPS, GPU_VALUES, GPU_WORK) } else { (MOST_STEPS / 2, CPU_VALUES, CPU_WORK) };
-    let work = std::env::var("WS_WORK").ok().and_then(|v| v.parse().ok()).unwrap_or(work);
     let work = match budget {
-        Budget::Time(time) if !on_gpu && std::env::var("WS_WORK").is_err() => work.min(CPU_WORK_PER_SECOND * time.as_secs_f64()),
+        Budget::Time(time) if !on_gpu => CPU_WORK_PER_SECOND * rayon::current_num_threads() as f64 * time.as_secs_f64(),
         _ => work,
     };
     let quads = |shape: u32| shapes[shape as usize].quads().len() as f64;
     let pairs: f64 = fields.iter().map(|&(first, second, _)| quads(first) * quads(second)).sum();
     let steps = (values as f64 / fields.len() as f64).min(work / pairs).sqrt().min(most as f64) as usize;
-    if std::env::var("WS_TRACE").is_ok() { eprintln!("STEPS {steps} fields {} pairs {pairs:e}", fields.len()); }
     (steps >= LEAST_STEPS).then_some(steps)
 }
 
@@ -106,7 +104,6 @@ impl Fields {
         }
         let (keys, table) = table(&variants);
         let Some(steps) = steps(device, shapes, budget, &keys) else { return Ok(None) };
-        let begun = std::time::Instant::now();
         // Boxes of differences at which they meet.
         let (mut boxes, mut sizes, mut all, mut largest, mut widest) = (Vec::new(), Vec::new(), 0, 0, 0);
         for &(first, second, angle) in &keys {
@@ -167,7 +164,6 @@ impl Fields {
             }
         }
         stream.synchronize()?;
-        if std::env::var("WS_TRACE").is_ok() { eprintln!("FIELDS {} steps {steps} values {all} {:.3} s", keys.len(), begun.elapsed().as_secs_f64()); }
         let of_two = |number: usize| {
             let (entry, [own, theirs]) = (table[number], [number / variants.len(), number % variants.len()]);
             let (field, swapped) = ((entry / 2) as usize, entry % 2 == 1);
@@ -329,6 +325,7 @@ mod tests {
             let in_time = |seconds: f64| steps(10, Budget::Time(Duration::from_secs_f64(seconds)));
             let quads = Shape::tree().quads().len() as f64;
             let needed = (LEAST_STEPS * LEAST_STEPS) as f64 * 110.0 * quads * quads / CPU_WORK_PER_SECOND;
+            let needed = needed / rayon::current_num_threads() as f64;
             assert!(in_time(0.99 * needed).is_none() && in_time(1.01 * needed) == Some(LEAST_STEPS), "{needed}");
         }
         Ok(())

@@ -34,7 +34,7 @@ const ROUNDING: f64 = 1e-12;
 pub struct Problem {
     pub shapes: Vec<Shape>,
     pub kinds: usize,
-    /// The shapes as they are squeezed: grown, and with the centres of their circles at the origin.
+    /// The shapes as they are squeezed: simplified, grown, and with the centres of their circles at the origin.
     pub squeezed: Vec<Shape>,
     /// The same, grown a little more if there are several.
     pub searched: Vec<Shape>,
@@ -58,7 +58,7 @@ impl Problem {
         let grown = |margin: f64| -> Vec<Shape> {
             let grown = |shape: &Shape| {
                 let [x, y] = shape.center();
-                shape.moved_and_grown([-x, -y], margin * shape.radius())
+                shape.simplified().moved_and_grown([-x, -y], margin * shape.radius())
             };
             shapes.iter().map(grown).collect()
         };

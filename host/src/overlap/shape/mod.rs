@@ -4,6 +4,7 @@ mod circle;
 pub(super) mod convex;
 mod decompose;
 mod ring;
+mod simplify;
 
 use rstar::{
     RTree, RTreeObject as _,
@@ -20,6 +21,10 @@ use super::error::{OverlapError, ShapeProblem};
 
 /// Tolerated overlap of two pieces, relative to the smaller one's area.
 const OVERLAPPING: f64 = 1e-12;
+
+/// Number of quads up to which a shape isn't simplified, and largest distance of the simpler one, in units of the radius.
+const FINE: usize = 24;
+const TOLERANCE: f64 = 1e-3;
 
 /// One shape: an area in the plane, cut into convex pieces that don't overlap.
 ///
@@ -118,12 +123,33 @@ impl Shape {
         Shape { name, outlines, pieces, quads, area, center, radius }
     }
 
+    /// Returns a shape of fewer vertices around this one, at most a 1,000th of the radius away from it, if this one has many.
+    /// It has the same centre.
+    pub(super) fn simplified(&self) -> Shape {
+        if self.quads.len() <= FINE {
+            return self.clone();
+        }
+        let rings = simplify::simplified(&self.outlines, TOLERANCE * self.radius);
+        match Shape::with_holes(self.name.clone(), &rings[0], &rings[1..]) {
+            Ok(shape) => shape.about(self.center),
+            // Its pieces overlap or are apart, or what is left of a hole is too small.
+            Err(_) => self.clone(),
+        }
+    }
+
+    /// The same shape with a circle about this centre.
+    fn about(self, center: Point) -> Shape {
+        let points = self.outlines.iter().flatten();
+        let radius = points.map(|point| (point[0] - center[0]).hypot(point[1] - center[1])).fold(0.0, f64::max);
+        Shape { center, radius, ..self }
+    }
+
     /// Returns the shape moved by the vector, with every piece grown by `margin`. So its pieces
     /// overlap by as much.
     pub(super) fn moved_and_grown(&self, by: Point, margin: f64) -> Shape {
         let moved = |ring: &Vec<Point>| -> Vec<Point> { ring.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect() };
         let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::grown(&moved(piece), margin)).collect();
-        Shape::assemble(self.name.clone(), pieces.clone(), pieces)
+        Shape::assemble(self.name.clone(), pieces.clone(), pieces).about([self.center[0] + by[0], self.center[1] + by[1]])
     }
 
     /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners. Its
