@@ -285,7 +285,7 @@ pub unsafe fn count<T: Scalar>(
         thread::sync_threads();
         if thread::thread_idx_x() == 0 {
             for degree in 0..3 {
-                counts.add(degree * clouds.len() + index).write(shared.read(degree));
+                counts.add(degree * clouds.len() + cloud.number as usize).write(shared.read(degree));
             }
         }
     }
@@ -317,7 +317,8 @@ pub unsafe fn bars<T: Scalar>(
             bars.edges.add(at as usize).write(edges);
         };
         // Bars of length 0 come first.
-        let (start, end) = (starts[index], starts[index + 1]);
+        let number = cloud.number as usize;
+        let (start, end) = (starts[number], starts[number + 1]);
         let (endless, merges) = (cloud.vertices - found.merges, found.merges);
         let positive = end - start - endless;
         for k in (lane..positive).step_by(lanes as usize) {
@@ -329,7 +330,7 @@ pub unsafe fn bars<T: Scalar>(
             write(start + positive + k, [T::ZERO, T::INFINITY], [0; 4]);
         }
         for degree in [1, 2] {
-            let mut at = starts[degree * clouds.len() + index];
+            let mut at = starts[degree * clouds.len() + number];
             let (of_cloud, count, born, died) = classes(degree, cloud, found, positions);
             let mut first = 0;
             while first < count {

@@ -244,7 +244,7 @@ pub fn save<T: Real + npy::Element>(
     })
 }
 
-struct Saved<'a, T> {
+struct Saved<'a, T: Real> {
     diagrams: &'a Diagrams<T>,
     names: Option<&'a [String]>,
 }
