@@ -1,7 +1,7 @@
 //! Functions of bars: made on the device, beside their definitions and the host's.
 
 use warpsmith::{
-    common::{Cancel, Real},
+    common::Cancel,
     device::Device,
     engine::{Control, Engine},
     homology::{Clouds, CurveReal, Diagrams, HomologyError, HomologyReal, Options, Rips, rips},

@@ -67,7 +67,8 @@ fn bars_are_stable() -> Result {
                 spaces.extend([euclidean(&points, 2), euclidean(&moved, 2)]);
                 bounds.push(2.0 * by * 0.5f64.sqrt() + 1e-12);
             }
-            let clouds = Clouds::distances(spaces.as_flattened(), vec![n; spaces.len()])?;
+            let numbers = spaces.concat();
+            let clouds = Clouds::distances(&numbers, vec![n; spaces.len()])?;
             let diagrams = rips.compute(&stream, &clouds, &Options { degree: 2, ..Options::default() })?;
             for (pair, bound) in bounds.into_iter().enumerate() {
                 let difference = spaces[2 * pair].iter().zip(&spaces[2 * pair + 1]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -39,7 +39,7 @@ impl<T: PcfReal> Cuts<T> {
     pub fn of([rows, cols]: [&PcfSet<T>; 2]) -> Option<Self> {
         let longest = |set: &PcfSet<T>| set.offsets().windows(2).map(|pair| pair[1] - pair[0]).max();
         let most = longest(rows)?.max(longest(cols)?);
-        let steps = |set: &PcfSet<T>, others: &PcfSet<T>| set.offsets()[set.len()] as u128 * others.len() as u128;
+        let steps = |set: &PcfSet<T>, others: &PcfSet<T>| set.breakpoints() as u128 * others.len() as u128;
         if most <= NEVER || steps(rows, cols) + steps(cols, rows) >= ENOUGH * 2 * most as u128 {
             return None;
         }

@@ -180,7 +180,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a
     /// pair.
     pub fn merge_steps(&self) -> u128 {
-        let after_first = |set: &PcfSet<T>| (set.offsets()[set.len()] - set.len()) as u128;
+        let after_first = |set: &PcfSet<T>| (set.breakpoints() - set.len()) as u128;
         let n = self.rows.len() as u128;
         match (self.cols, self.measure) {
             (Some(cols), _) => after_first(self.rows) * cols.len() as u128 + after_first(cols) * n,

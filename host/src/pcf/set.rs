@@ -408,6 +408,11 @@ impl<T: PcfReal> PcfSet<T> {
         self.fetch().unwrap_or_else(|error| panic!("the functions are out of reach: {error}"))
     }
 
+    /// Number of breakpoints of all functions.
+    pub fn breakpoints(&self) -> usize {
+        self.offsets[self.len()]
+    }
+
     /// The functions' shape, whose product is their number.
     pub fn shape(&self) -> &[usize] {
         &self.shape
