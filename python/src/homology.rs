@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use numpy::{Element, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods as _};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -59,7 +59,7 @@ macro_rules! each {
 trait OfBars: Homologous + Item + npy::Element {
     fn bars(diagrams: homology::Diagrams<Self>) -> Bars;
     /// The diagrams, if they are of this precision.
-    fn of(bars: &Bars) -> Option<&homology::Diagrams<Self>>;
+    fn diagrams(bars: &Bars) -> Option<&homology::Diagrams<Self>>;
 }
 
 macro_rules! of_bars {
@@ -68,7 +68,7 @@ macro_rules! of_bars {
             fn bars(diagrams: homology::Diagrams<Self>) -> Bars {
                 Bars::$variant(Arc::new(diagrams))
             }
-            fn of(bars: &Bars) -> Option<&homology::Diagrams<Self>> {
+            fn diagrams(bars: &Bars) -> Option<&homology::Diagrams<Self>> {
                 if let Bars::$variant(diagrams) = bars { Some(diagrams) } else { None }
             }
         }
@@ -139,7 +139,7 @@ impl Diagrams {
             degree: usize,
         ) -> PyResult<Bound<'py, PyAny>> {
             work::brief(this.py(), || Ok(diagrams.fetch(degree)?))?;
-            let bars = read_only(this, |this| T::of(&this.0).map_or(&[][..], |all| all.values(degree).as_flattened()))?;
+            let bars = read_only(this, |this| T::diagrams(&this.0).map_or(&[][..], |all| all.values(degree).as_flattened()))?;
             bars.call_method1("reshape", ((-1, 2),))
         }
         each!(&this.get().0, diagrams => view(this, diagrams, degree))
