@@ -23,17 +23,8 @@ use crate::{
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
-const CASES: [&str; 9] = [
-    "10000x25",
-    "10000x100",
-    "10000x100:f64",
-    "10000x100:matrix",
-    "1000x300",
-    "100x1000",
-    "8x2000",
-    "8x2000:circle",
-    "1x5000",
-];
+const CASES: [&str; 9] =
+    ["10000x25", "10000x100", "10000x100:f64", "10000x100:matrix", "1000x300", "100x1000", "8x2000", "8x2000:circle", "1x5000"];
 const QUICK: [&str; 5] = ["100x25", "100x100", "100x100:matrix", "10x300", "10x300:circle"];
 
 /// Numbers in [0, 1) of a splitmix64 generator.

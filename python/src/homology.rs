@@ -125,9 +125,8 @@ impl Diagrams {
     /// The index of each cloud's first bar.
     fn offsets<'py>(this: &Bound<'py, Self>, degree: usize) -> PyResult<Bound<'py, PyAny>> {
         // Lengths that fit into memory have the same bits in both types.
-        let offsets = read_only(this, |this| {
-            bytemuck::cast_slice::<usize, isize>(each!(&this.0, diagrams => diagrams.offsets(degree)))
-        });
+        let offsets =
+            read_only(this, |this| bytemuck::cast_slice::<usize, isize>(each!(&this.0, diagrams => diagrams.offsets(degree))));
         Ok(offsets?.into_any())
     }
 
@@ -168,7 +167,8 @@ impl Diagrams {
             PcfSet::make(py, diagrams.offsets(degree).last().copied().unwrap_or(0), move || {
                 let device = Device { device: diagrams.device().map_or_else(device::Device::best, |device| Ok(device.clone()))? };
                 let make = |device: &_| Rips::new(device, false);
-                let (_, set) = T::rips().with(&device, make, |stream, rips| rips.curves::<U>(stream, &diagrams, degree, curve, cap))?;
+                let (_, set) =
+                    T::rips().with(&device, make, |stream, rips| rips.curves::<U>(stream, &diagrams, degree, curve, cap))?;
                 Ok(set)
             })
         }

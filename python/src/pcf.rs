@@ -257,7 +257,8 @@ impl PcfSet {
     fn points<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         fn view<'py, T: Real>(this: &Bound<'py, PcfSet>, set: &warpsmith::pcf::PcfSet<T>) -> PyResult<Bound<'py, PyAny>> {
             work::brief(this.py(), || Ok(set.fetch().map(drop)?))?;
-            let flat = read_only(this, |this| bytemuck::cast_slice::<_, T>(<T as Real>::of(&this.0).map_or(&[], |set| set.points())))?;
+            let flat =
+                read_only(this, |this| bytemuck::cast_slice::<_, T>(<T as Real>::of(&this.0).map_or(&[], |set| set.points())))?;
             flat.call_method1("reshape", ((-1, 2),))
         }
         each!(&this.get().0, set => view(this, set))

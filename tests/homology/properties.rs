@@ -26,7 +26,13 @@ fn is_near(first: &[[f64; 2]], second: &[[f64; 2]], most: f64) -> bool {
         (false, true) => b == a - n && short(second[b]),
         (false, false) => true,
     };
-    fn augment(a: usize, size: usize, matches: &dyn Fn(usize, usize) -> bool, seen: &mut [bool], of: &mut [Option<usize>]) -> bool {
+    fn augment(
+        a: usize,
+        size: usize,
+        matches: &dyn Fn(usize, usize) -> bool,
+        seen: &mut [bool],
+        of: &mut [Option<usize>],
+    ) -> bool {
         for b in 0..size {
             if matches(a, b) && !std::mem::replace(&mut seen[b], true) {
                 let free = of[b].is_none_or(|other| augment(other, size, matches, seen, of));
@@ -71,7 +77,8 @@ fn bars_are_stable() -> Result {
             let clouds = Clouds::distances(&numbers, vec![n; spaces.len()])?;
             let diagrams = rips.compute(&stream, &clouds, &Options { degree: 2, ..Options::default() })?;
             for (pair, bound) in bounds.into_iter().enumerate() {
-                let difference = spaces[2 * pair].iter().zip(&spaces[2 * pair + 1]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                let difference =
+                    spaces[2 * pair].iter().zip(&spaces[2 * pair + 1]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(difference <= bound);
                 for degree in 0..3 {
                     let bars = |cloud| &diagrams.values(degree)[diagrams.range(cloud, degree)];
@@ -84,7 +91,9 @@ fn bars_are_stable() -> Result {
     // The oracle tells a difference.
     assert!(is_near(&[[0.0, 1.0]], &[], 0.5) && !is_near(&[[0.0, 1.0]], &[], 0.49));
     assert!(is_near(&[[0.0, 9.0], [1.0, 2.0]], &[[0.5, 9.0]], 0.5) && !is_near(&[[0.0, 9.0], [1.0, 2.25]], &[[0.5, 9.0]], 0.5));
-    assert!(!is_near(&[[0.0, f64::INFINITY]], &[[0.0, 9.0]], 4.0) && is_near(&[[0.0, f64::INFINITY]], &[[1.0, f64::INFINITY]], 1.0));
+    assert!(
+        !is_near(&[[0.0, f64::INFINITY]], &[[0.0, 9.0]], 4.0) && is_near(&[[0.0, f64::INFINITY]], &[[1.0, f64::INFINITY]], 1.0)
+    );
     Ok(())
 }
 

@@ -95,7 +95,6 @@ impl<T: Real> Diagrams<T> {
     /// # Errors
     /// [`HomologyError::Bars`]: offsets don't divide the bars, degrees differ in their number of clouds, or a bar has a birth
     /// that is not a finite number from 0 on, or a death before it.
-    #[expect(clippy::type_complexity, reason = "the parts of a degree")]
     pub fn from_parts(degrees: Vec<(Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>)>) -> Result<Self, HomologyError> {
         let clouds = degrees.first().map(|(first, ..)| first.len());
         for (degree, (first, values, edges)) in degrees.iter().enumerate() {
@@ -110,7 +109,9 @@ impl<T: Real> Diagrams<T> {
             let valid = |[birth, death]: &[T; 2]| *birth >= T::ZERO && birth.is_finite() && death >= birth;
             if let Some(bar) = values.iter().position(|bar| !valid(bar)) {
                 let [birth, death] = values[bar];
-                return wrong(format!("bar {bar} is from {birth} to {death}, but births are finite, from 0 on, and before deaths"));
+                return wrong(format!(
+                    "bar {bar} is from {birth} to {death}, but births are finite, from 0 on, and before deaths"
+                ));
             }
         }
         let degree = |(first, values, edges): (_, Vec<_>, Vec<_>)| Degree { first, values: values.into(), edges: edges.into() };

@@ -4,9 +4,10 @@ use std::{
     borrow::Cow,
     fmt,
     sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering},
-}};
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bytemuck::{Pod, Zeroable};
 use gpu_kernels::pcf::set::MOST_SEGMENTS;
@@ -130,10 +131,7 @@ impl Identity {
 /// Sets with equal functions, shapes and names are equal, wherever the functions are.
 impl<T: PcfReal> PartialEq for PcfSet<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.shape == other.shape
-            && self.names == other.names
-            && self.offsets == other.offsets
-            && self.points() == other.points()
+        self.shape == other.shape && self.names == other.names && self.offsets == other.offsets && self.points() == other.points()
     }
 }
 
