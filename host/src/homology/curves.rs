@@ -9,7 +9,7 @@ use gpu_kernels::{
     pcf::barcode::Curve,
 };
 
-use super::{Diagrams, HomologyError, HomologyReal, Rips};
+use super::{Diagrams, HomologyError, HomologyReal, Rips, rips::sort_directly};
 use crate::{
     collectives::{sort, sort_further},
     components::{THREADS, grid},
@@ -128,22 +128,27 @@ impl<T: HomologyReal> Rips<T> {
             ))?;
         }
         let (each, sorter) = (grid(stream, changes), &mut self.sorter);
-        sort(stream, &*low, u32::BITS, sorter)?;
-        let mut further = |keys: &Buffer<u32>, bits| {
-            launch!(stream, edges::gather<<<each, THREADS>>>(keys, sorter.order(), &mut self.gathered))?;
-            sort_further(stream, &self.gathered, bits, sorter)
+        let order = if self.sorts_directly {
+            sort_directly(stream, &own.starts, 2, [&*low, &*high], &mut self.order)?;
+            &self.order[0]
+        } else {
+            sort(stream, &*low, u32::BITS, sorter)?;
+            let mut further = |keys: &Buffer<u32>, bits| {
+                launch!(stream, edges::gather<<<each, THREADS>>>(keys, sorter.order(), &mut self.gathered))?;
+                sort_further(stream, &self.gathered, bits, sorter)
+            };
+            if !single {
+                further(high, u32::BITS)?;
+            }
+            if clouds > 1 {
+                further(&own.clouds, usize::BITS - clouds.leading_zeros())?;
+            }
+            sorter.order()
         };
-        if !single {
-            further(high, u32::BITS)?;
-        }
-        if clouds > 1 {
-            further(&own.clouds, usize::BITS - clouds.leading_zeros())?;
-        }
-
         let block = if stream.device().backend() == Backend::Cpu { 1 } else { curves::TILE as u32 };
         own.offsets.ensure(0)?;
         let mut segments: Buffer<U::Segment> = stream.device().empty();
-        let sorted = SortedArgs { order: sorter.order(), low: &*low, high: &*high, by: &own.by };
+        let sorted = SortedArgs { order, low: &*low, high: &*high, by: &own.by };
         // SAFETY: changes are in order, and there is room for the shapes.
         unsafe {
             launch!(stream, curves::steps::<U><<<clouds as u32, block>>>(

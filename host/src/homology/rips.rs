@@ -100,7 +100,7 @@ pub struct Rips<T: HomologyReal> {
     pub(super) gathered: Buffer<u32>,
     pub(super) sorter: SortWorkspace,
     /// Edges by length, on CPUs, and memory to sort them.
-    order: [Buffer<u32>; 2],
+    pub(super) order: [Buffer<u32>; 2],
     links: Buffer<Link>,
     found: Buffer<Found>,
     pub(super) wrong: Buffer<u32>,
@@ -120,7 +120,7 @@ pub struct Rips<T: HomologyReal> {
     /// Relations of a cloud that are found together, if not chosen by size.
     relations: Option<u32>,
     /// True for the sort of CPUs.
-    sorts_directly: bool,
+    pub(super) sorts_directly: bool,
     /// Words of vectors and work, at most, unless a single cloud takes more.
     room: u64,
     timed: bool,
@@ -404,11 +404,11 @@ impl<T: HomologyReal> Rips<T> {
             }
         }
         if self.sorts_directly {
-            let [order, spare] = &mut self.order;
-            order.ensure(edges)?;
-            spare.ensure(edges)?;
-            // SAFETY: there are keys of all edges, and room for their numbers.
-            unsafe { launch!(stream, edges::sort<<<places.len() as u32, 1>>>(&self.clouds, &*low, &*high, order, spare))? };
+            let mut firsts: Vec<u32> = places.iter().map(|cloud| cloud.edge).collect();
+            firsts.push(edges as u32);
+            self.starts.ensure(firsts.len())?;
+            stream.upload(&mut self.starts, &firsts)?;
+            sort_directly(stream, &self.starts, 1, [&*low, &*high], &mut self.order)?;
         } else {
             let each = grid_for(stream, edges);
             self.gathered.ensure(edges)?;
@@ -548,6 +548,21 @@ impl<T: HomologyReal> Rips<T> {
 
 fn is_cpu(stream: &Stream) -> bool {
     stream.device().backend() == Backend::Cpu
+}
+
+/// Sorts parts of keys as CPUs do: parts begin at so many times `firsts`, which the number of all keys ends.
+pub(super) fn sort_directly(
+    stream: &Stream,
+    firsts: &Buffer<u32>,
+    width: u32,
+    [low, high]: [&Buffer<u32>; 2],
+    [order, spare]: &mut [Buffer<u32>; 2],
+) -> Result<(), DeviceError> {
+    order.ensure(low.len())?;
+    spare.ensure(low.len())?;
+    let parts = firsts.len() as u32 - 1;
+    // SAFETY: there are keys of all parts, and room for their numbers.
+    unsafe { launch!(stream, edges::sort<<<parts, 1>>>(firsts, width, low, high, order, spare)) }
 }
 
 /// Grid and block of kernels with a column of blocks for each cloud, where a cloud has so many `items`.
