@@ -47,6 +47,10 @@ struct Degree<T> {
     edges: OnceLock<Vec<[u16; 4]>>,
 }
 
+/// A degree in host memory: the index of each cloud's first bar and the number of all bars, births and deaths, and edges or
+/// none, as [`Diagrams::edges`] returns them.
+pub type Parts<T> = (Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>);
+
 /// Bars of consecutive clouds on a device, degree by degree.
 #[derive(Debug)]
 pub(super) struct Part<T: Pod> {
@@ -89,13 +93,12 @@ impl<T: Real> Diagrams<T> {
         Diagrams { degrees: (0..=degree).map(|_| none()).collect(), parts: Vec::new() }
     }
 
-    /// Diagrams of bars in host memory. Each degree has the index of each cloud's first bar with the number of all bars,
-    /// births and deaths, and their edges or none, as [`edges`](Self::edges) returns them.
+    /// Diagrams of bars in host memory, from degree 0 on.
     ///
     /// # Errors
     /// [`HomologyError::Bars`]: offsets don't divide the bars, degrees differ in their number of clouds, or a bar has a birth
     /// that is not a finite number from 0 on, or a death before it.
-    pub fn from_parts(degrees: Vec<(Vec<usize>, Vec<[T; 2]>, Vec<[u16; 4]>)>) -> Result<Self, HomologyError> {
+    pub fn from_parts(degrees: Vec<Parts<T>>) -> Result<Self, HomologyError> {
         let clouds = degrees.first().map(|(first, ..)| first.len());
         for (degree, (first, values, edges)) in degrees.iter().enumerate() {
             let wrong = |problem: String| Err(HomologyError::Bars { degree, problem });

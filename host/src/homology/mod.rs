@@ -29,6 +29,6 @@ mod rips;
 
 pub use clouds::Clouds;
 pub use curves::CurveReal;
-pub use diagrams::{Bar, Diagrams};
+pub use diagrams::{Bar, Diagrams, Parts};
 pub use error::HomologyError;
 pub use rips::{HomologyReal, Options, Rips, rips};
