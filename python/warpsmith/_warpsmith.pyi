@@ -17,6 +17,7 @@ __all__ = [
     "Dag",
     "Device",
     "DeviceArray",
+    "Diagrams",
     "Explorer",
     "Matrix",
     "Model",
