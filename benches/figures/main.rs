@@ -10,6 +10,7 @@ mod homology;
 mod list_rank;
 mod overlap;
 mod pcf;
+mod plot;
 mod spanning;
 mod spmv;
 mod trees;

@@ -1,16 +1,27 @@
 //! Persistent homology.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-use numpy::{IntoPyArray as _, PyReadonlyArray1};
+use numpy::{Element, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods as _};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
 };
 use warpsmith::{
-    device::{Buffer, DeviceError, View},
+    device::{self, Buffer, DeviceError, View},
     engine::{Cancel, Control},
-    homology::{self, Clouds, Degree, Diagrams, Options, Rips},
+    homology::{self, Clouds, CurveReal, Options, Rips, io},
+    io::{
+        files::Destination,
+        npy::{self, Kind},
+    },
+    pcf::barcode::Curve,
 };
 
 use crate::{
@@ -18,27 +29,181 @@ use crate::{
     device::Device,
     error::Failure,
     kept::{self, Homologous, KeptStream},
+    pcf::{PcfSet, Real, kind, offsets, read_only},
     work,
 };
 
-/// Bars of one degree: the index of each cloud's first bar, births and deaths, and the ends of their edges.
-type Bars<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// Number of edges of clouds up to which bars are computed without checks for signals.
+const FEW_EDGES: usize = 40_000;
 
-/// Computes the bars of clouds, degree by degree. Numbers are a vector of the host, or arrays on one device, which are
+/// The bars of clouds, where they were computed. They never change.
+#[pyclass(module = "warpsmith._warpsmith", frozen)]
+pub struct Diagrams(Bars);
+
+enum Bars {
+    F32(Arc<homology::Diagrams<f32>>),
+    F64(Arc<homology::Diagrams<f64>>),
+}
+
+/// An expression for diagrams of either precision.
+macro_rules! each {
+    ($diagrams:expr, $inner:ident => $value:expr) => {
+        match $diagrams {
+            Bars::F32($inner) => $value,
+            Bars::F64($inner) => $value,
+        }
+    };
+}
+
+/// A precision of bars.
+trait OfBars: Homologous + Item + npy::Element {
+    fn bars(diagrams: homology::Diagrams<Self>) -> Bars;
+    /// The diagrams, if they are of this precision.
+    fn diagrams(bars: &Bars) -> Option<&homology::Diagrams<Self>>;
+}
+
+macro_rules! of_bars {
+    ($($type:ident $variant:ident)*) => {$(
+        impl OfBars for $type {
+            fn bars(diagrams: homology::Diagrams<Self>) -> Bars {
+                Bars::$variant(Arc::new(diagrams))
+            }
+            fn diagrams(bars: &Bars) -> Option<&homology::Diagrams<Self>> {
+                if let Bars::$variant(diagrams) = bars { Some(diagrams) } else { None }
+            }
+        }
+    )*};
+}
+of_bars!(f32 F32 f64 F64);
+
+/// A degree's offsets, bars and edges.
+type Degree<'py> = (PyReadonlyArray1<'py, i64>, Bound<'py, PyAny>, PyReadonlyArray2<'py, u16>);
+
+impl Diagrams {
+    fn of_parts<T: OfBars>(degrees: &[Degree<'_>]) -> PyResult<Self> {
+        fn pairs<T: Element + Copy, const N: usize>(rows: &PyReadonlyArray2<'_, T>) -> Vec<[T; N]> {
+            rows.as_array().rows().into_iter().map(|row| std::array::from_fn(|k| row[k])).collect()
+        }
+        let degree = |(first, bars, edges): &Degree<'_>| {
+            let bars: PyReadonlyArray2<'_, T> = bars.extract()?;
+            if (bars.shape()[1], edges.shape()[1]) != (2, 4) {
+                return Err(PyValueError::new_err("bars have 2 columns, and edges 4"));
+            }
+            Ok((offsets(first).map_err(Failure::from)?, pairs(&bars), pairs(edges)))
+        };
+        let degrees = degrees.iter().map(degree).collect::<PyResult<_>>()?;
+        Ok(Diagrams(T::bars(homology::Diagrams::from_parts(degrees).map_err(Failure::from)?)))
+    }
+}
+
+#[pymethods]
+impl Diagrams {
+    /// Of bars in host memory.
+    #[new]
+    fn new(degrees: Vec<Degree<'_>>) -> PyResult<Self> {
+        let single = degrees.first().is_some_and(|(_, bars, _)| bars.extract::<PyReadonlyArray2<'_, f32>>().is_ok());
+        if single { Diagrams::of_parts::<f32>(&degrees) } else { Diagrams::of_parts::<f64>(&degrees) }
+    }
+
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        match &self.0 {
+            Bars::F32(_) => "float32",
+            Bars::F64(_) => "float64",
+        }
+    }
+
+    #[getter]
+    fn degrees(&self) -> usize {
+        each!(&self.0, diagrams => diagrams.degrees())
+    }
+
+    fn __len__(&self) -> usize {
+        each!(&self.0, diagrams => diagrams.len())
+    }
+
+    /// The index of each cloud's first bar.
+    fn offsets<'py>(this: &Bound<'py, Self>, degree: usize) -> PyResult<Bound<'py, PyAny>> {
+        // Lengths that fit into memory have the same bits in both types.
+        let offsets =
+            read_only(this, |this| bytemuck::cast_slice::<usize, isize>(each!(&this.0, diagrams => diagrams.offsets(degree))));
+        Ok(offsets?.into_any())
+    }
+
+    /// Births and deaths.
+    fn bars<'py>(this: &Bound<'py, Self>, degree: usize) -> PyResult<Bound<'py, PyAny>> {
+        fn view<'py, T: OfBars>(
+            this: &Bound<'py, Diagrams>,
+            diagrams: &homology::Diagrams<T>,
+            degree: usize,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            work::brief(this.py(), || Ok(diagrams.fetch(degree)?))?;
+            let bars = read_only(this, |this| T::diagrams(&this.0).map_or(&[][..], |all| all.values(degree).as_flattened()))?;
+            bars.call_method1("reshape", ((-1, 2),))
+        }
+        each!(&this.get().0, diagrams => view(this, diagrams, degree))
+    }
+
+    /// Ends of edges.
+    fn edges<'py>(this: &Bound<'py, Self>, degree: usize) -> PyResult<Bound<'py, PyAny>> {
+        each!(&this.get().0, diagrams => work::brief(this.py(), || Ok(diagrams.fetch(degree)?)))?;
+        let edges = read_only(this, |this| each!(&this.0, diagrams => diagrams.edges(degree).as_flattened()))?;
+        edges.call_method1("reshape", ((-1, 4),))
+    }
+
+    /// `curve` is as in `PcfSet.of_barcodes`.
+    fn curves(&self, py: Python<'_>, curve: &str, degree: usize, cap: Option<f64>, dtype: &str) -> PyResult<PcfSet> {
+        let curve = match curve {
+            "betti" => Curve::Betti,
+            "stable_rank" => Curve::StableRank,
+            _ => Curve::AccumulatedPersistence,
+        };
+        fn made<T: Homologous, U: Real + CurveReal>(
+            py: Python<'_>,
+            diagrams: &Arc<homology::Diagrams<T>>,
+            (curve, degree, cap): (Curve, usize, Option<f64>),
+        ) -> PyResult<PcfSet> {
+            let diagrams = diagrams.clone();
+            PcfSet::make(py, diagrams.offsets(degree).last().copied().unwrap_or(0), move || {
+                let device = Device { device: diagrams.device().map_or_else(device::Device::best, |device| Ok(device.clone()))? };
+                let make = |device: &_| Rips::new(device, false);
+                let (_, set) =
+                    T::rips().with(&device, make, |stream, rips| rips.curves::<U>(stream, &diagrams, degree, curve, cap))?;
+                Ok(set)
+            })
+        }
+        let what = (curve, degree, cap);
+        match kind(dtype)? {
+            Kind::F32 => each!(&self.0, diagrams => made::<_, f32>(py, diagrams, what)),
+            _ => each!(&self.0, diagrams => made::<_, f64>(py, diagrams, what)),
+        }
+    }
+
+    /// The file is written as a whole or not at all, so this work must not be abandoned.
+    fn save(&self, py: Python<'_>, path: PathBuf, names: Option<Vec<String>>) -> PyResult<()> {
+        each!(&self.0, diagrams => work::cancellable(py, None, |_| {
+            (0..diagrams.degrees()).try_for_each(|degree| diagrams.fetch(degree))?;
+            let (format, destination) = (io::Format::of(&path)?, Destination::prepare(&path)?);
+            Ok(io::save(diagrams, names.as_deref(), &destination, format)?)
+        }))
+    }
+}
+
+/// Computes the bars of clouds. Numbers are a vector of the host, or arrays on one device, which are
 /// joined. Without a dimension they are matrices of distances.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
-pub fn rips<'py>(
-    py: Python<'py>,
-    numbers: &Bound<'py, PyAny>,
+pub fn rips(
+    py: Python<'_>,
+    numbers: &Bound<'_, PyAny>,
     dimension: Option<usize>,
     sizes: Vec<usize>,
     threshold: f64,
     degree: usize,
     edges: bool,
-    device: Option<&Bound<'py, PyAny>>,
+    device: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<Bars<'py>>> {
+) -> PyResult<Diagrams> {
     let job = Job { dimension, sizes, options: Options { threshold, degree, edges }, progress };
     if let Ok(single) = numbers.extract() {
         return job.host::<f32>(py, &single, device);
@@ -46,7 +211,7 @@ pub fn rips<'py>(
     if let Ok(double) = numbers.extract() {
         return job.host::<f64>(py, &double, device);
     }
-    let arrays: Vec<Bound<'py, DeviceArray>> = numbers.extract()?;
+    let arrays: Vec<Bound<'_, DeviceArray>> = numbers.extract()?;
     let Some(first) = arrays.first() else { return Err(PyValueError::new_err("there are no arrays")) };
     let home = first.get().home();
     for array in &arrays {
@@ -71,36 +236,30 @@ struct Job {
 }
 
 impl Job {
-    fn host<'py, T: Homologous + Item>(
+    fn host<T: OfBars>(
         &self,
-        py: Python<'py>,
-        numbers: &PyReadonlyArray1<'py, T>,
-        device: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<Bars<'py>>> {
+        py: Python<'_>,
+        numbers: &PyReadonlyArray1<'_, T>,
+        device: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Diagrams> {
         let devices = Device::several(py, device)?;
         if devices.is_empty() {
             return Err(PyValueError::new_err("there are no devices"));
         }
         let numbers = numbers.as_slice()?;
-        let made = work::cancellable(py, self.progress.as_ref(), |control| {
+        self.work(py, |control| {
             let sizes = self.sizes.clone();
             let clouds = match self.dimension {
                 Some(dimension) => Clouds::points(numbers, dimension, sizes)?,
                 None => Clouds::distances(numbers, sizes)?,
             };
             self.compute(&devices, &clouds, control)
-        })?;
-        bars(py, made)
+        })
     }
 
-    fn device<'py, T: Homologous + Item>(
-        &self,
-        py: Python<'py>,
-        arrays: &[&DeviceArray],
-        home: &Device,
-    ) -> PyResult<Vec<Bars<'py>>> {
+    fn device<T: OfBars>(&self, py: Python<'_>, arrays: &[&DeviceArray], home: &Device) -> PyResult<Diagrams> {
         arrays.iter().try_for_each(|array| array.check::<T>("clouds"))?;
-        let made = work::cancellable(py, self.progress.as_ref(), |control| {
+        self.work(py, |control| {
             let changed = || Failure::runtime("an array has changed its type");
             let compute = |numbers: &Buffer<T>| {
                 let clouds = Clouds::on_device(numbers, self.dimension, self.sizes.clone())?;
@@ -125,8 +284,22 @@ impl Job {
             let made = compute(&joined)?;
             kept::keep_array(home, joined.cast(), false);
             Ok(made)
-        })?;
-        bars(py, made)
+        })
+    }
+
+    /// Does the work on a thread of its own unless it is brief.
+    fn work<T: OfBars>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(Control<'_>) -> Result<homology::Diagrams<T>, Failure> + Send,
+    ) -> PyResult<Diagrams> {
+        let edges: usize = self.sizes.iter().map(|&n| n.saturating_mul(n) / 2).fold(0, usize::saturating_add);
+        let made = if self.progress.is_none() && edges < FEW_EDGES {
+            work::brief(py, || work(Control::default()))
+        } else {
+            work::cancellable(py, self.progress.as_ref(), work)
+        };
+        Ok(Diagrams(T::bars(made?)))
     }
 
     fn compute<T: Homologous>(
@@ -134,7 +307,7 @@ impl Job {
         devices: &[Device],
         clouds: &Clouds<'_, T>,
         control: Control<'_>,
-    ) -> Result<Diagrams<T>, Failure> {
+    ) -> Result<homology::Diagrams<T>, Failure> {
         let take = |device: &Device| {
             let kept = T::rips().take(std::slice::from_ref(device));
             let rips = kept.map_or_else(|| Rips::new(&device.device, false), Ok)?;
@@ -158,17 +331,4 @@ impl Job {
         }
         Ok(diagrams)
     }
-}
-
-/// Makes arrays of bars.
-fn bars<T: Homologous + Item>(py: Python<'_>, diagrams: Diagrams<T>) -> PyResult<Vec<Bars<'_>>> {
-    let degree = |Degree { first, values, edges }: Degree<T>| {
-        let offsets: Vec<i64> = first.into_iter().map(|offset| offset as i64).collect();
-        Ok((
-            offsets.into_pyarray(py).into_any(),
-            values.into_flattened().into_pyarray(py).call_method1("reshape", ((-1, 2),))?,
-            edges.into_flattened().into_pyarray(py).call_method1("reshape", ((-1, 4),))?,
-        ))
-    };
-    diagrams.into_degrees().into_iter().map(degree).collect()
 }

@@ -29,7 +29,7 @@ mod _warpsmith {
         concurrency::study,
         device::{Device, devices},
         graph::{biconnected, bridges, components, minimum_spanning_forest},
-        homology::rips,
+        homology::{Diagrams, rips},
         kept::free_memory,
         list_rank::{forest, order, prefix_sums, rank},
         overlap::{Overlap, Shape},

@@ -11,8 +11,10 @@ use numpy::{
     PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _, ndarray::ArrayView,
 };
 use pyo3::{
+    PyClass,
     exceptions::{PyIndexError, PyRuntimeWarning, PyTypeError, PyValueError},
     prelude::*,
+    pyclass::boolean_struct::True,
 };
 use rayon::prelude::*;
 use warpsmith::{
@@ -44,7 +46,7 @@ const FEW_STEPS: u128 = 200_000;
 pub struct PcfSet(Set);
 
 #[derive(Clone)]
-enum Set {
+pub enum Set {
     F32(Arc<warpsmith::pcf::PcfSet<f32>>),
     F64(Arc<warpsmith::pcf::PcfSet<f64>>),
 }
@@ -60,7 +62,7 @@ macro_rules! each {
 }
 
 /// A precision, and what depends on it alone.
-trait Real: PcfReal + Item {
+pub trait Real: PcfReal + Item {
     fn set(set: warpsmith::pcf::PcfSet<Self>) -> Set;
     /// The set, if it is of this precision.
     fn of(set: &Set) -> Option<&Arc<warpsmith::pcf::PcfSet<Self>>>;
@@ -82,7 +84,7 @@ real!(f32 F32);
 real!(f64 F64);
 
 /// Parses NumPy's name of a precision.
-fn kind(dtype: &str) -> PyResult<Kind> {
+pub fn kind(dtype: &str) -> PyResult<Kind> {
     match dtype {
         "float32" => Ok(Kind::F32),
         "float64" => Ok(Kind::F64),
@@ -110,7 +112,7 @@ fn points<T: Real>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Vec<Point<T>>> {
 }
 
 /// Converts offsets. The error names the first invalid one.
-fn offsets(offsets: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, PcfError> {
+pub fn offsets(offsets: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, PcfError> {
     let convert = |(index, &offset): (usize, &i64)| {
         let wrong = || PcfError::Offsets { index, found: offset.into(), wanted: "it must not be negative".to_owned() };
         usize::try_from(offset).map_err(|_| wrong())
@@ -120,7 +122,7 @@ fn offsets(offsets: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, PcfError> 
 
 impl PcfSet {
     /// Builds a set with work that Ctrl-C may abandon.
-    fn make<T: Real>(
+    pub fn make<T: Real>(
         py: Python<'_>,
         elements: usize,
         make: impl FnOnce() -> Result<warpsmith::pcf::PcfSet<T>, Failure> + Send + 'static,
@@ -253,18 +255,20 @@ impl PcfSet {
 
     #[getter]
     fn points<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        fn view<'py, T: Real>(points: &[Point<T>], owner: &Bound<'py, PcfSet>) -> PyResult<Bound<'py, PyAny>> {
-            let flat = bytemuck::cast_slice::<Point<T>, T>(points);
-            read_only(flat, owner)?.call_method1("reshape", (points.len(), 2))
+        fn view<'py, T: Real>(this: &Bound<'py, PcfSet>, set: &warpsmith::pcf::PcfSet<T>) -> PyResult<Bound<'py, PyAny>> {
+            work::brief(this.py(), || Ok(set.fetch().map(drop)?))?;
+            let flat =
+                read_only(this, |this| bytemuck::cast_slice::<_, T>(<T as Real>::of(&this.0).map_or(&[], |set| set.points())))?;
+            flat.call_method1("reshape", ((-1, 2),))
         }
-        each!(&this.get().0, set => view(set.points(), this))
+        each!(&this.get().0, set => view(this, set))
     }
 
     #[getter]
     fn offsets<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         // Lengths that fit into memory have the same bits in both types.
-        let offsets = each!(&this.get().0, set => set.offsets());
-        Ok(read_only(bytemuck::cast_slice::<usize, isize>(offsets), this)?.into_any())
+        let offsets = read_only(this, |this| bytemuck::cast_slice::<usize, isize>(each!(&this.0, set => set.offsets())));
+        Ok(offsets?.into_any())
     }
 
     #[getter]
@@ -274,23 +278,23 @@ impl PcfSet {
 
     fn with_names(&self, py: Python<'_>, names: Option<Vec<String>>) -> PyResult<Self> {
         let names = names.map(Arc::from);
-        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok((*set).clone().with_names(names)?)))
+        each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok((*set).clone().with_names(names)?)))
     }
 
     fn with_shape(&self, py: Python<'_>, shape: Vec<usize>) -> PyResult<Self> {
-        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok((*set).clone().with_shape(&shape)?)))
+        each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok((*set).clone().with_shape(&shape)?)))
     }
 
     fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
         match kind(dtype)? {
-            Kind::F32 => each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.cast::<f32>()?))),
-            _ => each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.cast::<f64>()?))),
+            Kind::F32 => each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok(set.cast::<f32>()?))),
+            _ => each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok(set.cast::<f64>()?))),
         }
     }
 
     fn take(&self, py: Python<'_>, index: PyReadonlyArray1<'_, i64>, shape: Vec<usize>) -> PyResult<Self> {
         let index = indices(index.as_array(), self.__len__())?;
-        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.take(&index)?.with_shape(&shape)?)))
+        each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok(set.take(&index)?.with_shape(&shape)?)))
     }
 
     fn values_at<'py>(&self, py: Python<'py>, times: PyReadonlyArray1<'py, f64>) -> PyResult<Bound<'py, PyAny>> {
@@ -331,7 +335,7 @@ impl PcfSet {
                 _ => |f, g| if g > f { g } else { f },
             };
             let other = <T as Real>::of(&other.0).ok_or_else(|| PyTypeError::new_err("the sets differ in precision"))?.clone();
-            PcfSet::make(py, set.points().len() + other.points().len() + pairs.len(), move || {
+            PcfSet::make(py, set.breakpoints() + other.breakpoints() + pairs.len(), move || {
                 Ok(set.combine(&other, &pairs, operation)?)
             })
         }
@@ -351,7 +355,7 @@ impl PcfSet {
                 _ => set.quantile(q),
             }
         }
-        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || {
+        each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || {
             // The whole set in order, which is the usual case, needs no copy.
             if count == 1 && index.iter().copied().eq(0..set.len()) {
                 return Ok([summary(&set, &what, q)?].into_iter().collect());
@@ -365,12 +369,12 @@ impl PcfSet {
     /// The functions in a window of time, or sampled.
     fn windowed(&self, py: Python<'_>, start: Option<f64>, until: Option<f64>, step: Option<f64>) -> PyResult<Self> {
         let window = Window { from: start, until, step, align: false };
-        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.windowed(&window)?)))
+        each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok(set.windowed(&window)?)))
     }
 
     fn norms<'py>(&self, py: Python<'py>, p: f64) -> PyResult<Bound<'py, PyAny>> {
         each!(self.0.clone(), set => {
-            let elements = set.points().len();
+            let elements = set.breakpoints();
             let norm = move || -> Result<_, Failure> {
                 Ok((0..set.len()).into_par_iter().map(|i| lp_norm(set.get(i), p)).collect::<Result<Vec<_>, _>>()?)
             };
@@ -380,7 +384,7 @@ impl PcfSet {
 
     fn integrals<'py>(&self, py: Python<'py>, start: f64, end: f64) -> PyResult<Bound<'py, PyAny>> {
         each!(self.0.clone(), set => {
-            let elements = set.points().len();
+            let elements = set.breakpoints();
             let range = [start, end].map(Number::from_f64);
             let integrals = move || -> Result<Vec<_>, Failure> {
                 Ok((0..set.len()).into_par_iter().map(|i| integral(set.get(i), range[0], range[1])).collect())
@@ -394,12 +398,16 @@ impl PcfSet {
     }
 }
 
-/// Returns a read-only array that shares a set's memory and keeps the set alive.
-fn read_only<'py, T: Element>(values: &[T], owner: &Bound<'py, PcfSet>) -> PyResult<Bound<'py, PyArray1<T>>> {
-    // SAFETY: the values are of the owner's set, which never changes, and lives as long as the owner, which the array
-    // holds. Nobody writes to them: the array becomes read-only before anybody else has it, and since its base isn't an
-    // array or a buffer, NumPy doesn't let that be undone.
-    let array = unsafe { PyArray1::borrow_from_array(&ArrayView::from(values), owner.clone().into_any()) };
+/// Returns a read-only array of values that a set or diagrams have, which it keeps alive.
+pub fn read_only<'py, T: Element, O: PyClass<Frozen = True> + Sync>(
+    owner: &Bound<'py, O>,
+    values: impl for<'a> FnOnce(&'a O) -> &'a [T],
+) -> PyResult<Bound<'py, PyArray1<T>>> {
+    let view = ArrayView::from(values(owner.get()));
+    // SAFETY: the values are the owner's, which is frozen, and live as long as it does; the array holds it. Nobody writes to
+    // them: the array becomes read-only before anybody else has it, and since its base isn't an array or a buffer, NumPy
+    // doesn't let that be undone.
+    let array = unsafe { PyArray1::borrow_from_array(&view, owner.clone().into_any()) };
     array.try_readwrite().map_err(|error| PyValueError::new_err(error.to_string()))?.make_nonwriteable();
     Ok(array)
 }

@@ -339,11 +339,35 @@ def test_clouds_of_cupys(dtype: str, wrap: Any) -> None:
         homology.rips(cupy.asarray([[0, 1], [2, 0]], dtype=dtype), distances=True)
 
 
+def test_clouds_of_jaxs() -> None:
+    jax: Any = pytest.importorskip("jax")
+    batch = np.random.default_rng(8).integers(0, 50, (10, 25, 2)).astype("float32")
+    there = jax.device_put(batch, jax.devices("gpu")[0])
+    for found in (homology.rips(there), homology.rips(list(there))):
+        assert np.array_equal(found.bars(1), homology.rips(batch, device="cpu").bars(1))
+    assert there.unsafe_buffer_pointer() == DeviceArray(there).__cuda_array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_of_bars(dtype: str) -> None:
+    # Distances without rounding errors to differ in.
+    batch = np.random.default_rng(9).integers(0, 50, (60, 40, 3)).astype(dtype)
+    there, here = homology.rips(cupy.asarray(batch)), homology.rips(batch, device="cpu")
+    for degree, name in ((0, "stable_ranks"), (1, "betti_curves"), (1, "accumulated_persistence")):
+        functions, expected = getattr(there, name)(degree), getattr(here, name)(degree)
+        norms = pcf.l2_kernel(functions, device="cuda", on_device=True)
+        assert np.allclose(norms.numpy(), pcf.l2_kernel(expected, device="cpu"), rtol=1e-5)
+        assert np.allclose(pcf.cdist(functions, expected), pcf.cdist(expected, functions).T, rtol=1e-5)
+        assert functions.equals(expected)
+
+
 @pytest.mark.skipif(len(devices()) < 3, reason="takes two GPUs")
 def test_clouds_on_two_gpus() -> None:
     batch = np.random.default_rng(7).normal(size=(30, 40, 3))
     expected = homology.rips(batch, device="cuda:0")
-    assert np.array_equal(homology.rips(batch, device=["cuda:0", "cuda:1"]).bars(1), expected.bars(1))
+    divided = homology.rips(batch, device=["cuda:0", "cuda:1"])
+    assert divided.betti_curves(1).equals(expected.betti_curves(1))
+    assert np.array_equal(divided.bars(1), expected.bars(1))
     with cupy.cuda.Device(1):
         there = cupy.asarray(batch)
     assert np.array_equal(homology.rips(there).bars(1), expected.bars(1))

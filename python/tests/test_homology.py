@@ -8,6 +8,7 @@ import pickle
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ def test_forms_of_distances() -> None:
 
 def same(found: homology.Diagrams, expected: homology.Diagrams) -> None:
     assert (found.dtype, found.degrees, len(found)) == (expected.dtype, expected.degrees, len(expected))
-    for of_degree, others in zip(found._parts, expected._parts):
+    for of_degree, others in zip(found._parts(), expected._parts()):
         for array, other in zip(of_degree, others):
             np.testing.assert_array_equal(array, other)
 
@@ -249,6 +250,72 @@ def test_thresholds_and_infinite_bars() -> None:
             diagrams.betti_curves(0, cap)
     assert str(rips(SQUARE.astype("f4")).betti_curves(0).dtype) == "float32"
     assert str(rips(SQUARE.astype("f4")).betti_curves(0, dtype="float64").dtype) == "float64"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_are_those_of_bars_in_host_memory(dtype: str) -> None:
+    batch = [random_cloud(seed, dimension=3).astype(dtype) for seed in range(40)]
+    diagrams = rips(batch, threshold=1.5)
+    for degree, to in itertools.product((0, 1), ("float32", "float64")):
+        finite = [bars[np.isfinite(bars[:, 1])] for bars in (found[degree] for found in diagrams)]
+        capped = [np.minimum(bars, 2.0) for bars in (found[degree] for found in diagrams)]
+        for name, function in (
+            ("betti_curves", pcf.betti_curves),
+            ("stable_ranks", pcf.stable_ranks),
+            ("accumulated_persistence", pcf.accumulated_persistence),
+        ):
+            for some in (diagrams, diagrams[:], pickle.loads(pickle.dumps(diagrams))):
+                found = getattr(some, name)(degree, dtype=to)
+                assert found.dtype == to and found.equals(function(finite, dtype=to))
+                assert getattr(some, name)(degree, 2.0, dtype=to).equals(function(capped, dtype=to))
+                assert function(some, dimension=degree, dtype=to).equals(found)
+    # Matrices of functions on the device are those of copies.
+    curves = diagrams.betti_curves(1)
+    copied = pcf.PcfSet.from_parts(np.array(curves.offsets), np.array(curves.points))
+    distances = pcf.pdist(diagrams.betti_curves(1))
+    np.testing.assert_array_equal(distances, pcf.pdist(copied))
+    np.testing.assert_array_equal(pcf.l2_kernel(diagrams.betti_curves(1)), pcf.l2_kernel(copied))
+    np.testing.assert_array_equal(pcf.cdist(diagrams.betti_curves(1), copied), pcf.cdist(copied, copied))
+    with pytest.raises(ValueError, match="superlevel is true"):
+        pcf.betti_curves(diagrams, dimension=1, superlevel=True)
+    with pytest.raises(ValueError, match="barcode 1, bar 0: death = 1e\\+?20 is too large for float32"):
+        rips([[[0.0], [1.0]], [[0.0], [1e20]]]).betti_curves(0, dtype="float32")
+
+
+def test_bars_are_read_only() -> None:
+    diagrams = rips(SQUARE)
+    for array in (diagrams.bars(0), diagrams.offsets(0), diagrams[0][1]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@pytest.mark.parametrize("edges", [False, True])
+def test_files(edges: bool, tmp_path: Path) -> None:
+    diagrams = rips([SQUARE, random_cloud(6, dimension=2), SQUARE[:0]], edges=edges)
+    for extension in ("npz", "npy", "csv", "json"):
+        path = tmp_path / f"bars.{extension}"
+        diagrams.save(path, names=["a", "b", "c"])
+        for degree in (0, 1):
+            found = pcf.load_barcodes(path, degree)
+            # Text has no barcodes without bars.
+            assert len(found) == (2 if extension == "csv" else 3)
+            assert found.names == (None if extension == "npy" else ("a", "b", "c")[: len(found)])
+            for bars, expected in zip(found, diagrams):
+                assert sorted_bars(bars) == sorted_bars(expected[degree])
+    with np.load(tmp_path / "bars.npz") as archive:
+        assert ("edges" in archive) == edges
+    for extension in ("txt", "pers"):
+        path = tmp_path / f"bars.{extension}"
+        diagrams[:1].save(path)
+        assert sorted_bars(pcf.load_barcodes(path, 1)[0]) == sorted_bars(diagrams[0][1])
+        with pytest.raises(ValueError, match="can hold the bars of one cloud, but there are 3"):
+            diagrams.save(path)
+    with pytest.raises(ValueError, match="the name must end in .npz"):
+        diagrams.save(tmp_path / "bars.xyz")
+    with pytest.raises(ValueError, match="there are 1 names, but 3 clouds"):
+        diagrams.save(tmp_path / "bars.npz", names=["a"])
+    with pytest.raises(OSError, match="no directory"):
+        diagrams.save(tmp_path / "none" / "bars.npz")
 
 
 def test_landscapes_and_silhouettes() -> None:

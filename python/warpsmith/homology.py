@@ -18,8 +18,9 @@ array([[0.        , 0.        ],
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagrams", "rips"]
 
+# The index of each cloud's first bar, births and deaths, and the ends of edges.
+_Part: TypeAlias = tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.uint16]]
+
 
 class Diagrams(Sequence[list[Array]]):
     """The persistence diagrams of clouds, as `rips` returns them.
@@ -46,21 +50,25 @@ class Diagrams(Sequence[list[Array]]):
     The functions of `warpsmith.pcf` that take barcodes, and the estimators of `warpsmith.sklearn`, take diagrams, too.
     They leave out bars without end, as the methods here do: in degree 0 every cloud has such a bar, and functions that
     differ for ever are infinitely far apart.
+
+    Bars stay on the device that has computed them, and so do their functions (`betti_curves`, `stable_ranks` and
+    `accumulated_persistence`), which `warpsmith.pcf.pdist` uses there. Those of a degree are copied to host memory when
+    they are first asked for.
     """
 
-    def __init__(self, parts: Sequence[tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.uint16]]]) -> None:
+    def __init__(self, parts: Sequence[_Part]) -> None:
         # Offsets, bars and edges of each degree.
-        self._parts = list(parts)
+        self._set = _warpsmith.Diagrams(list(parts))
 
     @property
     def degrees(self) -> int:
         """The number of degrees: one more than the highest."""
-        return len(self._parts)
+        return self._set.degrees
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of births and deaths: float32 or float64."""
-        return self._parts[0][1].dtype
+        return np.dtype(self._set.dtype)
 
     @property
     def shape(self) -> tuple[int]:
@@ -78,14 +86,15 @@ class Diagrams(Sequence[list[Array]]):
         Returns
         -------
         (bars, 2) ndarray
-            In each cloud by ascending death in degree 0, otherwise by ascending birth. All bars are longer than 0.
+            Read-only. In each cloud by ascending death in degree 0, otherwise by ascending birth. All bars are longer than
+            0.
 
         Raises
         ------
         ValueError
             If there is no such degree.
         """
-        return self._part(degree)[1]
+        return self._set.bars(self._degree(degree))
 
     def offsets(self, degree: int) -> npt.NDArray[np.int64]:
         """The index of each cloud's first bar.
@@ -106,7 +115,7 @@ class Diagrams(Sequence[list[Array]]):
         ValueError
             If there is no such degree.
         """
-        return self._part(degree)[0]
+        return self._set.offsets(self._degree(degree))
 
     def edges(self, degree: int) -> npt.NDArray[np.int64]:
         """The edges that start and end the bars: their lengths are births and deaths.
@@ -132,8 +141,8 @@ class Diagrams(Sequence[list[Array]]):
         >>> rips([(0, 0), (1, 0), (1, 1), (0, 1)], edges=True).edges(1).shape
         (1, 4)
         """
-        _, bars, given = self._part(degree)
-        if len(given) != len(bars):
+        given, count = self._set.edges(self._degree(degree)), self.offsets(degree)[-1]
+        if len(given) != count:
             raise ValueError("there are no edges: rips(..., edges=True) asks for them")
         edges = given.astype(np.int64).reshape(-1, 2, 2)
         edges[edges[..., 0] == edges[..., 1]] = -1
@@ -343,47 +352,99 @@ class Diagrams(Sequence[list[Array]]):
                 where.plot(births[endless], np.full(endless.sum(), end), **endless_ones)
         return where
 
+    def save(self, path: str | os.PathLike[str], names: Iterable[str] | None = None) -> None:
+        """Saves the diagrams in the format that the name ends in. `warpsmith.pcf.load_barcodes` reads each.
+
+        Parameters
+        ----------
+        path : path_like
+            One of these:
+
+            - ``.npz``: ``bars``, rows of birth, death and dimension, ``offsets`` of the clouds, ``edges`` if
+              ``rips(..., edges=True)`` asked for them, and ``names``;
+            - ``.npy``: the array (clouds, bars, 3) of giotto-tda, filled up with bars of length 0;
+            - ``.csv``: a table with the columns ``barcode``, ``dimension``, ``birth`` and ``death``;
+            - ``.json``: ripser.py's ``{"dgms": ...}``, or an object of these by names;
+            - ``.txt``, for one cloud: the text that ripser prints;
+            - ``.pers``, for one cloud: GUDHI's persistence file.
+        names : iterable of str, optional
+            The clouds' names; by default they are numbered from 0. ``.npy``, ``.txt`` and ``.pers`` have none.
+
+        Raises
+        ------
+        OSError
+            If the file can't be written.
+        ValueError
+            If the name ends in something else, the format is for one cloud, or there are more or fewer names than clouds.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "bars.csv")
+        ...     rips([(0, 0), (1, 0)]).save(path, names=["pair"])
+        ...     print(open(path).read(), end="")
+        barcode,dimension,birth,death
+        pair,0,0,1
+        pair,0,0,inf
+        """
+        given = None if names is None else [str(name) for name in items(names, "names")]
+        if given is not None and len(given) != len(self):
+            raise ValueError(f"there are {len(given)} names, but {len(self)} clouds")
+        self._set.save(os.fspath(path), given)
+
     def __len__(self) -> int:
-        return len(self._parts[0][0]) - 1
+        return len(self._set)
 
     def __getitem__(self, key: Any) -> Any:
         chosen = np.arange(len(self))[key]
         if np.ndim(chosen) == 0:
-            return [bars[offsets[chosen] : offsets[chosen + 1]] for offsets, bars, _ in self._parts]
+            return [bars[offsets[chosen] : offsets[chosen + 1]] for offsets, bars, _ in self._parts()]
         parts = []
-        for offsets, bars, edges in self._parts:
+        for offsets, bars, edges in self._parts():
             counts = np.diff(offsets)[chosen]
             ends = np.concatenate([[0], np.cumsum(counts)])
             rows = np.arange(ends[-1]) + np.repeat(offsets[:-1][chosen] - ends[:-1], counts)
             parts.append((ends, bars[rows], edges[rows] if len(edges) == len(bars) else edges))
         return Diagrams(parts)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Diagrams, ([tuple(map(np.array, part)) for part in self._parts()],)
+
     def __repr__(self) -> str:
-        counts = [f"{len(bars):,}" for _, bars, _ in self._parts]
+        counts = [f"{self.offsets(degree)[-1]:,}" for degree in range(self.degrees)]
         first = f"{counts[0]} bar{'' if counts[0] == '1' else 's'} of degree 0"
         more = [f"{count} of degree {degree}" for degree, count in enumerate(counts) if degree]
         clouds = f"{len(self):,} cloud{'' if len(self) == 1 else 's'}"
         return f"Diagrams of {clouds}, {self.dtype}: {', '.join([first, *more])}"
 
-    def _part(self, degree: int) -> tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.uint16]]:
-        return self._parts[whole(degree, "degree", 0, self.degrees - 1)]
+    def _degree(self, degree: int) -> int:
+        return whole(degree, "degree", 0, self.degrees - 1)
+
+    def _parts(self) -> list[_Part]:
+        made = self._set
+        return [(made.offsets(degree), made.bars(degree), made.edges(degree)) for degree in range(made.degrees)]
 
     def _finite(self, degree: int, cap: float | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Offsets and bars without those that don't end, or with an end."""
-        offsets, given, _ = self._part(degree)
-        bars = given.astype(np.float64)
-        endless = np.isinf(bars[:, 1])
-        if cap is None:
+        offsets, bars = self.offsets(degree), self.bars(degree).astype(np.float64)
+        endless, end = np.isinf(bars[:, 1]), _cap(cap)
+        if end is None:
             return np.concatenate([[0], np.cumsum(~endless)])[offsets], bars[~endless]
-        end = real(cap, "cap")
-        if not math.isfinite(end):
-            raise ValueError(f"cap is {end}, but it must be finite")
         bars[endless, 1] = np.maximum(bars[endless, 0], end)
         return offsets, bars
 
     def _curves(self, curve: str, degree: int, cap: float | None, dtype: npt.DTypeLike | None) -> PcfSet:
-        offsets, bars = self._finite(degree, cap)
-        return pcf._of_bars(curve, offsets, bars, False, self.dtype if dtype is None else dtype)
+        name = np.dtype(self.dtype if dtype is None else dtype).name
+        return pcf._wrap(self._set.curves(curve, self._degree(degree), _cap(cap), name))
+
+
+def _cap(cap: float | None) -> float | None:
+    """The end of bars without end."""
+    end = None if cap is None else real(cap, "cap")
+    if end is not None and not math.isfinite(end):
+        raise ValueError(f"cap is {end}, but it must be finite")
+    return end
 
 
 def rips(
@@ -429,7 +490,7 @@ def rips(
     Returns
     -------
     Diagrams
-        In host memory.
+        With an item for each cloud.
 
     Raises
     ------
@@ -455,7 +516,9 @@ def rips(
     limit = math.inf if threshold is None else real(threshold, "threshold")
     with shown(progress, "rips") as tell:
         found = _warpsmith.rips(numbers, dimension, sizes, limit, whole(degree, "degree"), edges, device, tell)
-    return Diagrams(found)
+    self = object.__new__(Diagrams)
+    self._set = found
+    return self
 
 
 def _numbers(clouds: Any, distances: bool) -> tuple[Array | list[DeviceArray], int | None, list[int]]:

@@ -43,6 +43,8 @@ from ._warpsmith import Device, DeviceArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from .homology import Diagrams
+
 __all__ = [
     "Barcodes",
     "Nearest",
@@ -391,7 +393,7 @@ class PcfSet:
     @property
     def nbytes(self) -> int:
         """The memory that the set takes, in bytes."""
-        return self.points.nbytes + self.offsets.nbytes
+        return 2 * self.dtype.itemsize * int(self.offsets[-1]) + self.offsets.nbytes
 
     @property
     def _indices(self) -> npt.NDArray[np.int64]:
@@ -1012,7 +1014,7 @@ class PcfSet:
         return _of_state, (np.array(self.offsets), np.array(self.points), self.shape, self.names)
 
     def __repr__(self) -> str:
-        count = self.points.shape[0]
+        count = self.offsets[-1]
         return f"PcfSet of shape {self.shape}, {self.dtype}, {count:,} breakpoint{'' if count == 1 else 's'}"
 
     def _repr_html_(self) -> str:
@@ -1908,19 +1910,29 @@ def _of_dimension(bars: Array, dimension: int | None, index: int) -> Array:
     return bars[bars[:, 2] == dimension, :2]
 
 
+def _diagrams(barcodes: Iterable[Any], dimension: int | None, superlevel: bool) -> tuple[Diagrams, int] | None:
+    """Barcodes that are diagrams, and the degree that is wanted."""
+    # That module imports this one.
+    from .homology import Diagrams
+
+    if not isinstance(barcodes, Diagrams):
+        return None
+    if superlevel:
+        raise ValueError("diagrams are of sublevel filtrations, but superlevel is true")
+    if dimension is None and barcodes.degrees > 1:
+        raise ValueError(f"diagrams have bars of {barcodes.degrees} dimensions: choose one (dimension=)")
+    return barcodes, dimension or 0
+
+
 def _all_bars(
     barcodes: Iterable[Any], dimension: int | None, superlevel: bool
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], bool, tuple[str, ...] | None]:
     """Where each barcode's bars start, all bars, whether deaths are below births, and names."""
-    # That module imports this one.
-    from .homology import Diagrams
-
     if dimension is not None:
         dimension = whole(dimension, "dimension")
-    if isinstance(barcodes, Diagrams):
-        if dimension is None and barcodes.degrees > 1:
-            raise ValueError(f"diagrams have bars of {barcodes.degrees} dimensions: choose one (dimension=)")
-        return *barcodes._finite(dimension or 0, None), superlevel, None
+    diagrams = _diagrams(barcodes, dimension, superlevel)
+    if diagrams is not None:
+        return *diagrams[0]._finite(diagrams[1], None), False, None
     given = items(barcodes, "barcodes", "; a single barcode is given as [barcode]")
     names = None
     if isinstance(barcodes, Barcodes):
@@ -1939,6 +1951,9 @@ def _of_bars(
 def _curves(
     curve: str, barcodes: Iterable[Any], dimension: int | None, superlevel: bool, dtype: npt.DTypeLike
 ) -> PcfSet:
+    diagrams = _diagrams(barcodes, dimension, superlevel)
+    if diagrams is not None:
+        return diagrams[0]._curves(curve, diagrams[1], None, dtype)
     offsets, bars, superlevel, names = _all_bars(barcodes, dimension, superlevel)
     made = _of_bars(curve, offsets, bars, superlevel, dtype)
     return made if names is None else _named(made, names)

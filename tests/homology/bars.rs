@@ -24,13 +24,13 @@ use crate::reference;
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// Distances of random points, computed as the kernels do.
-fn euclidean(points: &[f64], dimension: usize) -> Vec<f64> {
+pub fn euclidean(points: &[f64], dimension: usize) -> Vec<f64> {
     let rows: Vec<&[f64]> = points.chunks(dimension).collect();
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).fold(0.0, |sum, x| sum + x).sqrt();
     rows.iter().flat_map(|a| rows.iter().map(move |b| distance(a, b))).collect()
 }
 
-fn symmetric(n: usize, mut entry: impl FnMut() -> f64) -> Vec<f64> {
+pub fn symmetric(n: usize, mut entry: impl FnMut() -> f64) -> Vec<f64> {
     let mut distances = vec![0.0; n * n];
     for v in 0..n {
         for u in 0..v {
@@ -42,7 +42,7 @@ fn symmetric(n: usize, mut entry: impl FnMut() -> f64) -> Vec<f64> {
 }
 
 /// Matrices of distances of many kinds.
-fn spaces(seed: u64) -> Vec<(usize, Vec<f64>)> {
+pub fn spaces(seed: u64) -> Vec<(usize, Vec<f64>)> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut random = move || rng.next_u32() as f64 / 2f64.powi(32);
     let mut spaces = Vec::new();
@@ -202,7 +202,8 @@ fn cavities() -> Result {
     Ok(())
 }
 
-/// Clouds of 100 to 500 points, beside ripser's bars (tests/data/answers.py).
+/// Clouds of 100 to 500 points, beside ripser's bars (tests/data/answers.py): one at a time, and all together, in one group
+/// and in groups of like sizes.
 #[test]
 fn ripsers_bars() -> Result {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/homology.npz");
@@ -212,7 +213,13 @@ fn ripsers_bars() -> Result {
     let points: Array2<f32> = npz.by_name("points")?;
     let device = Device::best()?;
     let stream = device.stream()?;
-    let mut rips = Rips::<f32>::new(&device, false)?;
+    let all: Vec<f32> = points.iter().copied().collect();
+    let clouds = Clouds::points(&all, 3, sizes.iter().map(|&size| size as usize).collect())?;
+    let [mut rips, grouped] = [Rips::<f32>::new(&device, false)?, Rips::<f32>::new(&device, false)?];
+    let together = [
+        rips.compute(&stream, &clouds, &Options::default())?,
+        grouped.with_blocks(0, 512, false, u64::MAX).compute(&stream, &clouds, &Options::default())?,
+    ];
     let mut start = 0;
     for (cloud, (&size, &degree)) in sizes.iter().zip(&degrees).enumerate() {
         let points: Vec<f32> = points.slice(s![start as isize..(start + size) as isize, ..]).iter().copied().collect();
@@ -224,8 +231,25 @@ fn ripsers_bars() -> Result {
             let end = |death: f32| if death < 0.0 { f32::INFINITY } else { death };
             let expected: Vec<_> = expected.rows().into_iter().map(|bar| [bar[0], end(bar[1])]).collect();
             assert_eq!(sorted(diagrams.values(degree)), sorted(&expected), "cloud {cloud}, degree {degree}");
+            for all in together.iter().filter(|all| degree < all.degrees()) {
+                let bars = &all.values(degree)[all.range(cloud, degree)];
+                assert_eq!(sorted(bars), sorted(&expected), "cloud {cloud}, degree {degree}, with others");
+            }
         }
     }
+    Ok(())
+}
+
+/// A wrong distance in a cloud that comes first among the groups, but last among the clouds.
+#[test]
+fn the_cloud_of_a_wrong_distance_is_named() -> Result {
+    let device = Device::best()?;
+    let mut numbers = vec![0.0f32; 130 * 130];
+    numbers.extend([0.0, 1.0, 2.0, 0.0]);
+    let clouds = Clouds::distances(&numbers, vec![130, 2])?;
+    let mut rips = Rips::<f32>::new(&device, false)?.with_blocks(0, 512, false, u64::MAX);
+    let found = rips.compute(&device.stream()?, &clouds, &Options::default());
+    assert_eq!(found, Err(HomologyError::Distance { cloud: 1, u: 0, v: 1, value: 1.0, back: 2.0 }));
     Ok(())
 }
 

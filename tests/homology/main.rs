@@ -3,5 +3,7 @@
 #![cfg(feature = "cli")]
 
 mod bars;
+mod curves;
 mod files;
+mod properties;
 mod reference;

@@ -4,10 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use gpu_kernels::floors;
-use plotters::{
-    prelude::*,
-    style::{FontStyle, register_font},
-};
+use plotters::style::{Color as _, RGBColor};
 use warpsmith::{
     device::{Device, DeviceError, LaunchConfig, Stream},
     launch,
@@ -15,14 +12,13 @@ use warpsmith::{
 };
 
 use super::Result;
+use crate::plot::{Plot, Series};
 
 const RUNS: usize = 5;
 /// About so many lists in a forest.
 const LISTS: usize = 1000;
 /// Ranks that are compared with the permutation that the list was made from.
 const SAMPLE: usize = 100_000;
-
-const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
 /// Names and colours of the columns.
 const SERIES: [(&str, RGBColor); 9] = [
@@ -146,44 +142,16 @@ fn weighted<V: Weight>(
 
 /// Draws the CSV of [`measure`] as an SVG beside it. The file's name says what it was measured on.
 pub fn plot(csv: &Path) -> Result<()> {
-    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
     let text = fs::read_to_string(csv)?;
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().ok_or("an empty CSV")?.split(',').collect();
     let rows: Vec<Vec<Option<f64>>> = lines.map(|line| line.split(',').map(|cell| cell.parse().ok()).collect()).collect();
-    let column = |name: &str| -> Result<Vec<(f64, f64)>> {
+    let series = |(name, color): (&str, RGBColor)| -> Result<Series> {
         let index = names.iter().position(|&found| found == name).ok_or_else(|| format!("no column {name}"))?;
-        Ok(rows.iter().filter_map(|row| Some((row[0]?, row.get(index).copied()??))).collect())
-    };
-    let all = rows.iter().flat_map(|row| row.iter().skip(1).flatten().copied());
-    let (low, high) = all.fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
-    let (first, last) = (rows.first().and_then(|row| row[0]).ok_or("no rows")?, rows[rows.len() - 1][0].ok_or("no n")?);
-
-    let device = csv.file_stem().and_then(|stem| stem.to_str()?.rsplit('_').next()).unwrap_or_default().to_uppercase();
-    let svg = csv.with_extension("svg");
-    let area = SVGBackend::new(&svg, (860, 520)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(format!("Time per element of a random list, by its length ({device})"), ("sans-serif", 20))
-        .margin(16)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d((first..last).log_scale(), (0.8 * low..1.25 * high).log_scale())?;
-    chart
-        .configure_mesh()
-        .x_desc("elements")
-        .y_desc("ns per element")
-        .label_style(("sans-serif", 14))
-        .x_label_formatter(&|x| format!("10{}", SUPERSCRIPTS[x.log10().round() as usize % 10]))
-        .y_label_formatter(&|y| format!("{}", (1e4 * y).round() / 1e4))
-        .bold_line_style(BLACK.mix(0.2))
-        .light_line_style(BLACK.mix(0.1))
-        .draw()?;
-    for (name, color) in SERIES {
+        let points = rows.iter().filter_map(|row| Some((row[0]?, row.get(index).copied()??))).collect();
         let label = match name {
             "gather" => "a random gather of words",
             "scatter" => "a random scatter of words",
-            "ranks" => "ranks",
             "order" => "order from ranks",
             "forest" => "ranks in a forest",
             _ => name,
@@ -191,19 +159,14 @@ pub fn plot(csv: &Path) -> Result<()> {
         let weights = if label == name && name != "ranks" { "sums of " } else { "" };
         // Integers are broad, so that floats of the same time don't hide them.
         let style = color.stroke_width(if name.starts_with("int") { 6 } else { 2 });
-        chart
-            .draw_series(LineSeries::new(column(name)?, style.filled()).point_size(3))?
-            .label(format!("{weights}{label}"))
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
+        Ok(Series { label: format!("{weights}{label}"), style, points })
+    };
+    let device = csv.file_stem().and_then(|stem| stem.to_str()?.rsplit('_').next()).unwrap_or_default().to_uppercase();
+    Plot {
+        title: format!("Time per element of a random list, by its length ({device})"),
+        x: "elements",
+        y: "ns per element",
+        series: SERIES.into_iter().map(series).collect::<Result<_>>()?,
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .border_style(BLACK.mix(0.3))
-        .background_style(WHITE.mix(0.9))
-        .label_font(("sans-serif", 14))
-        .draw()?;
-    area.present()?;
-    println!("{}", svg.display());
-    Ok(())
+    .draw(&csv.with_extension("svg"))
 }

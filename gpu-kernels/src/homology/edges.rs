@@ -100,29 +100,30 @@ pub unsafe fn keys<T: Scalar>(clouds: &[Cloud], distances: &[T], most: T, low: *
 /// Bits per digit of [`sort()`].
 const DIGIT: u32 = 11;
 
-/// Sorts the edges of each cloud by their keys: the CPU's way, a block of one thread for each cloud.
+/// Sorts parts of keys: the CPU's way, a block of one thread for each part. Part i begins `width` times `firsts[i]` keys from
+/// the start, and ends where the next one begins.
 ///
 /// # Safety
-/// There are keys of all edges, upper halves too or none, and room for the numbers of all edges in `order` and `spare`.
+/// There are keys of all parts, upper halves too or none, and room for the numbers of all keys in `order` and `spare`.
 #[kernel(max_threads = 1)]
-pub unsafe fn sort(clouds: &[Cloud], low: &[u32], high: &[u32], order: *mut u32, spare: *mut u32) {
-    let cloud = &clouds[thread::block_idx_x() as usize];
-    let (first, edges) = (cloud.edge as usize, cloud.edges() as usize);
+pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order: *mut u32, spare: *mut u32) {
+    let index = thread::block_idx_x() as usize;
+    let [first, end] = [index, index + 1].map(|index| firsts[index] as usize * width as usize);
     let starts = shared_array![u32; 1 << DIGIT];
     let of_word = u32::BITS.div_ceil(DIGIT);
     let passes = if high.is_empty() { of_word } else { 2 * of_word };
     for pass in 0..passes {
         let keys = if pass < of_word { low } else { high };
         let (from, to) = if (passes - pass) % 2 == 1 { (spare, order) } else { (order, spare) };
-        // SAFETY: edges and digits are within their arrays (this kernel's contract), and the block has one thread.
+        // SAFETY: keys and digits are within their arrays (this kernel's contract), and the block has one thread.
         unsafe {
-            let edge = |i: usize| if pass == 0 { (first + i) as u32 } else { *from.add(first + i) };
-            let digit = |edge: u32| (*keys.get_unchecked(edge as usize) >> (pass % of_word * DIGIT)) as usize % (1 << DIGIT);
+            let key = |i: usize| if pass == 0 { i as u32 } else { *from.add(i) };
+            let digit = |key: u32| (*keys.get_unchecked(key as usize) >> (pass % of_word * DIGIT)) as usize % (1 << DIGIT);
             for value in 0..1 << DIGIT {
                 starts.write(value, 0);
             }
-            for i in 0..edges {
-                let digit = digit((first + i) as u32);
+            for i in first..end {
+                let digit = digit(i as u32);
                 starts.write(digit, starts.read(digit) + 1);
             }
             let mut sum = 0;
@@ -131,12 +132,12 @@ pub unsafe fn sort(clouds: &[Cloud], low: &[u32], high: &[u32], order: *mut u32,
                 starts.write(value, sum);
                 sum += count;
             }
-            for i in 0..edges {
-                let edge = edge(i);
-                let digit = digit(edge);
+            for i in first..end {
+                let key = key(i);
+                let digit = digit(key);
                 let at = starts.read(digit);
                 starts.write(digit, at + 1);
-                to.add(first + at as usize).write(edge);
+                to.add(first + at as usize).write(key);
             }
         }
     }
@@ -285,7 +286,7 @@ pub unsafe fn count<T: Scalar>(
         thread::sync_threads();
         if thread::thread_idx_x() == 0 {
             for degree in 0..3 {
-                counts.add(degree * clouds.len() + index).write(shared.read(degree));
+                counts.add(degree * clouds.len() + cloud.number as usize).write(shared.read(degree));
             }
         }
     }
@@ -317,7 +318,8 @@ pub unsafe fn bars<T: Scalar>(
             bars.edges.add(at as usize).write(edges);
         };
         // Bars of length 0 come first.
-        let (start, end) = (starts[index], starts[index + 1]);
+        let number = cloud.number as usize;
+        let (start, end) = (starts[number], starts[number + 1]);
         let (endless, merges) = (cloud.vertices - found.merges, found.merges);
         let positive = end - start - endless;
         for k in (lane..positive).step_by(lanes as usize) {
@@ -329,7 +331,7 @@ pub unsafe fn bars<T: Scalar>(
             write(start + positive + k, [T::ZERO, T::INFINITY], [0; 4]);
         }
         for degree in [1, 2] {
-            let mut at = starts[degree * clouds.len() + index];
+            let mut at = starts[degree * clouds.len() + number];
             let (of_cloud, count, born, died) = classes(degree, cloud, found, positions);
             let mut first = 0;
             while first < count {

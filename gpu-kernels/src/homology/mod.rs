@@ -28,6 +28,7 @@ use crate::number::Number;
 
 pub mod cavities;
 pub mod classes;
+pub mod curves;
 pub mod edges;
 pub mod reduce;
 
@@ -44,6 +45,8 @@ pub const NONE: u32 = u32::MAX;
 pub trait Scalar: Number {
     /// The lower and the upper half of a key that is ordered as the numbers are, from 0 on. The upper half of an `f32` is 0.
     fn key(self) -> [u32; 2];
+    /// The number with this key.
+    fn of_key(key: [u32; 2]) -> Self;
 }
 
 impl Scalar for f32 {
@@ -52,6 +55,11 @@ impl Scalar for f32 {
         // The sum makes -0 a 0.
         [(self + 0.0).to_bits(), 0]
     }
+
+    #[inline(always)]
+    fn of_key([bits, _]: [u32; 2]) -> Self {
+        f32::from_bits(bits)
+    }
 }
 
 impl Scalar for f64 {
@@ -59,6 +67,11 @@ impl Scalar for f64 {
     fn key(self) -> [u32; 2] {
         let bits = (self + 0.0).to_bits();
         [bits as u32, (bits >> 32) as u32]
+    }
+
+    #[inline(always)]
+    fn of_key([low, high]: [u32; 2]) -> Self {
+        f64::from_bits(u64::from(low) | u64::from(high) << 32)
     }
 }
 
@@ -92,6 +105,10 @@ pub struct Cloud {
     pub cavity: u32,
     /// Number of those that there is room for.
     pub cavities: u32,
+    /// Its number among the clouds, which are in groups of like sizes.
+    pub number: u32,
+    /// Group of clouds: an upper bound on their vertices.
+    pub group: u32,
 }
 
 impl Cloud {

@@ -12,6 +12,7 @@
 //!   from shared memory; merges of long functions in pieces;
 //! - [`direct`], for CPUs: a thread merges a pair straight from the functions' memory.
 
+pub mod barcode;
 pub mod direct;
 pub mod merge;
 pub mod op;

@@ -126,6 +126,7 @@ fn compute<T: HomologyReal + Element>(global: &Global, arguments: &Arguments, da
         let workers = workers.iter_mut().map(|(stream, rips)| (&*stream, rips)).collect();
         rips(workers, &clouds, &options, &Cancel::new(), |done| line.advance(done)).map_err(named)?
     };
+    (0..diagrams.degrees()).try_for_each(|degree| diagrams.fetch(degree)).map_err(|error| named(error.into()))?;
     let ms = 1e3 * start.elapsed().as_secs_f64();
     if let Some((format, destination)) = &target {
         io::save(&diagrams, data.names.as_deref(), destination, *format)?;

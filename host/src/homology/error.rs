@@ -2,7 +2,7 @@
 
 use gpu_kernels::homology::{MOST_VERTICES, MOST_VERTICES_OF_CAVITIES};
 
-use crate::device::DeviceError;
+use crate::{device::DeviceError, pcf::PcfError};
 
 /// Why there are no diagrams. Clouds, points and coordinates are named by their indices, from 0; if several offend, the
 /// first is named.
@@ -12,6 +12,31 @@ pub enum HomologyError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A function of bars has a time or a value that is too large.
+    #[error(transparent)]
+    Pcf(#[from] PcfError),
+    /// Bars of other sources aren't those of clouds.
+    #[error("degree {degree}: {problem}")]
+    Bars {
+        /// The degree.
+        degree: usize,
+        /// A sentence about what is wrong.
+        problem: String,
+    },
+    /// Bars without end were to end at no finite time.
+    #[error("the cap is {cap}, but it must be finite")]
+    Cap {
+        /// The cap.
+        cap: f64,
+    },
+    /// The diagrams have no bars of this degree.
+    #[error("there are no bars of degree {degree}, but of degrees below {degrees}")]
+    NoDegree {
+        /// The degree.
+        degree: usize,
+        /// Number of degrees.
+        degrees: usize,
+    },
     /// The data isn't as long as the sizes say.
     #[error("there are {found} numbers, but the sizes of the clouds ask for {expected}")]
     Length {

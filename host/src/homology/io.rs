@@ -244,7 +244,7 @@ pub fn save<T: Real + npy::Element>(
     })
 }
 
-struct Saved<'a, T> {
+struct Saved<'a, T: Real> {
     diagrams: &'a Diagrams<T>,
     names: Option<&'a [String]>,
 }
@@ -275,7 +275,10 @@ impl<T: Real + npy::Element> Saved<'_, T> {
         let mut arrays = Arrays::new(file);
         arrays.add("bars", &bars, &[bars.len() / 3, 3])?;
         arrays.add("offsets", &offsets, &[offsets.len()])?;
-        arrays.add("edges", &edges, &[edges.len() / 4, 4])?;
+        // Without edges all of them are none.
+        if edges.len() / 4 == (0..self.diagrams.degrees()).map(|degree| self.diagrams.edges(degree).len()).sum::<usize>() {
+            arrays.add("edges", &edges, &[edges.len() / 4, 4])?;
+        }
         self.names.map_or(Ok(()), |names| arrays.add_texts("names", names))?;
         arrays.finish()
     }

@@ -21,12 +21,14 @@
 //! don't end by then are infinite. The method is described in [`gpu_kernels::homology`].
 
 mod clouds;
+mod curves;
 mod diagrams;
 mod error;
 pub mod io;
 mod rips;
 
 pub use clouds::Clouds;
-pub use diagrams::{Bar, Degree, Diagrams};
+pub use curves::CurveReal;
+pub use diagrams::{Bar, Diagrams, Parts};
 pub use error::HomologyError;
 pub use rips::{HomologyReal, Options, Rips, rips};

@@ -9,11 +9,12 @@ use std::{
 use gpu_kernels::homology::{
     BarsArgs, Cloud, Found, Link, MOST_VERTICES_OF_CAVITIES, NONE, Scalar,
     cavities::{self, SpaceArgs as CavitySpaceArgs},
+    curves,
     edges::{self, PositionsArgs},
     reduce::{self, SpaceArgs},
 };
 
-use super::{Clouds, Diagrams, HomologyError, clouds::Source};
+use super::{Clouds, Diagrams, HomologyError, clouds::Source, curves::Curves, diagrams::Part};
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
     common::{Cancel, Clock, Real, StepTime},
@@ -33,6 +34,7 @@ pub trait HomologyReal:
     + edges::count::Instance
     + edges::bars::Instance
     + reduce::reduce::Instance
+    + curves::changes::Instance
 {
     /// The largest finite number.
     const LARGEST: Self;
@@ -94,14 +96,14 @@ pub struct Rips<T: HomologyReal> {
     points: Buffer<T>,
     distances: Buffer<T>,
     thresholds: Buffer<T>,
-    keys: [Buffer<u32>; 2],
-    gathered: Buffer<u32>,
-    sorter: SortWorkspace,
+    pub(super) keys: [Buffer<u32>; 2],
+    pub(super) gathered: Buffer<u32>,
+    pub(super) sorter: SortWorkspace,
     /// Edges by length, on CPUs, and memory to sort them.
-    order: [Buffer<u32>; 2],
+    pub(super) order: [Buffer<u32>; 2],
     links: Buffer<Link>,
     found: Buffer<Found>,
-    wrong: Buffer<u32>,
+    pub(super) wrong: Buffer<u32>,
     vectors: Buffer<u64>,
     work: Buffer<u64>,
     /// Positions of edges that merge components, that start and end classes of degree 1, and those of degree 2.
@@ -109,15 +111,16 @@ pub struct Rips<T: HomologyReal> {
     /// First bar of each cloud.
     starts: Buffer<u32>,
     scan: ScanWorkspace,
-    /// Bars of degree 0, then those of degree 1.
-    values: Buffer<[T; 2]>,
+    /// Edges of bars that aren't asked for.
     edges: Buffer<[u16; 4]>,
+    /// Memory for functions of bars.
+    pub(super) curves: Curves<T>,
     /// Threads per block of the reduction, if not chosen by size.
     threads: Option<u32>,
     /// Relations of a cloud that are found together, if not chosen by size.
     relations: Option<u32>,
     /// True for the sort of CPUs.
-    sorts_directly: bool,
+    pub(super) sorts_directly: bool,
     /// Words of vectors and work, at most, unless a single cloud takes more.
     room: u64,
     timed: bool,
@@ -147,8 +150,8 @@ impl<T: HomologyReal> Rips<T> {
             positions: [(); 5].map(|()| device.empty()),
             starts: device.empty(),
             scan: ScanWorkspace::new(device)?,
-            values: device.empty(),
             edges: device.empty(),
+            curves: Curves::new(device),
             threads: None,
             relations: None,
             sorts_directly: device.backend() == Backend::Cpu,
@@ -158,11 +161,28 @@ impl<T: HomologyReal> Rips<T> {
         })
     }
 
-    /// The same with blocks of so many threads, memory for so many relations per cloud, and the sort of CPUs or of GPUs: for
-    /// tests of both sides of thresholds. Results are the same, as they are with vectors and work of at most so many words.
+    /// The same with blocks of so many threads (0: by size, as on GPUs), memory for so many relations per cloud, and the sort
+    /// of CPUs or of GPUs: for tests of both sides of thresholds. Results are the same, as they are with vectors and work of at most so many words.
     #[doc(hidden)]
     pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool, room: u64) -> Self {
         Rips { threads: Some(threads), relations: Some(relations), sorts_directly, room, ..self }
+    }
+
+    /// Group of clouds with so many vertices. A group shares launches, whose blocks and grids fit its largest cloud.
+    fn group(&self, stream: &Stream, vertices: u32) -> u32 {
+        let by_size = self.threads.map_or(!is_cpu(stream), |threads| threads == 0);
+        if by_size { vertices.next_power_of_two().max(128) } else { u32::MAX }
+    }
+
+    /// Threads per block of the reduction of a cloud.
+    fn threads(&self, stream: &Stream, place: &Cloud) -> u32 {
+        match (self.threads, place.group) {
+            (Some(threads @ 1..), _) => threads,
+            (None, _) if is_cpu(stream) => 1,
+            (_, ..=128) => 128,
+            (_, 129..=512) => 256,
+            _ => 1024,
+        }
     }
 
     /// Bytes of the largest arrays that are kept.
@@ -197,7 +217,7 @@ impl<T: HomologyReal> Rips<T> {
         clouds: &Clouds<'_, T>,
         wave: Range<usize>,
         options: &Options,
-    ) -> Result<Diagrams<T>, HomologyError> {
+    ) -> Result<Part<T>, HomologyError> {
         let too_large = |cloud: &usize| clouds.sizes[*cloud] > MOST_VERTICES_OF_CAVITIES;
         if options.degree > 1
             && let Some(cloud) = wave.clone().find(too_large)
@@ -208,7 +228,7 @@ impl<T: HomologyReal> Rips<T> {
             limit if limit > T::LARGEST => T::LARGEST,
             limit => limit,
         };
-        let mut places = places(&clouds.sizes[wave.clone()]);
+        let mut places = places(&clouds.sizes[wave.clone()], |vertices| self.group(stream, vertices));
         let mut clock = Clock::start(stream, self.timed)?;
         let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);
         // Distances, keys, orders and links.
@@ -222,18 +242,21 @@ impl<T: HomologyReal> Rips<T> {
         self.found.ensure(places.len())?;
         self.links.ensure(edges as usize)?;
         stream.fill_zero(&mut self.found)?;
-        let most = places.iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
-        let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
-        let (grid, block) = Self::columns(stream, &places);
         let order = if self.sorts_directly { &self.order[0] } else { self.sorter.order() };
-        // SAFETY: edges are sorted, there are the distances of all clouds, and a threshold and findings for each.
-        unsafe {
-            launch!(stream, edges::thresholds::<T><<<places.len() as u32, threads>>>(
-                &self.clouds, &self.distances, limit, &mut self.thresholds
-            ))?;
-            launch!(stream, edges::lunes::<T><<<grid, block>>>(
-                &self.clouds, &self.distances, &self.thresholds, order, &mut self.links, &mut self.found
-            ))?;
+        for group in groups(&places) {
+            let most = places[group.clone()].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
+            let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
+            let (grid, block) = columns(stream, &places[group.clone()], Cloud::edges);
+            let (count, clouds) = (group.len() as u32, self.clouds.view(group.clone())?);
+            // SAFETY: edges are sorted, there are the distances of all clouds, and a threshold and findings for each.
+            unsafe {
+                launch!(stream, edges::thresholds::<T><<<count, threads>>>(
+                    clouds, &self.distances, limit, self.thresholds.view_mut(group.clone())?
+                ))?;
+                launch!(stream, edges::lunes::<T><<<grid, block>>>(
+                    clouds, &self.distances, self.thresholds.view(group.clone())?, order, &mut self.links, self.found.view_mut(group)?
+                ))?;
+            }
         }
         clock.end("lunes", edges * (width + 12))?;
         let found = stream.download_vec(&self.found)?;
@@ -255,17 +278,7 @@ impl<T: HomologyReal> Rips<T> {
             clock.end("fill", 8 * edges)?;
         }
 
-        let starts = self.bars(stream, places.len())?;
-        let mut diagrams = Diagrams::empty(options.degree);
-        for (degree, all) in diagrams.degrees.iter_mut().enumerate() {
-            let starts = &starts[degree * places.len()..][..=places.len()];
-            let range = starts[0] as usize..starts[places.len()] as usize;
-            all.values = stream.download_vec(self.values.view(range.clone())?)?;
-            if options.edges {
-                all.edges = stream.download_vec(self.edges.view(range)?)?;
-            }
-            all.first = starts.iter().map(|&start| (start - starts[0]) as usize).collect();
-        }
+        let part = self.bars(stream, places.len(), options.edges)?;
         clock.end("bars", 0)?;
         for step in clock.steps()? {
             match self.steps.iter_mut().find(|other| other.name == step.name) {
@@ -273,7 +286,7 @@ impl<T: HomologyReal> Rips<T> {
                 None => self.steps.push(step),
             }
         }
-        Ok(diagrams)
+        Ok(part)
     }
 
     /// Finds places for the vectors and the work of clouds from `from` on, for as many as there is memory for together. Their
@@ -305,7 +318,7 @@ impl<T: HomologyReal> Rips<T> {
 
     /// Fails unless there is memory for so many bytes beside what is `kept` for them, so that the system needn't end the
     /// process.
-    fn check_room(&self, stream: &Stream, bytes: u64, kept: usize) -> Result<(), DeviceError> {
+    pub(super) fn check_room(&self, stream: &Stream, bytes: u64, kept: usize) -> Result<(), DeviceError> {
         if bytes < 8 * LITTLE {
             return Ok(());
         }
@@ -330,16 +343,6 @@ impl<T: HomologyReal> Rips<T> {
             }
         };
         Ok(words as usize <= most)
-    }
-
-    /// Grid and block of kernels with a column of blocks for each cloud.
-    fn columns(stream: &Stream, places: &[Cloud]) -> ((u32, u32), u32) {
-        let columns = places.len() as u32;
-        if is_cpu(stream) {
-            return ((columns, 1), 1);
-        }
-        let most = places.iter().map(Cloud::edges).max().unwrap_or(0);
-        ((columns, most.div_ceil(4 * THREADS).clamp(1, 4096)), THREADS)
     }
 
     /// Computes or uploads distances, and uploads the places of clouds.
@@ -370,15 +373,13 @@ impl<T: HomologyReal> Rips<T> {
             }
             Source::Device(points) => points.view(range)?,
         };
-        let (grid, block) = if is_cpu(stream) {
-            ((places.len() as u32, 1), 1)
-        } else {
-            let most = places.iter().map(|cloud| cloud.vertices.pow(2)).max().unwrap_or(0);
-            ((places.len() as u32, most.div_ceil(4 * THREADS).clamp(1, 4096)), THREADS)
-        };
-        // SAFETY: there are the points of all clouds, and room for their distances.
-        unsafe {
-            launch!(stream, edges::measure::<T><<<grid, block>>>(&self.clouds, points, dimension as u32, &mut self.distances))?;
+        for group in groups(places) {
+            let (grid, block) = columns(stream, &places[group.clone()], |cloud| cloud.vertices.pow(2));
+            let clouds = self.clouds.view(group)?;
+            // SAFETY: there are the points of all clouds, and room for their distances.
+            unsafe {
+                launch!(stream, edges::measure::<T><<<grid, block>>>(clouds, points, dimension as u32, &mut self.distances))?;
+            }
         }
         Ok(())
     }
@@ -390,21 +391,24 @@ impl<T: HomologyReal> Rips<T> {
         low.ensure(edges)?;
         high.ensure(if size_of::<T>() > 4 { edges } else { 0 })?;
         stream.fill(&mut self.wrong, NONE)?;
-        let (grid, block) = Self::columns(stream, places);
         let [low, high] = &mut self.keys;
         let most = if clouds.dimension.is_some() { T::LARGEST } else { T::INFINITY };
-        // SAFETY: there are the distances of all clouds, and room for the keys of their edges.
-        unsafe {
-            launch!(stream, edges::keys::<T><<<grid, block>>>(
-                &self.clouds, &self.distances, most, &mut *low, &mut *high, &mut self.wrong
-            ))?;
+        for group in groups(places) {
+            let (grid, block) = columns(stream, &places[group.clone()], Cloud::edges);
+            let clouds = self.clouds.view(group)?;
+            // SAFETY: there are the distances of all clouds, and room for the keys of their edges.
+            unsafe {
+                launch!(stream, edges::keys::<T><<<grid, block>>>(
+                    clouds, &self.distances, most, &mut *low, &mut *high, &mut self.wrong
+                ))?;
+            }
         }
         if self.sorts_directly {
-            let [order, spare] = &mut self.order;
-            order.ensure(edges)?;
-            spare.ensure(edges)?;
-            // SAFETY: there are keys of all edges, and room for their numbers.
-            unsafe { launch!(stream, edges::sort<<<places.len() as u32, 1>>>(&self.clouds, &*low, &*high, order, spare))? };
+            let mut firsts: Vec<u32> = places.iter().map(|cloud| cloud.edge).collect();
+            firsts.push(edges as u32);
+            self.starts.ensure(firsts.len())?;
+            stream.upload(&mut self.starts, &firsts)?;
+            sort_directly(stream, &self.starts, 1, [&*low, &*high], &mut self.order)?;
         } else {
             let each = grid_for(stream, edges);
             self.gathered.ensure(edges)?;
@@ -422,15 +426,15 @@ impl<T: HomologyReal> Rips<T> {
         if wrong == NONE {
             return Ok(());
         }
-        let cloud = places.partition_point(|cloud| cloud.edge <= wrong) - 1;
-        let place = &places[cloud];
+        let place = &places[places.partition_point(|cloud| cloud.edge <= wrong) - 1];
         let (u, v) = gpu_kernels::homology::ends(wrong - place.edge);
         let at = |u, v| {
             let at = place.distance(u, v);
             Ok::<_, DeviceError>(stream.download_vec(self.distances.view(at..=at)?)?[0].to_f64())
         };
         let (value, back) = (at(u, v)?, at(v, u)?);
-        Err(HomologyError::Distance { cloud: first + cloud, u: u as usize, v: v as usize, value, back })
+        let cloud = first + place.number as usize;
+        Err(HomologyError::Distance { cloud, u: u as usize, v: v as usize, value, back })
     }
 
     /// Finds the bars: of as many clouds at once as there is memory for.
@@ -439,30 +443,30 @@ impl<T: HomologyReal> Rips<T> {
         for (positions, len) in self.positions.iter_mut().zip([vertices, classes, classes]) {
             positions.ensure(len)?;
         }
-        let of_cloud = self.threads;
-        let threads = |place: &Cloud| of_cloud.unwrap_or_else(|| threads_for(stream, place.vertices));
         for place in &mut *places {
-            place.relations = self.relations.unwrap_or(if is_cpu(stream) { 64 } else { 4 * threads(place) });
+            place.relations = self.relations.unwrap_or(if is_cpu(stream) { 64 } else { 4 * self.threads(stream, place) });
         }
-        let mut from = 0;
-        while from < places.len() {
-            let to = self.next_run(stream, places, from, |place| {
-                let vectors = u64::from(place.edges()) * u64::from(place.words);
-                (vectors, reduce::work(place.vertices, place.words, place.relations))
-            })?;
-            let most = places[from..to].iter().map(threads).max().unwrap_or(1);
-            let [merged, born, died, ..] = &mut self.positions;
-            // For the parents of vertices, unless there are too many.
-            let vertices = places[from..to].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
-            let shared = if vertices <= SHARED { 4 * vertices as usize } else { 0 };
-            let space = SpaceArgs { vectors: &mut self.vectors, work: &mut self.work, merged, born, died };
-            // SAFETY: clouds have links and findings, and the memory that their sizes ask for.
-            unsafe {
-                launch!(stream, reduce::reduce::<T><<<(to - from) as u32, most, shared>>>(
-                    self.clouds.view(from..to)?, &self.distances, &self.links, self.found.view_mut(from..to)?, space
-                ))?;
+        for group in groups(places) {
+            let threads = self.threads(stream, &places[group.start]);
+            let mut from = group.start;
+            while from < group.end {
+                let to = self.next_run(stream, &mut places[..group.end], from, |place| {
+                    let vectors = u64::from(place.edges()) * u64::from(place.words);
+                    (vectors, reduce::work(place.vertices, place.words, place.relations))
+                })?;
+                let [merged, born, died, ..] = &mut self.positions;
+                // For the parents of vertices, unless there are too many.
+                let vertices = places[from..to].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
+                let shared = if vertices <= SHARED { 4 * vertices as usize } else { 0 };
+                let space = SpaceArgs { vectors: &mut self.vectors, work: &mut self.work, merged, born, died };
+                // SAFETY: clouds have links and findings, and the memory that their sizes ask for.
+                unsafe {
+                    launch!(stream, reduce::reduce::<T><<<(to - from) as u32, threads, shared>>>(
+                        self.clouds.view(from..to)?, &self.distances, &self.links, self.found.view_mut(from..to)?, space
+                    ))?;
+                }
+                from = to;
             }
-            from = to;
         }
         Ok(())
     }
@@ -470,7 +474,7 @@ impl<T: HomologyReal> Rips<T> {
     /// Finds the bars of degree 2: of as many clouds at once as there is memory for, with more room for classes until there
     /// is enough.
     fn fill(&mut self, stream: &Stream, places: &mut [Cloud]) -> Result<(), HomologyError> {
-        let threads = if is_cpu(stream) { 1 } else { self.threads.unwrap_or(256).min(256) };
+        let threads = if is_cpu(stream) { 1 } else { self.threads.filter(|&threads| threads > 0).unwrap_or(256).min(256) };
         for place in &mut *places {
             (place.words_of_triangles, place.cavities) = (1, ROOM * place.vertices);
         }
@@ -512,8 +516,8 @@ impl<T: HomologyReal> Rips<T> {
         }
     }
 
-    /// Collects bars of positive length: returns the first one of each cloud, degree by degree, and their number.
-    fn bars(&mut self, stream: &Stream, clouds: usize) -> Result<Vec<u32>, HomologyError> {
+    /// Collects bars of positive length.
+    fn bars(&mut self, stream: &Stream, clouds: usize, edges: bool) -> Result<Part<T>, HomologyError> {
         let block = if is_cpu(stream) { 1 } else { 128 };
         let grid = clouds as u32;
         self.starts.ensure(3 * clouds + 1)?;
@@ -528,16 +532,17 @@ impl<T: HomologyReal> Rips<T> {
         exclusive_scan_in_place(stream, &mut self.starts, &mut self.scan)?;
         let starts = stream.download_vec(&self.starts)?;
         let total = starts[3 * clouds] as usize;
-        self.values.ensure(total)?;
+        let mut values = stream.device().alloc(total)?;
         self.edges.ensure(total)?;
-        let bars = BarsArgs { values: &mut self.values, edges: &mut self.edges };
+        let bars = BarsArgs { values: &mut values, edges: &mut self.edges };
         // SAFETY: positions are those that the reductions have left, and there is room for all bars.
         unsafe {
             launch!(stream, edges::bars::<T><<<grid, block>>>(
                 &self.clouds, &self.distances, &self.links, &self.found, PositionsArgs { merged, born, died, opened, filled }, &self.starts, bars
             ))?;
         }
-        Ok(starts)
+        let edges = if edges { std::mem::replace(&mut self.edges, stream.device().empty()) } else { stream.device().empty() };
+        Ok(Part { clouds, starts, values, edges })
     }
 }
 
@@ -545,14 +550,39 @@ fn is_cpu(stream: &Stream) -> bool {
     stream.device().backend() == Backend::Cpu
 }
 
-/// Threads per block of the reduction of a cloud with so many vertices.
-fn threads_for(stream: &Stream, vertices: u32) -> u32 {
-    match vertices {
-        _ if is_cpu(stream) => 1,
-        ..=128 => 128,
-        129..=512 => 256,
-        _ => 1024,
+/// Sorts parts of keys as CPUs do: parts begin at so many times `firsts`, which the number of all keys ends.
+pub(super) fn sort_directly(
+    stream: &Stream,
+    firsts: &Buffer<u32>,
+    width: u32,
+    [low, high]: [&Buffer<u32>; 2],
+    [order, spare]: &mut [Buffer<u32>; 2],
+) -> Result<(), DeviceError> {
+    order.ensure(low.len())?;
+    spare.ensure(low.len())?;
+    let parts = firsts.len() as u32 - 1;
+    // SAFETY: there are keys of all parts, and room for their numbers.
+    unsafe { launch!(stream, edges::sort<<<parts, 1>>>(firsts, width, low, high, order, spare)) }
+}
+
+/// Grid and block of kernels with a column of blocks for each cloud, where a cloud has so many `items`.
+fn columns(stream: &Stream, places: &[Cloud], items: impl Fn(&Cloud) -> u32) -> ((u32, u32), u32) {
+    let columns = places.len() as u32;
+    if is_cpu(stream) {
+        return ((columns, 1), 1);
     }
+    let most = places.iter().map(items).max().unwrap_or(0);
+    ((columns, most.div_ceil(4 * THREADS).clamp(1, 4096)), THREADS)
+}
+
+/// Ranges of clouds of one group.
+fn groups(places: &[Cloud]) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let group = |group: &[Cloud]| {
+        start += group.len();
+        start - group.len()..start
+    };
+    places.chunk_by(|a, b| a.group == b.group).map(group).collect()
 }
 
 /// Computes the bars of all clouds on several devices: each takes the next clouds as soon as it is done with earlier ones.
@@ -618,17 +648,23 @@ fn waves<T: HomologyReal>(clouds: &Clouds<'_, T>, device: &Device, devices: usiz
     waves
 }
 
-/// Places of the data of clouds with so many vertices.
-fn places(sizes: &[usize]) -> Vec<Cloud> {
+/// Places of the data of clouds with so many vertices, by groups. Their points and distances lie in the clouds' order.
+fn places(sizes: &[usize], group: impl Fn(u32) -> u32) -> Vec<Cloud> {
     let mut next = Cloud::default();
-    let place = |&n: &usize| {
-        let place = Cloud { vertices: n as u32, ..next };
+    let place = |(number, &n): (usize, &usize)| {
+        let place = Cloud { vertices: n as u32, number: number as u32, group: group(n as u32), ..next };
         next.square += n.pow(2) as u64;
         next.vertex += n as u32;
-        next.edge += place.edges();
         place
     };
-    sizes.iter().map(place).collect()
+    let mut places: Vec<_> = sizes.iter().enumerate().map(place).collect();
+    places.sort_by_key(|place| place.group);
+    let mut edge = 0;
+    for place in &mut places {
+        place.edge = edge;
+        edge += place.edges();
+    }
+    places
 }
 
 /// Number of edges of all clouds.

@@ -9,7 +9,7 @@ use gpu_kernels::pcf::{
 };
 use rayon::prelude::*;
 
-use super::{PcfReal, PcfSet, launches::Side, set::Identity};
+use super::{PcfReal, PcfSet, Point, launches::Side, set::Identity};
 use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, ViewMut};
 
 /// Number of points that a packing task takes.
@@ -91,6 +91,37 @@ impl<T: PcfReal> Staging<T> {
         Ok(if free { self.segments.pop_front() } else { None }.unwrap_or(Stage(None)))
     }
 
+    /// Uploads the functions of these breakpoints.
+    fn upload(
+        &mut self,
+        stream: &Stream,
+        target: &mut Buffer<T::Segment>,
+        points: &[Point<T>],
+        offsets: &[usize],
+    ) -> Result<(), DeviceError> {
+        let mut ends = offsets[1..].iter().map(|end| end - offsets[0] - 1).peekable();
+        // A piece is on its way while the next one is filled.
+        for start in (0..points.len()).step_by(PIECE) {
+            let end = points.len().min(start + PIECE);
+            let mut stage = self.stage()?;
+            stage.upload(stream, target.view_mut(start..end)?, |segments| {
+                segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
+                    // A segment ends where the next one starts.
+                    let points = &points[start + task * TASK..];
+                    for (segment, pair) in segments.iter_mut().zip(points.windows(2)) {
+                        *segment = T::segment(pair[0].v, pair[1].t);
+                    }
+                });
+                // The last one of a function holds for ever. The windows have missed the last of all.
+                while let Some(last) = ends.next_if(|&last| last < end) {
+                    segments[last - start] = T::segment(points[last].v, T::INFINITY);
+                }
+            })?;
+            self.segments.push_back(stage);
+        }
+        Ok(())
+    }
+
     /// True if the last upload is done.
     fn is_idle(&self) -> Result<bool, DeviceError> {
         // The last to be enqueued, on one stream.
@@ -143,31 +174,14 @@ impl<T: PcfReal> Bands<T> {
         self.clear();
         let offsets = &set.offsets()[functions.start..=functions.end];
         let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
-        let points = &set.points()[first..last];
         if !self.staging[self.turn].is_idle()? {
             self.turn = 1 - self.turn;
         }
         let staging = &mut self.staging[self.turn];
-        self.segments.ensure(points.len())?;
-        let mut ends = offsets[1..].iter().map(|end| end - first - 1).peekable();
-        // A piece is on its way while the next one is filled.
-        for start in (0..points.len()).step_by(PIECE) {
-            let end = points.len().min(start + PIECE);
-            let mut stage = staging.stage()?;
-            stage.upload(stream, self.segments.view_mut(start..end)?, |segments| {
-                segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
-                    // A segment ends where the next one starts.
-                    let points = &points[start + task * TASK..];
-                    for (segment, pair) in segments.iter_mut().zip(points.windows(2)) {
-                        *segment = T::segment(pair[0].v, pair[1].t);
-                    }
-                });
-                // The last one of a function holds for ever. The windows have missed the last of all.
-                while let Some(last) = ends.next_if(|&last| last < end) {
-                    segments[last - start] = T::segment(points[last].v, T::INFINITY);
-                }
-            })?;
-            staging.segments.push_back(stage);
+        self.segments.ensure(last - first)?;
+        match set.segments(stream.device()) {
+            Some(segments) => stream.copy(segments.view(first..last)?, &mut self.segments)?,
+            None => staging.upload(stream, &mut self.segments, &set.fetch()?[first..last], offsets)?,
         }
         self.offsets.ensure(offsets.len())?;
         staging.offsets.upload(stream, self.offsets.as_view_mut(), |local| {

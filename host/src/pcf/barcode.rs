@@ -26,9 +26,12 @@
 //! # Ok::<(), warpsmith::pcf::PcfError>(())
 //! ```
 
+use gpu_kernels::pcf::barcode::Steps;
 use rayon::prelude::*;
 
-use super::{Pcf, PcfError, PcfReal, PcfSet};
+use super::{Pcf, PcfError, PcfReal, PcfSet, Point};
+
+pub use gpu_kernels::pcf::barcode::Curve;
 
 /// A bar: what lives from its birth to its death.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,22 +103,6 @@ impl Barcode {
         Barcode { filtration, bars }
     }
 
-    /// Each bar as an interval: its start and its end, each with its name.
-    fn intervals(&self) -> impl Iterator<Item = ((f64, &'static str), (f64, &'static str))> {
-        self.bars.iter().map(|&Bar { birth, death }| match self.filtration {
-            Filtration::Sublevel => ((birth, "birth"), (death, "death")),
-            Filtration::Superlevel => ((death, "death"), (birth, "birth")),
-        })
-    }
-
-    /// Name of a bar's length.
-    fn length(&self) -> &'static str {
-        match self.filtration {
-            Filtration::Sublevel => "death - birth",
-            Filtration::Superlevel => "birth - death",
-        }
-    }
-
     /// The bars.
     pub fn bars(&self) -> &[Bar] {
         &self.bars
@@ -133,18 +120,7 @@ impl Barcode {
     /// If a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above
     /// [`PcfReal::MAX_VALUE`].
     pub fn betti_curve<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
-        let mut changes = Vec::with_capacity(2 * self.bars.len());
-        for (bar, (start, end)) in self.intervals().enumerate() {
-            // A bar without start is alive at 0.
-            let start = if start.0 == f64::NEG_INFINITY { (0.0, start.1) } else { start };
-            check_start(bar, start)?;
-            check_start(bar, end)?;
-            changes.push((round(bar, start.1, start.0)?, 1.0));
-            if end.0.is_finite() {
-                changes.push((round(bar, end.1, end.0)?, -1.0));
-            }
-        }
-        steps(changes)
+        self.curve(Curve::Betti)
     }
 
     /// The stable rank of the standard contour: at t, the number of bars that are longer than t. Lengths are rounded to
@@ -153,15 +129,7 @@ impl Barcode {
     /// # Errors
     /// If a bar is longer than [`PcfReal::MAX_VALUE`] and not infinite.
     pub fn stable_rank<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
-        let mut changes = Vec::with_capacity(2 * self.bars.len());
-        let length = self.length();
-        for (bar, ((start, _), (end, _))) in self.intervals().enumerate() {
-            changes.push((T::ZERO, 1.0));
-            if start.is_finite() && end.is_finite() {
-                changes.push((round(bar, length, end - start)?, -1.0));
-            }
-        }
-        steps(changes)
+        self.curve(Curve::StableRank)
     }
 
     /// The accumulated persistence: at t, the sum of the lengths of all bars with (birth + death) / 2 <= t. Bars without
@@ -171,16 +139,41 @@ impl Barcode {
     /// If a bar's middle is below 0, where the function starts, or a middle or the sum is above
     /// [`PcfReal::MAX_VALUE`].
     pub fn accumulated_persistence<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
-        let mut changes = Vec::with_capacity(self.bars.len());
-        for (bar, ((start, _), (end, _))) in self.intervals().enumerate() {
-            if start.is_finite() && end.is_finite() {
-                let what = "(birth + death) / 2";
-                let middle = start / 2.0 + end / 2.0;
-                check_start(bar, (middle, what))?;
-                changes.push((round(bar, what, middle)?, round::<f64>(bar, self.length(), end - start)?));
+        self.curve(Curve::AccumulatedPersistence)
+    }
+
+    /// The function of this kind.
+    ///
+    /// # Errors
+    /// As those of its own method, such as [`betti_curve`](Self::betti_curve).
+    pub fn curve<T: PcfReal>(&self, curve: Curve) -> Result<Pcf<T>, PcfError> {
+        let length = match self.filtration {
+            Filtration::Sublevel => "death - birth",
+            Filtration::Superlevel => "birth - death",
+        };
+        let mut changes = Vec::with_capacity(2 * self.bars.len());
+        for (bar, &Bar { birth, death }) in self.bars.iter().enumerate() {
+            let mut interval = [(birth, "birth"), (death, "death")];
+            if self.filtration == Filtration::Superlevel {
+                interval.reverse();
+            }
+            let names = match curve {
+                Curve::Betti => interval.map(|(_, name)| name),
+                Curve::StableRank => [length; 2],
+                Curve::AccumulatedPersistence => ["(birth + death) / 2", length],
+            };
+            for ((time, change), name) in curve.changes(interval[0].0, interval[1].0).into_iter().zip(names) {
+                check_start(bar, (time, name))?;
+                if time.is_finite() {
+                    changes.push((round::<T>(bar, name, time)?, round::<f64>(bar, length, change)?));
+                }
             }
         }
-        steps(changes)
+        changes.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
+        let mut steps = Steps::default();
+        let mut points: Vec<_> = changes.into_iter().filter_map(|(time, change)| steps.add(time, change)).collect();
+        points.extend(steps.finish());
+        Pcf::new(points.into_iter().map(|(time, value)| Point::new(time, T::from_f64(value))))
     }
 }
 
@@ -189,7 +182,7 @@ impl Barcode {
 /// # Errors
 /// As [`Barcode::betti_curve`].
 pub fn betti_curves<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
-    functions(barcodes, Barcode::betti_curve)
+    curves(barcodes, Curve::Betti)
 }
 
 /// The stable ranks of many barcodes.
@@ -197,7 +190,7 @@ pub fn betti_curves<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfEr
 /// # Errors
 /// As [`Barcode::stable_rank`].
 pub fn stable_ranks<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
-    functions(barcodes, Barcode::stable_rank)
+    curves(barcodes, Curve::StableRank)
 }
 
 /// The accumulated persistence of many barcodes.
@@ -205,14 +198,15 @@ pub fn stable_ranks<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfEr
 /// # Errors
 /// As [`Barcode::accumulated_persistence`].
 pub fn accumulated_persistences<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
-    functions(barcodes, Barcode::accumulated_persistence)
+    curves(barcodes, Curve::AccumulatedPersistence)
 }
 
-fn functions<T: PcfReal>(
-    barcodes: &[Barcode],
-    function: impl Fn(&Barcode) -> Result<Pcf<T>, PcfError> + Send + Sync,
-) -> Result<PcfSet<T>, PcfError> {
-    let made: Vec<Result<Pcf<T>, PcfError>> = barcodes.par_iter().map(function).collect();
+/// The functions of this kind of many barcodes.
+///
+/// # Errors
+/// As [`Barcode::curve`].
+pub fn curves<T: PcfReal>(barcodes: &[Barcode], curve: Curve) -> Result<PcfSet<T>, PcfError> {
+    let made: Vec<Result<Pcf<T>, PcfError>> = barcodes.par_iter().map(|barcode| barcode.curve(curve)).collect();
     // The first error by index, whichever came first in time.
     let in_barcode = |(barcode, made): (usize, Result<_, _>)| {
         made.map_err(|error| if barcodes.len() == 1 { error } else { PcfError::InBarcode { barcode, error: Box::new(error) } })
@@ -237,23 +231,4 @@ fn check_start(bar: usize, (value, what): (f64, &str)) -> Result<(), PcfError> {
         return Err(PcfError::Bar { bar, problem });
     }
     Ok(())
-}
-
-/// The function that starts from 0 and changes by so much at these times, which are not negative.
-fn steps<T: PcfReal>(mut changes: Vec<(T, f64)>) -> Result<Pcf<T>, PcfError> {
-    changes.sort_unstable_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
-    let mut points = Vec::new();
-    let (mut value, mut last) = (0.0, 0.0);
-    if changes.first().is_none_or(|&(t, _)| t != T::ZERO) {
-        points.push((T::ZERO, T::ZERO));
-    }
-    for together in changes.chunk_by(|a, b| a.0 == b.0) {
-        value += together.iter().map(|&(_, change)| change).sum::<f64>();
-        // At 0 there is a breakpoint in any case.
-        if value != last || points.is_empty() {
-            points.push((together[0].0, T::from_f64(value)));
-        }
-        last = value;
-    }
-    Pcf::new(points)
 }

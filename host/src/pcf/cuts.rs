@@ -39,13 +39,13 @@ impl<T: PcfReal> Cuts<T> {
     pub fn of([rows, cols]: [&PcfSet<T>; 2]) -> Option<Self> {
         let longest = |set: &PcfSet<T>| set.offsets().windows(2).map(|pair| pair[1] - pair[0]).max();
         let most = longest(rows)?.max(longest(cols)?);
-        let steps = |set: &PcfSet<T>, others: &PcfSet<T>| set.points().len() as u128 * others.len() as u128;
+        let steps = |set: &PcfSet<T>, others: &PcfSet<T>| set.breakpoints() as u128 * others.len() as u128;
         if most <= NEVER || steps(rows, cols) + steps(cols, rows) >= ENOUGH * 2 * most as u128 {
             return None;
         }
         // Times with about as many breakpoints of long functions between them.
         let samples = |set: &PcfSet<T>| {
-            let long: Vec<usize> = (0..set.len()).filter(|&i| set.get(i).points().len() > NEVER).collect();
+            let long: Vec<usize> = set.lengths().enumerate().filter(|&(_, points)| points > NEVER).map(|(i, _)| i).collect();
             let samples = |i: usize| set.get(i).points().iter().skip(SAMPLE / 2).step_by(SAMPLE).map(|point| point.t);
             long.into_par_iter().flat_map_iter(samples).collect::<Vec<T>>()
         };

@@ -47,5 +47,7 @@ pub use real::PcfReal;
 pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
 pub use scalar::{integral, l2_inner, lp_distance, lp_norm};
+#[cfg_attr(not(feature = "homology"), allow(unused_imports))]
+pub(crate) use set::Resident;
 pub use set::{Pcf, PcfRef, PcfSet, Point};
 pub use window::Window;

@@ -180,7 +180,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a
     /// pair.
     pub fn merge_steps(&self) -> u128 {
-        let after_first = |set: &PcfSet<T>| (set.points().len() - set.len()) as u128;
+        let after_first = |set: &PcfSet<T>| (set.breakpoints() - set.len()) as u128;
         let n = self.rows.len() as u128;
         match (self.cols, self.measure) {
             (Some(cols), _) => after_first(self.rows) * cols.len() as u128 + after_first(cols) * n,
@@ -237,7 +237,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// They differ or, for inner products, neither is 0.
     pub fn endless_pair(&self) -> Option<(usize, usize)> {
         let cols = self.cols.unwrap_or(self.rows);
-        let first = |set: &PcfSet<T>, other_than: T| set.iter().position(|function| function.tail() != other_than);
+        let first = |set: &PcfSet<T>, other_than: T| set.tails().iter().position(|&tail| tail != other_than);
         if self.rows.is_empty() || cols.is_empty() {
             return None;
         }
@@ -245,7 +245,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Measure::Inner => first(self.rows, T::ZERO).zip(first(cols, T::ZERO)),
             // If all columns end as the first row does, another row differs from all of them.
             Measure::Lp(_) => {
-                let tail = self.rows.get(0).tail();
+                let tail = self.rows.tails()[0];
                 first(cols, tail).map(|col| (0, col)).or_else(|| first(self.rows, tail).map(|row| (row, 0)))
             }
         }
@@ -266,9 +266,8 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// The largest magnitude that is integrated, before it is raised to the power p, and the last
     /// time.
     fn largest(&self) -> (f64, f64) {
-        let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
         let cols = self.cols.unwrap_or(self.rows);
-        let (of_rows, of_cols) = (largest(self.rows), largest(cols));
+        let (of_rows, of_cols) = (self.rows.largest(), cols.largest());
         let value = match self.measure {
             Measure::Lp(_) => of_rows + of_cols,
             Measure::Inner => of_rows * of_cols,

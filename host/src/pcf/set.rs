@@ -1,8 +1,12 @@
 //! Functions, one and many.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytemuck::{Pod, Zeroable};
@@ -13,6 +17,7 @@ use super::{
     PcfReal,
     error::{Field, PcfError},
 };
+use crate::device::{Buffer, Device, DeviceError, View};
 
 /// A breakpoint: the function's value from time `t` on.
 #[repr(C)]
@@ -60,13 +65,51 @@ pub struct PcfRef<'a, T> {
 ///
 /// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one
 /// dimension, and may have names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PcfSet<T> {
+///
+/// Functions that were made on a device stay there: matrices on that device use them where they are. They are copied to
+/// host memory when they are first asked for.
+#[derive(Clone, Debug)]
+pub struct PcfSet<T: PcfReal> {
     shape: Vec<usize>,
     names: Option<Arc<[String]>>,
     offsets: Vec<usize>,
-    points: Vec<Point<T>>,
+    points: Points<T>,
     identity: Identity,
+}
+
+/// The breakpoints of all functions.
+#[derive(Clone)]
+struct Points<T: PcfReal> {
+    host: OnceLock<Vec<Point<T>>>,
+    /// There if `host` may be empty.
+    resident: Option<Arc<Resident<T>>>,
+}
+
+/// Functions in the memory of a device.
+pub(crate) struct Resident<T: PcfReal> {
+    /// All segments, function by function.
+    pub segments: Buffer<T::Segment>,
+    /// Each function's last value.
+    pub tails: Vec<T>,
+    /// The last time of all.
+    pub end: T,
+    /// The largest magnitude of all values.
+    pub largest: f64,
+}
+
+impl<T: PcfReal> Resident<T> {
+    /// Copies the breakpoints to host memory.
+    fn download(&self, offsets: &[usize]) -> Result<Vec<Point<T>>, DeviceError> {
+        let segments = self.segments.device().stream()?.download_vec(&self.segments)?;
+        let mut points: Vec<_> = segments.iter().map(|&segment| Point::new(T::ZERO, T::parts(segment).0)).collect();
+        for function in offsets.windows(2) {
+            // A segment starts where the one before ends.
+            for at in function[0] + 1..function[1] {
+                points[at].t = T::parts(segments[at - 1]).1;
+            }
+        }
+        Ok(points)
+    }
 }
 
 /// Identity that a set shares with its clones only: sets never change, so a device that has one of
@@ -85,10 +128,22 @@ impl Identity {
     }
 }
 
-/// Sets are equal whose functions are.
-impl PartialEq for Identity {
-    fn eq(&self, _: &Self) -> bool {
-        true
+/// Sets with equal functions, shapes and names are equal, wherever the functions are.
+impl<T: PcfReal> PartialEq for PcfSet<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape == other.shape && self.names == other.names && self.offsets == other.offsets && self.points() == other.points()
+    }
+}
+
+impl<T: PcfReal> fmt::Debug for Points<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.host.fmt(formatter)
+    }
+}
+
+impl<T: PcfReal> From<Vec<Point<T>>> for Points<T> {
+    fn from(points: Vec<Point<T>>) -> Self {
+        Points { host: points.into(), resident: None }
     }
 }
 
@@ -186,6 +241,30 @@ impl<T: PcfReal> PcfSet<T> {
         self.identity
     }
 
+    /// The functions that are in the memory of a device, and valid.
+    pub(crate) fn of_device(offsets: Vec<usize>, resident: Resident<T>) -> Self {
+        let points = Points { host: OnceLock::new(), resident: Some(Arc::new(resident)) };
+        PcfSet { shape: vec![offsets.len() - 1], names: None, offsets, points, identity: Identity::new() }
+    }
+
+    /// The functions' segments, if they are in the memory of this device.
+    pub(super) fn segments(&self, device: &Device) -> Option<View<'_, T::Segment>> {
+        let segments = &self.points.resident.as_ref()?.segments;
+        (segments.device().ordinal() == device.ordinal()).then(|| segments.as_view())
+    }
+
+    /// Copies the functions to host memory, unless they are there.
+    ///
+    /// # Errors
+    /// The device that has them fails, or the host has not enough memory.
+    pub fn fetch(&self) -> Result<&[Point<T>], DeviceError> {
+        if let (None, Some(resident)) = (self.points.host.get(), &self.points.resident) {
+            let points = resident.download(&self.offsets)?;
+            return Ok(self.points.host.get_or_init(|| points));
+        }
+        Ok(self.points.host.get().map_or(&[], |points| points))
+    }
+
     /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than
     /// there are functions, from 0 to the number of points.
     ///
@@ -219,7 +298,7 @@ impl<T: PcfReal> PcfSet<T> {
 
     /// The functions of these breakpoints, which are valid.
     pub(super) fn of_valid(offsets: Vec<usize>, points: Vec<Point<T>>) -> Self {
-        PcfSet { shape: vec![offsets.len() - 1], names: None, offsets, points, identity: Identity::new() }
+        PcfSet { shape: vec![offsets.len() - 1], names: None, offsets, points: points.into(), identity: Identity::new() }
     }
 
     /// The functions of several sets, one set after the other, in one dimension and without names.
@@ -230,7 +309,7 @@ impl<T: PcfReal> PcfSet<T> {
         let (mut offsets, mut points) = (vec![0], Vec::new());
         for set in sets {
             let start = points.len();
-            points.extend_from_slice(&set.points);
+            points.extend_from_slice(set.points());
             offsets.extend(set.offsets[1..].iter().map(|offset| start + offset));
         }
         Self::of_valid(offsets, points)
@@ -304,12 +383,13 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Panics
     /// If `index` is out of range.
     pub fn get(&self, index: usize) -> PcfRef<'_, T> {
-        PcfRef { points: &self.points[self.offsets[index]..self.offsets[index + 1]] }
+        PcfRef { points: &self.points()[self.offsets[index]..self.offsets[index + 1]] }
     }
 
     /// The functions in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = PcfRef<'_, T>> + DoubleEndedIterator {
-        self.offsets.windows(2).map(|range| PcfRef { points: &self.points[range[0]..range[1]] })
+        let points = self.points();
+        self.offsets.windows(2).map(|range| PcfRef { points: &points[range[0]..range[1]] })
     }
 
     /// Starts of the functions' breakpoints in [`points`](Self::points), and the end of the last
@@ -318,9 +398,17 @@ impl<T: PcfReal> PcfSet<T> {
         &self.offsets
     }
 
-    /// The breakpoints of all functions.
+    /// The breakpoints of all functions, in host memory.
+    ///
+    /// # Panics
+    /// If [`fetch`](Self::fetch) fails.
     pub fn points(&self) -> &[Point<T>] {
-        &self.points
+        self.fetch().unwrap_or_else(|error| panic!("the functions are out of reach: {error}"))
+    }
+
+    /// Number of breakpoints of all functions.
+    pub fn breakpoints(&self) -> usize {
+        self.offsets[self.len()]
     }
 
     /// The functions' shape, whose product is their number.
@@ -335,7 +423,26 @@ impl<T: PcfReal> PcfSet<T> {
 
     /// The time of the last breakpoint of any function; 0 for an empty set.
     pub fn max_time(&self) -> T {
-        self.iter().map(PcfRef::max_time).fold(T::ZERO, |max, t| if t > max { t } else { max })
+        match &self.points.resident {
+            Some(resident) => resident.end,
+            None => self.iter().map(PcfRef::max_time).fold(T::ZERO, |max, t| if t > max { t } else { max }),
+        }
+    }
+
+    /// The last value of each function.
+    pub(super) fn tails(&self) -> Cow<'_, [T]> {
+        match &self.points.resident {
+            Some(resident) => Cow::Borrowed(&resident.tails),
+            None => self.iter().map(PcfRef::tail).collect(),
+        }
+    }
+
+    /// The largest magnitude of a value.
+    pub(super) fn largest(&self) -> f64 {
+        match &self.points.resident {
+            Some(resident) => resident.largest,
+            None => self.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max),
+        }
     }
 
     /// The same functions in another type.
@@ -344,16 +451,17 @@ impl<T: PcfReal> PcfSet<T> {
     /// If a number is too large for it, or two breakpoints of a function would become one.
     pub fn cast<U: PcfReal>(&self) -> Result<PcfSet<U>, PcfError> {
         let convert = |point: &Point<T>| Point::new(U::from_f64(point.t.to_f64()), U::from_f64(point.v.to_f64()));
-        let points: Vec<Point<U>> = self.points.par_iter().map(convert).collect();
+        let own = self.points();
+        let points: Vec<Point<U>> = own.par_iter().map(convert).collect();
         let check = |function: usize| {
             let range = self.offsets[function]..self.offsets[function + 1];
-            cast_problem(function, &self.points[range.clone()], &points[range])
+            cast_problem(function, &own[range.clone()], &points[range])
         };
         match (0..self.len()).into_par_iter().with_min_len(together(&self.offsets)).find_map_first(check) {
             Some(error) => Err(error),
             None => {
                 let (shape, names, offsets) = (self.shape.clone(), self.names.clone(), self.offsets.clone());
-                Ok(PcfSet { shape, names, offsets, points, identity: Identity::new() })
+                Ok(PcfSet { shape, names, offsets, points: points.into(), identity: Identity::new() })
             }
         }
     }
@@ -366,8 +474,10 @@ impl<T: PcfReal> PcfSet<T> {
         if T::KIND != U::KIND {
             return self.cast();
         }
+        self.points();
         let PcfSet { shape, names, offsets, points, identity } = self;
-        Ok(PcfSet { shape, names, offsets, points: bytemuck::allocation::cast_vec(points), identity })
+        let points = bytemuck::allocation::cast_vec(points.host.into_inner().unwrap_or_default());
+        Ok(PcfSet { shape, names, offsets, points: points.into(), identity })
     }
 }
 

@@ -1,0 +1,191 @@
+//! Functions of bars: made on the device, beside their definitions and the host's.
+
+use warpsmith::{
+    common::Cancel,
+    device::Device,
+    engine::{Control, Engine},
+    homology::{Clouds, CurveReal, Diagrams, HomologyError, HomologyReal, Options, Rips, rips},
+    pcf::{
+        Layout, Measure, Pairwise, PcfError, PcfSet, Point,
+        barcode::{self, Curve},
+    },
+};
+
+use crate::bars::spaces;
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+const CURVES: [Curve; 3] = [Curve::Betti, Curve::StableRank, Curve::AccumulatedPersistence];
+
+/// The breakpoints of a function by its definition: its value is computed anew at each time at which it may change.
+fn defined<U: CurveReal>(curve: Curve, bars: &[(f64, f64)]) -> Vec<Point<U>> {
+    let rounded = |time: f64| U::from_f64(time).to_f64();
+    let times: Vec<f64> = match curve {
+        Curve::Betti => bars.iter().flat_map(|&(birth, death)| [birth, death]).collect(),
+        Curve::StableRank => bars.iter().map(|(birth, death)| death - birth).collect(),
+        Curve::AccumulatedPersistence => bars.iter().map(|(birth, death)| birth / 2.0 + death / 2.0).collect(),
+    };
+    let mut times: Vec<f64> = times.into_iter().map(rounded).chain([0.0]).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let value = |t: f64| match curve {
+        Curve::Betti => bars.iter().filter(|&&(birth, death)| rounded(birth) <= t && t < rounded(death)).count() as f64,
+        Curve::StableRank => bars.iter().filter(|&&(birth, death)| rounded(death - birth) > t).count() as f64,
+        Curve::AccumulatedPersistence => {
+            let counted = bars.iter().filter(|&&(birth, death)| rounded(birth / 2.0 + death / 2.0) <= t);
+            counted.map(|(birth, death)| death - birth).sum()
+        }
+    };
+    let mut points: Vec<(f64, f64)> = times.into_iter().map(|t| (t, value(t))).collect();
+    points.dedup_by(|next, before| next.1 == before.1);
+    points.into_iter().map(|(t, v)| Point::new(U::from_f64(t), U::from_f64(v))).collect()
+}
+
+/// All functions of all diagrams, in the type `U`.
+fn check<T: HomologyReal, U: CurveReal>(rips: &mut Rips<T>, device: &Device, diagrams: &Diagrams<T>) -> Result {
+    let stream = device.stream()?;
+    for degree in 0..diagrams.degrees() {
+        for (curve, cap) in CURVES.into_iter().flat_map(|curve| [None, Some(0.5), Some(3.0)].map(|cap| (curve, cap))) {
+            let found: PcfSet<U> = rips.curves(&stream, diagrams, degree, curve, cap)?;
+            let barcodes = diagrams.barcodes(degree, cap);
+            assert_eq!(found, barcode::curves(&barcodes, curve)?, "degree {degree}, {curve:?}, {cap:?}");
+            assert_eq!(found.len(), diagrams.len());
+            for (cloud, barcode) in barcodes.iter().enumerate() {
+                let bars: Vec<_> = barcode.bars().iter().map(|bar| (bar.birth, bar.death)).collect();
+                let (expected, function) = (defined::<U>(curve, &bars), found.get(cloud).points());
+                if curve == Curve::AccumulatedPersistence {
+                    // Sums in another order.
+                    let near = |a: &Point<U>, b: &Point<U>| {
+                        a.t == b.t && (a.v.to_f64() - b.v.to_f64()).abs() <= 4.0 * U::UNIT_ROUNDOFF * b.v.to_f64()
+                    };
+                    assert!(function.len() == expected.len() && function.iter().zip(&expected).all(|(a, b)| near(a, b)));
+                } else {
+                    assert_eq!(function, expected, "cloud {cloud}, degree {degree}, {curve:?}, {cap:?}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn all<T: HomologyReal>(seed: u64) -> Result<(Rips<T>, Device, Diagrams<T>)> {
+    let device = Device::best()?;
+    // Bars with lengths of few bits, whose sums are exact, and others.
+    let spaces: Vec<_> = spaces(seed).into_iter().filter(|(n, _)| *n <= 14).collect();
+    let numbers: Vec<T> = spaces.iter().flat_map(|(_, distances)| distances).map(|&d| T::from_f64(d)).collect();
+    let clouds = Clouds::distances(&numbers, spaces.iter().map(|(n, _)| *n).collect())?;
+    // Bars without end, too.
+    let options = Options { threshold: 1.5, degree: 2, ..Options::default() };
+    let mut several = [Rips::new(&device, false)?, Rips::new(&device, false)?, Rips::new(&device, false)?];
+    let streams = [device.stream()?, device.stream()?, device.stream()?];
+    // In several parts.
+    let diagrams = rips(streams.iter().zip(&mut several).collect(), &clouds, &options, &Cancel::new(), |_| ())?;
+    let [first, ..] = several;
+    Ok((first, device, diagrams))
+}
+
+#[test]
+fn functions_follow_their_definitions() -> Result {
+    let (mut rips, device, diagrams) = all::<f32>(11)?;
+    check::<f32, f32>(&mut rips, &device, &diagrams)?;
+    check::<f32, f64>(&mut rips, &device, &diagrams)?;
+    let (rips, device, diagrams) = all::<f64>(12)?;
+    // By the sort of CPUs, and by that of GPUs.
+    let mut rips = rips.with_blocks(1, 64, true, u64::MAX);
+    check::<f64, f32>(&mut rips, &device, &diagrams)?;
+    check::<f64, f64>(&mut rips, &device, &diagrams)?;
+    let mut rips = rips.with_blocks(1, 64, false, u64::MAX);
+    check::<f64, f32>(&mut rips, &device, &diagrams)?;
+    check::<f64, f64>(&mut rips, &device, &diagrams)?;
+    Ok(())
+}
+
+/// Bars of host memory give the same functions as those on the device; and so do more bars than a block has threads.
+#[test]
+fn bars_of_host_memory() -> Result {
+    let (mut rips, device, diagrams) = all::<f64>(13)?;
+    let part = |degree| (diagrams.offsets(degree).to_vec(), diagrams.values(degree).to_vec(), diagrams.edges(degree).to_vec());
+    let copied = Diagrams::from_parts((0..3).map(part).collect())?;
+    assert_eq!(copied, diagrams);
+    assert!(copied.device().is_none() && diagrams.device().is_some());
+    check::<f64, f64>(&mut rips, &device, &copied)?;
+    for bars in [127, 128, 129, 300] {
+        // Each of 5 times is that of many bars.
+        let values: Vec<[f64; 2]> = (0..bars).map(|bar| [f64::from(bar % 5) / 8.0, 1.0 + f64::from(bar % 3)]).collect();
+        let many = Diagrams::from_parts(vec![(vec![0, 0, bars as usize, bars as usize], values, Vec::new())])?;
+        check::<f64, f64>(&mut rips, &device, &many)?;
+    }
+    Ok(())
+}
+
+/// Matrices of functions in the device's memory have the bits of those of the same functions in host memory.
+#[test]
+fn matrices_of_functions_on_the_device() -> Result {
+    let (mut rips, device, diagrams) = all::<f32>(14)?;
+    let engine = Engine::new([device.clone()])?;
+    let on_device: PcfSet<f32> = rips.curves(&device.stream()?, &diagrams, 1, Curve::Betti, None)?;
+    let on_host = PcfSet::from_parts(on_device.offsets().to_vec(), on_device.points().to_vec())?;
+    for measure in [Measure::Lp(1.0), Measure::Lp(2.0), Measure::Inner] {
+        for columns in [false, true] {
+            let matrix = |set| {
+                let pairwise = Pairwise::new(set, columns.then_some(&on_host), measure)?;
+                let facts = (pairwise.is_finite(), pairwise.endless_pair(), pairwise.merge_steps(), pairwise.fingerprint());
+                Ok::<_, Box<dyn std::error::Error>>((pairwise.compute(&engine, Layout::Dense, Control::default())?, facts))
+            };
+            assert_eq!(matrix(&on_device)?, matrix(&on_host)?, "{measure:?}");
+        }
+    }
+    assert_eq!(on_device.max_time(), on_host.max_time());
+    assert_eq!(on_device.clone().into_cast::<f32>()?, on_host);
+    // Functions that differ for ever.
+    let endless: PcfSet<f32> = rips.curves(&device.stream()?, &diagrams, 1, Curve::AccumulatedPersistence, None)?;
+    let copied = PcfSet::from_parts(endless.offsets().to_vec(), endless.points().to_vec())?;
+    assert!(!Pairwise::pdist(&endless, 1.0)?.is_finite());
+    assert_eq!(Pairwise::pdist(&endless, 1.0)?.endless_pair(), Pairwise::pdist(&copied, 1.0)?.endless_pair());
+    Ok(())
+}
+
+#[test]
+fn no_clouds_and_clouds_without_bars() -> Result {
+    let device = Device::best()?;
+    let (stream, mut rips) = (device.stream()?, Rips::<f64>::new(&device, false)?);
+    for sizes in [vec![], vec![0], vec![1], vec![0, 2, 1]] {
+        let points: Vec<f64> = (0..sizes.iter().sum()).map(|i| i as f64).collect();
+        let diagrams = rips.compute(&stream, &Clouds::points(&points, 1, sizes.clone())?, &Options::default())?;
+        check::<f64, f64>(&mut rips, &device, &diagrams)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_no_function() -> Result {
+    let device = Device::best()?;
+    let (stream, mut rips) = (device.stream()?, Rips::<f64>::new(&device, false)?);
+    let values = vec![[0.0, 1.0], [0.0, 2.0], [0.0, 1e20], [0.0, 1e300]];
+    let diagrams = Diagrams::from_parts(vec![(vec![0, 1, 4], values, Vec::new())])?;
+    let mut text = |degree, curve, cap| {
+        rips.curves::<f32>(&stream, &diagrams, degree, curve, cap).map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    assert!(text(0, Curve::Betti, None).starts_with("barcode 1, bar 1: death = 1e20 is too large for float32"));
+    assert!(text(0, Curve::StableRank, None).starts_with("barcode 1, bar 1: death - birth = 1e20 is too large"));
+    assert!(text(0, Curve::AccumulatedPersistence, None).starts_with("barcode 1, bar 1: (birth + death) / 2 = 5e19 is too"));
+    assert_eq!(text(0, Curve::Betti, Some(f64::INFINITY)), "the cap is inf, but it must be finite");
+    assert_eq!(text(1, Curve::Betti, None), "there are no bars of degree 1, but of degrees below 1");
+    // No bar is too long, but their sum is too large.
+    let diagrams = Diagrams::from_parts(vec![(vec![0, 3], vec![[0.0, 9e18]; 3], Vec::new())])?;
+    let sum = rips.curves::<f32>(&stream, &diagrams, 0, Curve::AccumulatedPersistence, None);
+    assert!(matches!(sum, Err(HomologyError::Pcf(PcfError::TooLarge { .. }))), "{sum:?}");
+    assert!(rips.curves::<f32>(&stream, &diagrams, 0, Curve::Betti, None).is_ok());
+
+    for (first, bar, problem) in [
+        (vec![0, 1], [-1.0, 1.0], "degree 0: bar 0 is from -1 to 1, but births are finite, from 0 on, and before deaths"),
+        (vec![0, 1], [f64::NAN, 1.0], "degree 0: bar 0 is from NaN to 1, but"),
+        (vec![0, 1], [2.0, 1.0], "degree 0: bar 0 is from 2 to 1, but"),
+        (vec![0, 2], [0.0, 1.0], "degree 0: its offsets don't divide 1 bars among the clouds"),
+        (vec![1, 0], [0.0, 1.0], "degree 0: its offsets don't divide"),
+    ] {
+        let error = Diagrams::from_parts(vec![(first, vec![bar], Vec::new())]).unwrap_err().to_string();
+        assert!(error.starts_with(problem), "{error}");
+    }
+    Ok(())
+}
