@@ -1,14 +1,14 @@
-"""Strip packing of piece sets from the nesting literature: the density that `warpsmith overlap pack` reaches.
+"""Strip packing of piece sets from the nesting literature: the density that `warpsmith nest` reaches.
 
     cargo build --release
-    python3 benches/peers/nesting.py --ours target/release/warpsmith [--instances albano,swim,shirts] [--time 60s] [--seed 0]
+    python3 benches/peers/nesting.py --ours target/release/warpsmith [--sparrow PATH] [--instances albano,swim,shirts] [--time 60]
 
 The instances are those that jagua-rs (github.com/JeroenGar/jagua-rs) has converted to JSON; they are fetched from there, or
-read from --folder, and aren't part of this project. An instance has the strip's height and asks for the least length: it is
-turned by a quarter, so that the height is the strip's width. All pieces may be turned by the same angles.
+read from --folder, and aren't part of this project. With --sparrow, sparrow (github.com/JeroenGar/sparrow) has the same time
+for each, after ours.
 
-PUBLISHED is of sparrow, by the same author (github.com/JeroenGar/sparrow): the mean density of its runs of 20 minutes each
-(data/experiments/benchmark_runs there), and the shortest strip that it comes with (data/records), for some.
+PUBLISHED is of sparrow: the mean density of its runs of 20 minutes each (data/experiments/benchmark_runs there), and the
+shortest strip that it comes with (data/records), for some.
 """
 
 import argparse
@@ -51,39 +51,45 @@ def area(points):
     return abs(sum(a[0] * b[1] - a[1] * b[0] for a, b in zip(points, following))) / 2
 
 
-def pack(instance, folder, arguments):
-    """What `overlap pack --json` prints of an instance."""
-    command = [arguments.ours, "overlap", "pack", "--container", f"strip:{instance['strip_height']}"]
-    for number, item in enumerate(instance["items"]):
-        path = folder / f"piece{number}.json"
-        path.write_text(json.dumps({"outline": [(-y, x) for x, y in item["shape"]["data"]]}))
-        angles = "".join(f"{angle}," for angle in item.get("allowed_orientations", [0.0]))
-        command += ["--shape", f"{path}:{item['demand']}", "--turns", f"piece{number}={angles}"]
-    output = arguments.plots / f"{instance['name']}.csv" if arguments.plots else folder / "poses.csv"
-    command += ["--time", arguments.time, "--seed", str(arguments.seed), "--json", "--output", str(output)]
-    if arguments.plots:
-        command += ["--plot", str(output.with_suffix(".svg"))]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+def nested(arguments, path, height, output):
+    """The density that `nest --json` prints of an instance."""
+    command = [arguments.ours, "nest", str(path), "--roll", str(height), "--time", f"{arguments.time}s"]
+    command += ["--seed", str(arguments.seed), "--json", "--output", str(output)]
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(answer)["sheets"][0]["density"]
+
+
+def peer(arguments, path, folder):
+    """The density that sparrow reaches."""
+    command = [pathlib.Path(arguments.sparrow).resolve(), "-i", path.resolve(), "-t", str(arguments.time), "-s", str(arguments.seed)]
+    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return json.loads((folder / "output" / f"final_{path.stem}.json").read_text())["solution"]["density"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", required=True, help="the program")
+    parser.add_argument("--sparrow", help="sparrow's program")
     parser.add_argument("--instances", default=",".join(PUBLISHED))
     parser.add_argument("--folder", type=pathlib.Path, help="where the instances lie")
-    parser.add_argument("--plots", type=pathlib.Path, help="where packings and pictures go")
-    parser.add_argument("--time", default="60s")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--drawings", type=pathlib.Path, help="where drawings go")
+    parser.add_argument("--time", type=int, default=60, help="seconds per instance")
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    print(f"{'':8} {'pieces':>6} {'length':>12} {'density':>9} {'sparrow':>9} {'its best':>9}")
+    print(f"{'':8} {'pieces':>6} {'density':>9} {'sparrow':>9} {'20 min':>9} {'its best':>9}")
     for name in arguments.instances.split(","):
         instance = read(name, arguments.folder)
         with tempfile.TemporaryDirectory() as folder:
-            packed = pack(instance, pathlib.Path(folder), arguments)
+            path = pathlib.Path(folder, f"{name}.json")
+            path.write_text(json.dumps(instance))
+            output = (arguments.drawings or pathlib.Path(folder)) / f"{name}.svg"
+            ours = nested(arguments, path, instance["strip_height"], output)
+            theirs = peer(arguments, path, pathlib.Path(folder)) if arguments.sparrow else NAN
+        count = sum(item["demand"] for item in instance["items"])
         pieces = sum(item["demand"] * area(item["shape"]["data"]) for item in instance["items"])
         mean, shortest = PUBLISHED.get(name, (NAN, NAN))
         best = pieces / (instance["strip_height"] * shortest)
-        print(f"{name:8} {packed['count']:6} {packed['height']:12.3f} {packed['density']:9.2%} {mean:9.2%} {best:9.2%}")
+        print(f"{name:8} {count:6} {ours:9.2%} {theirs:9.2%} {mean:9.2%} {best:9.2%}")
 
 
 if __name__ == "__main__":
