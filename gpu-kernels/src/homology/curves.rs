@@ -1,5 +1,5 @@
 //! Functions of the bars of clouds: Betti curves, stable ranks and accumulated persistence, as segments of
-//! [`pcf`](crate::pcf).
+//! [`crate::pcf`].
 //!
 //! Each bar changes its cloud's function at two times at most. The changes are sorted by cloud and time, and a block per
 //! cloud adds them up in this order, so that a function has the bits of a sum in a loop.

@@ -172,7 +172,7 @@ pub unsafe fn distances(sizes: &[u32], from: u32, values: *const i16, distances:
 /// any two of these.
 ///
 /// # Safety
-/// As of [`distances`], which have been computed.
+/// As of [`distances()`], which have been computed.
 #[kernel(max_threads = 256)]
 pub unsafe fn deepen(sizes: &[u32], from: u32, distances: &[u8], values: *mut i16) {
     // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has a value of its own.
