@@ -365,7 +365,7 @@ fn values() {
     assert_eq!(placed(&[("a", 6.0, 10.0, 1), ("b", 5.0, 10.0, 3)], two, &[80.0, 45.0], 1.0), [0, 3]);
     // There is room for two large ones, but they can't be on one sheet. Rows have no place for the smallest.
     let three = [("c", 6.0, 6.0, 2), ("d", 3.5, 9.5, 1), ("e", 5.5, 3.5, 1)];
-    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 4.0), [1, 1, 1]);
+    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 20.0), [1, 1, 1]);
 }
 
 /// Parts get the shortest piece of a roll where it is known, along x or y, and keep their angles to the roll.
