@@ -61,7 +61,8 @@ def nested(arguments, path, height, output):
 
 def peer(arguments, path, folder):
     """The density that sparrow reaches."""
-    command = [pathlib.Path(arguments.sparrow).resolve(), "-i", path.resolve(), "-t", str(arguments.time), "-s", str(arguments.seed)]
+    command = [pathlib.Path(arguments.sparrow).resolve(), "-i", path.resolve()]
+    command += ["-t", str(arguments.time), "-s", str(arguments.seed)]
     subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return json.loads((folder / "output" / f"final_{path.stem}.json").read_text())["solution"]["density"]
 

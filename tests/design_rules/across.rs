@@ -123,7 +123,7 @@ fn planted_rules_depend_on_the_input() {
     // The runs of a single input have rules, too.
     let single = Across::learn(Vec::new(), vec![input(1.0, &runs[0], false)], None, &LearnOptions::default()).unwrap();
     assert_eq!(single.judge(&input(2.0, &runs[1], false)).unwrap().share(), Some(1.0));
-    // More classes than there are change nothing, and one class is none.
+    // More classes than there are change nothing. One class gives no rules.
     let three = Across::learn(Vec::new(), inputs(false), Some(3), &LearnOptions::default()).unwrap();
     assert_eq!(three.rules(), without.rules());
     let one = Across::learn(Vec::new(), inputs(false), Some(1), &LearnOptions::default()).unwrap();

@@ -127,7 +127,8 @@ int main(int argc, char** argv) {
     options.statistic = warpsmith::Statistic::mean;
     if (argc > 3) options.seconds = std::atof(argv[3]);
     if (nx < 3 || ny / ranks < 3 || options.seconds <= 0) {
-        if (rank == 0) std::cerr << "usage: jacobi [NX [NY [SECONDS]]], with at least 3 columns, and 3 rows for each rank" << std::endl;
+        if (rank == 0)
+            std::cerr << "usage: jacobi [NX [NY [SECONDS]]], with at least 3 columns, and 3 rows for each rank" << std::endl;
     } else {
         warpsmith::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
         warpsmith::check(cudaSetDevice(rank % devices), "cudaSetDevice");

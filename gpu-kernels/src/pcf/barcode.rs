@@ -18,8 +18,8 @@ impl Curve {
     /// All of them, each at the index that is its number.
     pub const ALL: [Curve; 3] = [Curve::Betti, Curve::StableRank, Curve::AccumulatedPersistence];
 
-    /// Times at which a bar from `start` to `end` changes the function, and by how much. A time is infinite if there is no
-    /// change.
+    /// Times at which a bar from `start` to `end` changes the function, each with the change. A time is infinite if there is
+    /// no change.
     #[inline(always)]
     pub fn changes(self, start: f64, end: f64) -> [(f64, f64); 2] {
         let endless = start == -f64::INFINITY || end == f64::INFINITY;
@@ -40,7 +40,7 @@ pub struct Steps<T> {
     /// Value before `time`, and what changes it then.
     value: f64,
     change: f64,
-    /// True after the breakpoint at 0, which is there in any case.
+    /// True after the breakpoint at 0, which every function has.
     begun: bool,
 }
 

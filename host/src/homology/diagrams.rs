@@ -29,7 +29,7 @@ pub struct Bar<T> {
 
 /// Bars of many clouds, in degrees from 0 on.
 ///
-/// They stay in the memory of the devices that have computed them. Those of a degree are copied to host memory when they
+/// They stay in the memory of the devices that have computed them. The bars of a degree are copied to host memory when they
 /// are first asked for.
 #[derive(Clone, Debug)]
 pub struct Diagrams<T: Pod> {

@@ -275,7 +275,7 @@ impl<T: Real + npy::Element> Saved<'_, T> {
         let mut arrays = Arrays::new(file);
         arrays.add("bars", &bars, &[bars.len() / 3, 3])?;
         arrays.add("offsets", &offsets, &[offsets.len()])?;
-        // Without edges all of them are none.
+        // Diagrams have the edges of all bars, or of none.
         if edges.len() / 4 == (0..self.diagrams.degrees()).map(|degree| self.diagrams.edges(degree).len()).sum::<usize>() {
             arrays.add("edges", &edges, &[edges.len() / 4, 4])?;
         }

@@ -161,8 +161,8 @@ impl<T: HomologyReal> Rips<T> {
         })
     }
 
-    /// The same with blocks of so many threads (0: by size, as on GPUs), memory for so many relations per cloud, and the sort
-    /// of CPUs or of GPUs: for tests of both sides of thresholds. Results are the same, as they are with vectors and work of at most so many words.
+    /// Sets the number of threads per block (0: by size, as on GPUs), the memory for relations per cloud, the sort (of CPUs or
+    /// of GPUs), and the most words of vectors and work. For tests of both sides of thresholds: results don't change.
     #[doc(hidden)]
     pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool, room: u64) -> Self {
         Rips { threads: Some(threads), relations: Some(relations), sorts_directly, room, ..self }

@@ -35,7 +35,7 @@ pub struct Draft {
 pub struct DraftOperation {
     /// The operation's name.
     pub name: String,
-    /// Where it runs.
+    /// The host or the GPU.
     pub kind: Kind,
     /// Operations that it comes after.
     pub after: Vec<String>,
@@ -69,8 +69,8 @@ impl Draft {
     ///
     /// An operation of the GPU comes after the one before it in its stream, after those of other streams that had ended,
     /// and after the last call by which the host received data. A call of the host comes after the call before it, and
-    /// after operations of the GPU that had ended. All of these are guesses, and the comments say so. Those that follow
-    /// from others are left out.
+    /// after operations of the GPU that had ended. All of these are guesses, and the comments say so. Dependences that
+    /// follow from others are left out.
     ///
     /// # Errors
     /// [`RulesError::File`], which names the file, if it can't be read, isn't such an export, has no such range, or has no

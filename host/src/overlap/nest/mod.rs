@@ -693,7 +693,7 @@ impl<'a> Work<'a> {
         let mut shapes: Vec<Shape> = parts.iter().map(|&part| self.grown[part].clone()).collect();
         let mut turns: Vec<Turns> = parts.iter().map(|&part| self.nesting.turns_of(part).clone()).collect();
         let [mut width, mut most] = [width, height].map(|extent| extent * (1.0 + ROUNDING));
-        // What surrounds an irregular sheet is a copy of its own, which fills the strip.
+        // The surroundings of an irregular sheet are a copy of their own, which fills the strip.
         let around = self.surroundings(sheet)?;
         if let Some(around) = &around {
             let [low, high] = around.bounds_at(0.0);

@@ -175,7 +175,7 @@ impl Problem {
         Packing { mirrored, ..Packing::new(poses, packing.side) }
     }
 
-    /// Checks a packing to go on from, of which these copies are mirrored.
+    /// Checks a packing to go on from, and its flags of mirrored copies.
     pub fn start(&self, kinds: &[u32], poses: &[Pose], mirrored: &[bool]) -> Result<Packing, PackError> {
         let mirrored = mirrored.iter().copied().chain(std::iter::repeat(false));
         let pose = |(&[x, y, theta], mirrored): (&Pose, bool)| {

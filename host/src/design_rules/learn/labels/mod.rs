@@ -138,9 +138,9 @@ impl Labels {
     /// in the lowest block between them. Noise with a single peak therefore gives one class, and so do
     /// times that differ by less than the resolution.
     ///
-    /// If the noise is known, a step is a boundary, too: a gap that is wider than the resolution and than
-    /// four times the noise, with at least three runs on either side among which chance would have left so
-    /// wide a gap in at most 20 % of cases. Times of 0 are a class.
+    /// If the noise is known, a step is a boundary, too. A step is a gap that is wider than the resolution and than
+    /// four times the noise, with at least three runs on either side. Among these, chance would leave so wide a gap in
+    /// at most 20 % of cases. Times of 0 are a class.
     ///
     /// As in the paper: the sorted times are [convolved](Convolution) with a step function. Peaks whose
     /// prominence reaches the percentile are boundaries; a boundary inside equal times moves to their
