@@ -101,7 +101,7 @@ impl Reason {
     }
 
     /// Prepends text, such as the name of a part of the file.
-    #[cfg(any(feature = "graph", feature = "pcf"))]
+    #[cfg(any(feature = "graph", feature = "pcf", feature = "rules"))]
     pub(crate) fn after(self, start: impl Display) -> Self {
         Reason { text: format!("{start}{}", self.text), ..self }
     }

@@ -242,6 +242,7 @@ impl<T: PcfReal> PcfSet<T> {
     }
 
     /// The functions that are in the memory of a device, and valid.
+    #[cfg(feature = "homology")]
     pub(crate) fn of_device(offsets: Vec<usize>, resident: Resident<T>) -> Self {
         let points = Points { host: OnceLock::new(), resident: Some(Arc::new(resident)) };
         PcfSet { shape: vec![offsets.len() - 1], names: None, offsets, points, identity: Identity::new() }
