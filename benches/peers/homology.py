@@ -7,8 +7,8 @@
 A case is COUNTxPOINTS, clouds of points in R^3 in float32. "points to bars" is from NumPy's array to bars of degrees 0 and
 1 in host memory; "points to matrix" goes on to the L1 distances of all pairs of Betti curves of degree 1. ripser.py works
 in a process for each core, which have been started before, and masspcf in a thread for each core. A peer that takes more
-than two seconds is run once, and ripser.py not for clouds of more than 2,000 points. With --csv, the medians of "points to bars" go into a file, which `figures homology --plot`
-draws.
+than two seconds is run once, and ripser.py not for clouds of more than 2,000 points. With --csv, the medians of "points to
+bars" go into a file, which `figures homology --plot` draws.
 """
 
 import multiprocessing

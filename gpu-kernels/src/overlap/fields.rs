@@ -1,10 +1,10 @@
 //! Tables of the depth of overlaps.
 //!
 //! For two shapes and the angle between them, the depth of their overlap is a function of the difference of their
-//! positions: the length of the shortest translation that ends the overlap. A *field* has its values on a grid. They are positive where the shapes overlap, negative where they are
-//! apart, and 0 where they touch. Interpolation between points of the grid is exact where the line of touching is
-//! straight. At its corners the error is a part of the grid's step. Deep inside, values are up to [`BEYOND`] steps less than
-//! the depth.
+//! positions: the length of the shortest translation that ends the overlap. A *field* has its values on a grid. They are
+//! positive where the shapes overlap, negative where they are apart, and 0 where they touch. Interpolation between points
+//! of the grid is exact where the line of touching is straight. At its corners the error is a part of the grid's step.
+//! Deep inside, values are up to [`BEYOND`] steps less than the depth.
 //!
 //! A shape at an allowed angle is a *variant*, and so is its mirror image.
 

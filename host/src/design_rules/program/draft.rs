@@ -230,7 +230,7 @@ fn last_period(mut events: Vec<Event>) -> Vec<Event> {
     events.split_off(period.map_or(0, |period| n - period))
 }
 
-/// Returns the operations, with guesses of what they come after.
+/// Returns the operations with guessed dependences.
 fn operations(events: &[Event]) -> Vec<DraftOperation> {
     let mut times: HashMap<String, usize> = HashMap::new();
     let names: Vec<String> = events.iter().map(|event| named(&event.name, &mut times)).collect();

@@ -14,12 +14,13 @@ use crate::{
     overlap::{Shape, convex::bounds},
 };
 
-/// Number of steps along the longer side of a field, at most and at least; number of values of all fields; and number of
-/// pairs of quads that may be compared to compute them, in all or per thread and second of a budget of time.
+/// Largest and smallest number of steps along the longer side of a field.
 const MOST_STEPS: usize = 255;
 const LEAST_STEPS: usize = 48;
+/// Largest number of values of all fields.
 const CPU_VALUES: usize = 1 << 22;
 const GPU_VALUES: usize = 1 << 27;
+/// Largest number of pairs of quads that may be compared to compute them, in all or per thread and second of a budget of time.
 const CPU_WORK: f64 = 5e8;
 const GPU_WORK: f64 = 3e11;
 const CPU_WORK_PER_SECOND: f64 = 4e7;

@@ -55,12 +55,13 @@ impl Problem {
         let kinds = shapes.len();
         let mirrored = shapes.iter().filter(|_| turns.iter().any(Turns::mirrors)).map(Shape::mirrored);
         let shapes: Vec<Shape> = shapes.iter().cloned().chain(mirrored).collect();
+        let simplified: Vec<Shape> = shapes.iter().map(Shape::simplified).collect();
         let grown = |margin: f64| -> Vec<Shape> {
-            let grown = |shape: &Shape| {
+            let grown = |(simplified, shape): (&Shape, &Shape)| {
                 let [x, y] = shape.center();
-                shape.simplified().moved_and_grown([-x, -y], margin * shape.radius())
+                simplified.moved_and_grown([-x, -y], margin * shape.radius())
             };
-            shapes.iter().map(grown).collect()
+            simplified.iter().zip(&shapes).map(grown).collect()
         };
         let all: usize = counts.iter().sum();
         let radii: f64 = shapes.iter().zip(counts).map(|(shape, count)| *count as f64 * shape.radius()).sum();
