@@ -283,6 +283,7 @@ def nest(
     list[tuple[int, list[float], float, float, list[tuple[int, list[float], bool]]]],
     list[tuple[int, int, bool]],
     list[float] | None,
+    list[tuple[float, float]],
     float,
 ]: ...
 def nest_text(

@@ -330,7 +330,7 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
         beta2: number(0.99),
         epsilon: number(1e-9),
     };
-    let (steps, offsets, rates) = (device.upload(&[step])?, device.upload(&[0u32, 35, 36])?, device.upload(&[T::ONE; 2])?);
+    let (steps, offsets) = (device.upload(&[step])?, device.upload(&[0u32, 35, 36])?);
     let (slopes, by_scale) = (device.upload(&[T::ZERO; 3 * 36])?, device.upload(&[T::ZERO; 36])?);
     let (mut poses, mut scales) = (device.upload(&[T::HALF; 3 * 36])?, device.upload(&[T::ONE; 2])?);
     // Nothing is kept in a half-plane or from shrinking.
@@ -340,8 +340,8 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
         // SAFETY: there are two packings of 36 poses, and for each as many numbers as the kernel says.
         unsafe {
             let (poses, scales) = (&mut poses, &mut scales);
-            let (offsets, rates, least, half_planes) = (&offsets, &rates, &least, &half_planes);
-            let lanes = LanesArgs { offsets, rates, poses, scales, least, half_planes };
+            let (offsets, least, half_planes) = (&offsets, &least, &half_planes);
+            let lanes = LanesArgs { offsets, poses, scales, least, half_planes };
             let slopes = SlopesArgs { overlap: &slopes, outside: &slopes, by_scale: &by_scale };
             let memory = MemoryArgs { poses: &mut of_poses, scales: &mut of_scales };
             launch!(stream, adam::step::<T><<<2, threads>>>(&steps, 0, lanes, slopes, memory))?;
