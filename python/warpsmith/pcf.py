@@ -1967,13 +1967,6 @@ def _grid(times: Any) -> npt.NDArray[np.float64]:
     return grid
 
 
-def _heights(bars: Array, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Each bar's max(min(t - birth, death - t), 0), at each time."""
-    births, deaths = bars.T[:, :, np.newaxis]
-    heights: npt.NDArray[np.float64] = np.maximum(np.minimum(times - births, deaths - times), 0)
-    return heights
-
-
 def _landscapes(
     offsets: npt.NDArray[np.int64],
     bars: Array,
@@ -1984,7 +1977,9 @@ def _landscapes(
     """The landscapes of barcodes at times: an array (barcodes, layers, times)."""
     values = np.zeros((len(offsets) - 1, layers, times.size), dtype)
     for index, (start, end) in enumerate(zip(offsets[:-1], offsets[1:])):
-        found = -np.sort(-_heights(bars[start:end], times), axis=0)[:layers]
+        births, deaths = bars[start:end].T[:, :, np.newaxis]
+        heights = np.maximum(np.minimum(times - births, deaths - times), 0)
+        found = -np.sort(-heights, axis=0)[:layers]
         values[index, : len(found)] = found
     return values
 
