@@ -9,7 +9,7 @@ _Array = npt.NDArray[Any]
 _Indices = npt.NDArray[np.int64]
 _Next = npt.NDArray[np.int32] | DeviceArray
 _Row = tuple[str, float | None, float | None, list[tuple[float, float]]]
-_Table = tuple[list[tuple[str, str]], bool | None, int | None]
+_Table = tuple[list[tuple[str, str]], bool | None, int | None, bool]
 _Window = tuple[float | None, float | None, bool, float | None]
 _Devices = Device | str | Sequence[Device | str] | None
 
@@ -408,12 +408,12 @@ class Dag:
     def operations(self) -> list[tuple[str, Literal["cpu", "gpu"]]]: ...
     @property
     def edges(self) -> list[tuple[str, str]]: ...
-    def count(self, streams: int) -> int: ...
+    def count(self, streams: int, space: str) -> int: ...
 
 @final
 class Explorer:
     def __new__(
-        cls, dag: Dag, streams: int, strategy: str, exploration: float, seed: int, platform: str
+        cls, dag: Dag, streams: int, strategy: str, exploration: float, seed: int, platform: str, space: str
     ) -> Explorer: ...
     def ask(self) -> str | None: ...
     def tell(self, schedule: str, seconds: float | None) -> None: ...

@@ -494,6 +494,15 @@ class Diagrams(Sequence[list[Array]]):
         made = self._set
         return [(made.offsets(degree), made.bars(degree), made.edges(degree)) for degree in range(made.degrees)]
 
+    def _finite(self, degree: int, cap: float | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Offsets and bars without those that don't end, or with an end."""
+        offsets, bars = self.offsets(degree), self.bars(degree).astype(np.float64)
+        endless, end = np.isinf(bars[:, 1]), _cap(cap)
+        if end is None:
+            return np.concatenate([[0], np.cumsum(~endless)])[offsets], bars[~endless]
+        bars[endless, 1] = np.maximum(bars[endless, 0], end)
+        return offsets, bars
+
     def _curves(self, curve: str, degree: int, cap: float | None, dtype: npt.DTypeLike | None) -> PcfSet:
         name = np.dtype(self.dtype if dtype is None else dtype).name
         return pcf._wrap(self._set.curves(curve, self._degree(degree), _cap(cap), name))
