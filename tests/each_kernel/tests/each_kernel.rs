@@ -460,6 +460,10 @@ fn collectives_of<T: collectives::Value + Pod + PartialEq + std::fmt::Debug>(num
     let expected: Vec<T> = (0..n).map(|i| number((i.saturating_sub(8) / 1000 + usize::from(i > 7)) as u8)).collect();
     assert_eq!(stream.download_vec(&sums)?, expected);
     assert_eq!(stream.download_vec(&values)?, expected);
+    // Less than a tile: CPUs scan integers by one thread.
+    let mut short = device.upload(&[number(3), number(1)])?;
+    collectives::exclusive_scan_in_place(&stream, &mut short, &mut scan)?;
+    assert_eq!(stream.download_vec(&short)?, [number(0), number(3)]);
     Ok(())
 }
 
