@@ -17,6 +17,9 @@ use super::{
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
+/// First bytes of files of columns, and the formats' names.
+const COLUMNAR: [([u8; 4], &str); 2] = [(*b"PAR1", "Parquet"), (*b"ARRO", "Arrow")];
+
 /// A text as a stream.
 pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
 
@@ -25,6 +28,9 @@ pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
 pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
     let mut input = BufReader::with_capacity(1 << 16, Source::open(path)?);
     let first = start(&mut input, ZSTD.len()).map_err(unreadable)?;
+    if let Some((_, name)) = COLUMNAR.iter().find(|(magic, _)| first == magic) {
+        return Err(format!("is a file of {name}, which can't be read: write it as CSV").into());
+    }
     let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
     } else if first.starts_with(ZSTD) {
@@ -168,9 +174,12 @@ mod tests {
             for bytes in [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| marked.encode_utf16().flat_map(bytes).collect::<Vec<u8>>()) {
                 // Readers of texts leave out the mark.
                 assert_eq!(read(&bytes).as_ref(), Ok(&marked));
-                assert!(read(&bytes[..bytes.len() - 1]).unwrap_err().contains("ends within a character"), "{text:.9}");
+                let cut = read(&bytes[..bytes.len() - 1]).unwrap_err();
+                assert!(text.is_empty() || cut.contains("ends within a character"), "{cut}");
             }
         }
+        assert_eq!(read(b"PAR1\x15\x04").unwrap_err(), "is a file of Parquet, which can't be read: write it as CSV");
+        assert!(read(b"ARROW1\0\0").unwrap_err().contains("Arrow") && read(b"PAR").is_ok());
         let half = [0xff, 0xfe, 0x00, 0xd8, b'a', 0];
         assert!(read(&half).unwrap_err().contains("half of a character") && read(&half[..4]).is_err());
         assert!(read(&[GZIP, b"x"].concat()).is_err() && read(&[ZSTD, b"x"].concat()).is_err());
