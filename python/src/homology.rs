@@ -204,7 +204,7 @@ impl Diagrams {
         values.into_pyarray(py).call_method1("reshape", (shape,))
     }
 
-    /// Step functions of the same values. Those of landscapes have the shape (clouds, layers).
+    /// Step functions of the same values. Landscapes have the shape (clouds, layers).
     #[expect(clippy::too_many_arguments, reason = "they are Python's")]
     fn sampled_curves(
         &self,

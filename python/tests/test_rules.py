@@ -110,7 +110,7 @@ def test_a_copied_search_goes_on(strategy: Any) -> None:
 
 
 def test_spaces() -> None:
-    # The paper's program, of which tenzing enumerates 175, 2,036 and 8,507 schedules.
+    # Tenzing enumerates 175, 2,036 and 8,507 schedules of the paper's program.
     kinds: dict[str, Any] = {name: "cpu" for name in ("PostRecv", "PostSend", "WaitRecv", "WaitSend")}
     kinds |= {name: "gpu" for name in ("Pack", "y_L", "y_R", "add")}
     order = "PostRecv-WaitRecv Pack-PostSend PostSend-WaitSend PostSend-WaitRecv PostRecv-WaitSend WaitRecv-y_R y_L-add y_R-add"

@@ -231,7 +231,7 @@ fn samples_follow_their_definitions() -> Result {
     let (mut rips, device, diagrams) = all::<f64>(16)?;
     check_samples(&mut rips, &device, &diagrams)?;
     for bars in [0, 1, 127, 128, 129, 300] {
-        // Of each length there are many bars.
+        // Many bars have the same length.
         let values: Vec<[f64; 2]> = (0..bars).map(|bar| [f64::from(bar % 5) / 8.0, 1.0 + f64::from(bar % 3)]).collect();
         let many = Diagrams::from_parts(vec![(vec![0, 0, bars as usize, bars as usize], values, Vec::new())])?;
         check_samples(&mut rips, &device, &many)?;
