@@ -223,9 +223,7 @@ impl Diagrams {
         ) -> PyResult<PcfSet> {
             let diagrams = diagrams.clone();
             PcfSet::make(py, diagrams.offsets(degree).last().copied().unwrap_or(0).saturating_mul(times.len()), move || {
-                at_home(&diagrams, |stream, rips| {
-                    rips.sampled_curves::<U>(stream, &diagrams, degree, function, &times, cap)
-                })
+                at_home(&diagrams, |stream, rips| rips.sampled_curves::<U>(stream, &diagrams, degree, function, &times, cap))
             })
         }
         let what = (degree, sampled(layers, power), times, cap);

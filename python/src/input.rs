@@ -99,11 +99,7 @@ impl Input<i32> {
     }
 
     /// Calls this with the pairs on the device. The work has to wait for all that it enqueues.
-    pub fn with_pairs<R>(
-        &self,
-        device: &Device,
-        work: impl FnOnce(&Buffer<I32x2>) -> Result<R, Failure>,
-    ) -> Result<R, Failure> {
+    pub fn with_pairs<R>(&self, device: &Device, work: impl FnOnce(&Buffer<I32x2>) -> Result<R, Failure>) -> Result<R, Failure> {
         self.with(device, |flat| {
             // SAFETY: the buffer has two elements for each pair, begins at a multiple of 256, and outlives the work,
             // which only reads it and has waited when it returns.
@@ -129,10 +125,7 @@ impl Input<i32> {
 }
 
 /// Calls this with the elements of an array on a device.
-fn with_elements<T: Item, R>(
-    array: &DeviceArray,
-    work: impl FnOnce(&Buffer<T>) -> Result<R, Failure>,
-) -> Result<R, Failure> {
+fn with_elements<T: Item, R>(array: &DeviceArray, work: impl FnOnce(&Buffer<T>) -> Result<R, Failure>) -> Result<R, Failure> {
     match T::of(&array.read()) {
         Some(buffer) => work(buffer),
         None => Err(Failure::runtime("an array has changed its type")),

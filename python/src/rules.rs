@@ -9,7 +9,8 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable, TreeOptions,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable,
+        TreeOptions,
         learn::tree::{Criterion, Size},
         report,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},

@@ -311,9 +311,8 @@ impl<T: HomologyReal> Rips<T> {
     ) -> Result<PcfSet<U>, HomologyError> {
         let rounded: Vec<U> = times.iter().map(|&time| U::from_f64(time)).collect();
         let most = <U as PcfReal>::MAX_VALUE;
-        let valid = |at: usize| {
-            rounded[at] <= most && if at == 0 { rounded[at] >= U::ZERO } else { rounded[at] > rounded[at - 1] }
-        };
+        let valid =
+            |at: usize| rounded[at] <= most && if at == 0 { rounded[at] >= U::ZERO } else { rounded[at] > rounded[at - 1] };
         if let Some(at) = (0..times.len()).find(|&at| !valid(at)) {
             let most: f64 = most.into();
             return Err(PcfError::Window(format!(

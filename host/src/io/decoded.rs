@@ -171,7 +171,9 @@ mod tests {
         }
         for text in ["", "a;b\n1;2\n", "\u{e4}\u{20ac}\u{1d11e}", &"ab\u{1d11e}".repeat(9_000), &"a\u{1d11e}".repeat(9_000)] {
             let marked = format!("\u{feff}{text}");
-            for bytes in [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| marked.encode_utf16().flat_map(bytes).collect::<Vec<u8>>()) {
+            for bytes in
+                [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| marked.encode_utf16().flat_map(bytes).collect::<Vec<u8>>())
+            {
                 // Readers of texts leave out the mark.
                 assert_eq!(read(&bytes).as_ref(), Ok(&marked));
                 let cut = read(&bytes[..bytes.len() - 1]).unwrap_err();

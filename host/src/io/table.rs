@@ -431,7 +431,11 @@ mod tests {
     fn decimal_commas() {
         let commas = TableOptions { decimal_comma: true, ..TableOptions::default() };
         let found = Ok(vec![["a,5", "0", "1.25"].map(str::to_owned), ["b", "0.5", "-2.5e3"].map(str::to_owned)]);
-        for text in ["id;t;v\na,5;0;1,25\nb;0,5;-2,5e3\n", "a,5\t0\t1,25\nb\t0.5\t-2,5e3\n", "id;t;v\n\"a,5\";0;\"1,25\"\nb;\"0,5\";-2,5e3"] {
+        for text in [
+            "id;t;v\na,5;0;1,25\nb;0,5;-2,5e3\n",
+            "a,5\t0\t1,25\nb\t0.5\t-2,5e3\n",
+            "id;t;v\n\"a,5\";0;\"1,25\"\nb;\"0,5\";-2,5e3",
+        ] {
             assert_eq!(rows(text, &commas), found, "{text}");
         }
         // A second comma is no part of a number.
