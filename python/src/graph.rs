@@ -40,7 +40,8 @@ impl<'py> Call<'_, 'py> {
         let on = device.clone();
         let (outputs, result) = work::owned_on(self.py, &device, edges.len(), move || {
             // Not so large that labels take all memory before the error.
-            let n = edges.count(&KeptStream::take(&on)?, n)?.min(MOST + 1);
+            let stream = KeptStream::take(&on)?;
+            let n = edges.count(&stream, n)?.min(MOST + 1);
             edges.with_pairs(&on, |pairs| work(&edges, &on, pairs, n))
         })?;
         let arrays: PyResult<_> = outputs.into_iter().map(|output| output.into_python(self.py, &device)).collect();

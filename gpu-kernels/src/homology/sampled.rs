@@ -118,9 +118,9 @@ pub unsafe fn silhouettes<T: Scalar + Into<f64>>(given: Given<'_, T>, times: &[f
     for i in thread::grid_stride((given.starts.len() - 1) * times.len()) {
         let (first, last) = given.range(i / times.len());
         let (mut sum, mut total) = (0.0, 0.0);
-        for bar in first..last {
-            sum += weights[bar] * given.height(bar, times[i % times.len()]);
-            total += weights[bar];
+        for (bar, weight) in (first..last).zip(&weights[first..last]) {
+            sum += weight * given.height(bar, times[i % times.len()]);
+            total += weight;
         }
         // SAFETY: there is room (this kernel's contract).
         unsafe { values.add(i).write(if total > 0.0 { sum / total } else { 0.0 }) };
