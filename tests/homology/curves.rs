@@ -306,7 +306,7 @@ fn what_is_no_grid() -> Result {
         let grid = "the times of a grid ascend from 0 on, up to 9.223372036854776e18, and differ in float32";
         assert_eq!(text(times, None), format!("times[{at}] is {}, but {grid}", times[at]));
     }
-    assert_eq!(text(&[], None), "there are no times, but a grid has some");
+    assert_eq!(text(&[], None), "there are 0 times, but a grid has from 1 to 2147483647");
     assert_eq!(text(&[0.0, 1.0], Some(f64::NAN)), "the cap is NaN, but it must be finite");
     // The long bar is higher in its middle, after the last possible time.
     assert_eq!(text(&[0.0, 9.2e18, 9.22e18], None), "");

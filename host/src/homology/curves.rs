@@ -7,7 +7,7 @@ use gpu_kernels::{
         edges,
         sampled::{self, GivenArgs},
     },
-    pcf::barcode::Curve,
+    pcf::{barcode::Curve, set::MOST_SEGMENTS},
 };
 
 use super::{Diagrams, HomologyError, HomologyReal, Rips, rips::sort_directly};
@@ -259,12 +259,13 @@ impl<T: HomologyReal> Rips<T> {
             return Err(PcfError::Window(format!("times[{at}] is {}, but times must be finite", times[at])).into());
         }
         let (clouds, bars) = (diagrams.len(), diagrams.offsets(degree)[diagrams.len()]);
-        let rows = clouds * function.rows();
-        self.check_room(stream, (bars * (size_of::<T>() + 4) * 2 + 8 * rows * times.len()) as u64, 0)?;
+        let len = clouds.saturating_mul(function.rows()).saturating_mul(times.len());
+        let bytes = len.saturating_mul(size_of::<f64>()).saturating_add(bars * (2 * size_of::<T>() + size_of::<f64>()));
+        self.check_room(stream, bytes as u64, 0)?;
         self.curves.load(stream, diagrams, degree)?;
         let own = &mut self.curves;
         let mut values = stream.device().empty();
-        values.ensure(rows * times.len())?;
+        values.ensure(len)?;
         if values.is_empty() {
             return Ok(values);
         }
@@ -322,8 +323,11 @@ impl<T: HomologyReal> Rips<T> {
             ))
             .into());
         }
-        let (Some(first), Some(last)) = (rounded.first(), rounded.last()) else {
-            return Err(PcfError::Window("there are no times, but a grid has some".into()).into());
+        let (Some(first), Some(last), ..MOST_SEGMENTS) = (rounded.first(), rounded.last(), times.len()) else {
+            let count = times.len();
+            return Err(
+                PcfError::Window(format!("there are {count} times, but a grid has from 1 to {}", MOST_SEGMENTS - 1)).into()
+            );
         };
         let values = self.samples(stream, diagrams, degree, function, times, cap)?;
         let (rows, width) = (diagrams.len() * function.rows(), times.len() + usize::from(*first > U::ZERO));
