@@ -702,7 +702,7 @@ fn files_that_hold_no_shape() {
     ] {
         folder.fails(name, read_shape(&folder.write(name, text)), sentence);
     }
-    fs::write(folder.path("b.wkt"), b"\xff\xfe").unwrap();
+    fs::write(folder.path("b.wkt"), b"\xff\xff").unwrap();
     for (name, sentence) in [("none.svg", "can't be read: no such file"), ("b.wkt", "is not UTF-8 text")] {
         folder.fails(name, read_shape(&folder.path(name)), sentence);
     }

@@ -2,7 +2,7 @@
 //! shortest translations, and then the container shrinks as long as they find room.
 
 use std::{
-    cell::OnceCell,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -126,9 +126,9 @@ impl<'a> Bodies<'a> {
         Bodies { bodies, half_planes, poses: poses.to_vec(), beyond: BEYOND * problem.radius, problem }
     }
 
-    /// Returns poses of all copies apart in the smallest container found. The copies come from a container of this scale.
-    pub fn settled(&self, side: f64, limit: &Limit) -> Option<Vec<[f64; 3]>> {
-        let late = OnceCell::new();
+    /// Returns poses of all copies apart in the smallest container found. The copies come from a container of this scale. None
+    /// if it would be larger than `most`, or some time after the limit was reached, which `late` has.
+    pub fn settled(&self, side: f64, most: f64, (limit, late): (&Limit, &OnceLock<Instant>)) -> Option<Vec<[f64; 3]>> {
         let over = || limit.reached() && late.get_or_init(Instant::now).elapsed() > GRACE;
         let mut places: Vec<Point> = self.poses.iter().map(|[x, y, _]| [*x, *y]).collect();
         let (mut room, mut before) = (FIRST_ROOM, 0.0);
@@ -139,7 +139,7 @@ impl<'a> Bodies<'a> {
             }
             before = room;
             room = (MORE_ROOM * room).max(if limit.reached() { LATE_ROOM } else { 0.0 });
-            if room > LAST_ROOM || over() {
+            if room > LAST_ROOM || side * (1.0 + room) > most * (1.0 + FIRST_STEP) || over() {
                 return None;
             }
         }
@@ -327,7 +327,9 @@ mod tests {
     /// Settles copies, checks by exact arithmetic that they are apart, and returns the side of their container.
     fn settled(problem: &Problem, kinds: &[u32], poses: &[[f64; 3]], side: f64) -> Result<f64> {
         let poses = problem.about_centers(kinds, poses);
-        let settled = Bodies::new(problem, kinds, &poses).settled(side, &Limit::default()).ok_or("not settled")?;
+        let settled = Bodies::new(problem, kinds, &poses)
+            .settled(side, f64::INFINITY, (&Limit::default(), &OnceLock::new()))
+            .ok_or("not settled")?;
         let packing = problem.own(kinds, &settled).ok_or_else(|| format!("too wide: {settled:?}"))?;
         assert!(problem.overlapping(kinds, &packing.poses)?.is_none(), "{packing:?}");
         Ok(packing.side)

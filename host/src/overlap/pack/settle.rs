@@ -1,5 +1,7 @@
 //! From packings that overlap a little to valid ones.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use super::{
@@ -19,7 +21,9 @@ use crate::device::Device;
 /// presses copies into each other, and the last hardly does.
 const RATE: [f64; 2] = [2e-4, 1e-7];
 const PRESSURE: [f64; 2] = [1e-3, 1e-6];
-/// Maximum share of the time left that it takes.
+/// Number of packings per thread that are worked on before the next ones.
+const AT_ONCE: usize = 4;
+/// Maximum share of the time left that the last squeeze takes.
 const SQUEEZING: f64 = 0.5;
 
 /// Settles packings. Returns a valid packing for each group: the smallest of those made from its
@@ -77,22 +81,33 @@ fn improve(
         stop.check()?;
         unless_stopped(lanes.packings())?
     };
-    let settled = |lane: usize| -> Result<Option<Packing>, PackError> {
+    let late = OnceLock::new();
+    let sides: Vec<f64> = best.iter().map(|packing| packing.side).collect();
+    let settled = |lane: usize, most: f64| -> Result<Option<Packing>, PackError> {
         if !state.energies[lane].is_finite() {
             return Ok(None);
         }
         let from = squeezed.as_ref().unwrap_or(&found);
         let bodies = Bodies::new(problem, kinds(lane), from.poses(lane));
-        let apart = bodies.settled(from.sides[lane], limit);
+        let apart = bodies.settled(from.sides[lane], most, (limit, &late));
         let apart = apart.map_or(Ok(None), |poses| valid(lane, &poses))?;
         let start = valid(lane, found.poses(lane))?;
         Ok([apart, start].into_iter().flatten().min_by(|a, b| a.side.total_cmp(&b.side)))
     };
-    let all: Vec<_> = (0..of_group.len()).into_par_iter().map(settled).collect::<Result<_, PackError>>()?;
-    for (lane, packing) in all.into_iter().enumerate() {
-        let best = &mut best[of_group[lane]];
-        if let Some(packing) = packing.filter(|packing| packing.side < best.side) {
-            *best = packing;
+    // The best one of each group first, in case time is short.
+    let mut order: Vec<usize> = (0..of_group.len()).collect();
+    order.sort_by(|&a, &b| of_group[a].cmp(&of_group[b]).then(state.sides[a].total_cmp(&state.sides[b])));
+    let rank = |at: usize| order[..at].iter().rev().take_while(|&&lane| of_group[lane] == of_group[order[at]]).count();
+    let mut ranked: Vec<(usize, usize)> = (0..order.len()).map(|at| (rank(at), order[at])).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    for some in ranked.chunks(AT_ONCE * rayon::current_num_threads()) {
+        let settled = |&(_, lane): &(usize, usize)| settled(lane, sides[of_group[lane]]);
+        let found: Vec<_> = some.par_iter().map(settled).collect::<Result<_, PackError>>()?;
+        for (&(_, lane), packing) in some.iter().zip(found) {
+            let best = &mut best[of_group[lane]];
+            if let Some(packing) = packing.filter(|packing| packing.side < best.side) {
+                *best = packing;
+            }
         }
     }
     stop.check()
