@@ -37,30 +37,17 @@ const FIRST: usize = 2;
 /// Why there are no components.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum EdgeError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// More than 32 bits can number.
     #[error("{count} {what} are too many: at most 2^31 - 2 can be numbered")]
-    TooMany {
-        /// The things counted: vertices or edges.
-        what: &'static str,
-        /// Their number.
-        count: usize,
-    },
+    TooMany { what: &'static str, count: usize },
     /// An end is no vertex: the first such edge.
     #[error("edge {edge} is ({u}, {v}), but there are {vertices} vertices, from 0")]
-    OutOfRange {
-        /// The edge.
-        edge: usize,
-        /// One end.
-        u: i32,
-        /// The other.
-        v: i32,
-        /// The number of vertices.
-        vertices: usize,
-    },
+    OutOfRange { edge: usize, u: i32, v: i32, vertices: usize },
 }
 
 /// Counts of a graph.

@@ -29,7 +29,7 @@ pub enum Member {
 
 /// Reads all members that hold bitcode.
 pub fn members(path: &Path) -> Result<Vec<Member>> {
-    let archive_error = |reason: String| BuilderError::Archive { path: path.to_owned(), reason };
+    let archive_error = |reason: String| BuilderError::Refused(format!("{}: {reason}", path.display()));
     let file = File::open(path).map_err(|source| BuilderError::Io { path: path.to_owned(), source })?;
     let mut archive = ar::Archive::new(file);
     let mut members = Vec::new();

@@ -39,8 +39,11 @@ pub fn blame(error: BuilderError, source: &Arc<Source>, arch: NvptxArch) -> Buil
         let tried: Option<Trial> = trial.lock().unwrap_or_else(PoisonError::into_inner).take();
         match tried {
             Some((_, place)) if together == 1 => {
-                let reason = reason.lines().next().unwrap_or_default().to_owned();
-                return BuilderError::Untranslatable { place, reason };
+                let reason = reason.lines().next().unwrap_or_default();
+                return BuilderError::Refused(format!(
+                    "LLVM can't write PTX for {place}: {reason}. The function holds a type or an operation that LLVM doesn't have \
+                     for GPUs: write it with integers of up to 128 bits, `f32` and `f64`, or mark it `#[cfg(not(cuda_device))]`"
+                ));
             }
             Some((piece, _)) => numbers = piece,
             None => break,

@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    env,
+    fmt::Display,
+    fs,
     hash::{DefaultHasher, Hasher},
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -10,7 +12,7 @@ use std::{
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Target, TargetKind};
 
-use crate::error::{BuilderError, Result};
+use crate::error::{BuilderError, Result, refused};
 
 /// Crate to compile, and flags.
 pub struct Options<'a> {
@@ -60,7 +62,10 @@ const LIBRARIES: &[TargetKind] =
 fn manifest(crate_path: &Path) -> Result<PathBuf> {
     let manifest = crate_path.join("Cargo.toml");
     if !manifest.is_file() {
-        return Err(BuilderError::NoCrate { path: crate_path.to_owned() });
+        return refused(format!(
+            "no kernel crate at {}: `CudaBuilder::new` wants the folder that holds its Cargo.toml",
+            crate_path.display()
+        ));
     }
     manifest.canonicalize().map_err(|source| BuilderError::Io { path: manifest, source })
 }
@@ -87,7 +92,10 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     let name = described.name;
     if !output.status.success() {
         let messages = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(BuilderError::Compile { name, hint: hint(&messages), messages });
+        let hint = hint(&messages);
+        return refused(format!(
+            "the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}{hint}"
+        ));
     }
 
     let folder = options.target_dir.join(&target).join("release");
@@ -198,11 +206,10 @@ fn describe(manifest: &Path, target: &str, arguments: &[String], flags: &[String
     let mut options = vec!["--filter-platform", target];
     options.extend(features(arguments));
     let metadata = metadata(manifest, options, flags)?;
-    let metadata_error = |reason: &str| BuilderError::Metadata { path: manifest.to_owned(), reason: reason.to_owned() };
     let root = package(&metadata, manifest)?;
 
     // Only what the kernel crate itself depends on: a workspace's other members have no say.
-    let resolve = metadata.resolve.as_ref().ok_or_else(|| metadata_error("no dependency graph"))?;
+    let resolve = metadata.resolve.as_ref().ok_or_else(|| undescribed(manifest, "no dependency graph"))?;
     let mut reached = BTreeSet::new();
     let mut open = vec![&root.id];
     while let Some(id) = open.pop() {
@@ -245,29 +252,31 @@ fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
 
 /// Runs `cargo metadata`.
 fn metadata<'a>(manifest: &Path, options: impl Into<Vec<&'a str>>, flags: &[String]) -> Result<Metadata> {
-    let metadata_error = |reason| BuilderError::Metadata { path: manifest.to_owned(), reason };
     let options: Vec<String> = options.into().into_iter().map(str::to_owned).collect();
     let command = MetadataCommand::new().manifest_path(manifest).other_options(options).cargo_command();
     let output = run(command, flags)?;
     if !output.status.success() {
-        return Err(metadata_error(String::from_utf8_lossy(&output.stderr).into_owned()));
+        return Err(undescribed(manifest, String::from_utf8_lossy(&output.stderr)));
     }
-    MetadataCommand::parse(String::from_utf8_lossy(&output.stdout)).map_err(|error| metadata_error(error.to_string()))
+    MetadataCommand::parse(String::from_utf8_lossy(&output.stdout)).map_err(|error| undescribed(manifest, error))
+}
+
+/// The error of a crate that cargo can't describe.
+fn undescribed(manifest: &Path, reason: impl Display) -> BuilderError {
+    BuilderError::Refused(format!("cargo could not describe the kernel crate at {}: {reason}", manifest.display()))
 }
 
 /// The package of a manifest.
 fn package<'a>(metadata: &'a Metadata, manifest: &Path) -> Result<&'a Package> {
-    let reason = "the package isn't part of its own workspace".to_owned();
     let found = metadata.packages.iter().find(|package| package.manifest_path.as_std_path() == manifest);
-    found.ok_or_else(|| BuilderError::Metadata { path: manifest.to_owned(), reason })
+    found.ok_or_else(|| undescribed(manifest, "the package isn't part of its own workspace"))
 }
 
 /// The name of a package's library, which may be unlike the package's.
 fn library(package: &Package, manifest: &Path) -> Result<String> {
     let is_library = |target: &&Target| target.kind.iter().any(|kind| LIBRARIES.contains(kind));
-    let reason = "the package has no library".to_owned();
     let name = package.targets.iter().find(is_library).map(|target| target.name.replace('-', "_"));
-    name.ok_or_else(|| BuilderError::Metadata { path: manifest.to_owned(), reason })
+    name.ok_or_else(|| undescribed(manifest, "the package has no library"))
 }
 
 /// A kernel crate's name, and its package's hash, without compiling anything.
@@ -307,12 +316,18 @@ fn dep_info(path: &Path) -> Result<Vec<PathBuf>> {
 /// The triple of the rustc in use.
 fn host_triple() -> Result<String> {
     let rustc = rustc();
-    let fail = |reason: String| BuilderError::NoSysroot { rustc: rustc.clone(), reason };
-    let output = Command::new(&rustc).arg("-vV").output().map_err(|error| fail(error.to_string()))?;
+    let output = Command::new(&rustc).arg("-vV").output().map_err(|error| no_sysroot(&rustc, error))?;
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
-        .ok_or_else(|| fail("it names no host".to_owned()))
+        .ok_or_else(|| no_sysroot(&rustc, "it names no host"))
+}
+
+/// The error of a compiler that doesn't answer.
+pub fn no_sysroot(rustc: &str, reason: impl Display) -> BuilderError {
+    BuilderError::Refused(format!(
+        "`{rustc} --print sysroot` failed ({reason}): cuda_builder needs the Rust toolchain that runs it"
+    ))
 }
 
 /// The compiler: the one that runs the build script, where there is one.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    error::{BuilderError, Result},
+    error::{Result, refused},
     llvm::{AddressSpace, Function, Module},
     lower,
     names::{CONSTANT_SECTION, DYNAMIC_SHARED, REPORT_MESSAGE, REPORT_PANIC, SHARED_ARRAY},
@@ -93,17 +93,30 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
         let mangled = function.name();
         let path = symbols::readable(&mangled);
         if let Some((position, ty)) = function.bad_kernel_parameters().into_iter().next() {
-            return Err(BuilderError::KernelParameter { kernel: path, position, ty });
+            return refused(format!(
+                "the kernel `{path}` takes a parameter of a type that PTX can't pass ({ty}, in position {position}): a kernel takes \
+                 scalars up to 64 bits, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and \
+                 structures of these with `#[derive(KernelParam)]`"
+            ));
         }
         if let Some(caller) = function.callers().first() {
-            return Err(BuilderError::KernelCalled { kernel: path, caller: symbols::readable(caller) });
+            let caller = symbols::readable(caller);
+            return refused(format!(
+                "the kernel `{path}` is called by `{caller}`: device code can't call a kernel; move what they share into a \
+                 function that both call"
+            ));
         }
         let symbol = symbols::kernel_name(&mangled);
         if !symbol.is_ascii() {
-            return Err(BuilderError::KernelName { kernel: path });
+            return refused(format!(
+                "the kernel `{path}` can't be named so in PTX, where names have ASCII letters, digits and `_`: rename it, or its \
+                 module"
+            ));
         }
         if kernels.contains_key(&symbol) {
-            return Err(BuilderError::DuplicateKernel { symbol });
+            return refused(format!(
+                "two kernels would both be named `{symbol}` in PTX: rename one (the name is the path without the crate, joined by `_`)"
+            ));
         }
         for (key, value) in bounds.split('.').filter_map(|bound| bound.split_once('=')) {
             let attribute = match key {
@@ -128,7 +141,10 @@ pub fn leave_out(module: &Module<'_>, left_out: &[String]) -> Result<()> {
     let is_kernel = |function: &Function<'_>| !function.is_declaration() && function.kernel_section().is_some();
     let kernels: Vec<_> = module.functions().filter(is_kernel).collect();
     if kernels.is_empty() {
-        return Err(BuilderError::NoKernels { name: module.name() });
+        return refused(format!(
+            "the crate `{}` holds no kernel: mark one with `#[kernel]`, and make it and its modules `pub`, so that rustc keeps it",
+            module.name()
+        ));
     }
     for function in kernels {
         let name = symbols::kernel_name(&function.name());
@@ -160,8 +176,11 @@ fn place_memory(module: &mut Module<'_>) {
 fn refuse_thread_locals(module: &Module<'_>) -> Result<()> {
     match module.globals().find(|global| global.is_thread_local() && !global.users().is_empty()) {
         Some(global) => {
-            let callers = list(&global.users(), &Kernels::new());
-            Err(BuilderError::ThreadLocal { name: symbols::readable(&global.name()), callers })
+            let (name, callers) = (symbols::readable(&global.name()), list(&global.users(), &Kernels::new()));
+            refused(format!(
+                "device code uses the thread-local `{name}`, in {callers}: a GPU's threads have none. Use a local variable, or \
+                 `shared_array!` with an element for each thread"
+            ))
         }
         None => Ok(()),
     }
@@ -177,7 +196,11 @@ pub fn refuse_host_assembly(module: &Module<'_>) -> Result<()> {
             text.trim().is_empty() && constraints.split(',').all(|constraint| constraint.is_empty() || any(constraint))
         };
         if !function.inline_assembly().all(is_barrier) {
-            return Err(BuilderError::HostAssembly { caller: symbols::readable(&function.name()) });
+            return refused(format!(
+                "device code holds inline assembly for the host's processor, in `{}`: write PTX with `cuda_std::ptx_asm!`, or mark \
+                 it `#[cfg(not(cuda_device))]`",
+                symbols::readable(&function.name())
+            ));
         }
     }
     Ok(())
@@ -224,10 +247,19 @@ pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeM
         if function.is_intrinsic() {
             let operation = name.trim_start_matches("llvm.").split('.').next().unwrap_or_default();
             if HOST_INTRINSICS.iter().any(|prefix| name.starts_with(prefix)) || LIBRARY_INTRINSICS.contains(&operation) {
-                return Err(BuilderError::HostIntrinsic { callers: callers(), intrinsic: name });
+                return refused(format!(
+                    "device code uses the intrinsic `{name}`, which a GPU doesn't have; it is called by {}. Use cuda_std::math for \
+                     float functions, and turn off a dependency's SIMD feature",
+                    callers()
+                ));
             }
         } else if !DEVICE_RUNTIME.contains(&&*name) {
-            return Err(BuilderError::UndefinedSymbol { symbol: symbols::readable(&name), callers: callers() });
+            return refused(format!(
+                "device code needs `{}`, which doesn't exist on a GPU; it is called by {}. Kernels are no_std: use cuda_std's \
+                 counterpart, or mark the caller `#[cfg(not(cuda_device))]`",
+                symbols::readable(&name),
+                callers()
+            ));
         }
     }
     Ok(())
@@ -248,7 +280,11 @@ pub fn check_shared_memory(module: &Module<'_>, kernels: &Kernels) -> Result<()>
         }
     }
     match sums.into_iter().find(|(_, bytes)| *bytes > MOST_SHARED) {
-        Some((kernel, bytes)) => Err(BuilderError::SharedMemory { kernel: kernels[&kernel].clone(), bytes, most: MOST_SHARED }),
+        Some((kernel, bytes)) => refused(format!(
+            "the kernel `{}` has {bytes} bytes in `shared_array!`s, of which a GPU takes {MOST_SHARED}: take the rest as dynamic \
+             shared memory (`dynamic_shared`), which a launch gives it more of",
+            kernels[&kernel]
+        )),
         None => Ok(()),
     }
 }

@@ -269,7 +269,13 @@ impl CudaBuilder {
         let (out_dir, target_dir) = match &self.out_dir {
             Some(path) => (path.clone(), path.join("device")),
             None => {
-                let out_dir = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuilderError::NoOutDir)?;
+                let out_dir = env::var_os("OUT_DIR").map(PathBuf::from).ok_or_else(|| {
+                    BuilderError::Refused(
+                        "cuda_builder doesn't know where to build: call it from a build script (cargo sets OUT_DIR there), or \
+                         name a folder with `out_dir`"
+                            .to_owned(),
+                    )
+                })?;
                 let shared = shared_target_dir(&out_dir, self.debug);
                 let target_dir = shared.unwrap_or_else(|| out_dir.join("device"));
                 (out_dir, target_dir)

@@ -11,7 +11,7 @@ use llvm_sys::{core::*, target::*};
 
 use crate::{
     cargo,
-    error::{BuilderError, Result},
+    error::{Result, refused},
 };
 
 mod context;
@@ -59,12 +59,16 @@ pub fn load() -> Result<()> {
             true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
             false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         })
-        .map_err(|reason| BuilderError::NoSysroot { rustc, reason })?;
+        .map_err(|reason| cargo::no_sysroot(&rustc, reason))?;
     let folder = Path::new(&sysroot).join("lib");
     let has_llvm = fs::read_dir(&folder)
         .is_ok_and(|files| files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("libLLVM")));
     if !has_llvm {
-        return Err(BuilderError::NoLlvm { folder });
+        return refused(format!(
+            "no libLLVM*.so lies in {}: cuda_builder uses the LLVM that rustup's toolchains ship. Install Rust through rustup (a \
+             distribution's own rustc links another LLVM), or set RUSTC to such a toolchain's rustc",
+            folder.display()
+        ));
     }
 
     // The proxy takes the first libLLVM* on this path, which must be the toolchain's and not a system's.
@@ -88,7 +92,10 @@ pub fn load() -> Result<()> {
         }
     }
     if major != LLVM_MAJOR {
-        return Err(BuilderError::LlvmVersion { found: format!("{major}.{minor}.{patch}"), expected: LLVM_MAJOR });
+        return refused(format!(
+            "the toolchain's LLVM is version {major}.{minor}.{patch}, but cuda_builder speaks to version {LLVM_MAJOR}: use the \
+             Rust version that rust-toolchain.toml pins"
+        ));
     }
     *loaded = true;
     Ok(())

@@ -315,7 +315,7 @@ impl<'a> Block<'a> {
         if stacks.is_empty()
             && let Err(error) = stack::take(&mut stacks)
         {
-            self.note(SimtError::NoStack { at: self.place(), reason: error.to_string() });
+            self.note(SimtError::Fault { at: self.place(), message: format!("no stack to run it on: {error}") });
         }
         let Some(stack) = stacks.pop() else {
             return false;

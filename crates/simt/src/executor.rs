@@ -184,7 +184,8 @@ impl Executor {
         body: &'a (dyn Fn() + Sync),
     ) -> Result<Grid<'a>, SimtError> {
         if let Some(at) = current::place() {
-            return Err(SimtError::NestedLaunch { at, inner: launch.kernel.to_owned() });
+            let message = format!("a kernel cannot launch another one (`{}`)", launch.kernel);
+            return Err(SimtError::Fault { at, message });
         }
         let mut grid = Grid::new(launch, memory, body, self.schedule)?;
         grid.until = self.stop.as_ref().map(|stop| (stop, Instant::now()));

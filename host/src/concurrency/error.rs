@@ -7,33 +7,14 @@ use crate::overlap::OverlapError;
 /// An error of the concurrency study.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum ConcurrencyError {
     /// An option is out of range, or its list has no entries.
     #[error("{option} has {}; {expected}", found.map_or_else(|| "no entries".to_owned(), |found| format!("the entry {found}")))]
-    Option {
-        /// The option: `streams`, `batch`, `poses`, `iterations` or `runs`.
-        option: &'static str,
-        /// The first entry out of range.
-        found: Option<usize>,
-        /// The valid range, as a sentence.
-        expected: &'static str,
-    },
+    Option { option: &'static str, found: Option<usize>, expected: &'static str },
     /// Two kernels find different totals, so their times can't be compared.
     #[error("{kernel} finds a total overlap of {found} for {threads} poses with {poses}, and {reference} {expected}")]
-    Disagreement {
-        /// The kernel, or the library's evaluator.
-        kernel: String,
-        /// Its total.
-        found: f64,
-        /// The reference kernel.
-        reference: String,
-        /// The reference's total.
-        expected: f64,
-        /// Number of poses in the first list.
-        threads: usize,
-        /// Number of poses in the second list.
-        poses: usize,
-    },
+    Disagreement { kernel: String, found: f64, reference: String, expected: f64, threads: usize, poses: usize },
     /// The study was cancelled.
     #[error("the study was cancelled")]
     Cancelled,

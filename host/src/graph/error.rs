@@ -5,6 +5,7 @@ use crate::{components::EdgeError, device::DeviceError, trees::TreeError};
 /// Why a graph can't be made or worked on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum GraphError {
     /// The device failed.
     #[error(transparent)]
@@ -17,34 +18,13 @@ pub enum GraphError {
     Tree(#[from] TreeError),
     /// Rows of a matrix don't follow one another: the first such.
     #[error("row_ptr[{at}] is {found}, but it must be from {least} to {most}")]
-    Rows {
-        /// The element.
-        at: usize,
-        /// Its value.
-        found: i32,
-        /// The least that it may be: the element before it, or 0.
-        least: i32,
-        /// The most that it may be: the number of columns, or of the first element 0.
-        most: usize,
-    },
+    Rows { at: usize, found: i32, least: i32, most: usize },
     /// A weight is NaN: the first such.
     #[error("the weight of edge {edge} is NaN")]
-    Unordered {
-        /// The edge.
-        edge: usize,
-    },
+    Unordered { edge: usize },
     /// An array's length doesn't fit.
     #[error("{what} has {found} elements, but there are {expected} {of}")]
-    Length {
-        /// The array's name.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length that it must have.
-        expected: usize,
-        /// The things that it must have one element for: vertices or edges.
-        of: &'static str,
-    },
+    Length { what: &'static str, found: usize, expected: usize, of: &'static str },
 }
 
 impl From<EdgeError> for GraphError {

@@ -11,96 +11,38 @@ use crate::{
 /// named by their indices, from 0 except in files; if several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum SpmvError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// More than 32 bits can count.
     #[error("{count} {what} are too many: at most 2^32 - 1 can be numbered")]
-    TooMany {
-        /// The things counted: rows, columns or nonzeros.
-        what: &'static str,
-        /// Their number.
-        count: usize,
-    },
+    TooMany { what: &'static str, count: usize },
     /// Memory for a matrix could not be had.
     #[error("there is not enough memory for a matrix of {rows} rows and {nonzeros} nonzeros")]
-    OutOfMemory {
-        /// The number of rows.
-        rows: usize,
-        /// The number of nonzeros.
-        nonzeros: usize,
-    },
+    OutOfMemory { rows: usize, nonzeros: usize },
     /// An array's length doesn't fit.
     #[error("{what} has {found} elements, but it must have {expected}: {reason}")]
-    Length {
-        /// The array's name.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length that it must have.
-        expected: usize,
-        /// The reason for that length.
-        reason: &'static str,
-    },
+    Length { what: &'static str, found: usize, expected: usize, reason: &'static str },
     /// The first row doesn't start with the first nonzero.
     #[error("row_ptr[0] is {found}, but it must be 0")]
-    Start {
-        /// Its value.
-        found: u32,
-    },
+    Start { found: u32 },
     /// A row ends before it starts.
     #[error("row_ptr[{}] is {end}, less than row_ptr[{row}], which is {start}", row + 1)]
-    Descending {
-        /// The row.
-        row: usize,
-        /// The start of the row.
-        start: u32,
-        /// The end of the row.
-        end: u32,
-    },
+    Descending { row: usize, start: u32, end: u32 },
     /// The last row doesn't end with the last nonzero.
     #[error("row_ptr ends with {found}, but there are {nonzeros} nonzeros")]
-    End {
-        /// The last element of `row_ptr`.
-        found: u32,
-        /// The number of columns and values.
-        nonzeros: usize,
-    },
+    End { found: u32, nonzeros: usize },
     /// A nonzero is in no column.
     #[error("columns[{nonzero}], in row {row}, is {column}, but the matrix has {columns} columns")]
-    ColumnOutOfRange {
-        /// The nonzero.
-        nonzero: usize,
-        /// Its row.
-        row: usize,
-        /// Its column.
-        column: u32,
-        /// The number of columns.
-        columns: usize,
-    },
+    ColumnOutOfRange { nonzero: usize, row: usize, column: u32, columns: usize },
     /// A triplet is outside the matrix.
     #[error("triplet {triplet} is at row {row}, column {column}, but the matrix has {rows} rows and {columns} columns")]
-    TripletOutOfRange {
-        /// The triplet.
-        triplet: usize,
-        /// Its row.
-        row: u32,
-        /// Its column.
-        column: u32,
-        /// The number of rows.
-        rows: usize,
-        /// The number of columns.
-        columns: usize,
-    },
+    TripletOutOfRange { triplet: usize, row: u32, column: u32, rows: usize, columns: usize },
     /// A matrix whose rows and columns are to be divided among the same ranks isn't square.
     #[error("the matrix has {rows} rows and {columns} columns, but for a multiplication over ranks it must be square")]
-    NotSquare {
-        /// The number of rows.
-        rows: usize,
-        /// The number of columns.
-        columns: usize,
-    },
+    NotSquare { rows: usize, columns: usize },
     /// There is no rank at all.
     #[error("there are no ranks, and at least one is needed")]
     NoRanks,
@@ -110,43 +52,19 @@ pub enum SpmvError {
         if *ranks == 1 { "" } else { "s" },
         if *rows == 1 { "" } else { "s" }
     )]
-    TooManyRanks {
-        /// The number of ranks.
-        ranks: usize,
-        /// The number of rows.
-        rows: usize,
-    },
+    TooManyRanks { ranks: usize, rows: usize },
     /// There is no such rank.
     #[error("there is no rank {rank}: there are {ranks}, from 0")]
-    RankOutOfRange {
-        /// The rank.
-        rank: usize,
-        /// The number of ranks.
-        ranks: usize,
-    },
+    RankOutOfRange { rank: usize, ranks: usize },
     /// A band has too little room.
     #[error(
         "{nonzeros} nonzeros don't fit in the band: with {rows} rows and a half bandwidth of {half_bandwidth} it has {positions} \
          positions"
     )]
-    BandTooSmall {
-        /// The number of nonzeros.
-        nonzeros: usize,
-        /// The number of rows and of columns.
-        rows: usize,
-        /// The greatest distance of nonzeros from the diagonal.
-        half_bandwidth: usize,
-        /// The number of positions in the band.
-        positions: u64,
-    },
+    BandTooSmall { nonzeros: usize, rows: usize, half_bandwidth: usize, positions: u64 },
     /// A kernel can't be launched as asked for.
     #[error("{kernel} is not a kernel: {reason}")]
-    NoSuchKernel {
-        /// The kernel that was asked for.
-        kernel: super::kernel::SpmvKernel,
-        /// The requirement that it misses.
-        reason: &'static str,
-    },
+    NoSuchKernel { kernel: super::kernel::SpmvKernel, reason: &'static str },
     /// A file can't be read or written, or its contents are wrong.
     #[error(transparent)]
     File(#[from] FileError),

@@ -7,7 +7,7 @@ use llvm_sys::target_machine::*;
 use super::text::{c_string, message};
 use crate::{
     NvptxArch,
-    error::{BuilderError, Result},
+    error::{Result, refused},
 };
 
 /// The device's triple.
@@ -34,7 +34,10 @@ impl TargetMachine {
         // SAFETY: null-terminated names; the target is used only where LLVM found one.
         unsafe {
             if LLVMGetTargetFromTriple(TRIPLE.as_ptr(), &mut target, &mut error) != 0 {
-                return Err(BuilderError::NoNvptx { reason: message(error) });
+                return refused(format!(
+                    "the toolchain's LLVM can't write PTX ({}): use a toolchain from rustup, whose LLVM has the NVPTX target",
+                    message(error)
+                ));
             }
             let machine = LLVMCreateTargetMachine(
                 target,

@@ -4,14 +4,13 @@ use crate::krate::{Krate, build, child, in_child, out_dir};
 use cuda_builder::{BuilderError, CudaBuilder};
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-/// The error is of the variant, and its sentence holds each part.
-macro_rules! assert_says {
-    ($error:expr, $variant:ident, $($part:expr),+) => {{
-        let error = $error;
-        let text = error.to_string();
-        assert!(matches!(error, BuilderError::$variant { .. }), "another error: {error:?}");
-        $(assert!(text.contains($part), "no {:?} in: {text}", $part);)+
-    }};
+/// The error's sentence holds each part.
+#[track_caller]
+fn assert_says(error: BuilderError, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in: {text}");
+    }
 }
 
 /// A crate with a kernel named `kernel` that is not made by the macro.
@@ -77,13 +76,13 @@ fn no_sysroot() {
 fn no_crate() {
     let folder = out_dir().join("crates/not there");
     let error = build(CudaBuilder::new(&folder).out_dir(out_dir())).unwrap_err();
-    assert_says!(error, NoCrate, &*format!("no kernel crate at {}", folder.display()), "the folder that holds its Cargo.toml");
+    assert_says(error, &[&*format!("no kernel crate at {}", folder.display()), "the folder that holds its Cargo.toml"]);
 }
 
 #[test]
 fn a_manifest_that_cargo_refuses() {
     let krate = Krate::with_manifest("bad_manifest", "[dependencies]\n", "");
-    assert_says!(krate.error(), Metadata, "could not describe the kernel crate at", "duplicate key");
+    assert_says(krate.error(), &["could not describe the kernel crate at", "duplicate key"]);
 }
 
 #[test]
@@ -91,19 +90,19 @@ fn a_crate_without_a_library() {
     let krate = Krate::with_manifest("no_library", "", "");
     fs::rename(krate.path.join("src/lib.rs"), krate.path.join("src/main.rs")).unwrap();
     let error = krate.error();
-    assert_says!(error, Metadata, "the package has no library");
+    assert_says(error, &["the package has no library"]);
 }
 
 #[test]
 fn doesnt_compile() {
     let krate = bare("doesnt_compile", "(out: *mut u32) { let wrong: u32 = \"text\"; }");
-    assert_says!(krate.error(), Compile, "`doesnt_compile` doesn't compile for the device", "mismatched types", "src/lib.rs");
+    assert_says(krate.error(), &["`doesnt_compile` doesn't compile for the device", "mismatched types", "src/lib.rs"]);
 }
 
 #[test]
 fn no_kernels() {
     let krate = Krate::bare("no_kernels", "pub fn function(out: &mut u32) { *out = 1; }");
-    assert_says!(krate.error(), NoKernels, "`no_kernels` holds no kernel", "mark one with `#[kernel]`", "`pub`");
+    assert_says(krate.error(), &["`no_kernels` holds no kernel", "mark one with `#[kernel]`", "`pub`"]);
 }
 
 #[test]
@@ -114,7 +113,7 @@ fn duplicate_names() {
          pub mod a { pub mod b_c { KERNEL d(out: *mut u32) {} } }
          pub mod a_b { pub mod c { KERNEL d(out: *mut u32) {} } }",
     );
-    assert_says!(krate.error(), DuplicateKernel, "two kernels would both be named `a_b_c_d` in PTX");
+    assert_says(krate.error(), &["two kernels would both be named `a_b_c_d` in PTX"]);
 }
 
 #[test]
@@ -137,24 +136,25 @@ fn parameters_that_the_macro_refuses() {
          pub mod nine { use super::*; #[kernel(for U in [f32])] pub fn other<T>(value: T) {} }
          pub mod ten { use super::*; #[derive(KernelParam)] pub enum Choice { A, B } }",
     );
-    assert_says!(
+    assert_says(
         krate.error(),
-        Compile,
-        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures",
-        "(u32, u32)",
-        "`&mut` would promise each thread that it alone may write there",
-        "[u32; 4]",
-        "a generic kernel needs a list of the types that it exists for",
-        "a kernel returns nothing",
-        "a kernel has the Rust ABI",
-        "max_threads is a number from 1 to 1024",
-        "`min_blocks` needs `max_threads`, too",
-        "block has one to three extents, and 1 to 1024 threads, of which z has at most 64",
-        "`block` says how many threads there are: `max_threads` is too much",
-        "expected `; cpu => { .. }`: what the CPU does instead",
-        "the PTX doesn't use operand 0",
-        "a kernel `for U in [..]` has one generic parameter, the type `U`",
-        "a kernel parameter is a structure"
+        &[
+            "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures",
+            "(u32, u32)",
+            "`&mut` would promise each thread that it alone may write there",
+            "[u32; 4]",
+            "a generic kernel needs a list of the types that it exists for",
+            "a kernel returns nothing",
+            "a kernel has the Rust ABI",
+            "max_threads is a number from 1 to 1024",
+            "`min_blocks` needs `max_threads`, too",
+            "block has one to three extents, and 1 to 1024 threads, of which z has at most 64",
+            "`block` says how many threads there are: `max_threads` is too much",
+            "expected `; cpu => { .. }`: what the CPU does instead",
+            "the PTX doesn't use operand 0",
+            "a kernel `for U in [..]` has one generic parameter, the type `U`",
+            "a kernel parameter is a structure",
+        ],
     );
 }
 
@@ -166,24 +166,22 @@ fn structures_by_value() {
          #[derive(Clone, Copy, KernelParam)] pub struct Outer { pub pair: Pair }
          #[kernel] pub fn structure(pair: Pair) {}",
     );
-    assert_says!(
+    assert_says(
         krate.error(),
-        Compile,
-        "`Pair` can't be a kernel parameter",
-        "structures of these with `#[derive(KernelParam)]`",
-        "`Pair` can't be a field of a kernel parameter"
+        &[
+            "`Pair` can't be a kernel parameter",
+            "structures of these with `#[derive(KernelParam)]`",
+            "`Pair` can't be a field of a kernel parameter",
+        ],
     );
 }
 
 #[test]
 fn parameters_that_ptx_cant_pass() {
     let krate = bare("wide_parameter", "(out: *mut u128, value: u128) { unsafe { *out = value } }");
-    assert_says!(
+    assert_says(
         krate.error(),
-        KernelParameter,
-        "`wide_parameter::kernel`",
-        "(i128, in position 1)",
-        "structures of these with `#[derive(KernelParam)]`"
+        &["`wide_parameter::kernel`", "(i128, in position 1)", "structures of these with `#[derive(KernelParam)]`"],
     );
 }
 
@@ -204,11 +202,12 @@ fn a_kernel_called_by_device_code() {
              KERNEL second(out: *mut u32) { caller(out) }
          }",
     );
-    assert_says!(
+    assert_says(
         krate.error(),
-        KernelCalled,
-        "`called_kernel::kernel` is called by `called_kernel::other::caller`",
-        "move what they share into a function that both call"
+        &[
+            "`called_kernel::kernel` is called by `called_kernel::other::caller`",
+            "move what they share into a function that both call",
+        ],
     );
 }
 
@@ -223,15 +222,13 @@ fn undefined_symbols() {
              }}"
         )
     };
-    assert_says!(
+    assert_says(
         bare("undefined", &source("not_there")).error(),
-        UndefinedSymbol,
-        "device code needs `not_there`, which doesn't exist on a GPU; it is called by `undefined::deep::helper`"
+        &["device code needs `not_there`, which doesn't exist on a GPU; it is called by `undefined::deep::helper`"],
     );
-    assert_says!(
+    assert_says(
         bare("undefined_mangled", &source("_ZN5other6module8function17h0123456789abcdefE")).error(),
-        UndefinedSymbol,
-        "device code needs `other::module::function`, which"
+        &["device code needs `other::module::function`, which"],
     );
 }
 
@@ -244,7 +241,7 @@ fn assembly_outside_functions() {
          unsafe extern \"C\" { fn from_assembly() -> u32; }
          core::arch::global_asm!(\".globl from_assembly\", \"from_assembly: ret\");",
     );
-    assert_says!(krate.error(), UndefinedSymbol, "`from_assembly`", "`global_assembly::kernel`");
+    assert_says(krate.error(), &["`from_assembly`", "`global_assembly::kernel`"]);
 }
 
 #[test]
@@ -254,11 +251,9 @@ fn inline_assembly() {
         "(out: *mut u32) { unsafe { deep::helper(); *out = 1 } }
          mod deep { #[inline(never)] pub fn helper() { unsafe { core::arch::asm!(\"nop\") } } }",
     );
-    assert_says!(
+    assert_says(
         krate.error(),
-        HostAssembly,
-        "inline assembly for the host's processor, in `inline_assembly::deep::helper`",
-        "#[cfg(not(cuda_device))]"
+        &["inline assembly for the host's processor, in `inline_assembly::deep::helper`", "#[cfg(not(cuda_device))]"],
     );
 }
 
@@ -268,14 +263,14 @@ fn inline_assembly_after_a_barrier() {
     let barrier = "(out: *mut u32, value: u32) { unsafe { *out = core::hint::black_box(value); core::arch::asm!(\"\") } }";
     build(bare("barrier_assembly", barrier).builder()).unwrap();
     let hidden = "(out: *mut u32, value: u32) { unsafe { *out = core::hint::black_box(value); core::arch::asm!(\"nop\") } }";
-    assert_says!(bare("hidden_assembly", hidden).error(), HostAssembly, "in `hidden_assembly::kernel`");
+    assert_says(bare("hidden_assembly", hidden).error(), &["in `hidden_assembly::kernel`"]);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn registers_of_the_host() {
     let krate = bare("host_register", "(value: f64) { unsafe { core::arch::asm!(\"\", in(\"xmm3\") value) } }");
-    assert_says!(krate.error(), HostAssembly, "in `host_register::kernel`");
+    assert_says(krate.error(), &["in `host_register::kernel`"]);
 }
 
 #[test]
@@ -287,11 +282,12 @@ fn thread_locals() {
          #[inline(never)] fn count() -> u32 { unsafe { COUNT += 1; COUNT } }
          KERNEL kernel(out: *mut u32) { unsafe { *out = count() } }",
     );
-    assert_says!(
+    assert_says(
         krate.error(),
-        ThreadLocal,
-        "uses the thread-local `thread_local::COUNT`, in `thread_local::count`",
-        "`shared_array!` with an element for each thread"
+        &[
+            "uses the thread-local `thread_local::COUNT`, in `thread_local::count`",
+            "`shared_array!` with an element for each thread",
+        ],
     );
 }
 
@@ -306,11 +302,12 @@ fn what_llvm_gives_up_on() {
          pub mod two { KERNEL bad(out: *mut f64) { unsafe { *out = super::wide(*out) } } }",
     );
     for _ in 0..2 {
-        assert_says!(
+        assert_says(
             krate.error(),
-            Untranslatable,
-            "LLVM can't write PTX for `given_up_on::wide` (of the kernel `given_up_on::two::bad`): unsupported library call operation",
-            "mark it `#[cfg(not(cuda_device))]`"
+            &[
+                "LLVM can't write PTX for `given_up_on::wide` (of the kernel `given_up_on::two::bad`): unsupported library call operation",
+                "mark it `#[cfg(not(cuda_device))]`",
+            ],
         );
     }
     let krate = Krate::bare(
@@ -324,12 +321,7 @@ fn what_llvm_gives_up_on() {
              unsafe { *out = if n == &raw const ONE { &raw const TWO } else { n } }
          }",
     );
-    assert_says!(
-        krate.error(),
-        Untranslatable,
-        "PTX for the kernel `circular::two`",
-        "Circular dependency found in global variable set"
-    );
+    assert_says(krate.error(), &["PTX for the kernel `circular::two`", "Circular dependency found in global variable set"]);
     // LLVM is as good as before.
     build(bare("afterwards", "(out: *mut u32) { unsafe { *out = 1 } }").builder()).unwrap();
 }
@@ -342,7 +334,7 @@ fn host_intrinsics() {
         "(out: *mut u64) { unsafe { *out = deep::clock() } }
          mod deep { #[inline(never)] pub fn clock() -> u64 { unsafe { core::arch::x86_64::_rdtsc() } } }",
     );
-    assert_says!(krate.error(), HostIntrinsic, "`llvm.x86.rdtsc`, which a GPU doesn't have", "`host_intrinsic::deep::clock`");
+    assert_says(krate.error(), &["`llvm.x86.rdtsc`, which a GPU doesn't have", "`host_intrinsic::deep::clock`"]);
 }
 
 #[test]
@@ -352,12 +344,9 @@ fn functions_of_the_c_library() {
         "(out: *mut f32) { unsafe { *out = deep::cosine(*out) } }
          mod deep { #[inline(never)] pub fn cosine(x: f32) -> f32 { core::intrinsics::cosf32(x) } }",
     );
-    assert_says!(
+    assert_says(
         krate.error(),
-        HostIntrinsic,
-        "`llvm.cos.f32`, which a GPU doesn't have",
-        "`library_intrinsic::deep::cosine`",
-        "Use cuda_std::math"
+        &["`llvm.cos.f32`, which a GPU doesn't have", "`library_intrinsic::deep::cosine`", "Use cuda_std::math"],
     );
 }
 
@@ -368,9 +357,9 @@ fn ir_files() {
     let whole = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
     krate.write("Cargo.toml", &(whole.trim_end().to_owned() + manifest));
     let _ = fs::remove_file(krate.path.join("extra.ll"));
-    assert_says!(krate.error(), Io, "extra.ll: No such file");
+    assert_says(krate.error(), &["extra.ll: No such file"]);
     krate.write("extra.ll", "define void @broken( {");
-    assert_says!(krate.error(), Llvm, "LLVM could not read", "extra.ll", "expected type");
+    assert_says(krate.error(), &["LLVM could not read", "extra.ll", "expected type"]);
 }
 
 /// rustc's messages alone don't help with items that a GPU lacks.
@@ -378,23 +367,18 @@ fn ir_files() {
 fn hints() {
     let source = |body: &str| format!("#[kernel] pub unsafe fn kernel(out: *mut f64) {{ unsafe {{ *out = {body} }} }}");
     let method = Krate::new("no_method", &source("(*out).asinh()"));
-    assert_says!(method.error(), Compile, "no method named `asinh`", "the methods of `cuda_std::GpuFloat`");
+    assert_says(method.error(), &["no method named `asinh`", "the methods of `cuda_std::GpuFloat`"]);
     let print = Krate::new("no_println", &source("{ println!(); 1.0 }"));
-    assert_says!(print.error(), Compile, "cannot find macro `println`", "Device code has no `std`");
+    assert_says(print.error(), &["cannot find macro `println`", "Device code has no `std`"]);
     let path = Krate::new("no_std_path", &source("std::f64::consts::PI"));
-    assert_says!(path.error(), Compile, "`std`", "Device code has no `std`: use `core`");
+    assert_says(path.error(), &["`std`", "Device code has no `std`: use `core`"]);
     let alloc = Krate::new("no_allocator", &format!("extern crate alloc; {}", source("1.0")));
-    assert_says!(alloc.error(), Compile, "no global memory allocator", "write `cuda_std::device_heap!();`");
+    assert_says(alloc.error(), &["no global memory allocator", "write `cuda_std::device_heap!();`"]);
     let method = Krate::new("in_impl", &format!("pub struct S; impl S {{ {} }}", source("1.0")));
-    assert_says!(
-        method.error(),
-        Compile,
-        "module is not supported in `trait`s or `impl`s",
-        "A kernel is a function of a module."
-    );
+    assert_says(method.error(), &["module is not supported in `trait`s or `impl`s", "A kernel is a function of a module."]);
     let inner = source("1.0").replace("fn kernel", "fn twice");
     let twice = Krate::new("twice", &format!("pub mod twice {{ use super::*; {inner} }} pub use twice::twice;"));
-    assert_says!(twice.error(), Compile, "defined multiple times", "`#[kernel]` writes a module of the kernel's name beside it");
+    assert_says(twice.error(), &["defined multiple times", "`#[kernel]` writes a module of the kernel's name beside it"]);
     assert!(!twice.error().to_string().contains('\x1b'), "{}", twice.error());
 }
 
@@ -410,7 +394,7 @@ fn lifetimes_are_written_out() {
              }}"
         )
     };
-    assert_says!(Krate::new("elided", &source("Scene")).error(), Compile, "hidden lifetime parameters", "Scene<'_>");
+    assert_says(Krate::new("elided", &source("Scene")).error(), &["hidden lifetime parameters", "Scene<'_>"]);
     build(Krate::new("elided", &source("Scene<'_>")).builder()).unwrap();
 }
 
@@ -424,13 +408,13 @@ fn a_dependency_with_std() {
     if !manifest.contains("with_std") {
         krate.write("Cargo.toml", &format!("{manifest}with_std = {{ path = {:?} }}\n", dependency.path));
     }
-    assert_says!(krate.error(), Compile, "which `with_std` depends on", "uses `std`, which a GPU doesn't have");
+    assert_says(krate.error(), &["which `with_std` depends on", "uses `std`, which a GPU doesn't have"]);
 }
 
 #[test]
 fn names_that_ptx_cant_have() {
     let krate = Krate::new("umlaut", "#[kernel] pub fn größe(mut y: DisjointSlice<u32>) {}");
-    assert_says!(krate.error(), KernelName, "`umlaut::größe` can't be named so in PTX", "rename it");
+    assert_says(krate.error(), &["`umlaut::größe` can't be named so in PTX", "rename it"]);
 }
 
 /// ptxas says so too, but names no source, and not before the program runs.
@@ -448,13 +432,7 @@ fn too_much_shared_memory() {
     };
     build(Krate::new("shared_memory", &source(8192)).builder()).unwrap();
     let krate = Krate::new("shared_memory", &source(8193));
-    assert_says!(
-        krate.error(),
-        SharedMemory,
-        "`shared_memory::kernel` has 491",
-        "of which a GPU takes 49152",
-        "`dynamic_shared`"
-    );
+    assert_says(krate.error(), &["`shared_memory::kernel` has 491", "of which a GPU takes 49152", "`dynamic_shared`"]);
 }
 
 /// A build script returns the error from `main`, which prints its Debug form.

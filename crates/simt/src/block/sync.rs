@@ -86,6 +86,15 @@ impl Exchange {
         self.arrived != self.mask
     }
 
+    /// Says that one of its lanes waits for a lane that waits for it in another exchange.
+    fn opposed_by(&self, other: &Exchange, location: &Location<'_>) -> String {
+        format!(
+            "{} with mask {:#010x} ({location}) waits for a lane that waits for it in {} with mask {:#010x}; all lanes of a mask \
+             must name the same operation and the same mask",
+            self.op, self.mask, other.op, other.mask
+        )
+    }
+
     /// Returns one of the waiting threads, in the warp whose lane 0 is thread `lane0`.
     fn first(&self, lane0: u32) -> u32 {
         lane0 + self.arrived.trailing_zeros()
@@ -175,16 +184,15 @@ impl Block<'_> {
         let barrier = &mut sched.barrier;
         if barrier.waiting > 0 && barrier.kind != kind {
             let (other, waiting) = (barrier.kind, barrier.waiting);
-            let other_location = barrier.first.map_or(location, |(_, location)| location);
+            let elsewhere = barrier.first.map_or(location, |(_, location)| location);
             drop(sched);
-            self.fail(SimtError::BarrierMismatch {
-                at: self.place(),
-                barrier: kind.name(),
-                location,
-                other: other.name(),
-                other_location,
-                waiting,
-            });
+            self.fault(format!(
+                "reached {} ({location}) while {} of its block waited at {} ({elsewhere}); all threads of a block must reach the \
+                 same barrier",
+                kind.name(),
+                threads(waiting),
+                other.name()
+            ));
         }
         if barrier.waiting == 0 {
             barrier.kind = kind;
@@ -220,13 +228,13 @@ impl Block<'_> {
     /// The error of those at `sync_grid` where `left` has returned, which every thread of the grid has to come to.
     fn abandoned(&self, barrier: &Barrier, left: u32) -> Option<SimtError> {
         let (first, location) = barrier.first.filter(|_| barrier.kind == BarrierKind::Grid && barrier.waiting > 0)?;
-        Some(SimtError::BarrierAbandoned {
-            at: self.place_of(first),
-            barrier: barrier.kind.name(),
-            location,
-            waiting: barrier.waiting,
-            left: self.place_of(left).thread,
-        })
+        let message = format!(
+            "waits at {} ({location}), {} in all, but thread {} has returned and will never reach it",
+            barrier.kind.name(),
+            threads(barrier.waiting),
+            self.place_of(left).thread
+        );
+        Some(SimtError::Fault { at: self.place_of(first), message })
     }
 
     /// Waits for all threads of the grid: the block meets, one of its threads meets those of other blocks, and the
@@ -349,12 +357,16 @@ impl Block<'_> {
         let (warp, lane) = ((thread / WARP_SIZE) as usize, thread % WARP_SIZE);
         let first = thread - lane;
         if mask & 1 << lane == 0 {
-            self.fail(SimtError::NotInMask { at: self.place(), op, location, mask, lane });
+            self.fault(format!("{op} with mask {mask:#010x} ({location}), which lacks the thread's own lane {lane}"));
         }
         let missing = u64::from(mask) >> (self.threads - first).min(WARP_SIZE);
         if missing != 0 {
             let lane = self.threads - first + missing.trailing_zeros();
-            self.fail(SimtError::NoSuchLane { at: self.place(), op, location, mask, lane, threads: self.threads });
+            self.fault(format!(
+                "{op} with mask {mask:#010x} ({location}) names lane {lane} of its warp, which does not exist in this block ({} \
+                 threads)",
+                self.threads
+            ));
         }
         if mask == 1 << lane {
             alone[lane as usize] = value;
@@ -365,7 +377,7 @@ impl Block<'_> {
         let here = &mut sched.warps[warp];
         if let Some(lane) = lanes(mask & here.left).next() {
             drop(sched);
-            self.fail(SimtError::LaneLeft { at: self.place(), op, location, mask, lane });
+            self.fault(lane_left(op, mask, location, lane));
         }
         let i = here.joined(mask, op).unwrap_or_else(|| here.begin(mask, op, location));
         let exchange = &mut here.exchanges[i];
@@ -373,9 +385,9 @@ impl Block<'_> {
         exchange.values[lane as usize] = value;
         let complete = !exchange.pending();
         if let Some(other) = here.opposed(i) {
-            let (other, other_mask) = (other.op, other.mask);
+            let message = here.exchanges[i].opposed_by(other, location);
             drop(sched);
-            self.fail(SimtError::ExchangeMismatch { at: self.place(), op, location, mask, other, other_mask });
+            self.fault(message);
         }
         if complete {
             #[cfg(simt_check)]
@@ -405,13 +417,8 @@ impl Block<'_> {
         let warp = &mut sched.warps[(thread / WARP_SIZE) as usize];
         warp.leave(lane);
         if let Some(exchange) = warp.waiting_for(lane) {
-            return Some(SimtError::LaneLeft {
-                at: self.place_of(exchange.first(thread - lane)),
-                op: exchange.op,
-                location: exchange.location,
-                mask: exchange.mask,
-                lane,
-            });
+            let message = lane_left(exchange.op, exchange.mask, exchange.location, lane);
+            return Some(SimtError::Fault { at: self.place_of(exchange.first(thread - lane)), message });
         }
         let error = self.abandoned(&sched.barrier, thread);
         if error.is_none() {
@@ -433,18 +440,16 @@ impl Block<'_> {
             // at the barrier.
             for (lane0, warp, exchange) in pending() {
                 if let Some(lane) = lanes(exchange.mask & !warp.waiting()).next() {
-                    return SimtError::Deadlock {
-                        at,
-                        barrier: kind.name(),
-                        barrier_location: location,
-                        at_barrier: waiting,
-                        exchanging: self.place_of(exchange.first(lane0)).thread,
-                        op: exchange.op,
-                        location: exchange.location,
-                        mask: exchange.mask,
-                        lane,
-                        in_exchanges: warps().map(|(_, warp)| warp.waiting().count_ones()).sum(),
-                    };
+                    let Exchange { op, mask, location: elsewhere, .. } = exchange;
+                    let message = format!(
+                        "waits at {} ({location}), {} in all, while thread {} waits in {op} ({elsewhere}, mask {mask:#010x}), {} in \
+                         all exchanges, for lane {lane}, which is at the barrier: nobody can go on",
+                        kind.name(),
+                        threads(waiting),
+                        self.place_of(exchange.first(lane0)).thread,
+                        threads(warps().map(|(_, warp)| warp.waiting().count_ones()).sum())
+                    );
+                    return SimtError::Fault { at, message };
                 }
             }
         }
@@ -463,15 +468,18 @@ impl Block<'_> {
         let (lane0, warp, exchange) = pending().next().expect("those who cannot run wait somewhere");
         let lacking = exchange.mask & !exchange.arrived;
         let other = warp.exchanges.iter().find(|e| e.pending() && e.arrived & lacking != 0).unwrap_or(exchange);
-        SimtError::ExchangeMismatch {
-            at: self.place_of(exchange.first(lane0)),
-            op: exchange.op,
-            location: exchange.location,
-            mask: exchange.mask,
-            other: other.op,
-            other_mask: other.mask,
-        }
+        let message = exchange.opposed_by(other, exchange.location);
+        SimtError::Fault { at: self.place_of(exchange.first(lane0)), message }
     }
+}
+
+/// Says that an exchange lacks a lane that has returned.
+fn lane_left(op: &str, mask: u32, location: &Location<'_>, lane: u32) -> String {
+    format!("{op} with mask {mask:#010x} ({location}) is a shuffle from a lane that left: lane {lane} has returned")
+}
+
+fn threads(n: u32) -> String {
+    if n == 1 { "1 thread".into() } else { format!("{n} threads") }
 }
 
 /// The lanes of a mask, ascending.

@@ -8,6 +8,7 @@ use crate::{device::DeviceError, list_rank::ListError, ranks::RanksError};
 /// if several offend, the first is named. If the list is at fault, all ranks get the same error.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum DistributedError {
     /// This rank's device failed.
     #[error(transparent)]
@@ -24,77 +25,33 @@ pub enum DistributedError {
     Different,
     /// The number of ranks is not supported.
     #[error("lists can be divided among 1 to 8192 ranks, not {ranks}")]
-    Count {
-        /// The number of ranks.
-        ranks: usize,
-    },
+    Count { ranks: usize },
     /// More elements than the ranks can number.
     #[error("a list of {n} elements is too long for {ranks} ranks: at most 2^31 - 2 for each")]
-    TooLong {
-        /// The number of elements.
-        n: u64,
-        /// The number of ranks.
-        ranks: usize,
-    },
+    TooLong { n: u64, ranks: usize },
     /// An array of a rank is not as long as its block.
     #[error("{what} of rank {rank} has {found} elements, but its block has {expected}")]
-    Length {
-        /// The array's name.
-        what: &'static str,
-        /// The rank that has it.
-        rank: usize,
-        /// Its length.
-        found: usize,
-        /// The length of the rank's block.
-        expected: usize,
-    },
+    Length { what: &'static str, rank: usize, found: usize, expected: usize },
     /// The list is at fault as one on a single device can be.
     #[error(transparent)]
     List(#[from] ListError),
     /// Each element has a predecessor.
     #[error("the list has no head: each of its {n} elements is the next of another, and no next is -1")]
-    NoHead {
-        /// The number of elements.
-        n: u64,
-    },
+    NoHead { n: u64 },
     /// There are several lists.
     #[error("there are {lists} lists: no next leads to element {first}, nor to {second}")]
-    SeveralHeads {
-        /// The number of lists.
-        lists: u64,
-        /// The first element without predecessor.
-        first: u64,
-        /// The second.
-        second: u64,
-    },
+    SeveralHeads { lists: u64, first: u64, second: u64 },
     /// Elements are on cycles.
     #[error("element {element} is on a cycle: the list from head {head} has {reached} of {n} elements")]
-    Cycle {
-        /// The first element that isn't reached.
-        element: u64,
-        /// The head.
-        head: u64,
-        /// The number of elements that are reached.
-        reached: u64,
-        /// The number of elements.
-        n: u64,
-    },
+    Cycle { element: u64, head: u64, reached: u64, n: u64 },
     /// The list is right, and was not ranked.
     #[error("the ranks numbered {ranked} of {n} elements of a list that is right: a device or its driver is at fault")]
-    Miscounted {
-        /// The number of elements found on the list.
-        ranked: u64,
-        /// The number of elements.
-        n: u64,
-    },
+    Miscounted { ranked: u64, n: u64 },
     /// An element's rank isn't one more than its predecessor's.
     #[error(
         "the rank of element {element} is wrong: it isn't one more than its predecessor's, or, for the last element, not n - 1"
     )]
-    WrongRank {
-        /// The first such element.
-        element: u64,
-    },
+    WrongRank { element: u64 },
 }
 
 impl DistributedError {
