@@ -2,7 +2,7 @@
 
 use cuda_std::f16;
 use gpu_kernels::samples::{self, matmul};
-use simt::Executor;
+use simt::{Executor, Schedule};
 use warpsmith::device::{Device, DeviceError};
 use warpsmith::launch;
 
@@ -15,7 +15,11 @@ fn halves(count: usize, seed: u32) -> Vec<f16> {
 
 #[test]
 fn products_on_tensor_cores() -> Result {
-    let device = Device::best()?;
+    products(&Device::best()?)?;
+    products(&Device::cpu_with(Executor::new(2).with_schedule(Schedule::Random { seed: 3 })))
+}
+
+fn products(device: &Device) -> Result {
     if device.info().compute_capability.is_some_and(|capability| capability < (8, 0)) {
         return Ok(());
     }

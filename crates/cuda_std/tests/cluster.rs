@@ -1,6 +1,8 @@
 //! Clusters of blocks.
 
+mod common;
 use all_items::clusters::around;
+use common::Output;
 use cuda_std::launch::Contract;
 use cuda_std::prelude::*;
 use simt::{Executor, Launch, Schedule};
@@ -12,11 +14,11 @@ fn blocks_read_each_others_shared_memory() {
     let input: Vec<u32> = (0..32 * 24).map(|i| 7 * i).collect();
     for schedule in [Schedule::InOrder, Schedule::Random { seed: 1 }, Schedule::Random { seed: 2 }] {
         let mut found = vec![0u32; input.len()];
-        let out = Output(found.as_mut_ptr());
+        let out = Output::new(&mut found);
         let launch = Launch { kernel: "around", grid: (4, 6).into(), block: 32.into(), dynamic_shared: 0 };
         let executor = Executor::new(4).with_schedule(schedule);
         // SAFETY: the grid and the block are those that the kernel takes, and there is an element for each thread.
-        executor.run_clusters(&launch, (2, 2).into(), None, &|| unsafe { around(&input, out.get()) }).unwrap();
+        executor.run_clusters(&launch, (2, 2).into(), None, &|| unsafe { around(&input, out.at(0)) }).unwrap();
         for (i, &value) in found.iter().enumerate() {
             let (block, t) = (i / 32, i % 32);
             let (x, y) = (block % 4, block / 4);
@@ -29,15 +31,6 @@ fn blocks_read_each_others_shared_memory() {
             };
             assert_eq!(value, 7 * (32 * (next_x + 4 * next_y) + t) as u32 + 1000 * (2 + 20 + 100), "{x} {y} {t}");
         }
-    }
-}
-
-struct Output(*mut u32);
-// SAFETY: threads write elements of their own.
-unsafe impl Sync for Output {}
-impl Output {
-    fn get(&self) -> *mut u32 {
-        self.0
     }
 }
 

@@ -290,6 +290,21 @@ mod tests {
         }
     }
 
+    fn access(page: &Page<usize>, bytes: Range<usize>) -> impl Iterator<Item = Access> + Clone + use<> {
+        std::iter::once(Access { page: page.number(), bytes, writes: true })
+    }
+
+    /// The lanes that a lane waits for as it enqueues work with this access.
+    fn waits(lane: &Arc<Lane<usize>>, ledger: &Ledger<usize>, access: impl Iterator<Item = Access> + Clone) -> Vec<usize> {
+        let waits = RefCell::new(Vec::new());
+        let wait = |&lane: &usize| {
+            waits.borrow_mut().push(lane);
+            Ok(())
+        };
+        lane.enqueue(ledger, access, wait, |_| Ok(())).unwrap();
+        waits.into_inner()
+    }
+
     const LANES: usize = 4;
     const BUFFERS: usize = 3;
     const BYTES: usize = 12;
@@ -456,24 +471,17 @@ mod tests {
     fn many_uses_become_few() {
         let ledger = Ledger::default();
         let page = ledger.page();
-        let access = |byte| std::iter::once(Access { page: page.number(), bytes: byte..byte + 1, writes: true });
+        let at = |byte| access(&page, byte..byte + 1);
         let (lane, partly, never) = (Lane::new(0), Lane::new(1), Lane::new(2));
         for piece in 0..=APART {
-            lane.enqueue(&ledger, access(2 * piece), |_| unreachable!(), |_| Ok(())).unwrap();
+            assert_eq!(waits(&lane, &ledger, at(2 * piece)), [0; 0]);
             if piece == APART / 2 {
                 partly.comes_after(&lane.now());
             }
         }
         assert_eq!(page.kept(), 1);
         for (other, byte) in [(&partly, 2 * APART), (&never, 0)] {
-            let mut waits = Vec::new();
-            let waited = RefCell::new(&mut waits);
-            let wait = |&lane: &usize| {
-                waited.borrow_mut().push(lane);
-                Ok(())
-            };
-            other.enqueue(&ledger, access(byte), wait, |_| Ok(())).unwrap();
-            assert_eq!(waits, [0]);
+            assert_eq!(waits(other, &ledger, at(byte)), [0]);
         }
     }
 
@@ -482,20 +490,12 @@ mod tests {
     fn lanes_that_are_gone() {
         let ledger = Ledger::default();
         let page = ledger.page();
-        let access = |writes| std::iter::once(Access { page: page.number(), bytes: 0..8, writes });
         let (gone, lane) = (Lane::new(0), Lane::new(1));
-        gone.enqueue(&ledger, access(true), |_| unreachable!(), |_| Ok(())).unwrap();
+        assert_eq!(waits(&gone, &ledger, access(&page, 0..8)), [0; 0]);
         let weak = Arc::downgrade(&gone);
         drop(gone);
-        let mut waits = Vec::new();
-        let waited = RefCell::new(&mut waits);
-        let wait = |&lane: &usize| {
-            waited.borrow_mut().push(lane);
-            Ok(())
-        };
-        lane.enqueue(&ledger, access(false), wait, |_| Ok(())).unwrap();
-        lane.enqueue(&ledger, access(true), wait, |_| Ok(())).unwrap();
-        assert_eq!(waits, [0]);
+        assert_eq!(waits(&lane, &ledger, access(&page, 0..8).map(|access| Access { writes: false, ..access })), [0]);
+        assert_eq!(waits(&lane, &ledger, access(&page, 0..8)), [0; 0]);
         assert!(weak.upgrade().is_none());
     }
 
@@ -504,19 +504,12 @@ mod tests {
     fn a_wait_that_fails_is_made_again() {
         let ledger = Ledger::default();
         let page = ledger.page();
-        let access = |writes| std::iter::once(Access { page: page.number(), bytes: 0..8, writes });
         let lanes = [Lane::new(0), Lane::new(1)];
-        lanes[0].enqueue(&ledger, access(false), |_| unreachable!(), |_| Ok(())).unwrap();
+        assert_eq!(waits(&lanes[0], &ledger, access(&page, 0..8).map(|access| Access { writes: false, ..access })), [0; 0]);
         let fails = |_: &usize| Err(DeviceError::NotRecorded);
-        assert_eq!(lanes[1].enqueue(&ledger, access(true), fails, |_| unreachable!()), Err(DeviceError::NotRecorded));
-        let mut waits = 0;
-        let counted = RefCell::new(&mut waits);
-        let wait = |_: &usize| {
-            **counted.borrow_mut() += 1;
-            Ok(())
-        };
-        lanes[1].enqueue(&ledger, access(true), wait, |_| Ok(())).unwrap();
-        assert_eq!(waits, 1);
+        let refused = lanes[1].enqueue(&ledger, access(&page, 0..8), fails, |_| unreachable!());
+        assert_eq!(refused, Err(DeviceError::NotRecorded));
+        assert_eq!(waits(&lanes[1], &ledger, access(&page, 0..8)), [0]);
     }
 
     /// Threads with a lane each, on parts of their own of shared buffers and on one that all read.
@@ -544,15 +537,8 @@ mod tests {
             }
         });
         for (buffer, page) in buffers.iter().enumerate() {
-            let last = Lane::new(9);
-            let waits = Mutex::new(HashSet::new());
-            let wait = |&lane: &usize| {
-                lock(&waits).insert(lane);
-                Ok(())
-            };
-            let access = Access { page: page.number(), bytes: 0..400, writes: true };
-            last.enqueue(&ledger, std::iter::once(access), wait, |_| Ok(())).unwrap();
-            assert_eq!(lock(&waits).len(), LANES, "buffer {buffer}");
+            let found: HashSet<_> = waits(&Lane::new(9), &ledger, access(page, 0..400)).into_iter().collect();
+            assert_eq!(found.len(), LANES, "buffer {buffer}");
         }
     }
 
@@ -632,17 +618,16 @@ mod tests {
     #[test]
     fn pages_are_used_again() {
         let ledger = Ledger::default();
-        let access = |page: &Page<usize>| std::iter::once(Access { page: page.number(), bytes: 0..8, writes: true });
         let lanes = [Lane::new(0), Lane::new(1)];
         let (kept, page) = (ledger.page(), ledger.page());
         for page in [&kept, &page] {
-            lanes[0].enqueue(&ledger, access(page), |_| unreachable!(), |_| Ok(())).unwrap();
+            assert_eq!(waits(&lanes[0], &ledger, access(page, 0..8)), [0; 0]);
         }
         let number = page.number();
         drop(page);
         let (again, new) = (ledger.page(), ledger.page());
         assert_eq!((again.number(), again.kept(), kept.kept()), (number, 0, 1));
         assert!(![kept.number(), number].contains(&new.number()));
-        lanes[1].enqueue(&ledger, access(&again), |_| unreachable!(), |_| Ok(())).unwrap();
+        assert_eq!(waits(&lanes[1], &ledger, access(&again, 0..8)), [0; 0]);
     }
 }
