@@ -723,7 +723,8 @@ pub fn run_child(name: &str, environment: &[(&str, &str)]) {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{name}: {}\n{text}\n{errors}", output.status);
+    let status = output.status;
+    assert!(status.success() && text.contains("1 passed"), "{name}, {environment:?}: {status}\n{text}\n{errors}");
 }
 
 pub fn is_child() -> bool {

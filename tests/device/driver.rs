@@ -4,36 +4,26 @@
 //! A process opens the driver once, so each case is a child process: this program again, told to run one test, with the
 //! library on `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
 
-use super::{fake_driver, modules};
+use super::{
+    basics::{self, is_child},
+    fake_driver, modules,
+};
 use gpu_kernels::samples;
 use std::ffi::{c_int, c_uint, c_void};
-use std::process::Command;
 use std::ptr;
 use warpsmith::device::{Backend, Device, DeviceError};
 use warpsmith::launch;
 
 type Result<T = (), E = DeviceError> = std::result::Result<T, E>;
 
-const CHILD: &str = "WARPSMITH_TEST_CHILD";
 const FAIL: &str = "FAKE_CUDA_FAIL";
-
-fn is_child() -> bool {
-    std::env::var_os(CHILD).is_some()
-}
 
 /// Runs the test `name` of this file over the fake driver.
 fn run_child(name: &str, fail: Option<&str>) {
     let Some(folder) = fake_driver::library() else { return };
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", &format!("driver::{name}"), "--nocapture"])
-        .env(CHILD, "1")
-        .env("LD_LIBRARY_PATH", folder)
-        .env("WARPSMITH_BACKEND", "cuda");
-    command.envs(fail.map(|fail| (FAIL, fail)));
-    let output = command.output().unwrap();
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && text.contains("1 passed"), "{name}, {fail:?}: {}\n{text}\n{errors}", output.status);
+    let mut environment = vec![("LD_LIBRARY_PATH", folder.to_str().unwrap()), ("WARPSMITH_BACKEND", "cuda")];
+    environment.extend(fail.map(|fail| (FAIL, fail)));
+    basics::run_child(&format!("driver::{name}"), &environment);
 }
 
 /// Calls every function of the driver that the device layer uses.

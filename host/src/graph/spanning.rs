@@ -53,59 +53,36 @@ pub struct MinimumForest<T> {
 pub trait Weight: sealed::Weight {}
 
 mod sealed {
-    use bytemuck::Pod;
+    use super::{Grow, Sum};
 
-    use super::{Buffer, Clock, GraphError, I32x2, MinimumForests, Progress, Stream};
-
-    pub trait Weight: Pod {
+    pub trait Weight: bytemuck::Pod {
         /// The type of sums.
         type Total;
-
-        /// Finds the forest's edges, as bits, and the components.
-        fn grow(
-            forests: &mut MinimumForests,
-            stream: &Stream,
-            edges: &Buffer<I32x2>,
-            weights: &Buffer<Self>,
-            labels: &mut Buffer<i32>,
-            clock: &mut Clock<'_>,
-        ) -> Result<Progress, GraphError>;
-
-        /// Adds up the weights of edges.
-        fn total(
-            forests: &mut MinimumForests,
-            stream: &Stream,
-            weights: &Buffer<Self>,
-            indices: &Buffer<u32>,
-        ) -> Result<Self::Total, GraphError>;
+        const GROW: Grow<Self>;
+        const SUM: Sum<Self, Self::Total>;
     }
 }
+
+/// Finds the forest's edges, as bits, and the components.
+type Grow<W> = fn(
+    &mut MinimumForests,
+    &Stream,
+    &Buffer<I32x2>,
+    &Buffer<W>,
+    &mut Buffer<i32>,
+    &mut Clock<'_>,
+) -> Result<Progress, GraphError>;
+
+/// Adds up the weights of edges.
+type Sum<W, T> = fn(&mut MinimumForests, &Stream, &Buffer<W>, &Buffer<u32>) -> Result<T, GraphError>;
 
 macro_rules! weights {
     ($($type:ident $total:ident $grow:ident $sum:ident;)*) => {$(
         impl Weight for $type {}
         impl sealed::Weight for $type {
             type Total = $total;
-
-            fn grow(
-                forests: &mut MinimumForests,
-                stream: &Stream,
-                edges: &Buffer<I32x2>,
-                weights: &Buffer<Self>,
-                labels: &mut Buffer<i32>,
-                clock: &mut Clock<'_>,
-            ) -> Result<Progress, GraphError> {
-                forests.$grow(stream, edges, weights, labels, clock)
-            }
-
-            fn total(
-                forests: &mut MinimumForests,
-                stream: &Stream,
-                weights: &Buffer<Self>,
-                indices: &Buffer<u32>,
-            ) -> Result<$total, GraphError> {
-                forests.$sum(stream, weights, indices)
-            }
+            const GROW: Grow<Self> = MinimumForests::$grow;
+            const SUM: Sum<Self, $total> = MinimumForests::$sum;
         }
     )*};
 }
@@ -211,7 +188,7 @@ impl MinimumForests {
         check_numbers(n, m)?;
         same_length("weights", weights.len(), m, "edges")?;
         let mut clock = Clock::start(stream, self.timed)?;
-        let Progress { status, unordered, joined, .. } = W::grow(self, stream, edges, weights, labels, &mut clock)?;
+        let Progress { status, unordered, joined, .. } = W::GROW(self, stream, edges, weights, labels, &mut clock)?;
         if unordered != NONE {
             return Err(GraphError::Unordered { edge: unordered as usize });
         }
@@ -227,7 +204,7 @@ impl MinimumForests {
         exclusive_scan_in_place(stream, &mut self.places, &mut self.scan)?;
         // SAFETY: there are so many bits.
         unsafe { launch!(stream, kernels::collect_bits<<<grid, THREADS>>>(&self.forest, &self.places, &mut *indices))? };
-        let total = W::total(self, stream, weights, indices)?;
+        let total = W::SUM(self, stream, weights, indices)?;
         clock.end("collect", (m / 4 + 16 * joined as usize) as u64)?;
         let found = Found { count: n - joined as usize, loops: status.loops as usize };
         Ok(MinimumForest { found, total, steps: clock.steps()? })

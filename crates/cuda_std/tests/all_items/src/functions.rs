@@ -1,12 +1,10 @@
 //! `math`.
 
-use crate::{Bits, Out, list};
+use crate::{Bits, Out, items};
 use cuda_std::{
     math::{self, Float, fast},
     prelude::*,
 };
-
-list!("functions" => f32s f64s);
 
 #[inline(always)]
 fn every<F: Float + Bits>(out: &mut Out, x: F, positive: F, small: F) {
@@ -55,24 +53,6 @@ fn arguments(bits: u64) -> (f64, f64, f64) {
     ((x - 0.5) * 200.0, x * 50.0 + 1e-3, 2.0 * x - 1.0)
 }
 
-/// All functions of `f32`.
-#[kernel]
-pub unsafe fn f32s(input: &[u64], out: *mut u64) {
-    // SAFETY: `out` points to the launch's output.
-    let mut out = unsafe { Out::new(out) };
-    let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
-    every(&mut out, x as f32, positive as f32, small as f32);
-}
-
-/// All functions of `f64`.
-#[kernel]
-pub unsafe fn f64s(input: &[u64], out: *mut u64) {
-    // SAFETY: `out` points to the launch's output.
-    let mut out = unsafe { Out::new(out) };
-    let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
-    every(&mut out, x, positive, small);
-}
-
 /// The approximations, which differ between GPU and CPU.
 #[kernel]
 pub unsafe fn approximations(input: &[u64], out: *mut u64) {
@@ -102,4 +82,20 @@ pub unsafe fn unfused(input: &[u64], out: *mut u64) {
     let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
     out.put(x as f32 * positive as f32 + small as f32);
     out.put(x * positive + small);
+}
+
+items! {
+    "functions";
+
+    /// All functions of `f32`.
+    fn f32s(input, out) {
+        let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
+        every(&mut out, x as f32, positive as f32, small as f32);
+    }
+
+    /// All functions of `f64`.
+    fn f64s(input, out) {
+        let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
+        every(&mut out, x, positive, small);
+    }
 }

@@ -76,6 +76,23 @@ macro_rules! list {
 }
 pub(crate) use list;
 
+/// Declares kernels of the one signature, whose `out` is the thread's [`Out`], and `KERNELS`: these `and` others.
+macro_rules! items {
+    ($prefix:literal $(and $($other:ident)*)?; $($(#[$doc:meta])* fn $name:ident($input:ident, $out:ident) $body:block)*) => {
+        $crate::list!($prefix => $($name)* $($($other)*)?);
+        $(
+            $(#[$doc])*
+            #[kernel]
+            pub unsafe fn $name($input: &[u64], out: *mut u64) {
+                // SAFETY: `out` points to the launch's output.
+                let mut $out = unsafe { Out::new(out) };
+                $body
+            }
+        )*
+    };
+}
+pub(crate) use items;
+
 /// The running thread's words of output.
 pub struct Out(*mut u64);
 

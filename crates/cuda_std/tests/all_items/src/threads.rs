@@ -1,56 +1,7 @@
 //! `thread`.
 
-use crate::{Out, list};
+use crate::{Out, items};
 use cuda_std::prelude::*;
-
-list!("threads" => indices strides barriers named_barriers);
-
-/// Every index and extent.
-#[kernel]
-pub unsafe fn indices(_input: &[u64], out: *mut u64) {
-    // SAFETY: `out` points to the launch's output.
-    let mut out = unsafe { Out::new(out) };
-    for dim in [thread::thread_idx(), thread::block_idx(), thread::block_dim(), thread::grid_dim(), thread::index_3d()] {
-        out.put(dim.x);
-        out.put(dim.y);
-        out.put(dim.z);
-    }
-    let flat = thread::index_2d();
-    out.put(flat.x);
-    out.put(flat.y);
-    out.put(thread::index_1d());
-    out.put(thread::linear_thread());
-    out.put(thread::grid_stride_1d());
-    out.put(thread::block_dim().count());
-}
-
-/// The sum of a thread's share of the input.
-#[kernel]
-pub unsafe fn strides(input: &[u64], out: *mut u64) {
-    // SAFETY: `out` points to the launch's output.
-    let mut out = unsafe { Out::new(out) };
-    let mut sum = 0u64;
-    for i in thread::grid_stride(input.len()) {
-        sum = sum.wrapping_add(input[i]);
-    }
-    out.put(sum);
-}
-
-/// Barriers and fences.
-#[kernel]
-pub unsafe fn barriers(input: &[u64], out: *mut u64) {
-    // SAFETY: `out` points to the launch's output.
-    let mut out = unsafe { Out::new(out) };
-    let odd = input[thread::index_1d() as usize] & 1 == 1;
-    out.put(thread::sync_threads_count(odd));
-    out.put(thread::sync_threads_and(odd));
-    out.put(thread::sync_threads_or(odd));
-    thread::sync_threads();
-    thread::block_fence();
-    thread::device_fence();
-    thread::system_fence();
-    thread::nanosleep(50);
-}
 
 /// Values that differ between runs.
 #[kernel]
@@ -66,27 +17,66 @@ pub unsafe fn clocks(_input: &[u64], out: *mut u64) {
     out.put(warp::active_mask());
 }
 
-/// The first warp gives the second what it computes, and hears when that is taken.
-#[kernel]
-pub unsafe fn named_barriers(input: &[u64], out: *mut u64) {
-    // SAFETY: `out` points to the launch's output.
-    let mut out = unsafe { Out::new(out) };
-    let words = shared_array![u64; 32];
-    let t = thread::thread_idx_x() as usize;
-    // SAFETY: the first warp writes before the second is let in at barrier 1, and again after that has come to barrier
-    // 2.
-    unsafe {
-        for round in 0..3 {
-            if t < 32 {
-                words.write(t, input[t] ^ round);
-                thread::barrier_arrive(1, 64);
-                thread::barrier_sync(2, 64);
-            } else {
-                thread::barrier_sync(1, 64);
-                out.put(words.read(63 - t));
-                thread::barrier_arrive(2, 64);
+items! {
+    "threads";
+
+    /// Every index and extent.
+    fn indices(_input, out) {
+        for dim in [thread::thread_idx(), thread::block_idx(), thread::block_dim(), thread::grid_dim(), thread::index_3d()] {
+            out.put(dim.x);
+            out.put(dim.y);
+            out.put(dim.z);
+        }
+        let flat = thread::index_2d();
+        out.put(flat.x);
+        out.put(flat.y);
+        out.put(thread::index_1d());
+        out.put(thread::linear_thread());
+        out.put(thread::grid_stride_1d());
+        out.put(thread::block_dim().count());
+    }
+
+    /// The sum of a thread's share of the input.
+    fn strides(input, out) {
+        let mut sum = 0u64;
+        for i in thread::grid_stride(input.len()) {
+            sum = sum.wrapping_add(input[i]);
+        }
+        out.put(sum);
+    }
+
+    /// Barriers and fences.
+    fn barriers(input, out) {
+        let odd = input[thread::index_1d() as usize] & 1 == 1;
+        out.put(thread::sync_threads_count(odd));
+        out.put(thread::sync_threads_and(odd));
+        out.put(thread::sync_threads_or(odd));
+        thread::sync_threads();
+        thread::block_fence();
+        thread::device_fence();
+        thread::system_fence();
+        thread::nanosleep(50);
+    }
+
+    /// The first warp gives the second what it computes, and hears when that is taken.
+    fn named_barriers(input, out) {
+        let words = shared_array![u64; 32];
+        let t = thread::thread_idx_x() as usize;
+        // SAFETY: the first warp writes before the second is let in at barrier 1, and again after that has come to barrier
+        // 2.
+        unsafe {
+            for round in 0..3 {
+                if t < 32 {
+                    words.write(t, input[t] ^ round);
+                    thread::barrier_arrive(1, 64);
+                    thread::barrier_sync(2, 64);
+                } else {
+                    thread::barrier_sync(1, 64);
+                    out.put(words.read(63 - t));
+                    thread::barrier_arrive(2, 64);
+                }
             }
         }
+        out.put(1u32);
     }
-    out.put(1u32);
 }
