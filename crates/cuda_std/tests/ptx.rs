@@ -127,20 +127,101 @@ fn nothing_is_called_and_nothing_lies_on_a_stack() {
     }
 }
 
+/// Instructions and registers of kernels, separated by blanks.
+const HELD: &[(&[u32], &str, &str)] = &[
+    (
+        ALL,
+        "threads_indices",
+        "%tid.x %tid.y %tid.z %ctaid.x %ctaid.y %ctaid.z %ntid.x %ntid.y %ntid.z %nctaid.x %nctaid.y %nctaid.z",
+    ),
+    (ALL, "threads_barriers", "fence.sc.cta fence.sc.gpu fence.sc.sys nanosleep.u32"),
+    (ALL, "threads_clocks", "%clock64 %globaltimer activemask.b32"),
+    (ALL, "threads_named_barriers", "barrier.sync barrier.arrive"),
+    (ALL, "warps_masks", "%lanemask_lt %lanemask_le %lanemask_eq %lanemask_ge %lanemask_gt %laneid bar.warp.sync"),
+    (ALL, "warps_shuffles_32", SHUFFLES),
+    (ALL, "warps_shuffles_64", SHUFFLES),
+    (ALL, "warps_shuffles_small", SHUFFLES),
+    (ALL, "warps_widths", SHUFFLES),
+    (&[90], "warps_widths", "elect.sync"),
+    (ALL, "warps_votes", "vote.sync.ballot.b32 vote.sync.all.pred vote.sync.any.pred"),
+    (ALL, "warps_matches", "match.any.sync.b32 match.any.sync.b64 match.all.sync.b32 match.all.sync.b64"),
+    (&[80, 90], "warps_reductions", REDUCTIONS),
+    (&[80, 90], "warps_partial_reductions", REDUCTIONS),
+    (&[75], "warps_reductions", "shfl.sync.bfly.b32"),
+    (&[75], "warps_partial_reductions", "shfl.sync.idx.b32"),
+    (
+        &[80, 90],
+        "loads_asynchronous",
+        "cp.async.ca.shared.global cp.async.cg.shared.global cp.async.commit_group cp.async.wait_group",
+    ),
+    (ALL, "functions_f32s", "sqrt.rn.f32 abs.f32 fma.rn.f32 min.f32 max.f32"),
+    (ALL, "functions_f32s", "cvt.rmi.f32.f32 cvt.rpi.f32.f32 cvt.rzi.f32.f32 cvt.rni.f32.f32"),
+    (ALL, "functions_f64s", "sqrt.rn.f64 abs.f64 fma.rn.f64 min.f64 max.f64"),
+    (ALL, "functions_f64s", "cvt.rmi.f64.f64 cvt.rpi.f64.f64 cvt.rzi.f64.f64 cvt.rni.f64.f64"),
+    (ALL, "functions_approximations", "sin.approx.ftz.f32 cos.approx.ftz.f32 ex2.approx.ftz.f32 lg2.approx.ftz.f32"),
+    (ALL, "functions_approximations", "rcp.approx.ftz.f32 rsqrt.approx.ftz.f32 sqrt.approx.ftz.f32 div.approx.ftz.f32"),
+    (ALL, "functions_approximations", "tanh.approx.f32"),
+    (ALL, "functions_unfused", "mul.rn.f32 add.rn.f32 mul.rn.f64 add.rn.f64"),
+    (ALL, "inline_registers", "add.s16 mad24.lo.s32 not.b64 fma.rn.f32 mul.f64"),
+    (ALL, "inline_effects", "st.global.u64 add.cc.u32 addc.u32"),
+    (ALL, "inline_halves", "cvt.f32.f16 cvt.rn.f16.f32 add.rn.f16x2 mul.rn.f16x2 fma.rn.f16x2"),
+    (&[80, 90], "inline_halves", "fma.rn.bf16x2 cvt.rn.bf16.f32"),
+    (ALL, "inline_bytes", "dp4a.s32.s32 dp4a.u32.u32 dp2a.lo.s32.s32 dp2a.hi.u32.u32"),
+    (ALL, "inline_together", "atom.acq_rel.gpu.add.u32 ld.acquire.gpu.b32"),
+    (&[80, 90], "products_halves", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    (&[80, 90], "products_halves", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    (&[80, 90], "products_reals", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 cvt.rna.tf32.f32"),
+    (&[80, 90], "products_bytes", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
+    (&[80, 90], "products_bytes", "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"),
+    (&[80, 90], "products_doubles", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+    (ALL, "products_loads", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16"),
+    (ALL, "products_loads", "ldmatrix.sync.aligned.m8n8.x2.shared.b16 ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16"),
+    (ALL, "products_loads", "ldmatrix.sync.aligned.m8n8.x4.shared.b16 ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+];
+const SHUFFLES: &str = "shfl.sync.idx.b32 shfl.sync.up.b32 shfl.sync.down.b32 shfl.sync.bfly.b32";
+const REDUCTIONS: &str = "redux.sync.add.s32 redux.sync.min.u32 redux.sync.max.u32 redux.sync.min.s32 redux.sync.max.s32 \
+    redux.sync.and.b32 redux.sync.or.b32 redux.sync.xor.b32";
+
+/// Parts of instructions that kernels lack.
+const LACKED: &[(&[u32], &str, &str)] = &[
+    (&[75, 80], "warps_widths", "elect.sync"),
+    (&[75], "warps_reductions", "redux"),
+    (&[75], "warps_partial_reductions", "redux"),
+    (&[80, 90], "warps_reductions", "shfl"),
+    (&[80, 90], "warps_partial_reductions", "shfl"),
+    (&[75], "loads_asynchronous", "cp.async"),
+    (ALL, "functions_f32s", ".approx"),
+    (ALL, "functions_f64s", ".approx"),
+    (&[75], "products_halves", "mma.sync"),
+    (&[75], "products_reals", "mma.sync"),
+    (&[75], "products_bytes", "mma.sync"),
+    (&[75], "products_doubles", "mma.sync"),
+];
+
 #[test]
-fn threads() {
-    let registers = ["tid", "ctaid", "ntid", "nctaid"].map(|r| ["x", "y", "z"].map(|d| format!("%{r}.{d}")));
-    let registers: Vec<&str> = registers.iter().flatten().map(String::as_str).collect();
-    expect(ALL, "threads_indices", &registers);
-    let barriers = ["barrier.sync", "barrier.red.popc.u32", "barrier.red.and.pred", "barrier.red.or.pred"];
+fn items_are_their_instructions() {
+    for (archs, kernel, instructions) in HELD {
+        expect(archs, kernel, &instructions.split(' ').collect::<Vec<_>>());
+    }
+    for (archs, kernel, part) in LACKED {
+        expect_none(archs, kernel, &[part]);
+    }
+    let text = &build().0[&75]["inline_registers"];
+    assert!(text.lines().any(|line| line.contains("mad24.lo.s32") && line.ends_with(", 17;")), "{text}");
     for arch in ALL {
         let text = &build().0[arch]["threads_barriers"];
-        for (new, old) in barriers.iter().zip(["bar.sync", "bar.red.popc.u32", "bar.red.and.pred", "bar.red.or.pred"]) {
-            assert!(holds(text, new) || holds(text, old), "{new} in\n{text}");
+        for operation in ["sync", "red.popc.u32", "red.and.pred", "red.or.pred"] {
+            let names = ["barrier", "bar"].map(|name| format!("{name}.{operation}"));
+            assert!(names.iter().any(|name| holds(text, name)), "{operation} in\n{text}");
         }
     }
-    expect(ALL, "threads_barriers", &["fence.sc.cta", "fence.sc.gpu", "fence.sc.sys", "nanosleep.u32"]);
-    expect(ALL, "threads_clocks", &["%clock64", "%globaltimer", "activemask.b32"]);
+    for pending in 0..8 {
+        let wait = format!("cp.async.wait_group{pending};");
+        for arch in [80, 90] {
+            let text = build().0[&arch]["loads_asynchronous"].replace([' ', '\t'], "");
+            assert!(text.contains(&wait), "{wait} in\n{text}");
+        }
+    }
 }
 
 #[test]
@@ -149,31 +230,6 @@ fn architectures_are_constants() {
         let text = &build().0[arch]["threads_clocks"];
         assert!(text.contains(&format!(", {}0;", arch)), "sm_{arch}:\n{text}");
     }
-}
-
-#[test]
-fn warps() {
-    let masks = ["lt", "le", "eq", "ge", "gt"].map(|m| format!("%lanemask_{m}"));
-    expect(ALL, "warps_masks", &masks.each_ref().map(String::as_str));
-    expect(ALL, "warps_masks", &["%laneid", "bar.warp.sync"]);
-    for kernel in ["warps_shuffles_32", "warps_shuffles_64", "warps_shuffles_small"] {
-        expect(ALL, kernel, &["shfl.sync.idx.b32", "shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32"]);
-    }
-    expect(ALL, "warps_votes", &["vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred"]);
-    expect(ALL, "warps_matches", &["match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64"]);
-}
-
-#[test]
-fn reductions_are_one_instruction_where_there_is_one() {
-    let redux = ["add.s32", "min.u32", "max.u32", "min.s32", "max.s32", "and.b32", "or.b32", "xor.b32"]
-        .map(|op| format!("redux.sync.{op}"));
-    for kernel in ["warps_reductions", "warps_partial_reductions"] {
-        expect(&[80, 90], kernel, &redux.each_ref().map(String::as_str));
-        expect_none(&[80, 90], kernel, &["shfl"]);
-        expect_none(&[75], kernel, &["redux"]);
-    }
-    expect(&[75], "warps_reductions", &["shfl.sync.bfly.b32"]);
-    expect(&[75], "warps_partial_reductions", &["shfl.sync.idx.b32"]);
 }
 
 #[test]
@@ -261,24 +317,6 @@ fn loads_and_stores() {
 }
 
 #[test]
-fn asynchronous_copies() {
-    let kernel = "loads_asynchronous";
-    expect(
-        &[80, 90],
-        kernel,
-        &["cp.async.ca.shared.global", "cp.async.cg.shared.global", "cp.async.commit_group", "cp.async.wait_group"],
-    );
-    for pending in 0..8 {
-        let wait = format!("cp.async.wait_group \t{pending};");
-        for arch in [80, 90] {
-            let text = build().0[&arch][kernel].replace("wait_group ", "wait_group").replace('\t', "");
-            assert!(text.contains(&wait.replace([' ', '\t'], "")), "{wait} in\n{text}");
-        }
-    }
-    expect_none(&[75], kernel, &["cp.async"]);
-}
-
-#[test]
 fn memory_spaces() {
     expect(ALL, "memory_shared", &["st.shared.b64", "ld.shared.b64", "ld.volatile.shared.b64"]);
     expect(ALL, "memory_dynamic", &["ld.shared.v2.b64", "%dynamic_smem_size"]);
@@ -362,43 +400,7 @@ fn panics_say_where_if_asked_to() {
 }
 
 #[test]
-fn functions() {
-    for (kernel, t) in [("functions_f32s", "f32"), ("functions_f64s", "f64")] {
-        for operation in ["sqrt.rn", "abs", "fma.rn", "min", "max"] {
-            expect(ALL, kernel, &[&format!("{operation}.{t}")]);
-        }
-        for rounding in ["rmi", "rpi", "rzi", "rni"] {
-            expect(ALL, kernel, &[&format!("cvt.{rounding}.{t}.{t}")]);
-        }
-        expect_none(ALL, kernel, &[".approx"]);
-    }
-    let approximations = [
-        "sin.approx.ftz.f32",
-        "cos.approx.ftz.f32",
-        "ex2.approx.ftz.f32",
-        "lg2.approx.ftz.f32",
-        "rcp.approx.ftz.f32",
-        "rsqrt.approx.ftz.f32",
-        "sqrt.approx.ftz.f32",
-        "div.approx.ftz.f32",
-        "tanh.approx.f32",
-    ];
-    expect(ALL, "functions_approximations", &approximations);
-    expect(ALL, "functions_unfused", &["mul.rn.f32", "add.rn.f32", "mul.rn.f64", "add.rn.f64"]);
-}
-
-#[test]
-fn inline_ptx() {
-    expect(ALL, "inline_registers", &["add.s16", "mad24.lo.s32", "not.b64", "fma.rn.f32", "mul.f64"]);
-    expect(ALL, "inline_effects", &["st.global.u64", "add.cc.u32", "addc.u32"]);
-    let text = &build().0[&75]["inline_registers"];
-    assert!(text.lines().any(|line| line.contains("mad24.lo.s32") && line.ends_with(", 17;")), "{text}");
-}
-
-#[test]
-fn halves() {
-    expect(ALL, "inline_halves", &["cvt.f32.f16", "cvt.rn.f16.f32", "add.rn.f16x2", "mul.rn.f16x2", "fma.rn.f16x2"]);
-    expect(&[80, 90], "inline_halves", &["fma.rn.bf16x2", "cvt.rn.bf16.f32"]);
+fn parameters_by_value() {
     for arch in ALL {
         let text = &build().0[arch]["inline_by_value"];
         for part in
@@ -406,40 +408,6 @@ fn halves() {
         {
             assert!(text.contains(part), "sm_{arch}: no {part} in\n{text}");
         }
-    }
-}
-
-#[test]
-fn parts_of_warps_and_blocks() {
-    expect(ALL, "warps_widths", &["shfl.sync.idx.b32", "shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32"]);
-    expect(ALL, "threads_named_barriers", &["barrier.sync", "barrier.arrive"]);
-    expect(ALL, "inline_bytes", &["dp4a.s32.s32", "dp4a.u32.u32", "dp2a.lo.s32.s32", "dp2a.hi.u32.u32"]);
-    expect(ALL, "inline_together", &["atom.acq_rel.gpu.add.u32", "ld.acquire.gpu.b32"]);
-    assert!(build().0[&90]["warps_widths"].contains("elect.sync"));
-    expect_none(&[75, 80], "warps_widths", &["elect.sync"]);
-}
-
-#[test]
-fn tensor_cores() {
-    let products = [
-        ("products_halves", "m16n8k16.row.col.f32.f16.f16.f32"),
-        ("products_halves", "m16n8k16.row.col.f32.bf16.bf16.f32"),
-        ("products_reals", "m16n8k8.row.col.f32.tf32.tf32.f32"),
-        ("products_bytes", "m16n8k32.row.col.s32.s8.s8.s32"),
-        ("products_bytes", "m16n8k32.row.col.s32.u8.u8.s32"),
-        ("products_doubles", "m8n8k4.row.col.f64.f64.f64.f64"),
-    ];
-    for (kernel, shape) in products {
-        expect(&[80, 90], kernel, &[&format!("mma.sync.aligned.{shape}")]);
-        expect_none(&[75], kernel, &["mma.sync"]);
-    }
-    expect(&[80, 90], "products_reals", &["cvt.rna.tf32.f32"]);
-    for count in ["x1", "x2", "x4"] {
-        let loads = [
-            format!("ldmatrix.sync.aligned.m8n8.{count}.shared.b16"),
-            format!("ldmatrix.sync.aligned.m8n8.{count}.trans.shared.b16"),
-        ];
-        expect(ALL, "products_loads", &loads.each_ref().map(String::as_str));
     }
 }
 

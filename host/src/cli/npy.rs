@@ -90,72 +90,22 @@ pub fn read_i32(path: &Path, what: &str, item: &str, progress: Progress) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    const MAGIC: &[u8] = b"\x93NUMPY";
-
-    fn bytes(header: &str, body: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(header.len() + 1).unwrap();
-        [MAGIC, &[1, 0], &length.to_le_bytes(), header.as_bytes(), b"\n", body].concat()
-    }
-
-    fn array(descriptor: &str, shape: &str, body: &[u8]) -> Vec<u8> {
-        bytes(&format!("{{'descr': '{descriptor}', 'fortran_order': False, 'shape': {shape}, }}"), body)
-    }
-
-    fn read_bytes(bytes: &[u8], allowed: &[Kind]) -> Result<Array, String> {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("x.npy");
-        fs::write(&path, bytes).unwrap();
-        read(&path, "next", allowed, Progress::new(true)).map_err(|failure| match failure {
-            Failure::Error(text) => text.split_once("x.npy: ").expect("the file is named").1.to_owned(),
-            other => panic!("{other:?}"),
-        })
-    }
 
     #[test]
-    fn both_byte_orders() {
-        let (little, big): (Vec<u8>, Vec<u8>) = (
-            [1i64, -2].iter().flat_map(|v| v.to_le_bytes()).collect(),
-            [1i64, -2].iter().flat_map(|v| v.to_be_bytes()).collect(),
-        );
-        for (descriptor, body) in [("<i8", little), (">i8", big)] {
-            match read_bytes(&array(descriptor, "(2,)", &body), NUMBERS) {
-                Ok(Array::I64(values)) => assert_eq!(values, [1, -2]),
-                other => panic!("{other:?}"),
-            }
-        }
-        assert_eq!(read_bytes(&array("<f4", "(0,)", &[]), NUMBERS).unwrap().len(), 0);
-    }
-
-    #[test]
-    fn what_is_wrong() {
+    fn arrays_of_other_shapes() {
         let integers = &[Kind::I32, Kind::I64];
-        let deep = format!("{}{}", "(".repeat(3000), ")".repeat(1000));
-        for (bytes, text) in [
-            (vec![], "is empty"),
-            (b"PK\x03\x04".to_vec(), "is an archive"),
-            (b"hello".to_vec(), "is not a .npy file"),
-            (MAGIC.to_vec(), "is truncated: it ends within its header"),
-            ([MAGIC, &[9, 0, 0, 0]].concat(), "is a .npy file of version 9.0"),
-            ([MAGIC, &[1, 0, 255, 255]].concat(), "has a header of 65535 bytes"),
-            ([MAGIC, &[2, 0, 255, 255, 255, 255]].concat(), "has a header of 4294967295 bytes"),
-            ([MAGIC, &[1, 0, 50, 0]].concat(), "is truncated: it ends within its header"),
-            (bytes("{'descr': ", &[]), "has a header that can't be read"),
-            (bytes(&deep, &[]), "has a header that can't be read"),
-            (array("<f8", "(2,)", &[0; 16]), "holds float64, but next must be int32 or int64"),
-            (array("<u2", "(2,)", &[0; 4]), "holds uint16, but"),
-            (array("|b1", "(2,)", &[0; 2]), "holds bool, but"),
-            (array("|O", "(2,)", &[0; 2]), "holds Python objects, but"),
-            (bytes("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,)}", &[]), "holds structured elements, but"),
-            (array("<i4", "()", &[0; 4]), "holds a single number (0-D)"),
-            (array("<i4", "(2, 3)", &[0; 24]), "holds a 2-D array of shape (2, 3), but next must be 1-D"),
-            (array("<i4", "(3000000000,)", &[]), "holds 3000000000 elements"),
-            (array("<i4", "(3,)", &[0; 11]), "is truncated: its header says 3 elements of int32 (12 bytes), but 11 bytes follow"),
-            (array("<i4", "(3,)", &[0; 13]), "goes on after the 3 elements"),
+        for (shape, text) in [
+            ("()", "holds a single number (0-D), but next must be a 1-D array"),
+            ("(2, 3)", "holds a 2-D array of shape (2, 3), but next must be 1-D"),
+            ("(3000000000,)", "holds 3000000000 elements"),
         ] {
-            let error = read_bytes(&bytes, integers).unwrap_err();
-            assert!(error.starts_with(text), "{error}\n{text}");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("x.npy");
+            let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}\n");
+            let start = [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+            std::fs::write(&path, start).unwrap();
+            let Err(Failure::Error(error)) = read(&path, "next", integers, Progress::new(true)) else { panic!("{shape}") };
+            assert!(error.split_once("x.npy: ").unwrap().1.starts_with(text), "{error}");
         }
     }
 }

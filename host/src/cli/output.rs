@@ -245,38 +245,6 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn refused(result: Result<Destination, Failure>) -> String {
-        match result {
-            Err(Failure::Error(text)) => text,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn no_file_is_in_the_way_of_another() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::write(at("input"), "").unwrap();
-        let mut files = Files::reading([at("input"), at("none")]);
-        files.write(&at("output")).unwrap();
-        assert!(refused(files.write(&at("input"))).ends_with("input can't be written: it is to be read"));
-        assert!(refused(files.write(&at("./none"))).ends_with("none can't be written: it is to be read"));
-        assert!(refused(files.write(&at("output"))).ends_with("output can't be written: it is to be written twice"));
-        #[cfg(unix)]
-        {
-            fs::hard_link(at("input"), at("hard")).unwrap();
-            for (link, target) in [("soft", "input"), ("dangling", "output"), ("free", "other")] {
-                std::os::unix::fs::symlink(at(target), at(link)).unwrap();
-            }
-            assert!(refused(files.write(&at("hard"))).contains("it is to be read, as "));
-            assert!(refused(files.write(&at("soft"))).contains("it is to be read, as "));
-            assert!(refused(files.write(&at("dangling"))).contains("it is to be written twice, as "));
-            files.write(&at("free")).unwrap();
-            assert!(refused(files.write(&at("other"))).contains("it is to be written twice, as "));
-        }
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), if cfg!(unix) { 5 } else { 1 });
-    }
-
     #[test]
     fn only_what_was_written_is_removed() {
         let directory = tempfile::tempdir().unwrap();

@@ -598,39 +598,70 @@ fn type_name(descriptor: &str) -> String {
 mod tests {
     use super::*;
 
-    fn file(fortran: &str, body: &[u8]) -> Vec<u8> {
-        let header = format!("{{'descr': '<f4', 'fortran_order': {fortran}, 'shape': (2, 3), }}\n");
+    /// A file with this dictionary, of version 1.
+    fn bytes(header: &str, body: &[u8]) -> Vec<u8> {
+        let header = format!("{header}\n");
         [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes(), body].concat()
     }
 
+    fn file(descriptor: &str, fortran: bool, shape: &str, body: &[u8]) -> Vec<u8> {
+        let fortran = if fortran { "True" } else { "False" };
+        bytes(&format!("{{'descr': '{descriptor}', 'fortran_order': {fortran}, 'shape': {shape}, }}"), body)
+    }
+
     #[test]
-    fn fortran_order_is_turned() {
-        let body: Vec<u8> = [0f32, 1.0, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|value| value.to_le_bytes()).collect();
-        for (fortran, expected) in [("False", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), ("True", [0.0, 2.0, 4.0, 1.0, 3.0, 5.0])] {
-            for size in [Size::Unknown, Size::Is(file(fortran, &body).len() as u64)] {
-                let bytes = file(fortran, &body);
-                let reader = Reader::new(&bytes[..], size).unwrap();
-                assert_eq!(reader.kind("it", Kind::FLOATS), Ok(Kind::F32));
-                assert_eq!(reader.shape(), [2, 3]);
-                assert_eq!(reader.read::<f32>(|_| {}).unwrap(), expected);
+    fn orders_of_elements_and_bytes() {
+        for (fortran, expected) in [(false, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), (true, [0.0, 2.0, 4.0, 1.0, 3.0, 5.0])] {
+            for (descriptor, of) in [("<f4", f32::to_le_bytes as fn(f32) -> [u8; 4]), (">f4", f32::to_be_bytes)] {
+                let body: Vec<u8> = (0u8..6).flat_map(|value| of(value.into())).collect();
+                let bytes = file(descriptor, fortran, "(2, 3)", &body);
+                for size in [Size::Unknown, Size::Is(bytes.len() as u64)] {
+                    let reader = Reader::new(&bytes[..], size).unwrap();
+                    assert_eq!((reader.kind("it", Kind::FLOATS), reader.shape()), (Ok(Kind::F32), &[2, 3][..]));
+                    assert_eq!(reader.read::<f32>(|_| {}).unwrap(), expected);
+                }
             }
         }
     }
 
     #[test]
-    fn sizes_without_the_bytes() {
-        for (shape, error) in [
-            ("(1000000000000000, )", "is truncated: its header says 1000000000000000 elements"),
-            ("(4000000000000000000, 4)", "has more elements than can be counted"),
-            ("(4000000000000000000, )", "has more elements than can be counted"),
+    fn what_is_wrong() {
+        let integers = &[Kind::I32, Kind::I64];
+        for (bytes, text) in [
+            (vec![], "is empty"),
+            (b"PK\x03\x04".to_vec(), "is an archive"),
+            (b"hello".to_vec(), "is not a .npy file"),
+            (MAGIC.to_vec(), "is truncated: it ends within its header"),
+            ([MAGIC, &[9, 0, 0, 0]].concat(), "is a .npy file of version 9.0"),
+            ([MAGIC, &[1, 0, 255, 255]].concat(), "has a header of 65535 bytes"),
+            ([MAGIC, &[2, 0, 255, 255, 255, 255]].concat(), "has a header of 4294967295 bytes"),
+            ([MAGIC, &[1, 0, 50, 0]].concat(), "is truncated: it ends within its header"),
+            (bytes("{'descr': ", &[]), "has a header that can't be read"),
+            (file("<f8", false, "(2,)", &[0; 16]), "holds float64, but next must be int32 or int64"),
+            (file("<u2", false, "(2,)", &[0; 4]), "holds uint16, but"),
+            (file("|b1", false, "(2,)", &[0; 2]), "holds bool, but"),
+            (file("|O", false, "(2,)", &[0; 2]), "holds Python objects, but"),
+            (bytes("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,)}", &[]), "holds structured elements, but"),
+            (
+                file("<i4", false, "(3,)", &[0; 11]),
+                "is truncated: its header says 3 elements of int32 (12 bytes), but 11 bytes follow",
+            ),
+            (file("<i4", false, "(3,)", &[0; 13]), "goes on after the 3 elements"),
+            (file("<i8", false, "(1000000000000000, )", &[0; 80]), "is truncated: its header says 1000000000000000 elements"),
+            (file("<i8", false, "(4000000000000000000, 4)", &[]), "has more elements than can be counted"),
+            (file("<i8", false, "(4000000000000000000, )", &[]), "has more elements than can be counted"),
         ] {
-            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
-            let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes(), &[0; 80]].concat();
             for size in [Size::Unknown, Size::Is(bytes.len() as u64)] {
-                let found = Reader::new(&bytes[..], size).unwrap().read::<f64>(|_| {}).unwrap_err();
-                assert!(found.to_string().starts_with(error), "{found}");
+                let read = |reader: Reader<_>| match reader.kind("next", integers)? {
+                    Kind::I32 => reader.read::<i32>(|_| {}).map(drop),
+                    _ => reader.read::<i64>(|_| {}).map(drop),
+                };
+                let error = Reader::new(&bytes[..], size).and_then(read).unwrap_err().to_string();
+                assert!(error.starts_with(text), "{error}\n{text}");
             }
         }
+        let reader = Reader::new(&file("<f4", false, "(2, 3)", &[])[..], Size::Unknown).unwrap().kind("it", Kind::INTEGERS);
+        assert_eq!(reader, Err("holds float32, but it must be int32, int64, uint32 or uint64".into()));
     }
 
     /// Elements that fill a read just, and just not, and several reads.
@@ -671,9 +702,7 @@ mod tests {
             assert_eq!(Reader::new(&bytes[..], Size::Unknown).err(), Some(error.into()));
         }
         for (shape, expected) in [("(1048576, 0)".to_owned(), &[1 << 20, 0][..]), (format!("(7, ){}", " ".repeat(4037)), &[7])] {
-            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
-            let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
-            assert_eq!(Reader::new(&bytes[..], Size::Unknown).unwrap().shape(), expected);
+            assert_eq!(Reader::new(&file("<f8", false, &shape, &[])[..], Size::Unknown).unwrap().shape(), expected);
         }
     }
 
@@ -722,12 +751,5 @@ mod tests {
             assert_eq!((reader.kind("it", Kind::INTEGERS), reader.is_fortran()), (Ok(Kind::I64), false));
         }
         assert!(write(Vec::new(), &[1, 2, 3], &[2, 2]).is_err());
-    }
-
-    #[test]
-    fn names_of_many_types() {
-        let bytes = file("False", &[0; 24]);
-        let reader = Reader::new(&bytes[..], Size::Unknown).unwrap();
-        assert_eq!(reader.kind("it", Kind::INTEGERS), Err("holds float32, but it must be int32, int64, uint32 or uint64".into()));
     }
 }
