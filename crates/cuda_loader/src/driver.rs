@@ -38,7 +38,8 @@ impl fmt::Display for CudaVersion {
     }
 }
 
-/// The CUDA driver library, opened for the life of the program.
+/// The CUDA driver library, opened for the life of the program. It may still have no device: see
+/// [`no_device_reason`](crate::no_device_reason).
 #[derive(Debug)]
 pub struct Driver {
     handle: Handle,
@@ -131,39 +132,11 @@ fn not_found(dlopen: &str, device_files: bool) -> String {
     format!("{what}: libcuda.so.1 was not found (dlopen said: {dlopen}); {remedy}")
 }
 
-/// Result of [`status`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The driver is loaded. It may still have no device: see
-    /// [`no_device_reason`](crate::no_device_reason).
-    Loaded {
-        /// The file it was loaded from.
-        path: PathBuf,
-        /// The newest version of CUDA that it supports.
-        version: CudaVersion,
-        /// The functions that `cust_raw` declares and that it lacks.
-        missing: Vec<&'static str>,
-    },
-    /// There is no driver.
-    Absent {
-        /// A sentence on why, and what to do.
-        reason: String,
-    },
-}
-
 /// Opens the driver, the first time; afterwards gives the same answer again.
 ///
 /// Calling it is optional, since any call through `cust` does the same. It does not initialise CUDA.
 pub fn load() -> Result<&'static Driver, LoadError> {
     fill().as_ref().map_err(Clone::clone)
-}
-
-/// [`load`], as a description.
-pub fn status() -> Status {
-    match fill() {
-        Ok(driver) => Status::Loaded { path: driver.path.clone(), version: driver.version, missing: driver.missing.clone() },
-        Err(error) => Status::Absent { reason: error.to_string() },
-    }
 }
 
 /// Fills the trampolines' table, the first time. Whoever comes in the meantime waits.

@@ -5,9 +5,8 @@
 //! opens `libcuda.so.1` and fills the table. So a program builds where there is no CUDA, starts where there is no
 //! driver, and there gets [`CudaError::NoDevice`] from `cust` as its answer.
 //!
-//! A program has to mention the crate for it to be linked: call [`load`] or [`status`], or write
-//! `use cuda_loader as _;`. `.cargo/config.toml` at the root of the workspace answers `cust_raw`'s build script and
-//! `-lcuda` with an empty archive.
+//! A program has to mention the crate for it to be linked: call [`load`], or write `use cuda_loader as _;`.
+//! `.cargo/config.toml` at the root of the workspace answers `cust_raw`'s build script and `-lcuda` with an empty archive.
 //!
 //! | what is found | what a `cu*` function does |
 //! |---|---|
@@ -29,5 +28,5 @@ mod no_device;
 mod symbols;
 mod trampolines;
 
-pub use driver::{CudaVersion, Driver, LoadError, Status, load, status};
+pub use driver::{CudaVersion, Driver, LoadError, load};
 pub use no_device::no_device_reason;
