@@ -567,6 +567,7 @@ fn files_that_are_none() {
         ("--labels paper --percentile 101", "there is no percentile 101"),
         ("--percentile 98", "--percentile is for --labels paper"),
         ("--radius 2", "--radius is for --labels paper"),
+        ("--labels tenzing --radius 2", "--radius is for --labels paper"),
         ("--labels paper --resolution 1", "--resolution is for --labels density"),
         ("--resolution 0", "not a percentage above 0"),
         ("--radius 0", "'0' for '--radius <R>'"),

@@ -43,6 +43,20 @@ struct LabelsOracle {
     prominences: Vec<f64>,
     p98: f64,
     kept: Vec<usize>,
+    tenzing: Vec<TenzingOracle>,
+}
+
+/// Steps as the authors' postprocess.py finds them, by `find_peaks` with `prominence` and `width=1`.
+#[derive(Deserialize)]
+struct TenzingOracle {
+    times: Vec<f64>,
+    cases: Vec<TenzingCase>,
+}
+
+#[derive(Deserialize)]
+struct TenzingCase {
+    percentile: f64,
+    starts: Vec<usize>,
 }
 
 #[test]
@@ -69,6 +83,12 @@ fn classes_are_those_of_scipy() {
     assert_eq!(labels.places(second), 300..800);
     assert_eq!(labels.range(second), [wanted.times[300], wanted.times[799]]);
     assert_eq!(labels.classes()[949..951], [Class::from_index(2), Class::from_index(3)]);
+    for TenzingOracle { times, cases } in wanted.tenzing {
+        for TenzingCase { percentile, starts } in cases {
+            let labels = Labels::with(&times, &LabelOptions::Tenzing { percentile }).unwrap();
+            assert_eq!(labels.starts(), starts, "{percentile}");
+        }
+    }
 }
 
 #[test]
@@ -1124,6 +1144,8 @@ fn trees_are_as_large_as_samples_carry() {
 #[test]
 fn rules_in_sentences() {
     let dag = spmv::dag();
+    let set = Dag::builder("p").cpu("a").setting("Cores", "near").setting("Cores", "far").build().unwrap();
+    let chosen = |choice: &str| Feature::Chosen { choice: choice.to_owned(), alternative: "near".to_owned() };
     for (rule, dag, wanted) in [
         (rule(before("y_L", "CES-b4-PostSend"), true), Some(&dag), "launch y_L before the host waits for Pack"),
         (rule(before("CER-after-Pack", "y_L"), true), Some(&dag), "record Pack's event before y_L is launched"),
@@ -1134,6 +1156,8 @@ fn rules_in_sentences() {
             "have add's stream wait for y_L before y_R's event is recorded",
         ),
         (rule(same_stream("add", "y_L"), false), None, "put add and y_L into different streams"),
+        (rule(chosen("Cores"), true), Some(&set), "set Cores as near"),
+        (rule(chosen("Cores"), false), None, "don't do Cores as near"),
         (rule(before("a", "CES-b4-b"), true), None, "do a before the host waits for what b needs"),
     ] {
         assert_eq!(imperative(&rule, dag), wanted);

@@ -1,0 +1,12 @@
+"""Answers with the times that RUNS.CSV has: warpsmith rules explore PROGRAM.json .. -- python3 replay.py RUNS.CSV"""
+
+import csv
+import json
+import sys
+
+with open(sys.argv[1]) as file:
+    rows = csv.DictReader(line for line in file if not line.startswith("#"))
+    seconds = {row["schedule"]: float(row["seconds"]) for row in rows if row["seconds"] != "failed"}
+print(json.dumps({"warpsmith": json.loads(input())["warpsmith"], "platform": "replay"}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"seconds": seconds[json.loads(line)["schedule"]]}), flush=True)
