@@ -9,7 +9,7 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Traversal, TraversalTable, TreeOptions,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Traversal, TraversalTable,
         learn::tree::{Criterion, Size},
         report, schedule,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
@@ -146,7 +146,7 @@ impl Model {
             "entropy" => Criterion::Entropy,
             _ => return Err(PyValueError::new_err(format!("criterion is {criterion:?}: \"gini\" or \"entropy\""))),
         };
-        let options = LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() }, size };
+        let options = LearnOptions { labels, criterion, size };
         let runs = runs.0.clone();
         work::owned(py, usize::MAX, move || {
             let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));

@@ -178,7 +178,7 @@ fn a_search_measures_and_writes() {
     // JSON's numbers may be read back with another last digit.
     assert!((result["ratio"].as_f64().unwrap() * fastest / slowest - 1.0).abs() < 1e-12);
     assert!(texts.contains(result["fastest"]["schedule"].as_str().unwrap()));
-    assert!(result["search_seconds_per_run"].as_f64().unwrap() < 0.1);
+    assert!(result["search_seconds_per_run"].as_f64().unwrap() < 1.0);
     // The steps in time of both, on all ranks.
     let about = &runs.about;
     for (timeline, seconds) in [(about.fastest.as_ref().unwrap(), fastest), (about.slowest.as_ref().unwrap(), slowest)] {

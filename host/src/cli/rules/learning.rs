@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::design_rules::{
-    LabelOptions, LearnOptions, Model, Runs, TraversalTable, TreeOptions,
+    LabelOptions, LearnOptions, Model, Runs, TraversalTable,
     learn::tree::{Criterion, Size},
 };
 
@@ -73,7 +73,7 @@ impl Learning {
             None if self.is_full() => Size::Paper,
             None => Size::Validated,
         };
-        Ok(LearnOptions { labels, tree: TreeOptions { criterion: self.criterion, ..TreeOptions::default() }, size })
+        Ok(LearnOptions { labels, criterion: self.criterion, size })
     }
 
     /// Returns true if all rulesets are to be shown.

@@ -56,7 +56,16 @@ mod tests {
         for dag in [programs::spmv::dag(), programs::halo::dag(), choice] {
             assert_eq!(program_of(&About::program(&dag)).unwrap(), dag);
         }
-        for signature in ["", "a:g", "a:g,end:c a>b", "a:x,end:c a>end", "a:g,end:c", "a:g,end:c a-end", "end:c,a:g a>end", "a:g,end:c a>end s"] {
+        for signature in [
+            "",
+            "a:g",
+            "a:g,end:c a>b",
+            "a:x,end:c a>end",
+            "a:g,end:c",
+            "a:g,end:c a-end",
+            "end:c,a:g a>end",
+            "a:g,end:c a>end s",
+        ] {
             let about = About { program: "p".to_owned(), signature: signature.to_owned(), ..About::default() };
             assert!(program_of(&about).is_err(), "{signature}");
         }
