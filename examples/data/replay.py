@@ -9,4 +9,5 @@ with open(sys.argv[1]) as file:
     seconds = {row["schedule"]: float(row["seconds"]) for row in rows if row["seconds"] != "failed"}
 print(json.dumps({"warpsmith": json.loads(input())["warpsmith"], "platform": "replay"}), flush=True)
 for line in sys.stdin:
-    print(json.dumps({"seconds": seconds[json.loads(line)["schedule"]]}), flush=True)
+    found = seconds.get(json.loads(line)["schedule"])
+    print(json.dumps({"error": "not measured"} if found is None else {"seconds": found}), flush=True)
