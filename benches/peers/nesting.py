@@ -2,10 +2,11 @@
 
     cargo build --release
     python3 benches/peers/nesting.py --ours target/release/warpsmith [--sparrow PATH] [--instances albano,swim,shirts] [--time 60]
+        [--plot curves.png]
 
 The instances are those that jagua-rs (github.com/JeroenGar/jagua-rs) has converted to JSON; they are fetched from there, or
 read from --folder, and aren't part of this project. With --sparrow, sparrow (github.com/JeroenGar/sparrow) has the same time
-for each, after ours.
+for each, after ours. With --plot, densities are drawn against time (needs Matplotlib).
 
 PUBLISHED is of sparrow: the mean density of its runs of 20 minutes each (data/experiments/benchmark_runs there), and the
 shortest strip that it comes with (data/records), for some.
@@ -14,6 +15,7 @@ shortest strip that it comes with (data/records), for some.
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import urllib.request
@@ -52,19 +54,52 @@ def area(points):
 
 
 def nested(arguments, path, height, output):
-    """The density that `nest --json` prints of an instance."""
+    """The density that `nest --json` prints of an instance, and its history: pairs of seconds and density."""
     command = [arguments.ours, "nest", str(path), "--roll", str(height), "--time", f"{arguments.time}s"]
     command += ["--seed", str(arguments.seed), "--json", "--output", str(output)]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    return json.loads(answer)["sheets"][0]["density"]
+    result = json.loads(answer)
+    return result["sheets"][0]["density"], result["history"]
 
 
 def peer(arguments, path, folder):
-    """The density that sparrow reaches."""
+    """The density that sparrow reaches, and its history, which is in its log."""
     command = [pathlib.Path(arguments.sparrow).resolve(), "-i", path.resolve()]
     command += ["-t", str(arguments.time), "-s", str(arguments.seed)]
-    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return json.loads((folder / "output" / f"final_{path.stem}.json").read_text())["solution"]["density"]
+    found = subprocess.run(command, check=True, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    times = re.findall(r"\[(\d+):(\d+):(\d+)\].*dens: ([\d.]+)%", found.stdout)
+    history = [(3600 * int(h) + 60 * int(m) + int(s), float(density) / 100) for h, m, s, density in times]
+    density = json.loads((folder / "output" / f"final_{path.stem}.json").read_text())["solution"]["density"]
+    return density, [*history, (arguments.time, density)]
+
+
+def plot(curves, path):
+    """Draws curves: for each instance, those of ours and of sparrow, each a list of pairs of seconds and density."""
+    from matplotlib import pyplot
+
+    columns = min(len(curves), 4)
+    rows = -(-len(curves) // columns)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(3 * columns, 2.2 * rows), squeeze=False)
+    for place, (name, both) in zip(axes.flat, curves.items()):
+        for label, color, several in zip(("warpsmith", "sparrow"), ("C0", "C1"), both):
+            for number, curve in enumerate(several):
+                best, steps = 0.0, []
+                for seconds, density in curve:
+                    best = max(best, 100 * density)
+                    steps.append((max(seconds, 0.5), best))
+                place.step(*zip(*steps), where="post", color=color, linewidth=1, label=None if number else label)
+        mean = PUBLISHED.get(name, (NAN, NAN))[0]
+        place.axhline(100 * mean, color="gray", linewidth=0.7, linestyle="--", label="sparrow, mean of 20 min")
+        place.set(title=name, xscale="log")
+        low = max(max(density for _, density in curve) for several in both for curve in several)
+        place.set_ylim(100 * low - 8, 100 * low + 0.7)
+    for place in axes.flat[len(curves) :]:
+        place.axis("off")
+    figure.supxlabel("seconds")
+    figure.supylabel("density (%)")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path)
 
 
 def main():
@@ -76,21 +111,26 @@ def main():
     parser.add_argument("--drawings", type=pathlib.Path, help="where drawings go")
     parser.add_argument("--time", type=int, default=60, help="seconds per instance")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plot", type=pathlib.Path, help="where curves of density against time go")
     arguments = parser.parse_args()
     print(f"{'':8} {'pieces':>6} {'density':>9} {'sparrow':>9} {'20 min':>9} {'its best':>9}")
+    curves = {}
     for name in arguments.instances.split(","):
         instance = read(name, arguments.folder)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, f"{name}.json")
             path.write_text(json.dumps(instance))
             output = (arguments.drawings or pathlib.Path(folder)) / f"{name}.svg"
-            ours = nested(arguments, path, instance["strip_height"], output)
-            theirs = peer(arguments, path, pathlib.Path(folder)) if arguments.sparrow else NAN
+            ours, history = nested(arguments, path, instance["strip_height"], output)
+            theirs, their_history = peer(arguments, path, pathlib.Path(folder)) if arguments.sparrow else (NAN, [])
+            curves[name] = [[history], [their_history] if their_history else []]
         count = sum(item["demand"] for item in instance["items"])
         pieces = sum(item["demand"] * area(item["shape"]["data"]) for item in instance["items"])
         mean, shortest = PUBLISHED.get(name, (NAN, NAN))
         best = pieces / (instance["strip_height"] * shortest)
         print(f"{name:8} {count:6} {ours:9.2%} {theirs:9.2%} {mean:9.2%} {best:9.2%}")
+    if arguments.plot:
+        plot(curves, arguments.plot)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ mod sort;
 
 pub use sort::{SortKernel, SortWorkspace, sort, sort_further};
 
-use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
+use crate::device::{Backend, Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;
 use gpu_kernels::collectives::{self as kernels, look_back, reduce as reduce_kernels, scan as scan_kernels, tile};
 
@@ -114,10 +114,14 @@ pub fn exclusive_scan<'a, 'b, T: Value>(
     output: impl Into<ViewMut<'b, T>>,
     workspace: &mut ScanWorkspace<T>,
 ) -> Result<(), DeviceError> {
-    let (input, output) = (input.into(), output.into());
+    let (input, mut output) = (input.into(), output.into());
     if output.len() != input.len() {
         let what = "the output of a scan";
         return Err(DeviceError::LengthMismatch { what, found: output.len(), expected: input.len() });
+    }
+    if short::<T>(stream, input.len()).is_some() {
+        stream.copy(input, output.reborrow())?;
+        return exclusive_scan_in_place(stream, output, workspace);
     }
     scan(stream, input.len(), workspace, |workspace, blocks, epoch| {
         let ScanWorkspace { total, ticket, state, .. } = workspace;
@@ -138,6 +142,9 @@ pub fn exclusive_scan_in_place<'a, T: Value>(
 ) -> Result<(), DeviceError> {
     let data = data.into();
     let n = data.len();
+    if let Some(direct) = short::<T>(stream, n) {
+        return direct(stream, data, &mut workspace.total);
+    }
     scan(stream, n, workspace, |workspace, blocks, epoch| {
         let ScanWorkspace { total, ticket, state, .. } = workspace;
         let threads = tile::threads::<T>();
@@ -146,6 +153,24 @@ pub fn exclusive_scan_in_place<'a, T: Value>(
             launch!(stream, scan_kernels::exclusive_in_place::<T><<<blocks, threads>>>(data, n, total, ticket, state, epoch))
         }
     })
+}
+
+/// A scan in place by one thread.
+type Direct<T> = fn(&Stream, ViewMut<'_, T>, &mut Buffer<T>) -> Result<(), DeviceError>;
+
+/// Returns the scan by one thread if it takes less time: on CPUs, up to a tile.
+fn short<T: Value>(stream: &Stream, n: usize) -> Option<Direct<T>> {
+    T::DIRECT.filter(|_| n <= tile::TILE && stream.device().backend() == Backend::Cpu)
+}
+
+fn direct<T: Value + scan_kernels::direct::Instance>(
+    stream: &Stream,
+    data: ViewMut<'_, T>,
+    total: &mut Buffer<T>,
+) -> Result<(), DeviceError> {
+    let n = data.len();
+    // SAFETY: it is one thread, and the data has so many items.
+    unsafe { launch!(stream, scan_kernels::direct::<T><<<1, 1>>>(data, n, total)) }
 }
 
 /// Has `launch` enqueue a scan of `n` items, in so many blocks and this epoch. The workspace has prepared state words for
@@ -258,12 +283,20 @@ pub trait Value:
     + reduce_kernels::min::Instance
     + reduce_kernels::max::Instance
 {
+    /// The scan by one thread, if its sums are the same bits as those of many.
+    #[doc(hidden)]
+    const DIRECT: Option<Direct<Self>> = None;
 }
-impl Value for u32 {}
-impl Value for i32 {}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        impl Value for $t {
+            const DIRECT: Option<Direct<$t>> = Some(direct::<$t>);
+        }
+    )*};
+}
+integers!(u32 i32 u64 i64);
 impl Value for f32 {}
-impl Value for u64 {}
-impl Value for i64 {}
 impl Value for f64 {}
 
 #[cfg(test)]

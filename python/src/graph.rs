@@ -14,7 +14,7 @@ use crate::{
     device::Device,
     error::Failure,
     input::{Input, Output},
-    kept::{self, COMPONENTS, CONNECTIVITIES, FORESTS},
+    kept::{self, COMPONENTS, CONNECTIVITIES, FORESTS, KeptStream},
     work,
 };
 
@@ -38,10 +38,11 @@ impl<'py> Call<'_, 'py> {
         let edges = Input::pairs(self.edges, "edges")?;
         let device = edges.device(self.py, self.device)?;
         let on = device.clone();
-        let (outputs, result) = work::owned(self.py, edges.len(), move || {
+        let (outputs, result) = work::owned_on(self.py, &device, edges.len(), move || {
             // Not so large that labels take all memory before the error.
-            let n = edges.count(&on.device.stream()?, n)?.min(MOST + 1);
-            edges.with_pairs(&on.device, |pairs| work(&edges, &on, pairs, n))
+            let stream = KeptStream::take(&on)?;
+            let n = edges.count(&stream, n)?.min(MOST + 1);
+            edges.with_pairs(&on, |pairs| work(&edges, &on, pairs, n))
         })?;
         let arrays: PyResult<_> = outputs.into_iter().map(|output| output.into_python(self.py, &device)).collect();
         Ok((arrays?, result))
@@ -149,13 +150,12 @@ impl<'py> Call<'_, 'py> {
                 let error = Box::<dyn Error>::from("edges and weights must be both in host memory or both on one device");
                 return Err(Failure::value(&*error));
             }
-            let device = &on.device;
-            let (mut labels, mut indices) = (kept::array(on, n)?, device.empty());
+            let (mut labels, mut indices) = (kept::array(on, n)?, on.device.empty());
             let (stream, found) = FORESTS.with(
                 on,
                 |device| MinimumForests::new(device, false),
                 |stream, forests| {
-                    weights.with(device, |weights| Ok(forests.find(stream, pairs, weights, &mut labels, &mut indices)?))
+                    weights.with(on, |weights| Ok(forests.find(stream, pairs, weights, &mut labels, &mut indices)?))
                 },
             )?;
             let numbers = bytemuck::cast_vec::<u32, i32>(stream.download_vec(&indices)?);

@@ -8,15 +8,15 @@ use std::{
     },
 };
 
-use numpy::{Element, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods as _};
+use numpy::{Element, IntoPyArray as _, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods as _};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
 };
 use warpsmith::{
-    device::{self, Buffer, DeviceError, View},
+    device::{self, Buffer, DeviceError, Stream, View},
     engine::{Cancel, Control},
-    homology::{self, Clouds, CurveReal, Options, Rips, io},
+    homology::{self, Clouds, CurveReal, HomologyError, Options, Rips, Sampled, io},
     io::{
         files::Destination,
         npy::{self, Kind},
@@ -165,14 +165,68 @@ impl Diagrams {
         ) -> PyResult<PcfSet> {
             let diagrams = diagrams.clone();
             PcfSet::make(py, diagrams.offsets(degree).last().copied().unwrap_or(0), move || {
-                let device = Device { device: diagrams.device().map_or_else(device::Device::best, |device| Ok(device.clone()))? };
-                let make = |device: &_| Rips::new(device, false);
-                let (_, set) =
-                    T::rips().with(&device, make, |stream, rips| rips.curves::<U>(stream, &diagrams, degree, curve, cap))?;
-                Ok(set)
+                at_home(&diagrams, |stream, rips| rips.curves::<U>(stream, &diagrams, degree, curve, cap))
             })
         }
         let what = (curve, degree, cap);
+        match kind(dtype)? {
+            Kind::F32 => each!(&self.0, diagrams => made::<_, f32>(py, diagrams, what)),
+            _ => each!(&self.0, diagrams => made::<_, f64>(py, diagrams, what)),
+        }
+    }
+
+    /// Landscapes if there are `layers`, otherwise silhouettes: an array (clouds, layers, times).
+    fn samples<'py>(
+        &self,
+        py: Python<'py>,
+        degree: usize,
+        layers: Option<u32>,
+        power: f64,
+        times: Vec<f64>,
+        cap: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let function = sampled(layers, power);
+        fn made<T: Homologous>(
+            py: Python<'_>,
+            diagrams: &Arc<homology::Diagrams<T>>,
+            (degree, function, times, cap): (usize, Sampled, Vec<f64>, Option<f64>),
+        ) -> PyResult<Vec<f64>> {
+            let diagrams = diagrams.clone();
+            work::owned(py, diagrams.offsets(degree).last().copied().unwrap_or(0).saturating_mul(times.len()), move || {
+                at_home(&diagrams, |stream, rips| {
+                    let values = rips.samples(stream, &diagrams, degree, function, &times, cap)?;
+                    Ok(stream.download_vec(&values)?)
+                })
+            })
+        }
+        let shape = (self.__len__(), layers.unwrap_or(1) as usize, times.len());
+        let values = each!(&self.0, diagrams => made(py, diagrams, (degree, function, times, cap)))?;
+        values.into_pyarray(py).call_method1("reshape", (shape,))
+    }
+
+    /// Step functions of the same values. Landscapes have the shape (clouds, layers).
+    #[expect(clippy::too_many_arguments, reason = "they are Python's")]
+    fn sampled_curves(
+        &self,
+        py: Python<'_>,
+        degree: usize,
+        layers: Option<u32>,
+        power: f64,
+        times: Vec<f64>,
+        cap: Option<f64>,
+        dtype: &str,
+    ) -> PyResult<PcfSet> {
+        fn made<T: Homologous, U: Real + CurveReal>(
+            py: Python<'_>,
+            diagrams: &Arc<homology::Diagrams<T>>,
+            (degree, function, times, cap): (usize, Sampled, Vec<f64>, Option<f64>),
+        ) -> PyResult<PcfSet> {
+            let diagrams = diagrams.clone();
+            PcfSet::make(py, diagrams.offsets(degree).last().copied().unwrap_or(0).saturating_mul(times.len()), move || {
+                at_home(&diagrams, |stream, rips| rips.sampled_curves::<U>(stream, &diagrams, degree, function, &times, cap))
+            })
+        }
+        let what = (degree, sampled(layers, power), times, cap);
         match kind(dtype)? {
             Kind::F32 => each!(&self.0, diagrams => made::<_, f32>(py, diagrams, what)),
             _ => each!(&self.0, diagrams => made::<_, f64>(py, diagrams, what)),
@@ -187,6 +241,20 @@ impl Diagrams {
             Ok(io::save(diagrams, names.as_deref(), &destination, format)?)
         }))
     }
+}
+
+fn sampled(layers: Option<u32>, power: f64) -> Sampled {
+    layers.map_or(Sampled::Silhouette { power }, |layers| Sampled::Landscape { layers })
+}
+
+/// Does work with bars on the device that has them, or on the best one.
+fn at_home<T: Homologous, R>(
+    diagrams: &homology::Diagrams<T>,
+    work: impl FnOnce(&Stream, &mut Rips<T>) -> Result<R, HomologyError>,
+) -> Result<R, Failure> {
+    let device = Device { device: diagrams.device().map_or_else(device::Device::best, |device| Ok(device.clone()))? };
+    let (_, made) = T::rips().with(&device, |device| Rips::new(device, false), work)?;
+    Ok(made)
 }
 
 /// Computes the bars of clouds. Numbers are a vector of the host, or arrays on one device, which are

@@ -6,13 +6,14 @@ use numpy::{IntoPyArray as _, PyReadonlyArray1};
 use pyo3::prelude::*;
 use warpsmith::{
     collectives::{Operator, ReduceWorkspace, reduce},
-    device::{self, Buffer, Stream},
+    device::{Buffer, Stream},
 };
 
 use crate::{
     array::{DeviceArray, Item},
     device::Device,
     error::Failure,
+    kept::{self, KeptStream},
 };
 
 /// An array in host memory, copied, or one on a device. Results are returned in the same kind of memory.
@@ -73,13 +74,16 @@ impl<T: Item> Input<T> {
     }
 
     /// Calls this with the array on the device.
-    pub fn with<R>(&self, device: &device::Device, work: impl FnOnce(&Buffer<T>) -> Result<R, Failure>) -> Result<R, Failure> {
+    pub fn with<R>(&self, device: &Device, work: impl FnOnce(&Buffer<T>) -> Result<R, Failure>) -> Result<R, Failure> {
         match self {
-            Input::Host(values) => work(&device.upload(values)?),
-            Input::Device(array) => match T::of(&array.read()) {
-                Some(buffer) => work(buffer),
-                None => Err(Failure::runtime("an array has changed its type")),
-            },
+            Input::Host(values) => {
+                let (stream, mut buffer) = (KeptStream::take(device)?, kept::array(device, values.len())?);
+                stream.upload(&mut buffer, values)?;
+                let result = work(&buffer)?;
+                kept::keep_array(device, buffer.cast(), false);
+                Ok(result)
+            }
+            Input::Device(array) => with_elements(array, work),
         }
     }
 }
@@ -95,15 +99,11 @@ impl Input<i32> {
     }
 
     /// Calls this with the pairs on the device. The work has to wait for all that it enqueues.
-    pub fn with_pairs<R>(
-        &self,
-        device: &device::Device,
-        work: impl FnOnce(&Buffer<I32x2>) -> Result<R, Failure>,
-    ) -> Result<R, Failure> {
+    pub fn with_pairs<R>(&self, device: &Device, work: impl FnOnce(&Buffer<I32x2>) -> Result<R, Failure>) -> Result<R, Failure> {
         self.with(device, |flat| {
             // SAFETY: the buffer has two elements for each pair, begins at a multiple of 256, and outlives the work,
             // which only reads it and has waited when it returns.
-            let pairs = unsafe { device.from_raw_parts::<I32x2>(flat.as_device_ptr(), flat.len() / 2) };
+            let pairs = unsafe { device.device.from_raw_parts::<I32x2>(flat.as_device_ptr(), flat.len() / 2) };
             work(&pairs)
         })
     }
@@ -115,12 +115,20 @@ impl Input<i32> {
             (Some(count), _) => count,
             (None, Input::Host(values)) => values.iter().max().map_or(0, |&greatest| after(greatest)),
             (None, Input::Device(_)) if self.len() == 0 => 0,
-            (None, Input::Device(_)) => self.with(stream.device(), |values| {
+            (None, Input::Device(array)) => with_elements(array, |values| {
                 let mut greatest = ReduceWorkspace::new(stream.device())?;
                 reduce(stream, values, Operator::Max, &mut greatest)?;
                 Ok(after(stream.download_vec(greatest.result())?[0]))
             })?,
         })
+    }
+}
+
+/// Calls this with the elements of an array on a device.
+fn with_elements<T: Item, R>(array: &DeviceArray, work: impl FnOnce(&Buffer<T>) -> Result<R, Failure>) -> Result<R, Failure> {
+    match T::of(&array.read()) {
+        Some(buffer) => work(buffer),
+        None => Err(Failure::runtime("an array has changed its type")),
     }
 }
 

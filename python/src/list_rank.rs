@@ -34,9 +34,9 @@ pub fn rank<'py>(
     let next = Input::of(next, "next")?;
     let device = next.device(py, device)?;
     let on = device.clone();
-    let ranks = work::owned(py, next.len(), move || match &next {
+    let ranks = work::owned_on(py, &device, next.len(), move || match &next {
         Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(rank_sequentially(short, head)?)),
-        input => input.with(&on.device, |next| {
+        input => input.with(&on, |next| {
             let mut ranks = kept::array(&on, next.len())?;
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| ranker.rank(stream, next, head, &mut ranks))?;
             input.result(&stream, ranks)
@@ -56,9 +56,9 @@ pub fn order<'py>(
     let next = Input::of(next, "next")?;
     let device = next.device(py, device)?;
     let on = device.clone();
-    let order = work::owned(py, next.len(), move || match &next {
+    let order = work::owned_on(py, &device, next.len(), move || match &next {
         Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(order_sequentially(short, head)?)),
-        input => input.with(&on.device, |next| {
+        input => input.with(&on, |next| {
             let (mut ranks, mut order) = (kept::array(&on, next.len())?, kept::array(&on, next.len())?);
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| {
                 ranker.rank(stream, next, head, &mut ranks)?;
@@ -104,12 +104,12 @@ fn sums<'py, V: Summed + Item>(
         _ => return Err(PyValueError::new_err("next and weights must both be on one device, or both be NumPy's")),
     }
     let on = device.clone();
-    let sums = work::owned(py, next.len(), move || match (&next, &weights) {
+    let sums = work::owned_on(py, device, next.len(), move || match (&next, &weights) {
         (Input::Host(short), Input::Host(weights)) if short.len() <= SHORT => {
             Ok(Output::Host(prefix_sums_sequentially(short, head, weights)?))
         }
-        _ => next.with(&on.device, |successors| {
-            weights.with(&on.device, |weights| {
+        _ => next.with(&on, |successors| {
+            weights.with(&on, |weights| {
                 let mut sums = kept::array(&on, successors.len())?;
                 let (stream, _) = V::rankers()
                     .with(&on, ranker, |stream, ranker| ranker.prefix_sums(stream, successors, head, weights, &mut sums))?;
@@ -129,14 +129,14 @@ pub fn forest<'py>(py: Python<'py>, next: &Bound<'py, PyAny>, device: Option<&Bo
     let next = Input::of(next, "next")?;
     let device = next.device(py, device)?;
     let on = device.clone();
-    let (ranks, lists, count) = work::owned(py, next.len(), move || {
+    let (ranks, lists, count) = work::owned_on(py, &device, next.len(), move || {
         if let Input::Host(short) = &next
             && short.len() <= SHORT
         {
             let (ranks, lists, count) = forest_sequentially(short)?;
             return Ok((Output::Host(ranks), Output::Host(lists), count));
         }
-        next.with(&on.device, |successors| {
+        next.with(&on, |successors| {
             let (mut ranks, mut lists) = (kept::array(&on, successors.len())?, kept::array(&on, successors.len())?);
             let (stream, forest) =
                 RANKERS.with(&on, ranker, |stream, ranker| ranker.forest(stream, successors, &mut ranks, &mut lists))?;

@@ -133,7 +133,7 @@ pub fn nest<'py>(
     seed: u64,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Sheets, Without, Option<[f64; 2]>, f64)> {
+) -> PyResult<(Sheets, Without, Option<[f64; 2]>, Vec<(f64, f64)>, f64)> {
     let all = parts.iter().fold(0usize, |sum, (_, count)| sum.saturating_add(*count));
     if all > MOST_POSES {
         return Err(PyValueError::new_err(format!("{all} parts are too many: at most {MOST_POSES}")));
@@ -161,14 +161,14 @@ pub fn nest<'py>(
         };
         Ok(plan.run(&device, control.cancel.unwrap_or(&never), tell)?)
     })?;
-    let Nested { sheets, left, value, seconds } = nested;
+    let Nested { sheets, left, value, history, seconds } = nested;
     let place = |Placed { part, pose, mirrored }: Placed| (part, pose, mirrored);
     let sheets = sheets
         .into_iter()
         .map(|Filled { sheet, size, parts, density, used }| (sheet, size, density, used, parts.into_iter().map(place).collect()));
     let sheets = sheets.collect();
     let left = left.into_iter().map(|Left { part, count, too_large }| (part, count, too_large)).collect();
-    Ok((sheets, left, value, seconds))
+    Ok((sheets, left, value, history, seconds))
 }
 
 /// The text of a file of this name with nested parts: their names, shapes and counts, and sheets with their extents and

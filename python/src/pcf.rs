@@ -412,11 +412,11 @@ pub fn read_only<'py, T: Element, O: PyClass<Frozen = True> + Sync>(
     Ok(array)
 }
 
-/// Layout of a table: its columns, whether it has a header, its separator.
-type Table = (Vec<(String, String)>, Option<bool>, Option<u8>);
+/// Layout of a table: its columns, whether it has a header, its separator, whether numbers have commas.
+type Table = (Vec<(String, String)>, Option<bool>, Option<u8>, bool);
 
-fn options((columns, header, separator): Table) -> TableOptions {
-    TableOptions { columns, header, separator }
+fn options((columns, header, separator, decimal_comma): Table) -> TableOptions {
+    TableOptions { columns, header, separator, decimal_comma }
 }
 
 /// Parses a time: a number, or one of RFC 3339 in seconds since 1970.

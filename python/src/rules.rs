@@ -9,9 +9,9 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Traversal, TraversalTable,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable,
         learn::tree::{Criterion, Size},
-        report, schedule,
+        report,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
     },
     io::files::Destination,
@@ -209,6 +209,11 @@ fn kind(kind: &str) -> PyResult<Kind> {
     }
 }
 
+fn space(name: &str) -> PyResult<Space> {
+    let found = [Space::Warpsmith, Space::Tenzing].into_iter().find(|space| space.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("space is {name:?}: \"warpsmith\" or \"tenzing\"")))
+}
+
 #[pymethods]
 impl Dag {
     /// Takes operations with a name and a kind, `cpu` or `gpu`.
@@ -240,9 +245,9 @@ impl Dag {
         self.0.edges().map(|(before, after)| (self.0.name_of(before), self.0.name_of(after))).collect()
     }
 
-    fn count(&self, py: Python<'_>, streams: usize) -> PyResult<u128> {
-        let dag = self.0.clone();
-        work::owned(py, usize::MAX, move || Ok(schedule::count(&dag, streams)?))
+    fn count(&self, py: Python<'_>, streams: usize, space: &str) -> PyResult<u128> {
+        let (dag, space) = (self.0.clone(), self::space(space)?);
+        work::owned(py, usize::MAX, move || Ok(space.count(&dag, streams)?))
     }
 }
 
@@ -265,7 +270,16 @@ impl Explorer {
 impl Explorer {
     /// `strategy` is `surrogate`, `mcts`, `random` or `dfs`.
     #[new]
-    fn new(dag: &Dag, streams: usize, strategy: &str, exploration: f64, seed: u64, platform: String) -> PyResult<Self> {
+    fn new(
+        dag: &Dag,
+        streams: usize,
+        strategy: &str,
+        exploration: f64,
+        seed: u64,
+        platform: String,
+        space: &str,
+    ) -> PyResult<Self> {
+        let named_space = self::space(space)?;
         let strategy: Box<dyn Strategy + Send> = match strategy {
             "surrogate" => Box::new(Surrogate::default()),
             "mcts" => Box::new(Mcts { exploration }),
@@ -278,8 +292,9 @@ impl Explorer {
             }
         };
         let search = strategy.name().to_owned();
-        let about = About { platform, streams, search, seed, ..About::program(&dag.0) };
+        let about = About { platform, streams, search, seed, named_space, ..About::program(&dag.0) };
         let explorer = design_rules::search::Explorer::new(&dag.0, streams, strategy, seed).map_err(Failure::from)?;
+        let explorer = explorer.in_space(named_space);
         Ok(Explorer(Mutex::new(Search { explorer, runs: design_rules::Runs { about, runs: Vec::new(), failed: Vec::new() } })))
     }
 

@@ -14,6 +14,7 @@ use crate::{
     device::Device,
     error::Failure,
     input::{Input, Output},
+    kept::{self, KeptStream},
     work,
 };
 
@@ -38,8 +39,7 @@ struct Of<T: SpmvReal> {
 
 impl<T: SpmvReal + Item> Of<T> {
     fn multiply(&self, device: &Device, x: &Input<T>) -> Result<Output<T>, Failure> {
-        let device = &device.device;
-        let stream = device.stream()?;
+        let stream = KeptStream::take(device)?;
         match (&self.on_device, x) {
             (None, Input::Host(x)) => Ok(Output::Host(self.csr.multiply(x)?)),
             (None, input) => {
@@ -47,7 +47,7 @@ impl<T: SpmvReal + Item> Of<T> {
                 input.host_result(&stream, self.csr.multiply(&x)?)
             }
             (Some(matrix), input) => input.with(device, |x| {
-                let mut y = device.alloc(self.csr.rows())?;
+                let mut y = kept::array(device, self.csr.rows())?;
                 let matrix = matrix.lock().unwrap_or_else(PoisonError::into_inner);
                 matrix.multiply(&stream, x, &mut y)?;
                 stream.synchronize()?;

@@ -13,7 +13,7 @@ use crate::{
     device::Device,
     error::Failure,
     input::{Input, Output},
-    kept::ROOTERS,
+    kept::{self, KeptStream, ROOTERS},
     work,
 };
 
@@ -45,18 +45,18 @@ pub fn root<'py>(
     let input = if from_parents { Input::of(forest, "parents") } else { Input::pairs(forest, "edges") }?;
     let device = input.device(py, device)?;
     let on = device.clone();
-    let (forest, outputs) = work::owned(py, input.len(), move || {
+    let (forest, outputs) = work::owned_on(py, &device, input.len(), move || {
         let device = &on.device;
         let mut rooting = Rooting::new(device);
         let (stream, ()) = ROOTERS.with(&on, Rooter::new, |stream, rooter| {
             if from_parents {
-                return input.with(device, |parents| {
+                return input.with(&on, |parents| {
                     rooter.parents(stream, parents, root, &mut rooting)?;
                     Ok(())
                 });
             }
             let n = input.count(stream, n)?;
-            input.with_pairs(device, |edges| {
+            input.with_pairs(&on, |edges| {
                 rooter.edges(stream, n, edges, root.map_or(Roots::Each, Roots::At), &mut rooting)?;
                 Ok(stream.synchronize()?)
             })
@@ -91,13 +91,13 @@ impl Rooted {
         let pairs = Input::pairs(pairs, "pairs")?;
         self.check(&pairs, "pairs")?;
         let forest = self.0.clone();
-        let found = work::owned(py, pairs.len() + forest.rooting.n(), move || {
-            let device = &forest.device.device;
-            pairs.with_pairs(device, |ends| {
-                let (stream, mut found) = (device.stream()?, device.alloc(ends.len())?);
+        let found = work::owned_on(py, &self.0.device, pairs.len() + forest.rooting.n(), move || {
+            let on = &forest.device;
+            pairs.with_pairs(on, |ends| {
+                let (stream, mut found) = (KeptStream::take(on)?, kept::array(on, ends.len())?);
                 let mut kept = forest.ancestors.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.is_none() {
-                    let mut made = Ancestors::new(device)?;
+                    let mut made = Ancestors::new(&on.device)?;
                     made.build(&stream, &forest.rooting)?;
                     *kept = Some(made);
                 }
@@ -143,12 +143,12 @@ impl Rooted {
         let weights = Input::<V>::of(weights, "weights")?;
         self.check(&weights, "weights")?;
         let forest = self.0.clone();
-        let (paths, subtrees) = work::owned(py, forest.rooting.n(), move || {
-            let (device, rooting) = (&forest.device.device, &forest.rooting);
-            weights.with(device, |values| {
-                let (stream, n) = (device.stream()?, rooting.n());
-                let (mut paths, mut subtrees) = (device.alloc(n)?, device.alloc(n)?);
-                let mut sums = TreeSums::<V>::new(device)?;
+        let (paths, subtrees) = work::owned_on(py, &self.0.device, forest.rooting.n(), move || {
+            let (on, rooting) = (&forest.device, &forest.rooting);
+            weights.with(on, |values| {
+                let (stream, n) = (KeptStream::take(on)?, rooting.n());
+                let (mut paths, mut subtrees) = (kept::array(on, n)?, kept::array(on, n)?);
+                let mut sums = TreeSums::<V>::new(&on.device)?;
                 sums.paths(&stream, rooting, values, &mut paths)?;
                 sums.subtrees(&stream, rooting, values, &mut subtrees)?;
                 stream.synchronize()?;

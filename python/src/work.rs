@@ -14,11 +14,12 @@ use std::{
 
 use pyo3::prelude::*;
 use warpsmith::{
+    device::Backend,
     engine::{Cancel, Control},
     threads::{self, ThreadsError},
 };
 
-use crate::error::Failure;
+use crate::{device::Device, error::Failure};
 
 /// Interval of checks for signals and of progress reports during work. Ctrl-C should end a call within 0.2 s.
 const TICK: Duration = Duration::from_millis(25);
@@ -50,6 +51,17 @@ pub fn owned<T: Send + 'static>(
         watch(&receiver, &mut || Ok(()))?
     })
     .map_err(|failure: Failure| failure.into())
+}
+
+/// [`owned`], for work on a device. A GPU does as much in the time that a thread takes to start.
+pub fn owned_on<T: Send + 'static>(
+    py: Python<'_>,
+    device: &Device,
+    elements: usize,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    const FACTOR: usize = 64;
+    owned(py, if device.device.backend() == Backend::Cuda { elements / FACTOR } else { elements }, work)
 }
 
 /// Does work that listens to a [`Control`] on a thread of its own. When a signal's handler raises, or the callback that

@@ -75,6 +75,26 @@ def test_tables(series: Path) -> None:
     same(fs, {"x": [[0, 7]], "y": [[0, 8]]})
 
 
+def test_tables_of_spreadsheets(tmp_path: Path) -> None:
+    text = "id;t;v\nä;0;1,5\nä;0,5;-2,25\n"
+    path = tmp_path / "set.csv"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"):
+        mark = "\ufeff" if encoding[-3:] in ("-le", "-be") else ""
+        path.write_bytes((mark + text).encode(encoding))
+        same(PcfSet.load(path, decimal=","), {"ä": [[0, 1.5], [0.5, -2.25]]})
+    with pytest.raises(ValueError, match='line 2: column `v`: `1,5` is not a number; numbers with a comma take decimal=","'):
+        PcfSet.load(path)
+    with pytest.raises(ValueError, match="decimal is ';'"):
+        PcfSet.load(path, decimal=";")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="commas both in numbers and between fields"):
+        PcfSet.load(path, decimal=",", separator=",")
+    path.write_text("birth;death\n0;1,5\n")
+    assert pcf.load_barcodes(path, decimal=",")[0].tolist() == [[0, 1.5]]
+    path.write_bytes("id;t;v\n".encode("utf-16")[:-1])
+    with pytest.raises(OSError, match="the UTF-16 text ends within a character"):
+        PcfSet.load(path)
+
+
 def test_names_are_kept(tmp_path: Path) -> None:
     fs = PcfSet(random_arrays(1, 4), names=["a", "b c", "ä,\nb", ""])
     for name in ("set.npz", "set.csv"):

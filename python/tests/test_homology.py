@@ -337,6 +337,36 @@ def test_landscapes_and_silhouettes() -> None:
         diagrams.landscapes(0, [0, math.inf])
     with pytest.raises(ValueError, match="layers is 0"):
         diagrams.landscapes(0, [0], 0)
+    # Bars of host memory, unsorted times, no times, and no clouds.
+    copied = pickle.loads(pickle.dumps(diagrams))
+    backwards = [2.0, 0.5, -1.0]
+    np.testing.assert_array_equal(copied.landscapes(1, backwards, 2), diagrams.landscapes(1, backwards[::-1], 2)[..., ::-1])
+    assert diagrams.landscapes(1, [], 2).shape == (5, 2, 0) and rips([]).silhouettes(0, [1]).shape == (0, 1)
+
+
+def test_step_functions_of_samples() -> None:
+    diagrams = rips([random_cloud(seed) for seed in (0, 1, 6, 5, 12)])
+    times = np.linspace(0, 3, 25)
+    for degree, cap in itertools.product((0, 1), (None, 2.5)):
+        for curves, values in (
+            (diagrams.landscape_curves(degree, times, 2, cap=cap), diagrams.landscapes(degree, times, 2, cap=cap)),
+            (diagrams.silhouette_curves(degree, times, 2, cap=cap), diagrams.silhouettes(degree, times, 2, cap=cap)),
+        ):
+            assert curves.dtype == np.float32 and curves.shape == values.shape[:-1]
+            held = values.copy()
+            held[..., -1] = 0
+            np.testing.assert_array_equal(curves(times), held.astype("f4"))
+            flat = held[..., :-1].reshape(-1, 24)
+            expected = np.abs(flat[:, None] - flat[None]).sum(axis=-1) / 8
+            matrix = pcf.pdist(curves.ravel(), layout="dense")
+            np.testing.assert_allclose(matrix, expected, rtol=1e-5, atol=1e-6)
+            kernel = pcf.l2_kernel(curves.ravel(), layout="dense")
+            np.testing.assert_allclose(kernel, flat @ flat.T / 8, rtol=1e-5, atol=1e-6)
+    late = diagrams.silhouette_curves(0, [0.5, 1.0], dtype="float64")
+    assert late.dtype == np.float64 and late[0].points[:, 0].tolist() == [0, 0.5, 1]
+    for bad in ([0, 1, 1], [-1, 0], []):
+        with pytest.raises(ValueError, match="times"):
+            diagrams.landscape_curves(0, bad)
 
 
 def test_parts_and_copies() -> None:

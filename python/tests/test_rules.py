@@ -109,6 +109,21 @@ def test_a_copied_search_goes_on(strategy: Any) -> None:
         assert told(again, lambda schedule: 1.0) == told(original, lambda schedule: 1.0)
 
 
+def test_spaces() -> None:
+    # Tenzing enumerates 175, 2,036 and 8,507 schedules of the paper's program.
+    kinds: dict[str, Any] = {name: "cpu" for name in ("PostRecv", "PostSend", "WaitRecv", "WaitSend")}
+    kinds |= {name: "gpu" for name in ("Pack", "y_L", "y_R", "add")}
+    order = "PostRecv-WaitRecv Pack-PostSend PostSend-WaitSend PostSend-WaitRecv PostRecv-WaitSend WaitRecv-y_R y_L-add y_R-add"
+    spmv = Dag(kinds, [tuple(edge.split("-")) for edge in order.split()])  # type: ignore[misc]
+    assert [spmv.count(streams, space="tenzing") for streams in (1, 2, 3)] == [175, 2036, 8507]
+    explorer = Explorer(spmv, 2, strategy="dfs", space="tenzing")
+    again = pickle.loads(pickle.dumps(explorer))
+    for search in (explorer, again):
+        assert len(told(search, lambda schedule: 1.0)) == 2036
+    with pytest.raises(ValueError, match='space is "paper"'):
+        spmv.count(2, space="paper")  # type: ignore[arg-type]
+
+
 def test_runs_of_the_command() -> None:
     runs = Runs.load(Path(__file__).parents[2] / "tests" / "corpus" / "runs" / "spmv.csv")
     assert (len(runs), runs.program) == (3, "spmv")

@@ -88,6 +88,8 @@ class Nested(NamedTuple):
     """Whether the sheet is a piece of a roll, with its length in x."""
     mirror: list[bool] = []
     """For each part, whether it may be mirrored; empty if none may."""
+    history: list[tuple[float, float]] = []
+    """Of a roll, each shorter piece that was found: the seconds since the start, and the density."""
 
     def polygons(self, sheet: int) -> list[Any]:
         """The parts on a sheet where they lie, as Shapely's polygons.
@@ -254,7 +256,7 @@ def nest(
     if not time > 0:
         raise ValueError(f"time is {time}, but it must be a positive number of seconds")
     with numbers_in_range(), shown(progress, "nest") as tell:
-        filled, left, value, seconds = _warpsmith.nest(
+        filled, left, value, history, seconds = _warpsmith.nest(
             [(part.shape, part.count) for part in wanted],
             sizes,
             spacing,
@@ -282,7 +284,7 @@ def nest(
     ]
     both = None if value is None else (value[0], value[1])
     own = may_be_mirrored if any(may_be_mirrored) else []
-    return Nested(found, without, seconds, wanted, both, sizes[0][0] == inf, own)
+    return Nested(found, without, seconds, wanted, both, sizes[0][0] == inf, own, history)
 
 
 def _values(values: float | Mapping[str, float] | None, parts: list[Part]) -> list[float] | None:

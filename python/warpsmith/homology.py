@@ -51,9 +51,9 @@ class Diagrams(Sequence[list[Array]]):
     They leave out bars without end, as the methods here do: in degree 0 every cloud has such a bar, and functions that
     differ for ever are infinitely far apart.
 
-    Bars stay on the device that has computed them, and so do their functions (`betti_curves`, `stable_ranks` and
-    `accumulated_persistence`), which `warpsmith.pcf.pdist` uses there. Those of a degree are copied to host memory when
-    they are first asked for.
+    Bars stay on the device that has computed them, and so do their functions (`betti_curves`, `stable_ranks`,
+    `accumulated_persistence`, `landscape_curves` and `silhouette_curves`), which `warpsmith.pcf.pdist` uses there. The
+    bars of a degree are copied to host memory when they are first asked for.
     """
 
     def __init__(self, parts: Sequence[_Part]) -> None:
@@ -255,8 +255,7 @@ class Diagrams(Sequence[list[Array]]):
         >>> rips([(0, 0), (1, 0)]).landscapes(0, [0, 0.5, 0.75])
         array([[[0.  , 0.5 , 0.25]]])
         """
-        grid, (offsets, bars) = pcf._grid(times), self._finite(degree, cap)
-        return pcf._landscapes(offsets, bars, grid, whole(layers, "layers", 1))
+        return self._samples(degree, _layers(layers), 0.0, times, cap)
 
     def silhouettes(
         self, degree: int, times: npt.ArrayLike, power: float = 1.0, *, cap: float | None = None
@@ -289,15 +288,85 @@ class Diagrams(Sequence[list[Array]]):
         >>> rips([(0, 0), (1, 0)]).silhouettes(0, [0, 0.5, 0.75])
         array([[0.  , 0.5 , 0.25]])
         """
-        grid, (offsets, bars) = pcf._grid(times), self._finite(degree, cap)
-        values, lengths = np.zeros((len(self), grid.size)), bars[:, 1] - bars[:, 0]
-        for index, (start, end) in enumerate(zip(offsets[:-1], offsets[1:])):
-            if start < end:
-                # Of weights only ratios count: lengths of at most 1 stay in range.
-                relative = lengths[start:end] / lengths[start:end].max()
-                weights = relative ** real(power, "power")
-                values[index] = weights @ pcf._heights(bars[start:end], grid) / weights.sum()
+        values: npt.NDArray[np.float64] = self._samples(degree, None, real(power, "power"), times, cap)[:, 0]
         return values
+
+    def landscape_curves(
+        self,
+        degree: int,
+        times: npt.ArrayLike,
+        layers: int = 1,
+        *,
+        cap: float | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> PcfSet:
+        """Step functions of the persistence landscapes.
+
+        Each holds a sample of `landscapes` until the next time, and is 0 before the first time and from the last one
+        on. The finer the grid, the closer their distances are to those of the landscapes. They stay on the device.
+
+        Parameters
+        ----------
+        degree, cap, dtype
+            As in `betti_curves`.
+        times : (m,) array_like
+            Times from 0 on, in ascending order.
+        layers : int
+            The number of layers, from the largest on.
+
+        Returns
+        -------
+        PcfSet
+            Of shape (clouds, layers).
+
+        Raises
+        ------
+        ValueError
+            As `betti_curves`, and if times aren't in strictly ascending order, or are below 0.
+
+        Examples
+        --------
+        >>> from warpsmith import pcf
+        >>> curves = rips([[(0, 0), (1, 0)], [(0, 0), (3, 0)]]).landscape_curves(0, [0, 0.5, 1, 3])
+        >>> curves[0, 0].points
+        array([[0. , 0. ],
+               [0.5, 0.5],
+               [1. , 0. ],
+               [3. , 0. ]])
+        >>> pcf.pdist(curves.squeeze(1))
+        array([2.])
+        """
+        return self._sampled_curves(degree, _layers(layers), 0.0, times, cap, dtype)
+
+    def silhouette_curves(
+        self,
+        degree: int,
+        times: npt.ArrayLike,
+        power: float = 1.0,
+        *,
+        cap: float | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> PcfSet:
+        """Step functions of the silhouettes, as `landscape_curves` makes them of landscapes.
+
+        Parameters
+        ----------
+        degree, times, cap, dtype
+            As in `landscape_curves`.
+        power : float
+            The exponent of the weights.
+
+        Returns
+        -------
+        PcfSet
+            A function for each cloud.
+
+        Raises
+        ------
+        ValueError
+            As `landscape_curves`.
+        """
+        return self._sampled_curves(degree, None, real(power, "power"), times, cap, dtype)
 
     def plot(
         self, cloud: int = 0, ax: Axes | None = None, *, kind: Literal["diagram", "barcode"] = "diagram", **style: Any
@@ -437,6 +506,29 @@ class Diagrams(Sequence[list[Array]]):
     def _curves(self, curve: str, degree: int, cap: float | None, dtype: npt.DTypeLike | None) -> PcfSet:
         name = np.dtype(self.dtype if dtype is None else dtype).name
         return pcf._wrap(self._set.curves(curve, self._degree(degree), _cap(cap), name))
+
+    def _samples(
+        self, degree: int, layers: int | None, power: float, times: npt.ArrayLike, cap: float | None
+    ) -> npt.NDArray[np.float64]:
+        return self._set.samples(self._degree(degree), layers, power, pcf._grid(times).tolist(), _cap(cap))
+
+    def _sampled_curves(
+        self,
+        degree: int,
+        layers: int | None,
+        power: float,
+        times: npt.ArrayLike,
+        cap: float | None,
+        dtype: npt.DTypeLike | None,
+    ) -> PcfSet:
+        name = np.dtype(self.dtype if dtype is None else dtype).name
+        grid = pcf._grid(times).tolist()
+        return pcf._wrap(self._set.sampled_curves(self._degree(degree), layers, power, grid, _cap(cap), name))
+
+
+def _layers(layers: int) -> int:
+    """Number of layers of landscapes."""
+    return whole(layers, "layers", 1, 2**31 - 1)
 
 
 def _cap(cap: float | None) -> float | None:

@@ -280,6 +280,7 @@ class PcfSet:
         columns: Mapping[str, str | int] | None = None,
         header: bool | None = None,
         separator: str | None = None,
+        decimal: Literal[".", ","] = ".",
         start: Time | None = None,
         until: Time | None = None,
         align: bool = False,
@@ -302,6 +303,8 @@ class PcfSet:
             Whether a table's first row names its columns; by default that is detected.
         separator : str, optional
             The character between a table's fields; by default it is detected.
+        decimal : {".", ","}
+            The decimal separator of a table's numbers.
         start, until : float, str, datetime or numpy.datetime64, optional
             The window of time: a number, or a time, which counts in seconds since 1970; as text in RFC 3339, UTC unless
             it has an offset. `start` becomes t = 0. Functions are zero before their first breakpoint and from `until`
@@ -337,7 +340,7 @@ class PcfSet:
         ...     PcfSet.load(path)
         PcfSet of shape (1,), float64, 2 breakpoints
         """
-        table = _table(columns, header, separator)
+        table = _table(columns, header, separator, decimal)
         window = _optional(start, "start"), _optional(until, "until"), bool(align), _optional(step, "step")
         paths = _paths(path)
         with _options_of_python():
@@ -1190,16 +1193,19 @@ load = PcfSet.load
 
 
 def _table(
-    columns: Mapping[str, str | int] | None, header: bool | None, separator: str | None
-) -> tuple[list[tuple[str, str]], bool | None, int | None]:
+    columns: Mapping[str, str | int] | None, header: bool | None, separator: str | None, decimal: str
+) -> tuple[list[tuple[str, str]], bool | None, int | None, bool]:
     """The layout of a table."""
     if columns is not None and not isinstance(columns, Mapping):
         found = type(columns).__name__
         raise TypeError(f'columns is of the type {found}, but it must be a dictionary, such as {{"t": "time"}}')
     if separator is not None and not (isinstance(separator, str) and len(separator) == 1 and ord(separator) < 128):
         raise ValueError(f"separator is {separator!r}, but it must be one ASCII character")
+    if decimal not in (".", ","):
+        raise ValueError(f'decimal is {decimal!r}, but it must be "." or ","')
     pairs = [(str(role), str(column)) for role, column in (columns or {}).items()]
-    return pairs, None if header is None else bool(header), None if separator is None else ord(separator)
+    code = None if separator is None else ord(separator)
+    return pairs, None if header is None else bool(header), code, decimal == ","
 
 
 def _seconds(time: Any, name: str) -> float:
@@ -1251,7 +1257,13 @@ def _options_of_python() -> Iterator[None]:
         yield
     except ValueError as error:
         text = re.sub(r"--columns (\w+)=(\w+)", r'columns={"\1": \2}', str(error))
-        for option, argument in (("--dimension", "dimension="), ("--from T", "start="), ("--align", "align=True")):
+        options = {
+            "--dimension": "dimension=",
+            "--from T": "start=",
+            "--align": "align=True",
+            "--decimal-comma": 'decimal=","',
+        }
+        for option, argument in options.items():
             text = text.replace(option, argument)
         raise ValueError(text) from None
 
@@ -1803,6 +1815,7 @@ def load_barcodes(
     columns: Mapping[str, str | int] | None = None,
     header: bool | None = None,
     separator: str | None = None,
+    decimal: Literal[".", ","] = ".",
 ) -> Barcodes:
     """Loads barcodes from one or many files.
 
@@ -1818,7 +1831,7 @@ def load_barcodes(
         Whether deaths are below births, as in superlevel filtrations.
     infinite : {"keep", "drop"} or float
         Bars without end: they are kept or dropped, or end at this time.
-    columns, header, separator
+    columns, header, separator, decimal
         As in `load`, for tables.
 
     Returns
@@ -1850,7 +1863,7 @@ def load_barcodes(
         raise ValueError(f"infinite is {infinite}, but the end of bars must be finite")
     if dimension is not None:
         dimension = whole(dimension, "dimension", 0, 2**32 - 1)
-    table, files = _table(columns, header, separator), _paths(paths)
+    table, files = _table(columns, header, separator, decimal), _paths(paths)
     with _options_of_python():
         read = [_warpsmith.load_barcodes(path, dimension, bool(superlevel), end, table) for path in files]
     found = [bars[a:b] for offsets, bars, _ in read for a, b in zip(offsets[:-1], offsets[1:])]
@@ -1967,13 +1980,6 @@ def _grid(times: Any) -> npt.NDArray[np.float64]:
     return grid
 
 
-def _heights(bars: Array, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Each bar's max(min(t - birth, death - t), 0), at each time."""
-    births, deaths = bars.T[:, :, np.newaxis]
-    heights: npt.NDArray[np.float64] = np.maximum(np.minimum(times - births, deaths - times), 0)
-    return heights
-
-
 def _landscapes(
     offsets: npt.NDArray[np.int64],
     bars: Array,
@@ -1984,7 +1990,9 @@ def _landscapes(
     """The landscapes of barcodes at times: an array (barcodes, layers, times)."""
     values = np.zeros((len(offsets) - 1, layers, times.size), dtype)
     for index, (start, end) in enumerate(zip(offsets[:-1], offsets[1:])):
-        found = -np.sort(-_heights(bars[start:end], times), axis=0)[:layers]
+        births, deaths = bars[start:end].T[:, :, np.newaxis]
+        heights = np.maximum(np.minimum(times - births, deaths - times), 0)
+        found = -np.sort(-heights, axis=0)[:layers]
         values[index, : len(found)] = found
     return values
 

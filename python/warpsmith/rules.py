@@ -119,13 +119,15 @@ class Dag:
         """The dependences, with those of the end."""
         return self._dag.edges
 
-    def count(self, streams: int) -> int:
+    def count(self, streams: int, *, space: Literal["warpsmith", "tenzing"] = "warpsmith") -> int:
         """How many schedules there are.
 
         Parameters
         ----------
         streams : int
             The most streams that a schedule may use, 1 to 8.
+        space : {"warpsmith", "tenzing"}
+            The schedules that count, as of `Explorer`.
 
         Raises
         ------
@@ -137,7 +139,7 @@ class Dag:
         >>> Dag({"a": "cpu", "b": "cpu", "c": "cpu"}).count(streams=1)
         6
         """
-        return self._dag.count(_streams(streams))
+        return self._dag.count(_streams(streams), space)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dag):
@@ -192,11 +194,15 @@ class Explorer:
         Where random numbers start, from 0 to 2^64 - 1. Equal seeds and times give equal searches.
     platform : str
         What it is measured on, for files and reports.
+    space : {"warpsmith", "tenzing"}
+        The schedules to search: by default each operation that others wait for has an event of its own, and each
+        dependence a wait of its own. Those of tenzing, as the paper's 2,036 of its program, have only events and waits
+        that earlier ones don't cover.
 
     Raises
     ------
     ValueError
-        Where there can't be so many streams, or there is no such strategy.
+        Where there can't be so many streams, or there is no such strategy or space.
 
     Examples
     --------
@@ -219,6 +225,7 @@ class Explorer:
         exploration: float = math.sqrt(2),
         seed: int = 0,
         platform: str = "",
+        space: Literal["warpsmith", "tenzing"] = "warpsmith",
     ) -> None:
         if not isinstance(dag, Dag):
             raise TypeError(f"dag is of the type {type(dag).__name__}, but it must be a Dag")
@@ -227,8 +234,8 @@ class Explorer:
             raise ValueError(f"exploration is {exploration}, but it must be a finite number from 0 on")
         seed = whole(seed, "seed", 0, 2**64 - 1)
         self._dag = dag
-        self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
-        self._given = (dag, streams, strategy, exploration, seed, platform)
+        self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform, space)
+        self._given = (dag, streams, strategy, exploration, seed, platform, space)
         # History of answers, in order; None for each question.
         self._told: list[tuple[str, float | None] | None] = []
 
@@ -289,8 +296,10 @@ class Explorer:
 
 
 def _explorer(given: tuple[Any, ...], told: list[tuple[str, float | None] | None]) -> Explorer:
-    dag, streams, strategy, exploration, seed, platform = given
-    self = Explorer(dag, streams, strategy=strategy, exploration=exploration, seed=seed, platform=platform)
+    dag, streams, strategy, exploration, seed, platform, space = given
+    self = Explorer(
+        dag, streams, strategy=strategy, exploration=exploration, seed=seed, platform=platform, space=space
+    )
     for each in told:
         if each is None:
             self.ask()

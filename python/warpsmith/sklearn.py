@@ -328,6 +328,11 @@ class PersistenceLandscape(_OfBarcodes):
             As `warpsmith.pcf.stable_ranks`, and where times or layers are none.
         """
         layers, times = whole(self.layers, "layers", 1), pcf._grid(self.times)
+        diagrams = pcf._diagrams(X, self.dimension, self.superlevel)
+        if diagrams is not None:
+            found, degree = diagrams
+            values: Any = found.landscapes(degree, times, layers).astype(self.dtype, copy=False)
+            return values.reshape(len(values), layers * times.size)
         offsets, bars, superlevel, _ = pcf._all_bars(X, self.dimension, self.superlevel)
         # It refuses what is no barcode.
         pcf._of_bars("stable_rank", offsets, bars, superlevel, np.float64)

@@ -4,7 +4,7 @@ use warpsmith::{
     common::Cancel,
     device::Device,
     engine::{Control, Engine},
-    homology::{Clouds, CurveReal, Diagrams, HomologyError, HomologyReal, Options, Rips, rips},
+    homology::{Clouds, CurveReal, Diagrams, HomologyError, HomologyReal, Options, Rips, Sampled, rips},
     pcf::{
         Layout, Measure, Pairwise, PcfError, PcfSet, Point,
         barcode::{self, Curve},
@@ -187,5 +187,132 @@ fn what_is_no_function() -> Result {
         let error = Diagrams::from_parts(vec![(first, vec![bar], Vec::new())]).unwrap_err().to_string();
         assert!(error.starts_with(problem), "{error}");
     }
+    Ok(())
+}
+
+const LANDSCAPE: Sampled = Sampled::Landscape { layers: 3 };
+
+/// Landscapes and silhouettes by their definitions: all heights at each time.
+fn check_samples<T: HomologyReal>(rips: &mut Rips<T>, device: &Device, diagrams: &Diagrams<T>) -> Result {
+    let stream = device.stream()?;
+    let times = [-1.0, 0.0, 0.5, 0.75, 1.0, 1.25, 1.3, 2.0, 1e9];
+    for (degree, cap) in (0..diagrams.degrees()).flat_map(|degree| [None, Some(0.5), Some(3.0)].map(|cap| (degree, cap))) {
+        let mut samples = |function| -> Result<Vec<f64>> {
+            Ok(stream.download_vec(&rips.samples(&stream, diagrams, degree, function, &times, cap)?)?)
+        };
+        let landscapes = samples(LANDSCAPE)?;
+        let powers = [0.0, 1.0, 2.0, -1.0];
+        let silhouettes = powers.map(|power| samples(Sampled::Silhouette { power }));
+        for (cloud, barcode) in diagrams.barcodes(degree, cap).iter().enumerate() {
+            let bars: Vec<_> = barcode.bars().iter().filter(|bar| bar.death > bar.birth).collect();
+            for (k, &time) in times.iter().enumerate() {
+                let heights: Vec<f64> = bars.iter().map(|bar| (time - bar.birth).min(bar.death - time).max(0.0)).collect();
+                let mut layers = [&heights[..], &[0.0; 3]].concat();
+                layers.sort_by(|a, b| b.total_cmp(a));
+                let found = [0, 1, 2].map(|layer| landscapes[(3 * cloud + layer) * times.len() + k]);
+                assert_eq!(found, layers[..3], "cloud {cloud}, degree {degree}, {cap:?}, t = {time}");
+                for (power, found) in powers.iter().zip(&silhouettes) {
+                    let found = found.as_ref().map_err(ToString::to_string)?[cloud * times.len() + k];
+                    let weights = bars.iter().map(|bar| (bar.death - bar.birth).powf(*power));
+                    let total: f64 = weights.clone().sum();
+                    let mean = if bars.is_empty() { 0.0 } else { weights.zip(&heights).map(|(w, h)| w * h).sum::<f64>() / total };
+                    assert!((found - mean).abs() <= 1e-12 * mean, "cloud {cloud}, power {power}: {found} and {mean}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn samples_follow_their_definitions() -> Result {
+    let (mut rips, device, diagrams) = all::<f32>(15)?;
+    check_samples(&mut rips, &device, &diagrams)?;
+    let (mut rips, device, diagrams) = all::<f64>(16)?;
+    check_samples(&mut rips, &device, &diagrams)?;
+    for bars in [0, 1, 127, 128, 129, 300] {
+        // Many bars have the same length.
+        let values: Vec<[f64; 2]> = (0..bars).map(|bar| [f64::from(bar % 5) / 8.0, 1.0 + f64::from(bar % 3)]).collect();
+        let many = Diagrams::from_parts(vec![(vec![0, 0, bars as usize, bars as usize], values, Vec::new())])?;
+        check_samples(&mut rips, &device, &many)?;
+    }
+    Ok(())
+}
+
+/// The step functions of one bar's tent are known, and so are their distances.
+#[test]
+fn step_functions_of_samples() -> Result {
+    let device = Device::best()?;
+    let (stream, engine) = (device.stream()?, Engine::new([device.clone()])?);
+    let mut rips = Rips::<f64>::new(&device, false)?;
+    // Bars [0, 4), and two: [0, 4) and [1, 3).
+    let bars = vec![[0.0, 4.0], [0.0, 4.0], [1.0, 3.0]];
+    let diagrams = Diagrams::from_parts(vec![(vec![0, 1, 3, 3], bars, Vec::new())])?;
+    let points = |values: &[(f64, f64)]| values.iter().map(|&(t, v)| Point::new(t, v)).collect::<Vec<_>>();
+    let mut made = |function, times: &[f64]| rips.sampled_curves::<f64>(&stream, &diagrams, 0, function, times, None);
+    let set = made(Sampled::Landscape { layers: 2 }, &[0.0, 1.0, 2.0, 3.5, 5.0])?;
+    assert_eq!(set.shape(), [3, 2]);
+    let tent = points(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.5, 0.5), (5.0, 0.0)]);
+    let second = points(&[(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.5, 0.0), (5.0, 0.0)]);
+    let zero = points(&[0.0, 1.0, 2.0, 3.5, 5.0].map(|t| (t, 0.0)));
+    for (function, expected) in [&tent, &zero, &tent, &second, &zero, &zero].into_iter().enumerate() {
+        assert_eq!(set.get(function).points(), expected, "{function}");
+    }
+    // 1 * 1 + 2 * 1.5 + 0.5 * 1.5 of the tent, and 1 * 1.5 of the second layer.
+    let distances = Pairwise::pdist(&set, 1.0)?.compute(&engine, Layout::Condensed, Control::default())?;
+    assert_eq!(distances, [4.75, 0.0, 3.25, 4.75, 4.75, 4.75, 1.5, 0.0, 0.0, 3.25, 4.75, 4.75, 1.5, 1.5, 0.0]);
+    // The weights are 4 and 2. A grid that starts late, and one of a single time.
+    let silhouette = Sampled::Silhouette { power: 1.0 };
+    let set = made(silhouette, &[1.0, 2.0, 3.0])?;
+    assert_eq!((set.shape(), set.max_time()), (&[3][..], 3.0));
+    assert_eq!(set.get(1).points(), points(&[(0.0, 0.0), (1.0, 2.0 / 3.0), (2.0, 5.0 / 3.0), (3.0, 0.0)]));
+    assert_eq!(made(silhouette, &[2.0])?.get(0).points(), points(&[(0.0, 0.0), (2.0, 0.0)]));
+    assert_eq!(made(silhouette, &[0.0])?.get(0).points(), points(&[(0.0, 0.0)]));
+    // Functions of no clouds.
+    let none = Diagrams::<f64>::from_parts(vec![(vec![0], Vec::new(), Vec::new())])?;
+    assert_eq!(rips.sampled_curves::<f32>(&stream, &none, 0, LANDSCAPE, &[0.0, 1.0], None)?.shape(), [0, 3]);
+    // On the device they have the distances of the same functions in host memory.
+    let on_device: PcfSet<f32> = rips.sampled_curves(&stream, &diagrams, 0, LANDSCAPE, &[0.0, 0.7, 1.9, 3.3], None)?;
+    let on_host = PcfSet::from_parts(on_device.offsets().to_vec(), on_device.points().to_vec())?;
+    let matrix = |set| {
+        let pairwise = Pairwise::l2_kernel(set);
+        let facts = (pairwise.is_finite(), pairwise.fingerprint());
+        Ok::<_, Box<dyn std::error::Error>>((pairwise.compute(&engine, Layout::Dense, Control::default())?, facts))
+    };
+    assert_eq!(matrix(&on_device)?, matrix(&on_host)?);
+    Ok(())
+}
+
+#[test]
+fn what_is_no_grid() -> Result {
+    let device = Device::best()?;
+    let (stream, mut rips) = (device.stream()?, Rips::<f64>::new(&device, false)?);
+    let bars = vec![[0.0, 1.0], [0.0, 2e19]];
+    let diagrams = Diagrams::from_parts(vec![(vec![0, 1, 2], bars, Vec::new())])?;
+    let mut text = |times: &[f64], cap| {
+        let made = rips.sampled_curves::<f32>(&stream, &diagrams, 0, LANDSCAPE, times, cap);
+        made.map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    let beyond = f64::from(f32::MAX);
+    for (times, at) in [
+        (&[-0.5, 1.0][..], 0),
+        (&[0.0, 1.0, 1.0], 2),
+        (&[0.0, 2.0, 1.0], 2),
+        (&[0.0, f64::NAN], 1),
+        (&[0.0, f64::INFINITY], 1),
+        (&[0.0, beyond], 1),
+        (&[1.0, 1.0 + 1e-12], 1),
+    ] {
+        let grid = "the times of a grid ascend from 0 on, up to 9.223372036854776e18, and differ in float32";
+        assert_eq!(text(times, None), format!("times[{at}] is {}, but {grid}", times[at]));
+    }
+    assert_eq!(text(&[], None), "there are 0 times, but a grid has from 1 to 2147483647");
+    assert_eq!(text(&[0.0, 1.0], Some(f64::NAN)), "the cap is NaN, but it must be finite");
+    // The long bar is higher in its middle, after the last possible time.
+    assert_eq!(text(&[0.0, 9.2e18, 9.22e18], None), "");
+    let error = rips.samples(&stream, &diagrams, 1, LANDSCAPE, &[0.0], None).unwrap_err().to_string();
+    assert_eq!(error, "there are no bars of degree 1, but of degrees below 1");
+    let error = rips.samples(&stream, &diagrams, 0, LANDSCAPE, &[0.0, f64::NAN], None).unwrap_err().to_string();
+    assert_eq!(error, "times[1] is NaN, but times must be finite");
     Ok(())
 }

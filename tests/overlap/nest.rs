@@ -368,6 +368,21 @@ fn values() {
     assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 20.0), [1, 1, 1]);
 }
 
+/// The rest of the last sheet is as large as it can be: two squares lie one above the other beside the plate, which rows don't
+/// do. Without time for a search, parts are in rows.
+#[test]
+fn rest_in_one_piece() {
+    let parts = vec![(rectangle("plate", 3.0, 2.0), 1), (rectangle("square", 1.0, 1.0), 2)];
+    for (seconds, used) in [(4.0, 2.0), (1.0, 3.0)] {
+        let sheets = [sheet(4.01, 50.0, Some(1))];
+        let time = Duration::from_secs_f64(seconds);
+        let nesting = Nesting { turns: vec![Turns::NONE], ..Nesting::new(parts.clone(), sheets, time) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        assert!((nested.sheets[0].used - used).abs() < 1e-3 && nested.left.is_empty() && nested.history.is_empty(), "{nested:?}");
+    }
+}
+
 /// Parts get the shortest piece of a roll where it is known, along x or y, and keep their angles to the roll.
 #[test]
 fn rolls() {
@@ -376,6 +391,9 @@ fn rolls() {
         let nesting = Nesting { turns: vec![turns], margin, ..Nesting::new(parts, [roll], Duration::from_secs(2)) };
         let nested = nest(&nesting).unwrap();
         check(&nesting, &nested);
+        let densities = nested.sheets.iter().map(|piece| piece.density);
+        assert!(nested.history.is_sorted_by_key(|(seconds, _)| *seconds));
+        assert!(nested.history.last().map(|(_, density)| *density).into_iter().all(|last| densities.clone().eq([last])));
         nested
     };
     for in_x in [false, true] {

@@ -331,7 +331,6 @@ macro_rules! adam_is_adam {
             };
             let device = device();
             let stream = device.stream()?;
-            let rates: [$t; LANES] = [1.0, 0.0, 0.5];
             let plan: Vec<Step<$t>> = (1u8..=6)
                 .map(|k| Step {
                     rate: 0.1 / <$t>::from(k),
@@ -349,7 +348,7 @@ macro_rules! adam_is_adam {
             let (mut poses, mut scales) = (device.upload(&start)?, device.upload(&first_scales)?);
             let mut memory = device.alloc_zeroed::<$t>(POSE_MEMORY * N)?;
             let mut scale_memory = device.alloc_zeroed::<$t>(LANES)?;
-            let (offsets, rates_device) = (device.upload(&offsets)?, device.upload(&rates)?);
+            let offsets = device.upload(&offsets)?;
             // A square: half of the scale from the origin.
             let planes = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[x, y]| [x, y, 0.0, 0.5]);
             let half_planes = device.upload(planes.as_flattened())?;
@@ -373,9 +372,9 @@ macro_rules! adam_is_adam {
                 // SAFETY: there are as many numbers for poses and packings as the kernel says, and
                 // blocks of whole warps.
                 unsafe {
-                    let (rates, least, half_planes) = (&rates_device, &least_device, &half_planes);
+                    let (least, half_planes) = (&least_device, &half_planes);
                     let (poses, scales) = (&mut poses, &mut scales);
-                    let lanes = LanesArgs { offsets: &offsets, rates, poses, scales, least, half_planes };
+                    let lanes = LanesArgs { offsets: &offsets, poses, scales, least, half_planes };
                     let slopes = SlopesArgs { overlap: &a, outside: &b, by_scale: &c };
                     let memory = MemoryArgs { poses: &mut memory, scales: &mut scale_memory };
                     launch!(stream, adam::step::<$t><<<LANES as u32, threads>>>(&steps, number as u32, lanes, slopes, memory))?;
@@ -384,12 +383,9 @@ macro_rules! adam_is_adam {
                 let epsilon = f64::from(step.epsilon);
                 for k in 0..3 * N {
                     let lane = k / 3 / EACH;
-                    let rate = f64::from(step.rate) * f64::from(rates[lane]);
+                    let rate = f64::from(step.rate);
                     let slope = f64::from(gradient[k]) + f64::from(outside[k]);
                     let by = references[k].step(slope, betas, epsilon);
-                    if rate == 0.0 {
-                        continue;
-                    }
                     if k % 3 == 2 {
                         expected[k] -= rate * f64::from(step.turn) * by;
                     } else {
@@ -401,10 +397,8 @@ macro_rules! adam_is_adam {
                     let drive = (1.0 + by_scale[lane] / f64::from(step.pressure)).clamp(-1.0, 1.0);
                     drives[lane] = betas.0 * drives[lane] + (1.0 - betas.0) * drive;
                     let by = drives[lane];
-                    if rates[lane] != 0.0 {
-                        let rate = f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]);
-                        expected_scales[lane] = (expected_scales[lane] - rate * by).max(f64::from(least[lane]));
-                    }
+                    let rate = f64::from(step.rate) * f64::from(step.scale_rate);
+                    expected_scales[lane] = (expected_scales[lane] - rate * by).max(f64::from(least[lane]));
                 }
             }
             let (found, found_scales) = (stream.download_vec(&poses)?, stream.download_vec(&scales)?);
@@ -412,7 +406,6 @@ macro_rules! adam_is_adam {
             for (k, (found, expected)) in pairs.enumerate() {
                 assert!((f64::from(*found) - expected).abs() < $tolerance, "{k}: {found} and {expected}");
             }
-            assert_eq!(found[3 * EACH..6 * EACH], start[3 * EACH..6 * EACH]);
             Ok(())
         }
     };

@@ -46,6 +46,13 @@ pub trait Value: bytemuck::Pod {
     #[doc(hidden)]
     unsafe fn scan<const READ_ONLY: bool>(arrays: (*const Self, *mut Self, usize), control: scan::Control<Self>);
 
+    /// Scans an array in place by one thread, as [`scan::direct()`] does.
+    ///
+    /// # Safety
+    /// As for this kernel.
+    #[doc(hidden)]
+    unsafe fn scan_direct(data: *mut Self, n: usize, total: *mut Self);
+
     /// Reduces an array by the whole grid, as the kernels of [`reduce`](mod@reduce) do.
     ///
     /// # Safety
@@ -69,6 +76,19 @@ macro_rules! values {
                         shared_array![$bits; STORAGE],
                         shared_array![u32; 1],
                     );
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn scan_direct(data: *mut $t, n: usize, total: *mut $t) {
+                let mut sum: $t = Sum.identity();
+                // SAFETY: there are so many items, and a place for the total (this function's contract).
+                unsafe {
+                    for i in 0..n {
+                        let item = data.add(i).replace(sum);
+                        sum = Sum.apply(sum, item);
+                    }
+                    total.write(sum);
                 }
             }
 

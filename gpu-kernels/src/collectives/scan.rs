@@ -149,3 +149,14 @@ pub unsafe fn exclusive_in_place<T: Value>(data: *mut T, n: usize, total: *mut T
     // SAFETY: grid, array, ticket and state are as `scan` asks (this kernel's contract).
     unsafe { T::scan::<false>((data.cast_const(), data, n), Control { total, ticket, state: State::new(state, epoch) }) }
 }
+
+/// [`exclusive_in_place()`] by a single thread: for CPUs, where the threads of a block take turns. For integers, whose sums
+/// are the same bits however they are grouped.
+///
+/// # Safety
+/// Launched on one thread. `data` has `n` items, and `total` points to one.
+#[kernel(for T in [u32, i32, u64, i64], block = [1])]
+pub unsafe fn direct<T: Value>(data: *mut T, n: usize, total: *mut T) {
+    // SAFETY: there are so many items, and a place for the total (this kernel's contract).
+    unsafe { T::scan_direct(data, n, total) }
+}

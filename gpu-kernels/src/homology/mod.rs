@@ -31,6 +31,7 @@ pub mod classes;
 pub mod curves;
 pub mod edges;
 pub mod reduce;
+pub mod sampled;
 
 /// The most vertices of a cloud: 16 bits number them, and one value more stands for none.
 pub const MOST_VERTICES: usize = u16::MAX as usize;

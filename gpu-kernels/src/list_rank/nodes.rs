@@ -120,6 +120,31 @@ pub unsafe fn solve<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>
     }
 }
 
+/// [`solve()`] by a single thread: for few nodes on CPUs, where the threads of a block take turns. For integers, whose sums
+/// are the same bits however they are grouped.
+///
+/// # Safety
+/// Launched on one thread. All arrays must have `next.len()` elements, and `bases` must not overlap any other.
+#[kernel(for V in [i32, i64], block = [1])]
+pub unsafe fn solve_direct<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>::Record) {
+    for first in 0..next.len() {
+        let mut node = first;
+        // SAFETY: indices read from memory are compared with the arrays' length (this kernel's contract).
+        unsafe {
+            loop {
+                let (mark, before) = V::parts(*bases.add(node));
+                let successor = next[node] as u32 as usize;
+                // Roots keep their bases, whatever a bad list leads to them. A circle ends at a base, too.
+                if mark == NONE || successor >= next.len() || V::parts(*bases.add(successor)).0 != NONE {
+                    break;
+                }
+                bases.add(successor).write(V::record(mark, before.plus(sums[node])));
+                node = successor;
+            }
+        }
+    }
+}
+
 /// Hands the bases of one level's nodes to the nodes of the level below, from the records of the
 /// walk over these. With `lengths`, also does the work of [`tally()`]. Any grid of whole warps.
 ///

@@ -64,8 +64,6 @@ fn quotient<T: Scalar>(first: T, second: T, weights: (T, T), epsilon: T) -> T {
 pub struct Lanes<'a, T> {
     /// Start of each packing's poses, and the end of the last.
     pub offsets: &'a [u32],
-    /// Each packing's rate, in units of the step's; packings of rate 0 don't move.
-    pub rates: &'a [T],
     /// x, y and theta of every pose.
     pub poses: *mut T,
     /// Each packing's scale.
@@ -100,21 +98,16 @@ pub struct Memory<T> {
 /// positive unless its `scale_rate` is 0. One block of whole warps per packing.
 ///
 /// # Safety
-/// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and
+/// There is one offset more than packings, a scale and its least for each, and all that `Lanes`, `Slopes` and
 /// `Memory` say for each pose of theirs. Blocks are one-dimensional.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
 pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T>, slopes: Slopes<'_, T>, memory: Memory<T>) {
     let (step, packing) = (&steps[number as usize], thread::block_idx_x() as usize);
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let Some(&rate) = lanes.rates.get(packing) else { return };
-    let rate = step.rate * rate;
-    if rate == T::ZERO {
-        return;
-    }
+    let rate = step.rate;
     // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its poses' own. The scale is
-    // written by one thread, after a barrier that all pass once they have read it. The rates of a step and of a packing
-    // are the same for all threads of the block, so that all of them come to the reduction, which uses its shared array
-    // once.
+    // written by one thread, after a barrier that all pass once they have read it. The rate of a step is
+    // the same for all threads of the block, so that all of them come to the reduction, which uses its shared array once.
     unsafe {
         let (start, end) = (*lanes.offsets.get_unchecked(packing) as usize, *lanes.offsets.get_unchecked(packing + 1) as usize);
         let scale = *lanes.scales.add(packing);

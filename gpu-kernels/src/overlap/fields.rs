@@ -126,8 +126,10 @@ pub struct Wanted<'a> {
     pub first: &'a [u32],
     /// Four corners each.
     pub quads: &'a [Point<f32>],
-    /// Each quad's lowest corner and its highest.
+    /// Each quad's lowest corner and its highest. A shape's quads are ordered by their lowest x.
     pub bounds: &'a [Point<f32>],
+    /// Largest extent in x of each shape's quads.
+    pub widest: &'a [f32],
     /// For each field, its two shapes.
     pub shapes: &'a [u32],
     /// For each field, sine and cosine of the angle of the second shape.
@@ -219,7 +221,7 @@ unsafe fn size(sizes: &[u32], field: usize) -> [usize; 3] {
 #[kernel(max_threads = 256)]
 pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
     let field = (from + thread::block_idx_y()) as usize;
-    let Wanted { first, quads, bounds, shapes, turns, boxes, sizes } = wanted;
+    let Wanted { first, quads, bounds, widest, shapes, turns, boxes, sizes } = wanted;
     // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has a value of its own.
     unsafe {
         let number = |k: usize| *boxes.get_unchecked(BOX * field + k);
@@ -239,6 +241,7 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
             *first.get_unchecked(shape) as usize..*first.get_unchecked(shape + 1) as usize
         };
         let corners = |quad: usize| [0, 1, 2, 3].map(|k| *quads.get_unchecked(4 * quad + k));
+        let (all, widest) = (of(0), *widest.get_unchecked(*shapes.get_unchecked(2 * field) as usize));
         let mut most = LEAST * step;
         'pairs: for other in of(1) {
             let other = corners(other).map(|corner| turn(corner, rotation).plus(at));
@@ -246,8 +249,22 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
             let greatest = |numbers: [f32; 4]| math::max(math::max(numbers[0], numbers[1]), math::max(numbers[2], numbers[3]));
             let (xs, ys) = (other.map(|corner| corner.x), other.map(|corner| corner.y));
             let (low, high) = (Point::new(least(xs), least(ys)), Point::new(greatest(xs), greatest(ys)));
-            for own in of(0) {
+            // Others are too far to the left or to the right.
+            let (from, beyond) = (low.x + most - widest, high.x - most);
+            let (mut own, mut end) = (all.start, all.end);
+            while own < end {
+                let middle = own.midpoint(end);
+                if (*bounds.get_unchecked(2 * middle)).x < from {
+                    own = middle + 1;
+                } else {
+                    end = middle;
+                }
+            }
+            while own < all.end {
                 let (from, to) = (*bounds.get_unchecked(2 * own), *bounds.get_unchecked(2 * own + 1));
+                if from.x > beyond {
+                    break;
+                }
                 let across = math::min(to.x - low.x, high.x - from.x);
                 let along = math::min(to.y - low.y, high.y - from.y);
                 let around = math::min(across, along);
@@ -257,6 +274,7 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
                         break 'pairs;
                     }
                 }
+                own += 1;
             }
         }
         let value = math::min(most / step, GREATEST) * PARTS;

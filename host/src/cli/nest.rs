@@ -197,6 +197,9 @@ struct Report<'a> {
     /// Largest distance of a curve from the lines in its place.
     deviation: f64,
     seconds: f64,
+    /// Of a roll: seconds and density.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    history: Vec<(f64, f64)>,
     cancelled: bool,
     places: Vec<Place<'a>>,
     output: String,
@@ -289,6 +292,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
         value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
         deviation: parts.iter().map(|part| part.deviation).fold(0.0, f64::max),
+        history: nested.history,
         seconds: nested.seconds,
         cancelled,
         places: layout.places(),

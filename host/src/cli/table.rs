@@ -16,6 +16,9 @@ pub struct TableArgs {
     /// Separator of fields: a character, or `tab` [default: comma, semicolon, tab or bar, detected]
     #[arg(long, value_name = "C", value_parser = separator, help_heading = "Tables")]
     separator: Option<u8>,
+    /// Numbers have a comma in place of a point
+    #[arg(long, help_heading = "Tables")]
+    decimal_comma: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -32,6 +35,7 @@ impl TableArgs {
             columns: self.columns.clone(),
             header: self.header.map(|header| header == Header::Yes),
             separator: self.separator,
+            decimal_comma: self.decimal_comma,
         }
     }
 }

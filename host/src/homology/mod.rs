@@ -28,7 +28,7 @@ pub mod io;
 mod rips;
 
 pub use clouds::Clouds;
-pub use curves::CurveReal;
+pub use curves::{CurveReal, Sampled};
 pub use diagrams::{Bar, Diagrams, Parts};
 pub use error::HomologyError;
 pub use rips::{HomologyReal, Options, Rips, rips};

@@ -12,6 +12,7 @@ use gpu_kernels::homology::{
     curves,
     edges::{self, PositionsArgs},
     reduce::{self, SpaceArgs},
+    sampled,
 };
 
 use super::{Clouds, Diagrams, HomologyError, clouds::Source, curves::Curves, diagrams::Part};
@@ -35,6 +36,9 @@ pub trait HomologyReal:
     + edges::bars::Instance
     + reduce::reduce::Instance
     + curves::changes::Instance
+    + sampled::landscapes::Instance
+    + sampled::weights::Instance
+    + sampled::silhouettes::Instance
 {
     /// The largest finite number.
     const LARGEST: Self;
@@ -204,7 +208,7 @@ impl<T: HomologyReal> Rips<T> {
         options.check()?;
         self.steps.clear();
         let mut diagrams = Diagrams::empty(options.degree);
-        for wave in waves(clouds, stream.device(), 1) {
+        for wave in waves(clouds, stream.device(), 1, options.degree) {
             diagrams.append(self.wave(stream, clouds, wave, options)?);
         }
         Ok(diagrams)
@@ -602,7 +606,7 @@ pub fn rips<T: HomologyReal>(
     advance: impl Fn(usize) + Sync,
 ) -> Result<Diagrams<T>, HomologyError> {
     options.check()?;
-    let waves = waves(clouds, devices[0].0.device(), devices.len());
+    let waves = waves(clouds, devices[0].0.device(), devices.len(), options.degree);
     let next = AtomicUsize::new(0);
     let work = |(stream, rips): (&Stream, &mut Rips<T>)| {
         let mut done = Vec::new();
@@ -631,15 +635,19 @@ pub fn rips<T: HomologyReal>(
 }
 
 /// Ranges of clouds that are dealt with together, on so many devices.
-fn waves<T: HomologyReal>(clouds: &Clouds<'_, T>, device: &Device, devices: usize) -> Vec<Range<usize>> {
-    let all: usize = clouds.sizes.iter().map(|n| n * n.saturating_sub(1) / 2).sum();
-    let most = WAVE[(device.backend() == Backend::Cpu) as usize].min(all.div_ceil(devices));
+fn waves<T: HomologyReal>(clouds: &Clouds<'_, T>, device: &Device, devices: usize, degree: usize) -> Vec<Range<usize>> {
+    let edges_of = |n: usize| n * n.saturating_sub(1) / 2;
+    let (wave, blocks) = (WAVE[(device.backend() == Backend::Cpu) as usize], device.info().multiprocessors as usize);
+    let all: usize = clouds.sizes.iter().copied().map(edges_of).sum();
+    let most = wave.min(all.div_ceil(devices));
     let (mut waves, mut first) = (Vec::new(), 0);
     while first < clouds.len() {
-        let mut edges = 0;
+        let (mut edges, mut work, mut count) = (0, 0, 0);
         let fits = |&&n: &&usize| {
-            edges += n * n.saturating_sub(1) / 2;
-            edges <= most
+            // Cavities take about n^3 / 2^15 times as long as cycles.
+            let factor = if degree > 1 { (n.pow(3) >> 15).max(1) } else { 1 };
+            (edges, work, count) = (edges + edges_of(n), work + edges_of(n) * factor, count + 1);
+            edges <= most && (work <= wave || count <= blocks)
         };
         let count = clouds.sizes[first..].iter().take_while(fits).count().max(1);
         waves.push(first..first + count);
@@ -670,4 +678,28 @@ fn places(sizes: &[usize], group: impl Fn(u32) -> u32) -> Vec<Cloud> {
 /// Number of edges of all clouds.
 fn count_edges(places: &[Cloud]) -> usize {
     places.last().map_or(0, |last| (last.edge + last.edges()) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clouds with slow cavities are dealt with one per core, all others up to a number of edges.
+    #[test]
+    fn waves_are_of_like_work() {
+        let device = Device::cpu();
+        let cores = device.info().multiprocessors as usize;
+        let waves = |sizes: Vec<usize>, degree| {
+            let points = vec![0.0; sizes.iter().sum()];
+            let clouds = Clouds::points(&points, 1, sizes).unwrap();
+            waves(&clouds, &device, 1, degree).into_iter().map(|wave| wave.len()).collect::<Vec<_>>()
+        };
+        // 4,950 edges each, of 2^20.
+        assert_eq!(waves(vec![100; 400], 1), [211, 189]);
+        // In degree 2, 30 times as much work.
+        assert_eq!(waves(vec![100; 14], 2)[0], cores.clamp(7, 14));
+        assert_eq!(waves(vec![256; 2 * cores], 2)[0], cores.min(32));
+        assert_eq!(waves(vec![10, 2000, 10, 2000], 1), [1, 1, 1, 1]);
+        assert_eq!(waves(vec![], 1), [0; 0]);
+    }
 }

@@ -1,7 +1,7 @@
-//! Reads texts, which may be compressed.
+//! Reads texts, which may be compressed or in UTF-16.
 
 use std::{
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Cursor, Read},
     path::Path,
 };
 
@@ -17,21 +17,64 @@ use super::{
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
+/// First bytes of files of columns, and the formats' names.
+const COLUMNAR: [([u8; 4], &str); 2] = [(*b"PAR1", "Parquet"), (*b"ARRO", "Arrow")];
+
 /// A text as a stream.
 pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
 
-/// Opens a text. If its first bytes are those of gzip or Zstandard, the result decompresses it.
+/// Opens a text. If its first bytes are those of gzip or Zstandard, the result decompresses it. A text that begins with the
+/// byte order mark of UTF-16 is read as UTF-8.
 pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
     let mut input = BufReader::with_capacity(1 << 16, Source::open(path)?);
-    let start = start(&mut input, ZSTD.len()).map_err(unreadable)?;
-    let stream: Box<dyn Read + Send> = if start.starts_with(GZIP) {
+    let first = start(&mut input, ZSTD.len()).map_err(unreadable)?;
+    if let Some((_, name)) = COLUMNAR.iter().find(|(magic, _)| first == magic) {
+        return Err(format!("is a file of {name}, which can't be read: write it as CSV").into());
+    }
+    let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
-    } else if start.starts_with(ZSTD) {
+    } else if first.starts_with(ZSTD) {
         Box::new(Frames(Some(Frame::Between(input))))
     } else {
         Box::new(input)
     };
-    Ok(BufReader::with_capacity(1 << 16, stream))
+    let mut text = BufReader::with_capacity(1 << 16, stream);
+    let unit: fn([u8; 2]) -> u16 = match start(&mut text, 2).map_err(unreadable)? {
+        [0xff, 0xfe] => u16::from_le_bytes,
+        [0xfe, 0xff] => u16::from_be_bytes,
+        _ => return Ok(text),
+    };
+    Ok(BufReader::with_capacity(1 << 16, Box::new(Utf16 { input: text, unit, text: Cursor::default(), high: None })))
+}
+
+/// UTF-16, read as UTF-8.
+struct Utf16 {
+    input: Decoded,
+    /// Joins the bytes of a unit.
+    unit: fn([u8; 2]) -> u16,
+    text: Cursor<Vec<u8>>,
+    /// First half of a character whose second half is still to be read.
+    high: Option<u16>,
+}
+
+impl Read for Utf16 {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const BYTES: u64 = 1 << 14;
+        let read = self.text.read(buffer)?;
+        if read > 0 || buffer.is_empty() {
+            return Ok(read);
+        }
+        let mut bytes = Vec::new();
+        let ends = (&mut self.input).take(BYTES).read_to_end(&mut bytes)? < BYTES as usize;
+        let (pairs, []) = bytes.as_chunks() else { return Err(invalid("the UTF-16 text ends within a character".into())) };
+        let mut units: Vec<u16> = self.high.take().into_iter().chain(pairs.iter().copied().map(self.unit)).collect();
+        if !ends {
+            self.high = units.pop_if(|unit| (0xd800..0xdc00).contains(unit));
+        }
+        let text = String::from_utf16(&units).map_err(|_| invalid("the UTF-16 text has a half of a character".into()))?;
+        self.text = Cursor::new(text.into_bytes());
+        self.text.read(buffer)
+    }
 }
 
 /// Returns the first bytes, without consuming them. A pipe may deliver fewer than asked for.
@@ -126,6 +169,21 @@ mod tests {
                 assert!(read(&[&bytes[..], b"no frame"].concat()).is_err() || ignores_more);
             }
         }
+        for text in ["", "a;b\n1;2\n", "\u{e4}\u{20ac}\u{1d11e}", &"ab\u{1d11e}".repeat(9_000), &"a\u{1d11e}".repeat(9_000)] {
+            let marked = format!("\u{feff}{text}");
+            for bytes in
+                [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| marked.encode_utf16().flat_map(bytes).collect::<Vec<u8>>())
+            {
+                // Readers of texts leave out the mark.
+                assert_eq!(read(&bytes).as_ref(), Ok(&marked));
+                let cut = read(&bytes[..bytes.len() - 1]).unwrap_err();
+                assert!(text.is_empty() || cut.contains("ends within a character"), "{cut}");
+            }
+        }
+        assert_eq!(read(b"PAR1\x15\x04").unwrap_err(), "is a file of Parquet, which can't be read: write it as CSV");
+        assert!(read(b"ARROW1\0\0").unwrap_err().contains("Arrow") && read(b"PAR").is_ok());
+        let half = [0xff, 0xfe, 0x00, 0xd8, b'a', 0];
+        assert!(read(&half).unwrap_err().contains("half of a character") && read(&half[..4]).is_err());
         assert!(read(&[GZIP, b"x"].concat()).is_err() && read(&[ZSTD, b"x"].concat()).is_err());
     }
 }

@@ -22,6 +22,8 @@ pub struct TableOptions {
     pub header: Option<bool>,
     /// Separator of fields.
     pub separator: Option<u8>,
+    /// True if numbers have a comma in place of a point.
+    pub decimal_comma: bool,
 }
 
 /// A column that a reader looks for.
@@ -43,6 +45,7 @@ pub(crate) struct Table {
     lines: Lines,
     /// `None` before it is detected in the first row.
     separator: Option<u8>,
+    decimal_comma: bool,
     /// Splits rows with quotes.
     parser: Reader,
     /// Names of the columns. Without a header, their numbers from 1.
@@ -84,7 +87,7 @@ impl Table {
 
     /// Reads the names of the columns from the first row, whatever they are.
     pub fn open_any(lines: Lines) -> Result<Self, Reason> {
-        let mut table = Self::start(lines, None);
+        let mut table = Self::start(lines, &TableOptions::default());
         if table.read()? {
             table.header = table.row.iter().map(str::to_owned).collect();
         } else {
@@ -100,7 +103,10 @@ impl Table {
 
     /// Finds the columns of a table as [`open_columns`](Self::open_columns) does.
     pub fn of_columns(lines: Lines, roles: &[Role], options: &TableOptions) -> Result<(Self, Vec<Option<usize>>), Reason> {
-        let mut table = Self::start(lines, options.separator);
+        if options.decimal_comma && options.separator == Some(b',') {
+            return Err("can't have commas both in numbers and between fields".into());
+        }
+        let mut table = Self::start(lines, options);
         if let Some((role, _)) = options.columns.iter().find(|(role, _)| roles.iter().all(|known| known.name != role)) {
             let roles: Vec<_> = roles.iter().map(|role| role.name).collect();
             return Err(format!("has no use for a column `{role}`: columns are for {}", roles.join(", ")).into());
@@ -141,11 +147,12 @@ impl Table {
         Ok((table, by_place))
     }
 
-    fn start(lines: Lines, separator: Option<u8>) -> Self {
+    fn start(lines: Lines, options: &TableOptions) -> Self {
         Table {
             lines,
-            separator,
-            parser: parser(separator.unwrap_or(b',')),
+            separator: options.separator,
+            decimal_comma: options.decimal_comma,
+            parser: parser(options.separator.unwrap_or(b',')),
             header: Vec::new(),
             pending: VecDeque::new(),
             row: Row::default(),
@@ -200,8 +207,21 @@ impl Table {
         Err(self.error(format_args!("there are {fields} fields, but the header has {columns}")))
     }
 
-    /// Splits the next row into its fields.
+    /// Splits the next row into its fields, whose numbers have points.
     fn read(&mut self) -> Result<bool, Reason> {
+        let more = self.split()?;
+        if self.decimal_comma {
+            for field in &self.row.fields {
+                if let Some(number) = with_point(&self.row.text[field.clone()]) {
+                    self.row.text.replace_range(field.clone(), &number);
+                }
+            }
+        }
+        Ok(more)
+    }
+
+    /// Splits the next row into its fields.
+    fn split(&mut self) -> Result<bool, Reason> {
         let more = self.lines.next_filled()?;
         self.row.line = self.lines.number();
         if !more {
@@ -210,7 +230,8 @@ impl Table {
         let line = self.lines.line();
         let separator = self.separator.unwrap_or_else(|| {
             let count = |separator: &u8| line.iter().filter(|&byte| byte == separator).count();
-            let most = SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b',');
+            let possible = SEPARATORS.into_iter().filter(|&separator| separator != b',' || !self.decimal_comma);
+            let most = possible.rev().max_by_key(count).unwrap_or(b',');
             self.parser = parser(most);
             most
         });
@@ -294,8 +315,9 @@ impl Table {
 
     /// Returns the error of a field that is not `what` it must be.
     pub fn field_error(&self, column: usize, what: &str) -> Reason {
-        let (text, column) = (quoted(self.text(column)), &self.header[column]);
-        self.error(format_args!("column `{column}`: {text} is not {what}"))
+        let (text, name) = (self.text(column), &self.header[column]);
+        let hint = if with_point(text).is_some() { "; numbers with a comma take --decimal-comma" } else { "" };
+        self.error(format_args!("column `{name}`: {} is not {what}{hint}", quoted(text)))
     }
 
     /// Returns true if the number in this column is `count`, the next one, and false if it is the
@@ -317,6 +339,12 @@ impl Table {
     pub fn error(&self, reason: impl Display) -> Reason {
         at(self.row.line, reason).into()
     }
+}
+
+/// Returns a number that has a comma with a point in its place, if the text is one.
+fn with_point(text: &str) -> Option<String> {
+    let number = text.replacen(',', ".", 1);
+    (number != text && number.parse::<f64>().is_ok()).then_some(number)
 }
 
 /// Returns a parser of rows that end with a line break, whatever other characters they have.
@@ -397,6 +425,23 @@ mod tests {
         let plain = TableOptions { header: Some(false), ..TableOptions::default() };
         assert_eq!(rows("id,t,v\n", &plain).unwrap(), [["id", "t", "v"].map(str::to_owned)]);
         assert_eq!(rows("0,1\n2,3\n", &TableOptions::default()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn decimal_commas() {
+        let commas = TableOptions { decimal_comma: true, ..TableOptions::default() };
+        let found = Ok(vec![["a,5", "0", "1.25"].map(str::to_owned), ["b", "0.5", "-2.5e3"].map(str::to_owned)]);
+        for text in [
+            "id;t;v\na,5;0;1,25\nb;0,5;-2,5e3\n",
+            "a,5\t0\t1,25\nb\t0.5\t-2,5e3\n",
+            "id;t;v\n\"a,5\";0;\"1,25\"\nb;\"0,5\";-2,5e3",
+        ] {
+            assert_eq!(rows(text, &commas), found, "{text}");
+        }
+        // A second comma is no part of a number.
+        assert_eq!(rows("id;t;v\na;1,000,5;0\n", &commas).unwrap()[0][1], "1,000,5");
+        let both = TableOptions { separator: Some(b','), ..commas };
+        assert_eq!(rows("0,1\n", &both).unwrap_err(), "can't have commas both in numbers and between fields");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{
     options::Options,
 };
 use crate::{
-    device::{Buffer, Device, DeviceError, Stream},
+    device::{Backend, Buffer, Device, DeviceError, Stream, View, ViewMut},
     launch,
 };
 
@@ -33,11 +33,34 @@ pub trait Weight:
     + binned::finish_wide::Instance
     + finish::results::Instance
 {
+    /// [`nodes::solve()`] by one thread, if its sums are the same bits as those of many.
+    #[doc(hidden)]
+    const DIRECT: Option<Direct<Self>> = None;
 }
-impl Weight for i32 {}
-impl Weight for i64 {}
+impl Weight for i32 {
+    const DIRECT: Option<Direct<i32>> = Some(solve_direct::<i32>);
+}
+impl Weight for i64 {
+    const DIRECT: Option<Direct<i64>> = Some(solve_direct::<i64>);
+}
 impl Weight for f32 {}
 impl Weight for f64 {}
+
+/// Ranks nodes by their successors, sums and bases.
+type Direct<V> = fn(&Stream, View<'_, i32>, View<'_, V>, ViewMut<'_, <V as Value>::Record>) -> Result<(), DeviceError>;
+
+fn solve_direct<V: Weight + nodes::solve_direct::Instance>(
+    stream: &Stream,
+    next: View<'_, i32>,
+    sums: View<'_, V>,
+    bases: ViewMut<'_, V::Record>,
+) -> Result<(), DeviceError> {
+    // SAFETY: it is one thread, and all arrays have an element per node.
+    unsafe { launch!(stream, nodes::solve_direct::<V><<<1, 1>>>(next, sums, bases)) }
+}
+
+/// The most nodes that a CPU ranks by one thread.
+const FEW_NODES: usize = 256;
 
 /// Nodes per splitter from one level to the next: the longest walk of a level, and how many levels there are, take about
 /// as long.
@@ -147,11 +170,15 @@ impl<V: Weight> Levels<V> {
             start = end;
         }
         let (next, sum) = (self.next.view(start..)?, self.sum.view(start..)?);
-        let shared = nodes::solve_shared(size_of::<V>());
-        // SAFETY: the last level's arrays have its number of nodes.
-        unsafe {
-            launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(next, sum, self.bases.view_mut(start..)?))?
-        };
+        let bases = self.bases.view_mut(start..)?;
+        let few = next.len() <= FEW_NODES && stream.device().backend() == Backend::Cpu;
+        if let Some(solve) = V::DIRECT.filter(|_| few) {
+            solve(stream, next, sum, bases)?;
+        } else {
+            let shared = nodes::solve_shared(size_of::<V>());
+            // SAFETY: the last level's arrays have its number of nodes.
+            unsafe { launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(next, sum, bases))? };
+        }
         for &count in self.counts.iter().rev().skip(1) {
             let (mut bases, upper) = self.bases.split_at_mut(start)?;
             let above = start..;

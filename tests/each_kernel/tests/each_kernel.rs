@@ -28,7 +28,7 @@ use warpsmith::{
     device::{Buffer, Device, Stream},
     engine::{Control, Engine},
     graph::{self, EdgeList},
-    homology::{self, Clouds, HomologyReal, Rips},
+    homology::{self, Clouds, CurveReal, Diagrams, HomologyReal, Rips, Sampled},
     launch,
     list_rank::{
         ListRanker, Options, Strategy, Weight,
@@ -39,7 +39,7 @@ use warpsmith::{
         Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted,
         pack::{Budget, Packer, Settings, Turns},
     },
-    pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
+    pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, barcode::Curve, lp_distance, random},
     ranks::threads,
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
     trees::{self, Ancestors, Rooted, Rooter, Rooting, Roots, TreeSums},
@@ -330,7 +330,7 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
         beta2: number(0.99),
         epsilon: number(1e-9),
     };
-    let (steps, offsets, rates) = (device.upload(&[step])?, device.upload(&[0u32, 35, 36])?, device.upload(&[T::ONE; 2])?);
+    let (steps, offsets) = (device.upload(&[step])?, device.upload(&[0u32, 35, 36])?);
     let (slopes, by_scale) = (device.upload(&[T::ZERO; 3 * 36])?, device.upload(&[T::ZERO; 36])?);
     let (mut poses, mut scales) = (device.upload(&[T::HALF; 3 * 36])?, device.upload(&[T::ONE; 2])?);
     // Nothing is kept in a half-plane or from shrinking.
@@ -340,8 +340,8 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
         // SAFETY: there are two packings of 36 poses, and for each as many numbers as the kernel says.
         unsafe {
             let (poses, scales) = (&mut poses, &mut scales);
-            let (offsets, rates, least, half_planes) = (&offsets, &rates, &least, &half_planes);
-            let lanes = LanesArgs { offsets, rates, poses, scales, least, half_planes };
+            let (offsets, least, half_planes) = (&offsets, &least, &half_planes);
+            let lanes = LanesArgs { offsets, poses, scales, least, half_planes };
             let slopes = SlopesArgs { overlap: &slopes, outside: &slopes, by_scale: &by_scale };
             let memory = MemoryArgs { poses: &mut of_poses, scales: &mut of_scales };
             launch!(stream, adam::step::<T><<<2, threads>>>(&steps, 0, lanes, slopes, memory))?;
@@ -460,6 +460,10 @@ fn collectives_of<T: collectives::Value + Pod + PartialEq + std::fmt::Debug>(num
     let expected: Vec<T> = (0..n).map(|i| number((i.saturating_sub(8) / 1000 + usize::from(i > 7)) as u8)).collect();
     assert_eq!(stream.download_vec(&sums)?, expected);
     assert_eq!(stream.download_vec(&values)?, expected);
+    // Less than a tile: CPUs scan integers by one thread.
+    let mut short = device.upload(&[number(3), number(1)])?;
+    collectives::exclusive_scan_in_place(&stream, &mut short, &mut scan)?;
+    assert_eq!(stream.download_vec(&short)?, [number(0), number(3)]);
     Ok(())
 }
 
@@ -606,8 +610,33 @@ fn homology_of<T: HomologyReal>() -> Result {
     Ok(())
 }
 
+/// Functions of no bars, and of more bars than a block has threads.
+fn functions_of<T: HomologyReal, U: CurveReal>() -> Result {
+    let stream = stream()?;
+    let bars = (0..150u8).map(|bar| [f64::from(bar % 5), f64::from(5 + bar % 3)].map(T::from_f64)).collect();
+    let diagrams = Diagrams::from_parts(vec![(vec![0, 0, 150], bars, Vec::new())])?;
+    for direct in [false, true] {
+        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct, u64::MAX);
+        let betti: PcfSet<U> = rips.curves(&stream, &diagrams, 0, Curve::Betti, None)?;
+        assert_eq!(betti.get(1).value_at(U::from_f64(4.5)).to_f64(), 150.0);
+        for (function, value) in [(Sampled::Landscape { layers: 2 }, 3.0), (Sampled::Silhouette { power: 0.0 }, 4.0 / 3.0)] {
+            let set: PcfSet<U> = rips.sampled_curves(&stream, &diagrams, 0, function, &[4.0, 5.0, 6.0], None)?;
+            // At 4, the heights are min(4 - i, 1 + j) for i below 5 and j below 3, each ten times.
+            let last = set.get(set.len() - 1).value_at(U::from_f64(4.0)).to_f64();
+            assert!((last - value).abs() < 1e-6, "{function:?}: {last}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn bars() -> Result {
     homology_of::<f32>()?;
     homology_of::<f64>()
+}
+
+#[test]
+fn functions_of_bars() -> Result {
+    functions_of::<f32, f32>()?;
+    functions_of::<f64, f64>()
 }

@@ -6,7 +6,7 @@
 //! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
 //! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
 //! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
-//! the sheet is in one piece. On a roll, all parts are searched for places at once, until the time is over.
+//! the sheet is in one piece. Of the last sheet, it is as large as is found in a part of the time. On a roll, all parts are searched for places at once, until the time is over.
 //!
 //! Irregular sheets have no rows, and parts get places from below first. In a search, what surrounds the sheet is one more copy,
 //! which fills the strip.
@@ -28,6 +28,7 @@ mod layout;
 pub use layout::{Format, Laid, Layout, Place};
 
 use std::{
+    cell::RefCell,
     f64::consts::FRAC_PI_2,
     time::{Duration, Instant},
 };
@@ -54,6 +55,8 @@ const SHARES: &[f64] = &[1.0, 0.9, 0.8, 0.7, 0.6, 0.5];
 const MOST_CHANGED: usize = 64;
 /// Expected share of the sheets that parts cover.
 const EXPECTED: f64 = 0.75;
+/// Share of the time in which the last sheet's parts are put closer together.
+const SHORTENING: f64 = 0.2;
 /// Number of searches that a sheet's time is divided among.
 const SEARCHES: f64 = 4.0;
 /// Largest number of copies on a sheet that are searched for places; more are in rows.
@@ -161,6 +164,8 @@ pub struct Nested {
     pub left: Vec<Left>,
     /// Value of copies on sheets, and of all, if parts have values.
     pub value: Option<[f64; 2]>,
+    /// Of a roll, each shorter piece that was found: the seconds since the start, and the density. The last one is the result.
+    pub history: Vec<(f64, f64)>,
     /// Duration in seconds.
     pub seconds: f64,
 }
@@ -219,16 +224,23 @@ impl Nesting {
                 progress(1.0 - self.area(&left) / self.area(&all));
             }
         }
+        if left.iter().all(|&count| count == 0) && self.values.is_none() {
+            work.shorten(&mut filled)?;
+        }
+        let pieces = work.pieces.take();
+        let density = |(seconds, length): (f64, f64)| (seconds, self.area(&all) / length / self.sheets[0].width);
+        let end = filled.first().filter(|_| !pieces.is_empty()).map(|piece| (start.elapsed().as_secs_f64(), piece.density));
         let value = self.values.as_ref().map(|values| {
             let whole = total(values, &all);
             [whole - total(values, &left), whole]
         });
         let without = left.iter().zip(too_large).enumerate().filter(|(_, (count, _))| **count > 0);
         Ok(Nested {
-            sheets: filled,
             left: without.map(|(part, (&count, too_large))| Left { part, count, too_large }).collect(),
             value,
+            history: pieces.into_iter().map(density).chain(end).collect(),
             seconds: start.elapsed().as_secs_f64(),
+            sheets: filled,
         })
     }
 
@@ -356,6 +368,8 @@ struct Work<'a> {
     device: &'a Device,
     cancel: &'a Cancel,
     deadline: Instant,
+    /// Of a roll, each shorter piece: the seconds since the start, and its length.
+    pieces: RefCell<Vec<(f64, f64)>>,
 }
 
 impl<'a> Work<'a> {
@@ -369,7 +383,12 @@ impl<'a> Work<'a> {
             0.5 * (own.0.area() + area(&hull(grown.outlines().iter().flatten().copied().collect())))
         };
         let sizes = nesting.parts.iter().zip(&grown).map(size).collect();
-        Work { nesting, grown, sizes, device, cancel, deadline }
+        Work { nesting, grown, sizes, device, cancel, deadline, pieces: RefCell::default() }
+    }
+
+    /// Seconds since the start.
+    fn seconds(&self) -> f64 {
+        (Instant::now() + self.nesting.time).saturating_duration_since(self.deadline).as_secs_f64()
     }
 
     /// Distance from a sheet's edge to where grown parts may be.
@@ -526,6 +545,26 @@ impl<'a> Work<'a> {
         };
         let top = |places: &Vec<Placed>| self.nesting.top(places);
         Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| top(a).total_cmp(&top(b))))
+    }
+
+    /// Looks for places of the last sheet's parts in a shorter piece of it, so that the rest of the sheet is larger.
+    fn shorten(&self, filled: &mut [Filled]) -> Result<(), PackError> {
+        let Some(last) = filled.last_mut() else { return Ok(()) };
+        let sheet = &self.nesting.sheets[last.sheet];
+        let time = self.deadline.saturating_duration_since(Instant::now()).min(self.nesting.time.mul_f64(SHORTENING));
+        let is_hopeless = sheet.height.is_infinite() || sheet.form.is_some() || last.parts.len() > MOST;
+        if is_hopeless || time < LEAST || self.cancel.is_cancelled() {
+            return Ok(());
+        }
+        let mut counts = vec![0; self.nesting.parts.len()];
+        last.parts.iter().for_each(|placed| counts[placed.part] += 1);
+        let [width, _] = self.room(sheet);
+        let found = self.search(&counts, sheet, [width, f64::INFINITY], (time, 0), &mut |_| {})?;
+        let found = found.map(|parts| self.nesting.filled(last.sheet, parts));
+        if let Some(found) = found.filter(|found| found.used < last.used) {
+            *last = found;
+        }
+        Ok(())
     }
 
     /// Fills a sheet with some of the wanted parts. None if none are, or it has to end.
@@ -713,7 +752,14 @@ impl<'a> Work<'a> {
             budget: Budget::Time(time),
         };
         let packer = Packer::new(self.device, settings)?.cancelled_by(self.cancel);
-        let tell = |reached: &Progress| progress((reached.seconds / time.as_secs_f64()).min(1.0));
+        let tell = |reached: &Progress| {
+            let (seconds, length) = (self.seconds(), reached.sides[0] + 2.0 * self.inset());
+            let mut pieces = self.pieces.borrow_mut();
+            if sheet.height.is_infinite() && reached.sides[0].is_finite() && pieces.last().is_none_or(|last| length < last.1) {
+                pieces.push((seconds, length));
+            }
+            progress((reached.seconds / time.as_secs_f64()).min(1.0));
+        };
         let (packer, saving) = match most.is_finite() {
             true => (packer.until(most), Saving { pause: Duration::from_millis(100), share: 0.25 }),
             // A piece of a roll may always be shorter.

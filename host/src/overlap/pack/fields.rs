@@ -1,6 +1,6 @@
 //! Fields of depths, for shapes at few angles.
 
-use std::{collections::HashMap, f64::consts::TAU};
+use std::{collections::HashMap, f64::consts::TAU, time::Instant};
 
 use gpu_kernels::overlap::{
     clip,
@@ -16,19 +16,30 @@ use crate::{
 
 /// Largest and smallest number of steps along the longer side of a field.
 const MOST_STEPS: usize = 255;
-const LEAST_STEPS: usize = 48;
+const LEAST_STEPS: usize = 32;
 /// Largest number of values of all fields.
-const CPU_VALUES: usize = 1 << 22;
-const GPU_VALUES: usize = 1 << 27;
-/// Largest number of pairs of quads that may be compared to compute them, in all or per thread and second of a budget of time.
-const CPU_WORK: f64 = 5e8;
+const CPU_VALUES: usize = 1 << 26;
+const GPU_VALUES: usize = 1 << 30;
+/// Largest number of pairs of quads that may be compared to compute them: in all, or for each second of a budget of time, per
+/// thread of a CPU.
+const CPU_WORK: f64 = 1e9;
 const GPU_WORK: f64 = 3e11;
 const CPU_WORK_PER_SECOND: f64 = 4e7;
+const GPU_WORK_PER_SECOND: f64 = 2e10;
+/// Number of comparisons that take as long as to turn a quad and to find the first one near it.
+const FIRST_QUAD: f64 = 10.0;
+/// Largest part of the free memory for fields.
+const MEMORY: usize = 8;
 /// Largest number of variants.
 const MOST_VARIANTS: usize = 1 << 10;
-/// Number of fields that a launch computes.
+/// Number of fields that a launch computes, and of fields between two looks at the clock on a CPU.
 const AT_ONCE: usize = 1 << 12;
+const CPU_AT_ONCE: usize = 1 << 6;
+/// Share of a budget of time after which they take too long.
+const PATIENCE: f64 = 0.3;
 const THREADS: u32 = 256;
+/// Share by which extents in single precision may differ.
+const ROUNDING: f64 = 1e-6;
 /// Number of angles in a turn that are told apart.
 const ANGLES: f64 = 1e9;
 
@@ -72,18 +83,39 @@ fn table(variants: &[Variant]) -> (Vec<(u32, u32, f64)>, Vec<u32>) {
     (keys, table)
 }
 
-/// Number of steps of these fields. None if there would be too few.
-fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32, f64)]) -> Option<usize> {
-    let on_gpu = device.backend() == Backend::Cuda;
-    let (most, values, work) = if on_gpu { (MOST_STEPS, GPU_VALUES, GPU_WORK) } else { (MOST_STEPS / 2, CPU_VALUES, CPU_WORK) };
-    let work = match budget {
-        Budget::Time(time) if !on_gpu => CPU_WORK_PER_SECOND * rayon::current_num_threads() as f64 * time.as_secs_f64(),
-        _ => work,
+/// Largest extent in x of a shape's quads.
+fn width_of_quads(shape: &Shape) -> f64 {
+    let width = |quad: &[[f64; 2]; 4]| {
+        let [low, high] = bounds(quad);
+        high[0] - low[0]
     };
-    let quads = |shape: u32| shapes[shape as usize].quads().len() as f64;
-    let pairs: f64 = fields.iter().map(|&(first, second, _)| quads(first) * quads(second)).sum();
+    shape.quads().iter().map(width).fold(0.0, f64::max)
+}
+
+/// Number of steps of these fields. None if there would be too few.
+fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32, f64)]) -> Result<Option<usize>, PackError> {
+    let (most, values, work) = match (device.backend(), budget) {
+        (Backend::Cuda, budget) => {
+            let room = device.memory()?.free / MEMORY / size_of::<i16>();
+            let work = if let Budget::Time(time) = budget { GPU_WORK_PER_SECOND * time.as_secs_f64() } else { GPU_WORK };
+            (MOST_STEPS, GPU_VALUES.min(room), work)
+        }
+        (Backend::Cpu, Budget::Time(time)) => {
+            let work = CPU_WORK_PER_SECOND * rayon::current_num_threads() as f64 * time.as_secs_f64();
+            (MOST_STEPS / 2, CPU_VALUES, work)
+        }
+        (Backend::Cpu, Budget::Steps(_)) => (MOST_STEPS / 2, CPU_VALUES, CPU_WORK),
+    };
+    // Quads of the first shape are compared within a range of x only.
+    let ranges: Vec<(f64, f64)> = shapes.iter().map(|shape| (width_of_quads(shape), 2.0 * shape.radius())).collect();
+    let pairs = |&(first, second, _): &(u32, u32, f64)| {
+        let ([one, other], [first, second]) = ([first, second].map(|k| ranges[k as usize]), [first, second].map(|k| k as usize));
+        let near = ((one.0 + other.0) / (one.1 + other.1)).min(1.0);
+        (near * shapes[first].quads().len() as f64 + FIRST_QUAD) * shapes[second].quads().len() as f64
+    };
+    let pairs: f64 = fields.iter().map(pairs).sum();
     let steps = (values as f64 / fields.len() as f64).min(work / pairs).sqrt().min(most as f64) as usize;
-    (steps >= LEAST_STEPS).then_some(steps)
+    Ok((steps >= LEAST_STEPS).then_some(steps))
 }
 
 impl Fields {
@@ -104,7 +136,7 @@ impl Fields {
             return Ok(None);
         }
         let (keys, table) = table(&variants);
-        let Some(steps) = steps(device, shapes, budget, &keys) else { return Ok(None) };
+        let Some(steps) = steps(device, shapes, budget, &keys)? else { return Ok(None) };
         // Boxes of differences at which they meet.
         let (mut boxes, mut sizes, mut all, mut largest, mut widest) = (Vec::new(), Vec::new(), 0, 0, 0);
         for &(first, second, angle) in &keys {
@@ -128,10 +160,15 @@ impl Fields {
             planes.iter().map(least).collect::<Vec<_>>()
         };
         let point = |&[x, y]: &[f64; 2]| clip::Point::new(x as Squeezed, y as Squeezed);
-        let of_quads: Vec<_> =
-            shapes.iter().flat_map(|shape| shape.quads()).flat_map(bounds).map(|corner| point(&corner)).collect();
-        let corners = shapes.iter().flat_map(|shape| shape.quads().as_flattened());
-        let quads: Vec<_> = corners.map(point).collect();
+        let sorted = |shape: &Shape| {
+            let mut quads = shape.quads().to_vec();
+            quads.sort_by(|a, b| bounds(a)[0][0].total_cmp(&bounds(b)[0][0]));
+            quads
+        };
+        let quads: Vec<[[f64; 2]; 4]> = shapes.iter().flat_map(sorted).collect();
+        let of_quads: Vec<_> = quads.iter().flat_map(bounds).map(|corner| point(&corner)).collect();
+        let quads: Vec<_> = quads.as_flattened().iter().map(point).collect();
+        let of_widest: Vec<f64> = shapes.iter().map(|shape| (1.0 + ROUNDING) * width_of_quads(shape)).collect();
         let firsts = std::iter::once(0).chain(shapes.iter().scan(0, |end, shape| {
             *end += shape.quads().len() as u32;
             Some(*end)
@@ -142,19 +179,28 @@ impl Fields {
         let mut values = device.alloc::<i16>(all as usize)?;
         let mut distances = device.alloc::<u8>(all as usize)?;
         let (first_quad, quads) = (device.upload(&firsts.collect::<Vec<u32>>())?, device.upload(&quads)?);
-        let of_quads = device.upload(&of_quads)?;
+        let (of_quads, of_widest) = (device.upload(&of_quads)?, uploaded(device, &of_widest)?);
         let (of_keys, key_turns) = (device.upload(&of_keys)?, uploaded(device, &key_turns)?);
         let wanted = WantedArgs {
             first: &first_quad,
             quads: &quads,
             bounds: &of_quads,
+            widest: &of_widest,
             shapes: &of_keys,
             turns: &key_turns,
             boxes: &of_boxes,
             sizes: &of_sizes,
         };
-        for from in (0..keys.len()).step_by(AT_ONCE) {
-            let rows = AT_ONCE.min(keys.len() - from) as u32;
+        let at_once = if device.backend() == Backend::Cuda { AT_ONCE } else { CPU_AT_ONCE };
+        let start = Instant::now();
+        for from in (0..keys.len()).step_by(at_once) {
+            if device.backend() == Backend::Cpu
+                && let Budget::Time(time) = budget
+                && start.elapsed() > time.mul_f64(PATIENCE)
+            {
+                return Ok(None);
+            }
+            let rows = at_once.min(keys.len() - from) as u32;
             // SAFETY: each field's shapes, quads, box and size were just made, and its values and distances have room.
             unsafe {
                 let blocks = (largest.div_ceil(THREADS), rows);
@@ -321,13 +367,16 @@ mod tests {
             steps(&device, &vec![Shape::tree(); shapes], budget, &table(&variants).0)
         };
         if device.backend() == Backend::Cpu {
-            assert!(steps(200, Budget::Steps(1)).is_none());
-            // From the time on in which they can be computed.
-            let in_time = |seconds: f64| steps(10, Budget::Time(Duration::from_secs_f64(seconds)));
-            let quads = Shape::tree().quads().len() as f64;
-            let needed = (LEAST_STEPS * LEAST_STEPS) as f64 * 110.0 * quads * quads / CPU_WORK_PER_SECOND;
-            let needed = needed / rayon::current_num_threads() as f64;
-            assert!(in_time(0.99 * needed).is_none() && in_time(1.01 * needed) == Some(LEAST_STEPS), "{needed}");
+            assert!(steps(200, Budget::Steps(1))?.is_none());
+            // From the time on in which they can be computed. Four times as many values take four times as long.
+            let in_time = |exponent: i32| steps(10, Budget::Time(Duration::from_secs_f64(2f64.powi(exponent))));
+            let found: Vec<_> = (-20..4).map(in_time).collect::<std::result::Result<_, _>>()?;
+            let first = found.iter().position(Option::is_some).ok_or("never")?;
+            assert!(first > 0 && found[first..].iter().all(Option::is_some), "{found:?}");
+            for (one, other) in found[first..].iter().flatten().zip(found[first + 2..].iter().flatten()) {
+                assert!((LEAST_STEPS..=MOST_STEPS / 2).contains(one), "{found:?}");
+                assert!(*other == MOST_STEPS / 2 || other.abs_diff(2 * one) <= 1, "{found:?}");
+            }
         }
         Ok(())
     }

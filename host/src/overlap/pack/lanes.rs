@@ -119,12 +119,6 @@ impl<T: LaneReal> Lanes<T> {
         Ok(())
     }
 
-    /// Sets the length of each lane's steps, in units of the schedule's rate. Initially it is 1.
-    pub fn set_rates(&mut self, rates: &[f64]) -> Result<(), PackError> {
-        let rates: Vec<T> = rates.iter().map(|&rate| T::from_f64(rate)).collect();
-        Ok(self.stream.upload(&mut self.own.rates, &rates)?)
-    }
-
     /// Moves poses and scales by the schedule's steps, or as many as the limit allows, and returns
     /// their number.
     pub fn squeeze(&mut self, schedule: &Squeeze, limit: &Limit) -> Result<usize, PackError> {

@@ -12,8 +12,9 @@
 //! more and more. If shapes have few angles, depths of overlaps are looked up in tables that are made
 //! first, one for two shapes and the angle between them. Then all candidates work on a container that
 //! is a little smaller than the best one so far. One that makes no progress goes on from another that
-//! overlaps less, after two of its copies have exchanged places. At any angle, areas are computed in
-//! place of depths, and candidates are squeezed and separated again. Copies count as apart only if
+//! overlaps less, after two of its copies have exchanged places. If shapes may have any angle, they
+//! first have four for most of the budget, as that finds more. In the rest of it, areas are computed
+//! in place of depths, and candidates are squeezed and separated again. Copies count as apart only if
 //! shapes that are a little larger are apart. Otherwise the search would put copies into notches that
 //! fit exactly, where any margin makes them overlap.
 //!
@@ -26,9 +27,10 @@
 //! symmetry, lattices of pairs as cores, and packings derived from those of one copy more did well
 //! in Kaggle's Santa 2025.
 //!
-//! At the end the best candidates are squeezed by ever smaller steps. Then their containers grow
-//! until no two copies overlap. All of this works on a copy of the shape that is grown by a small
-//! margin, so that shapes that touch there are apart.
+//! At the end the best candidates with any angles are squeezed by ever smaller steps. Then copies
+//! move apart by the shortest translations. Containers grow until that is possible, and shrink as
+//! long as it stays so. All but the translations works on a copy of the shape that is grown by a
+//! small margin, so that shapes that touch there are apart.
 //!
 //! ```
 //! use warpsmith::{device::Device, overlap::{Shape, pack::{Budget, Packer, Settings}}};
@@ -55,6 +57,7 @@ mod packer;
 mod periodic;
 mod problem;
 mod real;
+mod resolve;
 mod run;
 mod search;
 mod separate;

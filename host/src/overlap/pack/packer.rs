@@ -25,6 +25,8 @@ const FULL_OF_ONE: usize = 800;
 /// so many would take long.
 const FEW: usize = 4;
 
+/// Share of the budget in which copies of several shapes have few angles even if they may have any.
+const AT_QUARTERS: f64 = 0.75;
 /// Host memory per pose, in bytes: on the CPU, and beside a GPU.
 const CPU_BYTES: f64 = 1400.0;
 const HOST_BYTES: f64 = 300.0;
@@ -176,25 +178,50 @@ impl<'a> Packer<'a> {
             Ok(Group { kinds, starts, from })
         };
         let groups = packings.iter().zip(self.starts()).map(group).collect::<Result<Vec<_>, PackError>>()?;
-        let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
+        let mut task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
         let reached = |steps: usize, sides: Vec<f64>| {
             let score = sides.iter().zip(packings).map(|(side, copies)| container.area(*side) / copies.count() as f64).sum();
             Progress { steps, seconds: start.elapsed().as_secs_f64(), sides, score }
         };
         let mut history: Vec<Progress> = Vec::new();
-        let run = Run { device: self.device, islands: &self.islands, task: &task, stop: &self.stop, target: self.target };
+        let kinds: Vec<Vec<u32>> = task.groups.iter().map(|group| group.kinds.clone()).collect();
         let shown = |packings: &[Packing]| -> Vec<Packing> {
-            packings.iter().zip(&task.groups).map(|(packing, group)| problem.shown(&group.kinds, packing)).collect()
+            packings.iter().zip(&kinds).map(|(packing, kinds)| problem.shown(kinds, packing)).collect()
         };
         let mut saving = saving.map(|(saving, save)| (saving, move |packings: &[Packing]| save(&shown(packings))));
-        let saving = saving.as_mut().map(|(saving, save)| (*saving, save as Save<'_>));
-        let (packings, steps) = run.search(start, saving, |search| {
-            let now = reached(search.steps, search.best_scores().collect());
-            progress(&now);
-            if history.last().is_none_or(|last| now.score < last.score) {
-                history.push(now);
+        let mut steps = 0;
+        let mut search = |task: &Task<'_>, start: Instant, before: usize| {
+            let run = Run { device: self.device, islands: &self.islands, task, stop: &self.stop, target: self.target };
+            let saving = saving.as_mut().map(|(saving, save)| (*saving, save as Save<'_>));
+            run.search(start, saving, |search| {
+                let now = reached(before + search.steps, search.best_scores().collect());
+                progress(&now);
+                if history.last().is_none_or(|last| now.score < last.score) {
+                    history.push(now);
+                }
+            })
+        };
+        let mut first = None;
+        if self.is_mixed() && !problem.is_at_angles() && task.groups.iter().all(|group| group.from.is_none()) {
+            let coarse = problem.at_quarters();
+            let groups = std::mem::take(&mut task.groups);
+            let coarse = Task { problem: &coarse, groups, seed: *seed, budget: budget.share(AT_QUARTERS) };
+            let (packings, taken) = search(&coarse, start, 0)?;
+            steps = taken;
+            let goes_on = |(group, packing): (Group, &Packing)| Group { from: Some(packing.clone()), ..group };
+            task.groups = coarse.groups.into_iter().zip(&packings).map(goes_on).collect();
+            task.budget = budget.share(1.0 - AT_QUARTERS);
+            let is_enough = self.target.is_some_and(|target| packings.iter().all(|packing| packing.side <= target));
+            first = Some(packings).filter(|_| is_enough || self.stop.cancel.is_cancelled());
+        }
+        let packings = match first {
+            Some(packings) => packings,
+            None => {
+                let (packings, taken) = search(&task, if steps > 0 { Instant::now() } else { start }, steps)?;
+                steps += taken;
+                packings
             }
-        })?;
+        };
         let packings = shown(&packings);
         let end = reached(steps, packings.iter().map(|packing| packing.side).collect());
         let covered: f64 = task.groups.iter().map(|group| problem.area(&group.kinds)).sum();

@@ -1,6 +1,6 @@
 //! The problem that a search solves.
 
-use std::f64::consts::TAU;
+use std::{cmp::Ordering, f64::consts::TAU};
 
 use super::{
     PackError, Packing, Turns,
@@ -30,7 +30,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// Shapes, their container, and the allowed turns. Copies are of the first `kinds` shapes. If some may be mirrored, the mirror
 /// images of these follow. The angle of a mirrored copy is [flagged].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Problem {
     pub shapes: Vec<Shape>,
     pub kinds: usize,
@@ -86,6 +86,28 @@ impl Problem {
     /// Returns true if some copies may be mirrored.
     pub fn mirrors(&self) -> bool {
         self.shapes.len() > self.kinds
+    }
+
+    /// The same problem with at most four angles in place of any: those at which a shape's box is smallest.
+    pub fn at_quarters(&self) -> Self {
+        let most = self.container.width().unwrap_or(f64::INFINITY);
+        let quarters = |(turns, shape): (&Turns, &Shape)| {
+            // By how much a strip is too narrow, and the area.
+            let size = |theta: &f64| {
+                let [low, high] = shape.bounds_at(*theta);
+                let [x, y] = [0, 1].map(|axis| high[axis] - low[axis]);
+                [(x.min(y) - most).max(0.0), x * y]
+            };
+            let least = |a: &f64, b: &f64| size(a).partial_cmp(&size(b)).unwrap_or(Ordering::Equal);
+            let upright = || turns.of_hull(shape).into_iter().min_by(least).unwrap_or_default();
+            if turns.is_any() { Turns::QUARTERS.turned(upright()).mirroring(turns.mirrors()) } else { turns.clone() }
+        };
+        Problem { turns: self.turns.iter().zip(&self.shapes).map(quarters).collect(), ..self.clone() }
+    }
+
+    /// Returns true if each shape has a set of angles.
+    pub fn is_at_angles(&self) -> bool {
+        self.turns.iter().all(|turns| !turns.is_any())
     }
 
     /// Returns the shape of a copy of this kind, and its pose: a mirrored copy is one of the mirror image.

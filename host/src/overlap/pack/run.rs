@@ -29,9 +29,9 @@ const FINALISTS: usize = 4;
 /// Maximum and minimum number of steps of the last squeeze.
 const SETTLING_STEPS: usize = 3000;
 const LEAST_SETTLING_STEPS: usize = 500;
-/// Share of a budget of time that is kept for it, and at most so much.
-const SETTLING: f64 = 0.1;
-const MOST_SETTLING: Duration = Duration::from_secs(3);
+/// Share of a budget of time that is kept for it, and at most so much: with any angles, and at those of sets.
+const SETTLING: [f64; 2] = [0.1, 0.03];
+const MOST_SETTLING: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(500)];
 /// Maximum duration of the last squeeze of packings to be saved.
 const SAVING: Duration = Duration::from_secs(1);
 /// Time for settling, if there is a saved packing: after a signal, and after the end of a budget of time.
@@ -144,9 +144,11 @@ impl Run<'_> {
         if let Some(saver) = &mut saver {
             saver.begin(task)?;
         }
+        let at_angles = usize::from(task.problem.is_at_angles());
+        let (share, most) = (SETTLING[at_angles], MOST_SETTLING[at_angles]);
         let settling = match budget {
-            Budget::Time(time) if !time.is_zero() => SETTLING.min(MOST_SETTLING.div_duration_f64(*time)),
-            _ => SETTLING,
+            Budget::Time(time) if !time.is_zero() => share.min(most.div_duration_f64(*time)),
+            _ => share,
         };
         let (first, last) = (until(STARTING), until(1.0 - settling));
         let mut search = match unless_stopped(Search::new(&last.applied_to(device), task, seed, &first))? {

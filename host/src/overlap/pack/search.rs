@@ -120,7 +120,8 @@ impl<'a> Search<'a> {
             matches!(task.budget, Budget::Steps(_)),
         )?;
         Ok(Search {
-            by_fields: separates && lanes.prepare(problem, task.budget)?,
+            // If that is stopped, there is no time to search either.
+            by_fields: separates && unless_stopped(lanes.prepare(problem, task.budget))?.unwrap_or(false),
             lanes,
             source,
             randoms,

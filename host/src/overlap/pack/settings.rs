@@ -18,6 +18,16 @@ pub enum Budget {
     Time(Duration),
 }
 
+impl Budget {
+    /// Returns this share of the budget.
+    pub(super) fn share(self, share: f64) -> Self {
+        match self {
+            Budget::Steps(steps) => Budget::Steps((share * steps as f64) as usize),
+            Budget::Time(time) => Budget::Time(time.mul_f64(share)),
+        }
+    }
+}
+
 /// The copies in one packing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copies {

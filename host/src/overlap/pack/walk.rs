@@ -84,8 +84,6 @@ impl<T: LaneReal> Steps<T> {
 /// A scene that goes downhill.
 pub struct Walk<T: LaneReal> {
     pub scene: Scene<T>,
-    /// For each packing, the length of its steps in units of the step's rate.
-    pub rates: Buffer<T>,
     /// Minimum of each packing's scale.
     least: Buffer<T>,
     /// Moments that Adam keeps of poses, and of scales.
@@ -100,7 +98,6 @@ impl<T: LaneReal> Walk<T> {
     pub fn new(device: &Device, scene: Scene<T>, least: &[T]) -> Result<Self, PackError> {
         Ok(Walk {
             least: device.upload(least)?,
-            rates: device.upload(&vec![T::ONE; scene.packings()])?,
             poses: device.alloc(POSE_MEMORY * scene.len())?,
             scales: device.alloc(scene.packings())?,
             graph: None,
@@ -125,16 +122,14 @@ impl<T: LaneReal> Walk<T> {
         let (n, packings) = (self.scene.len(), self.scene.packings());
         let Scene { offsets, scales, by_pose, outside, poses, .. } = &mut self.scene;
         let slopes = by_pose.gradients.len().min(outside.gradients.len()).min(3 * outside.by_scale.len());
-        let fits = self.poses.len() == POSE_MEMORY * n && self.scales.len() == packings && self.rates.len() == packings;
-        let fits = fits && self.least.len() == packings;
+        let fits = self.poses.len() == POSE_MEMORY * n && self.scales.len() == packings && self.least.len() == packings;
         assert!(fits && scales.len() == packings && offsets.len() == packings + 1, "memory of another scene");
         assert!(number < steps.len() && slopes >= 3 * n, "no such step, or no derivatives");
         // SAFETY: the scene has one offset more than packings, within its poses. For each packing a
-        // rate, a scale and its minimum, for each pose derivatives, memory for all of them, and the
+        // scale and its minimum, for each pose derivatives, memory for all of them, and the
         // step's index were just checked. Blocks are of whole warps, one per packing.
         unsafe {
-            let (rates, least) = (&self.rates, &self.least);
-            let lanes = LanesArgs { offsets: &*offsets, rates, poses, scales, least, half_planes };
+            let lanes = LanesArgs { offsets: &*offsets, poses, scales, least: &self.least, half_planes };
             let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients, by_scale: &outside.by_scale };
             let memory = MemoryArgs { poses: &mut self.poses, scales: &mut self.scales };
             launch!(stream, adam::step::<T><<<packings as u32, threads>>>(steps, number as u32, lanes, slopes, memory))?;
