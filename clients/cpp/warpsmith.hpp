@@ -27,11 +27,14 @@
 #include <mpi.h>
 #endif
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -48,6 +51,36 @@ constexpr int version = 1;
 
 inline void check(cudaError_t error, const char* what) {
     if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+// Binds this thread to cores, as Linux lists them: `0-7,16`.
+inline void bind(const std::string& cores) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    auto wrong = [&](const char* why) { throw std::runtime_error("the cores `" + cores + "` " + why); };
+    const char* at = cores.c_str();
+    auto number = [&] {
+        char* end = nullptr;
+        long found = std::strtol(at, &end, 10);
+        if (end == at || found < 0 || found >= CPU_SETSIZE) wrong("are no list of cores");
+        at = end;
+        return found;
+    };
+    do {
+        long first = number(), last = *at == '-' ? (++at, number()) : first;
+        if (last < first) wrong("are no list of cores");
+        for (; first <= last; ++first) CPU_SET(static_cast<std::size_t>(first), &set);
+    } while (*at++ == ',');
+    if (at[-1]) wrong("are no list of cores");
+    if (sched_setaffinity(0, sizeof set, &set)) wrong("can't be had");
+}
+
+// The cores of a NUMA node, for `bind`.
+inline std::string cores_of_node(int node) {
+    std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+    std::string cores;
+    if (!std::getline(file, cores)) throw std::runtime_error("there is no NUMA node " + std::to_string(node));
+    return cores;
 }
 
 // Which of an invocation's times stands for all of a rank's.
@@ -68,11 +101,11 @@ struct Options {
 
 namespace detail {
 
-// A value of JSON: no more than messages have.
+// A value of JSON, of the kinds that messages have.
 struct Json {
     using List = std::vector<Json>;
     using Object = std::map<std::string, Json>;
-    std::variant<std::nullptr_t, bool, double, std::string, List, Object> value = nullptr;
+    std::variant<double, std::string, List, Object> value = 0.0;
 
     const Json* find(const std::string& key) const {
         auto object = std::get_if<Object>(&value);
@@ -103,150 +136,78 @@ struct Json {
 
 class Parser {
 public:
-    explicit Parser(const std::string& text) : at(text.c_str()), begin(at), end(at + text.size()) {}
+    explicit Parser(const std::string& text) : at(text.c_str()), begin(at) {}
 
     Json parse() {
-        Json found = value(0);
-        blanks();
-        if (at != end) fail();
+        Json found = value();
+        if (next() != '\0') fail();
         return found;
     }
 
 private:
     const char* at;
     const char* begin;
-    const char* end;
 
     [[noreturn]] void fail() const {
         throw std::runtime_error("the message is not JSON at byte " + std::to_string(at - begin));
     }
 
-    void blanks() {
-        while (at != end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')) ++at;
+    // The next byte that is no blank; 0 at the end.
+    char next() {
+        while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') ++at;
+        return *at;
     }
 
-    bool next(char c) {
-        blanks();
-        if (at == end || *at != c) return false;
+    void take(char expected) {
+        if (next() != expected) fail();
         ++at;
-        return true;
     }
 
-    void word(const char* expected) {
-        for (; *expected; ++expected, ++at)
-            if (at == end || *at != *expected) fail();
-    }
-
-    Json value(int depth) {
-        if (depth > 32) fail();
-        blanks();
-        if (at == end) fail();
-        switch (*at) {
-            case '{': return object(depth);
-            case '[': return list(depth);
-            case '"': return {string()};
-            case 't': word("true"); return {true};
-            case 'f': word("false"); return {false};
-            case 'n': word("null"); return {nullptr};
-            default: {
-                if (*at != '-' && (*at < '0' || *at > '9')) fail();
-                char* after = nullptr;
-                double number = std::strtod(at, &after);
-                at = after;
-                return {number};
-            }
+    Json value() {
+        char first = next();
+        if (first == '"') return {string()};
+        if (first == '{') {
+            Json::Object found;
+            items('}', [&] {
+                std::string key = string();
+                take(':');
+                found.insert_or_assign(std::move(key), value());
+            });
+            return {std::move(found)};
         }
-    }
-
-    Json object(int depth) {
-        Json::Object found;
-        ++at;
-        if (next('}')) return {found};
-        do {
-            blanks();
-            if (at == end || *at != '"') fail();
-            std::string key = string();
-            if (!next(':')) fail();
-            found.insert_or_assign(std::move(key), value(depth + 1));
-        } while (next(','));
-        if (!next('}')) fail();
-        return {std::move(found)};
-    }
-
-    Json list(int depth) {
-        Json::List found;
-        ++at;
-        if (next(']')) return {found};
-        do found.push_back(value(depth + 1));
-        while (next(','));
-        if (!next(']')) fail();
-        return {std::move(found)};
-    }
-
-    unsigned hex() {
-        unsigned code = 0;
-        for (int digit = 0; digit < 4; ++digit, ++at) {
-            if (at == end) fail();
-            char c = *at;
-            int nibble = c >= '0' && c <= '9'   ? c - '0'
-                         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                : -1;
-            if (nibble < 0) fail();
-            code = code * 16 + static_cast<unsigned>(nibble);
+        if (first == '[') {
+            Json::List found;
+            items(']', [&] { found.push_back(value()); });
+            return {std::move(found)};
         }
-        return code;
+        char* after = nullptr;
+        double number = std::strtod(at, &after);
+        if (after == at) fail();
+        at = after;
+        return {number};
     }
 
+    template <class Item>
+    void items(char end, Item item) {
+        ++at;
+        if (next() != end) {
+            item();
+            while (next() == ',') ++at, item();
+        }
+        take(end);
+    }
+
+    // A text. An escape stands for the byte behind it: names have no others.
     std::string string() {
         std::string found;
-        ++at;
-        while (at != end && *at != '"') {
-            if (*at != '\\') {
-                found += *at++;
-                continue;
-            }
-            if (++at == end) fail();
-            char c = *at++;
-            switch (c) {
-                case 'n': found += '\n'; break;
-                case 't': found += '\t'; break;
-                case 'r': found += '\r'; break;
-                case 'b': found += '\b'; break;
-                case 'f': found += '\f'; break;
-                case 'u': {
-                    unsigned code = hex();
-                    if (code >= 0xd800 && code < 0xdc00) {
-                        // The first half of a pair.
-                        word("\\u");
-                        code = 0x10000 + ((code - 0xd800) << 10) + (hex() - 0xdc00);
-                    }
-                    utf8(found, code);
-                    break;
-                }
-                case '"': case '\\': case '/': found += c; break;
-                default: fail();
-            }
+        take('"');
+        for (; *at != '"'; ++at) {
+            if (*at == '\\') ++at;
+            if (!*at) fail();
+            found += *at;
         }
-        if (at == end) fail();
         ++at;
         return found;
-    }
-
-    static void utf8(std::string& text, unsigned code) {
-        auto tail = [&](int bits) { text += static_cast<char>(0x80 | ((code >> bits) & 0x3f)); };
-        if (code < 0x80) {
-            text += static_cast<char>(code);
-        } else if (code < 0x800) {
-            text += static_cast<char>(0xc0 | (code >> 6));
-            tail(0);
-        } else if (code < 0x10000) {
-            text += static_cast<char>(0xe0 | (code >> 12));
-            tail(6), tail(0);
-        } else {
-            text += static_cast<char>(0xf0 | ((code >> 18) & 7));
-            tail(12), tail(6), tail(0);
-        }
     }
 };
 
@@ -324,11 +285,16 @@ public:
 
     // The same for an alternative: an operation that the program's file has in alternatives of a choice.
     Program& gpu(const std::string& name, const std::string& alternative, Gpu run) {
-        return add(name, alternative, {std::move(run), nullptr});
+        return add(name, alternative, {std::move(run), nullptr, nullptr});
     }
 
     Program& cpu(const std::string& name, const std::string& alternative, Cpu run) {
-        return add(name, alternative, {nullptr, std::move(run)});
+        return add(name, alternative, {nullptr, std::move(run), nullptr});
+    }
+
+    // An alternative of a setting: what makes it on each rank, before the first invocation of a schedule.
+    Program& setting(const std::string& name, const std::string& alternative, Cpu run) {
+        return add(name, alternative, {nullptr, nullptr, std::move(run)});
     }
 
     // What comes before the first invocation of each schedule, such as overwriting the last one's results.
@@ -378,6 +344,7 @@ private:
     struct Operation {
         Gpu gpu;
         Cpu cpu;
+        Cpu setting;
     };
 
     struct Step {
@@ -430,6 +397,11 @@ private:
                 throw std::runtime_error("the operation " + shown(name, alternative) + " is of the " +
                                          (of_gpu ? "GPU" : "host") + " in the program's file");
         }
+        if (auto settings = message.find("settings"))
+            for (auto& setting : settings->list("settings"))
+                if (auto alternatives = setting.find("alternatives"))
+                    for (auto& alternative : alternatives->list("alternatives"))
+                        setting_of(text_of(setting, "name"), alternative.text("alternatives"));
         std::string platform = options.platform;
         if (platform.empty()) {
             int device = 0;
@@ -444,12 +416,14 @@ private:
 
     std::string measure(const std::string& line, const Options& options, detail::Ranks& ranks) {
         std::vector<Step> steps;
+        std::vector<const Cpu*> settings;
         try {
             // All ranks read the same, and fail alike.
-            steps = plan(detail::Parser(line).parse());
+            steps = plan(detail::Parser(line).parse(), settings);
         } catch (const std::exception& error) {
             return "{\"error\": " + detail::quoted(error.what()) + "}";
         }
+        for (auto set : settings) (*set)();
         if (before) {
             before();
             // Streams that don't block know nothing of the default one.
@@ -472,7 +446,14 @@ private:
         return text;
     }
 
-    std::vector<Step> plan(const detail::Json& message) {
+    const Cpu& setting_of(const std::string& name, const std::string& alternative) const {
+        auto found = operations.find({name, alternative});
+        if (found == operations.end() || !found->second.setting)
+            throw std::runtime_error("no function is given for the setting " + shown(name, alternative));
+        return found->second.setting;
+    }
+
+    std::vector<Step> plan(const detail::Json& message, std::vector<const Cpu*>& settings) {
         auto list = message.find("steps");
         if (!list) throw std::runtime_error("the message has no `steps`");
         std::map<std::string, std::size_t> recorded;
@@ -499,8 +480,10 @@ private:
                 if (found == recorded.end())
                     throw std::runtime_error("it waits for `" + wait->text("wait") + "`, which is not recorded before");
                 steps.push_back({number ? Step::wait : Step::synchronize, nullptr, event_at(found->second), stream});
+            } else if (auto set = step.find("set")) {
+                settings.push_back(&setting_of(set->text("set"), text_of(step, "as")));
             } else {
-                throw std::runtime_error("a step has neither `run`, `record` nor `wait`");
+                throw std::runtime_error("a step has none of `run`, `record`, `wait` and `set`");
             }
         }
         return steps;

@@ -10,7 +10,6 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
         self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable,
-        TreeOptions,
         learn::tree::{Criterion, Size},
         report,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
@@ -147,7 +146,7 @@ impl Model {
             "entropy" => Criterion::Entropy,
             _ => return Err(PyValueError::new_err(format!("criterion is {criterion:?}: \"gini\" or \"entropy\""))),
         };
-        let options = LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() }, size };
+        let options = LearnOptions { labels, criterion, size };
         let runs = runs.0.clone();
         work::owned(py, usize::MAX, move || {
             let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));

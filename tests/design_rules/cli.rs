@@ -178,7 +178,7 @@ fn a_search_measures_and_writes() {
     // JSON's numbers may be read back with another last digit.
     assert!((result["ratio"].as_f64().unwrap() * fastest / slowest - 1.0).abs() < 1e-12);
     assert!(texts.contains(result["fastest"]["schedule"].as_str().unwrap()));
-    assert!(result["search_seconds_per_run"].as_f64().unwrap() < 0.1);
+    assert!(result["search_seconds_per_run"].as_f64().unwrap() < 1.0);
     // The steps in time of both, on all ranks.
     let about = &runs.about;
     for (timeline, seconds) in [(about.fastest.as_ref().unwrap(), fastest), (about.slowest.as_ref().unwrap(), slowest)] {
@@ -567,6 +567,7 @@ fn files_that_are_none() {
         ("--labels paper --percentile 101", "there is no percentile 101"),
         ("--percentile 98", "--percentile is for --labels paper"),
         ("--radius 2", "--radius is for --labels paper"),
+        ("--labels tenzing --radius 2", "--radius is for --labels paper"),
         ("--labels paper --resolution 1", "--resolution is for --labels density"),
         ("--resolution 0", "not a percentage above 0"),
         ("--radius 0", "'0' for '--radius <R>'"),

@@ -380,6 +380,63 @@ fn the_client_in_cpp() {
     assert!(text(&output.stderr).contains("a wrong result: it was sent too early"), "{}", text(&output.stderr));
 }
 
+/// A setting is made once for each schedule, before all else.
+#[test]
+fn settings_in_cpp() {
+    let Some(compiler) = compiler() else { return };
+    let folder = Folder::of("rules");
+    let file = |last: &str| {
+        let settings = format!(r#"{{"name": "Cores", "settings": ["first", "{last}"]}}"#);
+        folder.write("mine.json", &format!(r#"{{"operations": [{{"name": "Work", "kind": "cpu"}}, {settings}]}}"#));
+    };
+    file("all");
+    let main = r#"
+        #include "warpsmith.hpp"
+        std::string mine() {
+            cpu_set_t set;
+            sched_getaffinity(0, sizeof set, &set);
+            std::string list;
+            for (int core = 0; core < CPU_SETSIZE; ++core)
+                if (CPU_ISSET(core, &set)) list += "," + std::to_string(core);
+            return list.substr(1);
+        }
+        int main() {
+            const std::string all = mine(), first = all.substr(0, all.find(','));
+            for (const char* wrong : {"", "x", "0-", "0,", "1;2", "-1", "9999999", "3-1"}) {
+                try {
+                    warpsmith::bind(wrong);
+                    return std::cerr << "bound to " << wrong << std::endl, 1;
+                } catch (const std::runtime_error&) {
+                }
+            }
+            int made = 0, asked = 0;
+            std::string wanted;
+            auto cores = [&](std::string list, std::string found) {
+                return [&, list, found] { warpsmith::bind(list), wanted = found, ++made; };
+            };
+            warpsmith::Program program;
+            program.cpu("Work", [] {}).setting("Cores", "first", cores(first + "-" + first, first));
+            program.setting("Cores", "all", cores(all, all));
+            program.reset([&] { ++asked; });
+            program.check([&] { return std::string(made == asked && mine() == wanted ? "" : "on the cores " + mine()); });
+            warpsmith::Options options;
+            options.seconds = 0;
+            return program.serve(options);
+        }
+    "#;
+    folder.write("mine.cpp", main);
+    compile(&compiler, &folder, &["mine.cpp", "-o", "mine"]);
+    let found = explored(&folder, "mine.json --output runs.csv -- ./mine");
+    assert_eq!((&found["runs"], &found["failed"], &found["space"]), (&2.into(), &0.into(), &"2".into()), "{found}");
+    let runs = Runs::read(&folder.path("runs.csv")).unwrap();
+    let mut texts: Vec<_> = runs.runs.iter().map(|run| run.traversal.to_string()).collect();
+    texts.sort();
+    assert_eq!(texts, ["Cores=all;Work", "Cores=first;Work"]);
+    file("none");
+    let said = text(&folder.run("explore mine.json --output more.csv -- ./mine").stderr);
+    assert!(said.contains("no function is given for the setting `Cores` as `none`"), "{said}");
+}
+
 /// The example's products are right under the schedules of its program.
 #[test]
 fn the_example_in_cpp() {

@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use warpsmith::design_rules::{
     Accuracy, BitColumns, Class, Dag, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Rule, Rules,
-    Ruleset, Schedule, SpaceComparison, Traversal, TraversalTable, TreeOptions,
+    Ruleset, Schedule, SpaceComparison, Traversal, TraversalTable,
     learn::{
         labels::{Convolution, Evidence},
         rules::{Fit, Gain, Mark, MeasuredRows, Space, Verdict, imperative},
-        tree::{ClassWeight, Criterion, Limits, Size},
+        tree::{Criterion, Limits, Size},
     },
     programs::spmv,
     schedule,
@@ -43,6 +43,20 @@ struct LabelsOracle {
     prominences: Vec<f64>,
     p98: f64,
     kept: Vec<usize>,
+    tenzing: Vec<TenzingOracle>,
+}
+
+/// Steps as the authors' postprocess.py finds them, by `find_peaks` with `prominence` and `width=1`.
+#[derive(Deserialize)]
+struct TenzingOracle {
+    times: Vec<f64>,
+    cases: Vec<TenzingCase>,
+}
+
+#[derive(Deserialize)]
+struct TenzingCase {
+    percentile: f64,
+    starts: Vec<usize>,
 }
 
 #[test]
@@ -69,6 +83,12 @@ fn classes_are_those_of_scipy() {
     assert_eq!(labels.places(second), 300..800);
     assert_eq!(labels.range(second), [wanted.times[300], wanted.times[799]]);
     assert_eq!(labels.classes()[949..951], [Class::from_index(2), Class::from_index(3)]);
+    for TenzingOracle { times, cases } in wanted.tenzing {
+        for TenzingCase { percentile, starts } in cases {
+            let labels = Labels::with(&times, &LabelOptions::Tenzing { percentile }).unwrap();
+            assert_eq!(labels.starts(), starts, "{percentile}");
+        }
+    }
 }
 
 #[test]
@@ -508,15 +528,14 @@ fn trees_are_those_of_scikit_learn() {
     assert_eq!(sweep.len(), 46);
     for Sweep { criterion, max_leaf_nodes, error, depth, leaves } in sweep {
         let criterion = if criterion == "gini" { Criterion::Gini } else { Criterion::Entropy };
-        let options = TreeOptions { criterion, class_weight: ClassWeight::Balanced };
-        let tree = DecisionTree::train(&columns, &classes, options, Limits::leaves(max_leaf_nodes)).unwrap();
+        let tree = DecisionTree::train(&columns, &classes, criterion, Limits::leaves(max_leaf_nodes)).unwrap();
         let found = tree.training_error();
         assert!(error.iter().any(|error| (found - error).abs() < 1e-11), "{criterion:?} {max_leaf_nodes}: {found} {error:?}");
         assert!(depth.contains(&tree.depth()), "{criterion:?} {max_leaf_nodes}: {} {depth:?}", tree.depth());
         assert_eq!(tree.leaves(), leaves);
     }
 
-    let tree = DecisionTree::train(&columns, &classes, TreeOptions::default(), Limits::leaves(8)).unwrap();
+    let tree = DecisionTree::train(&columns, &classes, Criterion::default(), Limits::leaves(8)).unwrap();
     assert_eq!(tree.nodes().len(), wanted.feature.len());
     for (index, node) in tree.nodes().iter().enumerate() {
         let split = node.split.map_or([-2, -1, -1], |split| {
@@ -533,9 +552,8 @@ fn trees_are_those_of_scikit_learn() {
 
 #[test]
 fn trees_of_what_can_not_be_told_apart() {
-    let train = |rows: &[Vec<u8>], of: &[usize], limits| {
-        DecisionTree::train(&columns(rows), &classes(of), TreeOptions::default(), limits)
-    };
+    let train =
+        |rows: &[Vec<u8>], of: &[usize], limits| DecisionTree::train(&columns(rows), &classes(of), Criterion::default(), limits);
     let any = Limits::leaves(100);
     // No features, and those that are all the same.
     for rows in [vec![vec![]; 3], vec![vec![1, 0]; 3]] {
@@ -558,7 +576,7 @@ fn trees_of_what_can_not_be_told_apart() {
         assert_eq!(train(&xor, &[0, 1, 1, 0], Limits::leaves(least)).unwrap().leaves(), 1);
     }
 
-    let error = DecisionTree::train(&BitColumns::new(0), &[], TreeOptions::default(), any).unwrap_err().to_string();
+    let error = DecisionTree::train(&BitColumns::new(0), &[], Criterion::default(), any).unwrap_err().to_string();
     assert_eq!(error, "nothing to learn: there are no samples");
     let error = train(&xor, &[0, 1], any).unwrap_err().to_string();
     assert_eq!(error, "nothing to learn: there are 4 samples with features and 2 with classes");
@@ -581,23 +599,20 @@ struct NaiveNode {
 struct Naive<'a> {
     rows: &'a [Vec<u8>],
     labels: &'a [usize],
-    options: TreeOptions,
+    criterion: Criterion,
     /// Weight of a sample of each class.
     weight: Vec<f64>,
 }
 
 impl<'a> Naive<'a> {
-    fn new(rows: &'a [Vec<u8>], labels: &'a [usize], options: TreeOptions) -> Self {
+    fn new(rows: &'a [Vec<u8>], labels: &'a [usize], criterion: Criterion) -> Self {
         let present = labels.iter().collect::<BTreeSet<_>>().len();
-        let weight = |class: usize| match options.class_weight {
-            ClassWeight::Uniform => 1.0,
-            ClassWeight::Balanced => {
-                let count = labels.iter().filter(|&&label| label == class).count();
-                labels.len() as f64 / (present * count) as f64
-            }
+        let weight = |class: usize| {
+            let count = labels.iter().filter(|&&label| label == class).count();
+            labels.len() as f64 / (present * count) as f64
         };
         let weight = (0..=*labels.iter().max().unwrap()).map(weight).collect();
-        Naive { rows, labels, options, weight }
+        Naive { rows, labels, criterion, weight }
     }
 
     /// The weight of each class among samples.
@@ -611,7 +626,7 @@ impl<'a> Naive<'a> {
         let weights = self.weights(samples);
         let whole: f64 = weights.iter().sum();
         let shares = weights.iter().map(|weight| weight / whole).filter(|&share| share > 0.0);
-        match self.options.criterion {
+        match self.criterion {
             Criterion::Gini => shares.map(|share| share * (1.0 - share)).sum(),
             Criterion::Entropy => shares.map(|share| -share * share.log2()).sum(),
         }
@@ -721,21 +736,19 @@ fn samples(most: usize) -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<usize>)> {
     })
 }
 
-fn options() -> impl Strategy<Value = TreeOptions> {
-    let criterion = prop_oneof![Just(Criterion::Gini), Just(Criterion::Entropy)];
-    let class_weight = prop_oneof![Just(ClassWeight::Balanced), Just(ClassWeight::Uniform)];
-    (criterion, class_weight).prop_map(|(criterion, class_weight)| TreeOptions { criterion, class_weight })
+fn criteria() -> impl Strategy<Value = Criterion> {
+    prop_oneof![Just(Criterion::Gini), Just(Criterion::Entropy)]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn trees_split_as_a_naive_method_does((rows, labels) in samples(150), options in options(), leaves in 1usize..14) {
-        let naive = Naive::new(&rows, &labels, options);
+    fn trees_split_as_a_naive_method_does((rows, labels) in samples(150), criterion in criteria(), leaves in 1usize..14) {
+        let naive = Naive::new(&rows, &labels, criterion);
         let wanted = naive.grow(leaves);
         let columns = columns(&rows);
-        let tree = DecisionTree::train(&columns, &classes(&labels), options, Limits::leaves(leaves)).unwrap();
+        let tree = DecisionTree::train(&columns, &classes(&labels), criterion, Limits::leaves(leaves)).unwrap();
         prop_assert_eq!(tree.nodes().len(), wanted.len());
         for (node, wanted) in tree.nodes().iter().zip(&wanted) {
             prop_assert_eq!(node.split.map(|split| (split.feature, split.children)), wanted.split);
@@ -756,16 +769,16 @@ proptest! {
     }
 
     #[test]
-    fn algorithm_1_is_what_the_paper_says((rows, labels) in samples(60), options in options()) {
-        let naive = Naive::new(&rows, &labels, options);
+    fn algorithm_1_is_what_the_paper_says((rows, labels) in samples(60), criterion in criteria()) {
+        let naive = Naive::new(&rows, &labels, criterion);
         let (error, leaves, trained) = naive.algorithm_1();
-        let found = Size::Paper.train(&columns(&rows), &classes(&labels), options).unwrap();
+        let found = Size::Paper.train(&columns(&rows), &classes(&labels), criterion).unwrap();
         prop_assert_eq!(found.max_leaf_nodes, leaves);
         prop_assert_eq!(found.tree.training_error(), error);
         let trials: Vec<_> = found.trials.iter().map(|trial| (trial.max_leaf_nodes, trial.error, trial.depth)).collect();
         prop_assert_eq!(trials, trained);
         // It is the very tree that training gives.
-        prop_assert_eq!(&found.tree, &DecisionTree::train(&columns(&rows), &classes(&labels), options, Limits::leaves(leaves)).unwrap());
+        prop_assert_eq!(&found.tree, &DecisionTree::train(&columns(&rows), &classes(&labels), criterion, Limits::leaves(leaves)).unwrap());
         let mut least = f64::INFINITY;
         for trial in &found.trials {
             prop_assert_eq!(trial.better, trial.error < least);
@@ -791,7 +804,7 @@ proptest! {
         let rows: Vec<usize> = (0..all.len()).collect();
         let (features, columns) = FeatureSet::learn(&table, &rows);
         let labels = &seed[..all.len()];
-        let tree = DecisionTree::train(&columns, &classes(labels), TreeOptions::default(), Limits::leaves(leaves)).unwrap();
+        let tree = DecisionTree::train(&columns, &classes(labels), Criterion::default(), Limits::leaves(leaves)).unwrap();
         let rules = Rules::of(&tree, &features);
         prop_assert_eq!(rules.all().len(), tree.leaves());
         let mut seen = 0;
@@ -1036,7 +1049,7 @@ fn learn_options() -> impl Strategy<Value = LearnOptions> {
         Just(LabelOptions::Paper { radius: None, percentile: 0.0 }),
     ];
     let size = prop_oneof![Just(Size::Validated), Just(Size::Paper), (2usize..8).prop_map(Size::Leaves)];
-    (labels, size, options()).prop_map(|(labels, size, tree)| LearnOptions { labels, size, tree })
+    (labels, size, criteria()).prop_map(|(labels, size, criterion)| LearnOptions { labels, size, criterion })
 }
 
 proptest! {
@@ -1108,22 +1121,24 @@ fn trees_are_as_large_as_samples_carry() {
     let noise = bits(200);
     let rule: Vec<usize> =
         rows.iter().zip(&noise).map(|(row, noise)| usize::from((row[3] == 1) != (noise[0] + noise[1] == 2))).collect();
-    let found = Size::Validated.train(&columns, &classes(&rule), TreeOptions::default()).unwrap();
+    let found = Size::Validated.train(&columns, &classes(&rule), Criterion::default()).unwrap();
     assert_eq!((found.tree.leaves(), found.tree.nodes()[0].split.unwrap().feature), (2, 3));
     assert!(found.validated && found.trials[1].better);
-    let all = Size::Paper.train(&columns, &classes(&rule), TreeOptions::default()).unwrap();
+    let all = Size::Paper.train(&columns, &classes(&rule), Criterion::default()).unwrap();
     assert!(all.tree.leaves() > 10, "the training error gets smaller with noise, too");
     // Classes that no feature has to do with.
     let chance: Vec<usize> = noise.iter().map(|noise| usize::from(noise[2] + noise[3] == 2)).collect();
-    let found = Size::Validated.train(&columns, &classes(&chance), TreeOptions::default()).unwrap();
+    let found = Size::Validated.train(&columns, &classes(&chance), Criterion::default()).unwrap();
     assert_eq!(found.tree.leaves(), 1);
-    let one = Size::Validated.train(&columns, &classes(&[0; 200]), TreeOptions::default()).unwrap();
+    let one = Size::Validated.train(&columns, &classes(&[0; 200]), Criterion::default()).unwrap();
     assert_eq!((one.tree.leaves(), one.trials[0].error), (1, 0.0));
 }
 
 #[test]
 fn rules_in_sentences() {
     let dag = spmv::dag();
+    let set = Dag::builder("p").cpu("a").setting("Cores", "near").setting("Cores", "far").build().unwrap();
+    let chosen = |choice: &str| Feature::Chosen { choice: choice.to_owned(), alternative: "near".to_owned() };
     for (rule, dag, wanted) in [
         (rule(before("y_L", "CES-b4-PostSend"), true), Some(&dag), "launch y_L before the host waits for Pack"),
         (rule(before("CER-after-Pack", "y_L"), true), Some(&dag), "record Pack's event before y_L is launched"),
@@ -1134,6 +1149,8 @@ fn rules_in_sentences() {
             "have add's stream wait for y_L before y_R's event is recorded",
         ),
         (rule(same_stream("add", "y_L"), false), None, "put add and y_L into different streams"),
+        (rule(chosen("Cores"), true), Some(&set), "set Cores as near"),
+        (rule(chosen("Cores"), false), None, "don't do Cores as near"),
         (rule(before("a", "CES-b4-b"), true), None, "do a before the host waits for what b needs"),
     ] {
         assert_eq!(imperative(&rule, dag), wanted);

@@ -82,6 +82,7 @@ fn programs_by_schema_and_reader() {
         choice(r#"[{"name": "x", "kind": "gpu", "reads": ["x"]}, {"name": "y", "kind": "cpu", "writes": []}]"#),
         part(r#"[{"name": "A", "kind": "cpu", "writes": ["x"]}]"#),
         part(r#"[{"name": "B", "kind": "gpu"}, {"name": "C", "kind": "cpu", "after": ["B", "P"]}]"#),
+        operation(r#"{"name": "A", "comment": "b", "settings": ["x", "y"]}"#),
     ];
     // Each with what the reader says.
     let bad = [
@@ -91,7 +92,7 @@ fn programs_by_schema_and_reader() {
         (r#"{"operations": {}}"#.to_owned(), "invalid type"),
         (r#"{"name": 1, "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(), "`name`: invalid type"),
         (r#"{"edges": [], "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(), "unknown field `edges`"),
-        (operation(r#"{"name": "A"}"#), "case.json: `A` has neither `kind` nor `alternatives`"),
+        (operation(r#"{"name": "A"}"#), "case.json: `A` has none of `kind`, `alternatives` and `settings`"),
         (operation(r#"{"kind": "gpu"}"#), "missing field `name`"),
         (operation(r#"{"name": "A", "kind": "tpu"}"#), "unknown variant `tpu`, expected `cpu` or `gpu`"),
         (operation(r#"{"name": "A", "kind": "gpu", "before": []}"#), "unknown field `before`"),
@@ -139,6 +140,12 @@ fn programs_by_schema_and_reader() {
             ),
             "`A` as `y` has `operations`, which say what they read and write",
         ),
+        (operation(r#"{"name": "A", "settings": []}"#), "`settings` of `A` is empty"),
+        (operation(r#"{"name": "A", "settings": ["x"]}"#), "`A` has one alternative, `x`: a choice takes two"),
+        (operation(r#"{"name": "A", "settings": ["x", "y="]}"#), "the name `y=` has a '='"),
+        (operation(r#"{"name": "A", "settings": ["x", 1]}"#), "settings[1]`: invalid type"),
+        (operation(r#"{"name": "A", "kind": "cpu", "settings": ["x", "y"]}"#), "`A` has `settings`, and so nothing else"),
+        (operation(r#"{"name": "A", "after": ["P"], "settings": ["x", "y"]}"#), "`A` has `settings`, and so nothing else"),
         (part(r#"[{"name": "B"}]"#), "missing field `kind`"),
         (part(r#"[{"name": "B", "kind": "gpu", "alternatives": []}]"#), "unknown field `alternatives`"),
     ];
@@ -152,6 +159,12 @@ fn programs_by_schema_and_reader() {
             "depend on each other in a cycle",
         ),
         (choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "x", "kind": "cpu"}]"#), "two alternatives of `A` have the name `x`"),
+        (operation(r#"{"name": "A", "settings": ["x", "x"]}"#), "two alternatives of `A` have the name `x`"),
+        (operation(r#"{"name": "P", "settings": ["x", "y"]}"#), "the setting `P` has the name of an operation"),
+        (
+            operation(r#"{"name": "A", "settings": ["x", "y"]}, {"name": "B", "kind": "cpu", "after": ["A"]}"#),
+            "the edge A -> B names `A`, which is not an operation",
+        ),
         (part(r#"[{"name": "P", "kind": "gpu"}]"#), "two operations have the name `P`"),
         (part(r#"[{"name": "B", "kind": "gpu", "after": ["A"]}]"#), "the edge A -> A=y/B leads from a choice into itself"),
         (part(r#"[{"name": "B", "kind": "gpu", "after": ["Q"]}]"#), "the edge Q -> A=y/B names `Q`, which is not an operation"),
@@ -176,11 +189,14 @@ fn messages_by_schema() {
     assert_eq!(schema, serde_json::from_str::<Value>(external::SCHEMA).unwrap());
     let is = |name: &str, value: &Value| valid(&schema["$defs"][name], &schema, value);
     let dag = Dag::builder("c").gpu("b").alternative("a", "x", warpsmith::design_rules::Kind::Cpu);
-    let dag = dag.part("a", "y", "p", warpsmith::design_rules::Kind::Gpu).edge("b", "a").build().unwrap();
+    let dag = dag.part("a", "y", "p", warpsmith::design_rules::Kind::Gpu).edge("b", "a");
+    let dag = dag.setting("s", "on").setting("s", "off").build().unwrap();
     let mut steps = 0;
     for schedule in Schedules::new(&dag, 2).unwrap() {
         let message: Value = serde_json::from_str(&question(&dag, &schedule)).unwrap();
         assert!(is("question", &message) && valid(&schema, &schema, &message), "{message}");
+        let set = schedule.text(&dag).split(';').find_map(|step| step.strip_prefix("s=").map(str::to_owned)).unwrap();
+        assert_eq!(message["steps"][0], json!({"set": "s", "as": set}));
         steps += message["steps"].as_array().unwrap().len();
     }
     assert!(steps > 10);

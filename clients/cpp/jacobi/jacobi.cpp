@@ -2,7 +2,7 @@
 // `warpsmith rules explore` schedules. It is linked with that project's kernels: see the Makefile.
 //
 // An iteration does what the project's variants `mpi` and `mpi_overlap` do: it computes a rank's rows, sends the first
-// and the last one to the neighbours, and sums the squares of all changes.
+// and the last one to the neighbours, and sums the squares of all changes. jacobi.json has what the variants differ in.
 #define WARPSMITH_MPI
 #include "../warpsmith.hpp"
 
@@ -37,6 +37,26 @@ private:
     cudaEvent_t before, after;
 };
 
+// A CUDA graph of what `capture` enqueues; another one for each state of the arrays, which `key` tells apart.
+class Graphs {
+public:
+    template <class Capture>
+    void operator()(cudaStream_t stream, const void* key, Capture capture) {
+        auto& graph = graphs[key];
+        if (!graph) {
+            cudaGraph_t captured;
+            warpsmith::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+            capture(stream);
+            warpsmith::check(cudaStreamEndCapture(stream, &captured), "cudaStreamEndCapture");
+            warpsmith::check(cudaGraphInstantiate(&graph, captured, 0), "cudaGraphInstantiate");
+        }
+        cudaGraphLaunch(graph, stream);
+    }
+
+private:
+    std::map<const void*, cudaGraphExec_t> graphs;
+};
+
 // The value of a row of the whole grid, which is periodic, before an iteration.
 real value(long row, long rows, int column) {
     long at = ((row + rows) % rows * 13 + column * 7L) % 101;
@@ -52,32 +72,66 @@ int run(int rank, int ranks, int nx, int ny, const warpsmith::Options& options) 
     for (int row = 0; row < rows + 2; ++row)
         for (int column = 0; column < nx; ++column)
             start[static_cast<std::size_t>(row) * nx + column] = value(first + row - 1, all, column);
-    real *a, *a_new, *norm, *copied, total = 0;
+    real *a, *a_new, *norm, *copied, *staged, total = 0;
     warpsmith::check(cudaMalloc(&a, bytes), "cudaMalloc");
     warpsmith::check(cudaMalloc(&a_new, bytes), "cudaMalloc");
     warpsmith::check(cudaMalloc(&norm, sizeof(real)), "cudaMalloc");
     warpsmith::check(cudaMallocHost(&copied, sizeof(real)), "cudaMallocHost");
+    // The rows sent to the top and the bottom, and those received from there.
+    warpsmith::check(cudaMallocHost(&staged, 4 * nx * sizeof(real)), "cudaMallocHost");
     MPI_Request requests[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     auto row = [&](int index) { return a_new + static_cast<std::size_t>(index) * nx; };
+    auto stage = [&](int index) { return staged + static_cast<std::size_t>(index) * nx; };
+    auto reset = [&](cudaStream_t stream) { cudaMemsetAsync(norm, 0, sizeof(real), stream); };
     auto compute = [&](int from, int to) {
         return [&, from, to](cudaStream_t stream) { launch_jacobi_kernel(a_new, a, norm, from, to, nx, true, stream); };
     };
+    auto copy = [&](real* to, const real* from, cudaStream_t stream) {
+        cudaMemcpyAsync(to, from, nx * sizeof(real), cudaMemcpyDefault, stream);
+    };
+    auto receive = [&](real* from_top, real* from_bottom) {
+        MPI_Irecv(from_bottom, nx, MPI_FLOAT, bottom, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(from_top, nx, MPI_FLOAT, top, 1, MPI_COMM_WORLD, &requests[1]);
+    };
+    auto send_top = [&](const real* from) { MPI_Isend(from, nx, MPI_FLOAT, top, 0, MPI_COMM_WORLD, &requests[2]); };
+    auto send_bottom = [&](const real* from) { MPI_Isend(from, nx, MPI_FLOAT, bottom, 1, MPI_COMM_WORLD, &requests[3]); };
+    auto wait = [&] { MPI_Waitall(4, requests, MPI_STATUSES_IGNORE); };
 
     warpsmith::Program program;
     Urgent urgent_top, urgent_bottom;
-    program.gpu("Reset", [&](cudaStream_t stream) { cudaMemsetAsync(norm, 0, sizeof(real), stream); });
-    program.gpu("Top", "normal", compute(1, 2));
+    Graphs edges;
+    program.gpu("Reset", "whole", reset);
+    program.gpu("All", "whole", compute(1, rows + 1));
+    for (const char* alternative : {"split", "urgent"}) {
+        program.gpu("Reset", alternative, reset);
+        program.gpu("Inner", alternative, compute(2, rows));
+    }
+    program.gpu("Top", "split", compute(1, 2));
     program.gpu("Top", "urgent", [&](cudaStream_t stream) { urgent_top(stream, compute(1, 2)); });
-    program.gpu("Bottom", "normal", compute(rows, rows + 1));
+    program.gpu("Bottom", "split", compute(rows, rows + 1));
     program.gpu("Bottom", "urgent", [&](cudaStream_t stream) { urgent_bottom(stream, compute(rows, rows + 1)); });
-    program.gpu("Inner", compute(2, rows));
-    program.cpu("Receive", [&] {
-        MPI_Irecv(row(rows + 1), nx, MPI_FLOAT, bottom, 0, MPI_COMM_WORLD, &requests[0]);
-        MPI_Irecv(row(0), nx, MPI_FLOAT, top, 1, MPI_COMM_WORLD, &requests[1]);
+    program.gpu("Edges", "graph", [&](cudaStream_t stream) {
+        edges(stream, a, [&](cudaStream_t stream) {
+            reset(stream);
+            compute(1, 2)(stream);
+            compute(rows, rows + 1)(stream);
+        });
     });
-    program.cpu("SendTop", [&] { MPI_Isend(row(1), nx, MPI_FLOAT, top, 0, MPI_COMM_WORLD, &requests[2]); });
-    program.cpu("SendBottom", [&] { MPI_Isend(row(rows), nx, MPI_FLOAT, bottom, 1, MPI_COMM_WORLD, &requests[3]); });
-    program.cpu("Wait", [&] { MPI_Waitall(4, requests, MPI_STATUSES_IGNORE); });
+    program.gpu("Inner", "graph", compute(2, rows));
+    program.cpu("Receive", "direct", [&] { receive(row(0), row(rows + 1)); });
+    program.cpu("SendTop", "direct", [&] { send_top(row(1)); });
+    program.cpu("SendBottom", "direct", [&] { send_bottom(row(rows)); });
+    program.cpu("Wait", "direct", wait);
+    program.gpu("FetchTop", "staged", [&](cudaStream_t stream) { copy(stage(0), row(1), stream); });
+    program.gpu("FetchBottom", "staged", [&](cudaStream_t stream) { copy(stage(1), row(rows), stream); });
+    program.cpu("Receive", "staged", [&] { receive(stage(2), stage(3)); });
+    program.cpu("SendTop", "staged", [&] { send_top(stage(0)); });
+    program.cpu("SendBottom", "staged", [&] { send_bottom(stage(1)); });
+    program.cpu("Wait", "staged", wait);
+    program.gpu("Store", "staged", [&](cudaStream_t stream) {
+        copy(row(0), stage(2), stream);
+        copy(row(rows + 1), stage(3), stream);
+    });
     program.gpu("Copy", [&](cudaStream_t stream) {
         cudaMemcpyAsync(copied, norm, sizeof(real), cudaMemcpyDeviceToHost, stream);
     });

@@ -61,7 +61,7 @@ pub use error::RulesError;
 pub use explore::{Answer, offline, search, study};
 pub use learn::{
     Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Rule, Rules,
-    Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
+    Ruleset, SpaceComparison, TraversalTable, program_of,
 };
 pub use measure::{About, Failed, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform};
 pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};

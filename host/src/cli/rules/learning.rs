@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::design_rules::{
-    LabelOptions, LearnOptions, Model, Runs, TraversalTable, TreeOptions,
+    LabelOptions, LearnOptions, Model, Runs, TraversalTable,
     learn::tree::{Criterion, Size},
 };
 
@@ -20,7 +20,7 @@ pub struct Learning {
     /// Grow a tree of N leaves, if the runs differ enough [default: chosen by cross-validation]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_leaf_nodes: Option<u32>,
-    /// Grow full trees, with as many leaves as lower the training error, as in the paper; implied by --labels paper
+    /// Grow full trees, with as many leaves as lower the training error, as in the paper; implied by --labels paper and tenzing
     #[arg(long, conflicts_with = "max_leaf_nodes")]
     full: bool,
     /// Method that assigns runs to classes
@@ -30,8 +30,8 @@ pub struct Learning {
     /// file states, and at least 1]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     resolution: Option<f64>,
-    /// With --labels paper, percentile of the prominences, 0 to 100, that a step in the sorted times must reach to be a
-    /// boundary between classes [default: 98]
+    /// With --labels paper or tenzing, percentile, 0 to 100, that the prominence of a step in the sorted times must reach
+    /// to be a boundary between classes [default: 98]
     #[arg(long, value_name = "P")]
     percentile: Option<f64>,
     /// With --labels paper, radius of the step function that finds the steps, in runs [default: 0.5 % of the runs]
@@ -43,8 +43,10 @@ pub struct Learning {
 enum LabelMethod {
     /// Peaks of the density of the times, with the valleys between them as boundaries
     Density,
-    /// As in the paper: the largest steps of the sorted times, by a percentile
+    /// As in the paper: the largest steps of the sorted times, by a percentile of their prominences
     Paper,
+    /// As in the program of the paper's authors: by a percentile of the convolution
+    Tenzing,
 }
 
 impl Learning {
@@ -55,7 +57,8 @@ impl Learning {
                 let option = if self.percentile.is_some() { "--percentile" } else { "--radius" };
                 return Err(Failure::error(format_args!("{option} is for --labels paper")));
             }
-            LabelMethod::Paper if self.resolution.is_some() => {
+            LabelMethod::Tenzing if self.radius.is_some() => return Err(Failure::error("--radius is for --labels paper")),
+            LabelMethod::Paper | LabelMethod::Tenzing if self.resolution.is_some() => {
                 return Err(Failure::error("--resolution is for --labels density"));
             }
             LabelMethod::Density => LabelOptions::density(runs.about.noise, self.resolution.map(|percent| percent / 100.0)),
@@ -63,18 +66,19 @@ impl Learning {
                 radius: self.radius.map(|radius| radius as usize),
                 percentile: self.percentile.unwrap_or(98.0),
             },
+            LabelMethod::Tenzing => LabelOptions::Tenzing { percentile: self.percentile.unwrap_or(98.0) },
         };
         let size = match self.max_leaf_nodes {
             Some(leaves) => Size::Leaves(leaves as usize),
             None if self.is_full() => Size::Paper,
             None => Size::Validated,
         };
-        Ok(LearnOptions { labels, tree: TreeOptions { criterion: self.criterion, ..TreeOptions::default() }, size })
+        Ok(LearnOptions { labels, criterion: self.criterion, size })
     }
 
     /// Returns true if all rulesets are to be shown.
     pub fn is_full(&self) -> bool {
-        self.full || self.labels == LabelMethod::Paper
+        self.full || self.labels != LabelMethod::Density
     }
 
     /// Learns from the runs of the file `path`.

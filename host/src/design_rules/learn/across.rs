@@ -139,7 +139,7 @@ impl<'a> Across<'a> {
         let all: Vec<Class> = labels.iter().flat_map(Labels::classes).copied().collect();
         // The runs of a single input are left out one by one.
         let left_out = if inputs.len() == 1 { &rows } else { &groups };
-        let train = || options.size.train_groups(&columns, &all, left_out, options.tree);
+        let train = || options.size.train_groups(&columns, &all, left_out, options.criterion);
         let search = all.iter().any(|class| class.index() > 0).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
         Ok(Across { names, inputs, labels, count, table, groups, features, search, rules })

@@ -27,4 +27,4 @@ pub use numbers::InputTable;
 pub use rules::{Rules, Ruleset};
 pub use signature::program_of;
 pub use table::TraversalTable;
-pub use tree::{DecisionTree, TreeOptions};
+pub use tree::DecisionTree;

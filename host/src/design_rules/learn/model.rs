@@ -8,7 +8,7 @@ use super::features::FeatureSet;
 use super::labels::{Class, LabelOptions, Labels};
 use super::rules::{Advice, MeasuredRows, Rules, indistinct};
 use super::table::TraversalTable;
-use super::tree::{ClassWeight, Criterion, Size, TreeOptions, TreeSearch};
+use super::tree::{Criterion, Size, TreeSearch};
 use crate::design_rules::error::RulesError;
 
 /// Options for learning. By default, the model is as detailed as the data support.
@@ -16,19 +16,15 @@ use crate::design_rules::error::RulesError;
 pub struct LearnOptions {
     /// Method that assigns runs to classes.
     pub labels: LabelOptions,
-    /// Options for growing trees.
-    pub tree: TreeOptions,
+    /// Impurity that trees minimize.
+    pub criterion: Criterion,
     /// Choice of the tree's size.
     pub size: Size,
 }
 
 impl LearnOptions {
     /// The paper's options.
-    pub const PAPER: Self = LearnOptions {
-        labels: LabelOptions::PAPER,
-        tree: TreeOptions { criterion: Criterion::Gini, class_weight: ClassWeight::Balanced },
-        size: Size::Paper,
-    };
+    pub const PAPER: Self = LearnOptions { labels: LabelOptions::PAPER, criterion: Criterion::Gini, size: Size::Paper };
 }
 
 /// A model of measured schedules.
@@ -73,7 +69,7 @@ impl Model {
         }
         let labels = Labels::with(&own, &options.labels)?;
         let (features, columns) = FeatureSet::learn(table, rows);
-        let train = || options.size.train(&columns, labels.classes(), options.tree);
+        let train = || options.size.train(&columns, labels.classes(), options.criterion);
         let search = (labels.count() > 1).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
         let advice = Advice::of(&rules, labels.classes(), &MeasuredRows::new(table, rows, &own));

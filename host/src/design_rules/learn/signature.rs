@@ -11,7 +11,8 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
         program: about.program.clone(),
         reason: format!("`{}` does not say what its operations and edges are", about.signature),
     };
-    let (operations, edges) = about.signature.split_once(' ').ok_or_else(wrong)?;
+    let mut parts = about.signature.split(' ');
+    let (operations, edges) = parts.next().zip(parts.next()).ok_or_else(wrong)?;
     let mut builder = Dag::builder(&about.program);
     for operation in operations.split(',') {
         builder = match operation.rsplit_once(':') {
@@ -24,6 +25,10 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     for edge in edges.split(',').filter(|edge| !edge.is_empty()) {
         let (before, after) = edge.split_once('>').ok_or_else(wrong)?;
         builder = builder.edge(before, after);
+    }
+    for setting in parts {
+        let (name, alternatives) = setting.split_once('=').ok_or_else(wrong)?;
+        builder = alternatives.split('|').fold(builder, |builder, alternative| builder.setting(name, alternative));
     }
     let dag = builder.build()?;
     if dag.signature() == about.signature { Ok(dag) } else { Err(wrong()) }
@@ -46,11 +51,21 @@ mod tests {
     #[test]
     fn programs_from_their_signatures() {
         let choice = Dag::builder("c").gpu("b").alternative("a", "x", Kind::Cpu).part("a", "y", "p", Kind::Gpu);
-        let choice = choice.part("a", "y", "q", Kind::Cpu).edge("a=y/p", "a=y/q").edge("b", "a").build().unwrap();
+        let choice = choice.part("a", "y", "q", Kind::Cpu).edge("a=y/p", "a=y/q").edge("b", "a");
+        let choice = choice.setting("s", "on").setting("t", "1").setting("s", "off").setting("t", "2").build().unwrap();
         for dag in [programs::spmv::dag(), programs::halo::dag(), choice] {
             assert_eq!(program_of(&About::program(&dag)).unwrap(), dag);
         }
-        for signature in ["", "a:g", "a:g,end:c a>b", "a:x,end:c a>end", "a:g,end:c", "a:g,end:c a-end", "end:c,a:g a>end"] {
+        for signature in [
+            "",
+            "a:g",
+            "a:g,end:c a>b",
+            "a:x,end:c a>end",
+            "a:g,end:c",
+            "a:g,end:c a-end",
+            "end:c,a:g a>end",
+            "a:g,end:c a>end s",
+        ] {
             let about = About { program: "p".to_owned(), signature: signature.to_owned(), ..About::default() };
             assert!(program_of(&about).is_err(), "{signature}");
         }

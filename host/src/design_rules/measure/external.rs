@@ -141,7 +141,15 @@ impl External {
 fn hello(dag: &Dag, streams: usize) -> String {
     let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| operation(dag, op));
     let operations: Vec<_> = operations.collect();
-    json!({ "warpsmith": VERSION, "program": dag.name(), "streams": streams, "operations": operations }).to_string()
+    let mut hello = json!({ "warpsmith": VERSION, "program": dag.name(), "streams": streams, "operations": operations });
+    let settings = dag.choices().iter().filter(|choice| choice.is_setting());
+    let settings: Vec<_> = settings
+        .map(|setting| json!({ "name": setting.name(), "alternatives": setting.alternatives().collect::<Vec<_>>() }))
+        .collect();
+    if !settings.is_empty() {
+        hello["settings"] = settings.into();
+    }
+    hello.to_string()
 }
 
 /// The message that asks for a schedule's time, as one line.
@@ -158,7 +166,7 @@ pub fn operation(dag: &Dag, op: OpId) -> Value {
     object
 }
 
-/// The steps of a schedule, without choices and the end.
+/// The steps of a schedule, without the end and the choices that operations tell.
 fn steps(dag: &Dag, schedule: &Schedule) -> Vec<Value> {
     let run = |op| {
         let mut object = json!({ "run": dag.name_of(op) });
@@ -170,7 +178,11 @@ fn steps(dag: &Dag, schedule: &Schedule) -> Vec<Value> {
     let asked = |step: &Step| {
         let (mut object, stream) = match *step {
             Step::Cpu(op) if op == dag.end() => return None,
-            Step::Choose { .. } => return None,
+            Step::Choose { choice, alternative } => {
+                let choice = dag.choices().get(usize::from(choice)).filter(|choice| choice.is_setting())?;
+                let alternative = choice.alternatives().nth(usize::from(alternative));
+                (json!({ "set": choice.name(), "as": alternative }), None)
+            }
             Step::Cpu(op) => (run(op), None),
             Step::Gpu { op, stream } => (run(op), Some(stream)),
             Step::EventRecord { after } => (json!({ "record": dag.name_of(after) }), schedule.stream_of(after)),

@@ -10,6 +10,7 @@ use super::{Access, Alternative, Choice, Dag, END, Kind, MAX_OPERATIONS, Operati
 pub struct DagBuilder {
     name: String,
     operations: Vec<Part>,
+    settings: Vec<(String, String)>,
     edges: Vec<(String, String)>,
     accesses: Vec<Access>,
 }
@@ -26,7 +27,7 @@ struct Part {
 impl Dag {
     /// Starts a program of this name.
     pub fn builder(name: impl Into<String>) -> DagBuilder {
-        DagBuilder { name: name.into(), operations: Vec::new(), edges: Vec::new(), accesses: Vec::new() }
+        DagBuilder { name: name.into(), operations: Vec::new(), settings: Vec::new(), edges: Vec::new(), accesses: Vec::new() }
     }
 }
 
@@ -79,6 +80,13 @@ impl DagBuilder {
         self
     }
 
+    /// Adds an alternative of a setting, such as the cores that ranks run on: a choice without operations, which the
+    /// program makes before it runs a schedule. Settings are the last choices.
+    pub fn setting(mut self, name: impl Into<String>, alternative: impl Into<String>) -> Self {
+        self.settings.push((name.into(), alternative.into()));
+        self
+    }
+
     /// Lets `after` start only when `before` is done. Either may be named later; [`START`] and [`END`] may be named,
     /// too. The operations of alternatives are named by their [labels](Dag::label).
     pub fn edge(mut self, before: impl Into<String>, after: impl Into<String>) -> Self {
@@ -116,11 +124,11 @@ impl DagBuilder {
     /// - a name that is empty, taken, reserved or has characters other than letters, digits, `_`,
     ///   `.` and `+`;
     /// - a choice of one alternative;
-    /// - an edge that names an unknown operation, leads to its own start, into the start or out of
+    /// - an edge that names an unknown operation or a setting, leads to its own start, into the start or out of
     ///   the end;
     /// - a cycle, which it names.
     pub fn build(self) -> Result<Dag, RulesError> {
-        let DagBuilder { name, operations, edges, accesses } = self;
+        let DagBuilder { name, operations, settings, edges, accesses } = self;
         let wrong = |reason: String| RulesError::Dag { program: name.clone(), reason };
         if operations.is_empty() {
             return Err(wrong("it has no operations".to_owned()));
@@ -133,6 +141,9 @@ impl DagBuilder {
         let mut dag = Dag { name: name.clone(), operations: Vec::new(), choices: Vec::new(), gpu: 0, accesses };
         for part in operations {
             add(&mut dag, part).map_err(wrong)?;
+        }
+        for (setting, alternative) in settings {
+            set(&mut dag, setting, alternative).map_err(wrong)?;
         }
         if let Some(choice) = dag.choices.iter().find(|choice| choice.alternatives.len() < 2) {
             return Err(wrong(format!(
@@ -202,6 +213,26 @@ fn add(dag: &mut Dag, part: Part) -> Result<(), String> {
     Ok(())
 }
 
+/// Adds an alternative of a setting.
+fn set(dag: &mut Dag, setting: String, alternative: String) -> Result<(), String> {
+    check_name("a setting", &setting)?;
+    check_name("an alternative", &alternative)?;
+    let found = dag.choices.iter().position(|other| other.name == setting);
+    if dag.operations.iter().any(|other| other.name == setting) || found.is_some_and(|at| !dag.choices[at].is_setting()) {
+        return Err(format!("the setting `{setting}` has the name of an operation"));
+    }
+    let at = found.unwrap_or(dag.choices.len());
+    if found.is_none() {
+        dag.choices.push(Choice { name: setting.clone(), alternatives: Vec::new() });
+    }
+    let alternatives = &mut dag.choices[at].alternatives;
+    if alternatives.iter().any(|other| other.name == alternative) {
+        return Err(format!("two alternatives of `{setting}` have the name `{alternative}`"));
+    }
+    alternatives.push(Alternative { name: alternative, operations: 0 });
+    Ok(())
+}
+
 /// Adds the edges.
 fn connect(dag: &mut Dag, edges: &[(String, String)]) -> Result<(), String> {
     let labels: HashMap<String, usize> = dag.operations().map(|op| (dag.label(op), op.index())).collect();
@@ -255,7 +286,7 @@ fn named(dag: &Dag, labels: &HashMap<String, usize>, name: &str, beyond: impl Fn
     if let Some(&index) = labels.get(name) {
         return Some(vec![index]);
     }
-    let choice = dag.choices.iter().find(|choice| choice.name == name)?;
+    let choice = dag.choices.iter().find(|choice| choice.name == name && !choice.is_setting())?;
     let is_outermost = |set: u64, index: usize| beyond(&dag.operations[index]) & set == 0;
     let sets = choice.alternatives.iter().map(|alternative| alternative.operations);
     Some(sets.flat_map(|set| bits(set).filter(|&index| is_outermost(set, index)).collect::<Vec<_>>()).collect())

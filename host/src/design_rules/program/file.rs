@@ -21,7 +21,7 @@ struct Described {
     operations: Vec<Item>,
 }
 
-/// An operation, or a choice.
+/// An operation, a choice, or a setting.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Item {
@@ -31,6 +31,7 @@ struct Item {
     name: String,
     kind: Option<Kind>,
     alternatives: Option<Vec<Way>>,
+    settings: Option<Vec<String>>,
     #[serde(default)]
     after: Vec<String>,
     #[serde(default)]
@@ -101,7 +102,8 @@ impl Dag {
     /// `reads` and `writes` of an operation name the data that it accesses, for
     /// [`orders`](Self::orders). `after` names the operations and choices that must be done before; within an alternative, it
     /// may also name others of the alternative's operations. An alternative's operations without
-    /// such names come after whatever the choice comes after. A `comment` may be anywhere. Without `name`, the program has the
+    /// such names come after whatever the choice comes after. `{"name": "Cores", "settings": ["near", "far"]}` among the
+    /// operations is a [setting](DagBuilder::setting). A `comment` may be anywhere. Without `name`, the program has the
     /// file's name.
     ///
     /// # Errors
@@ -122,7 +124,16 @@ impl Dag {
 
 impl Item {
     fn add_to(self, mut builder: DagBuilder) -> Result<DagBuilder, String> {
-        let Item { name, kind, alternatives, after, reads, writes, .. } = self;
+        let Item { name, kind, alternatives, settings, after, reads, writes, .. } = self;
+        if let Some(settings) = settings {
+            if kind.is_some() || alternatives.is_some() || !(after.is_empty() && reads.is_empty() && writes.is_empty()) {
+                return Err(format!("`{name}` has `settings`, and so nothing else but a name and a comment"));
+            }
+            if settings.is_empty() {
+                return Err(format!("`settings` of `{name}` is empty"));
+            }
+            return Ok(settings.into_iter().fold(builder, |builder, setting| builder.setting(&name, setting)));
+        }
         for before in after {
             builder = builder.edge(before, name.clone());
         }
@@ -140,7 +151,7 @@ impl Item {
                 }
                 ways.into_iter().try_fold(builder, |builder, way| way.add_to(&name, builder))
             }
-            (None, None) => Err(format!("`{name}` has neither `kind` nor `alternatives`")),
+            (None, None) => Err(format!("`{name}` has none of `kind`, `alternatives` and `settings`")),
             (Some(_), Some(_)) => Err(format!("`{name}` has both `kind` and `alternatives`")),
         }
     }

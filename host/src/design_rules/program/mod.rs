@@ -124,7 +124,7 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Alternative {
     name: String,
-    /// Its operations, at least one.
+    /// Its operations: none of a setting's, and otherwise at least one.
     operations: u64,
 }
 
@@ -138,6 +138,11 @@ impl Choice {
     /// The names of its alternatives in order, two or more.
     pub fn alternatives(&self) -> impl ExactSizeIterator<Item = &str> {
         self.alternatives.iter().map(|alternative| &*alternative.name)
+    }
+
+    /// Returns true if its alternatives have no operations: the program makes it before it runs a schedule.
+    pub fn is_setting(&self) -> bool {
+        self.alternatives.iter().all(|alternative| alternative.operations == 0)
     }
 
     /// The operations that are in no schedule with this alternative.
@@ -257,6 +262,8 @@ impl Dag {
             .map(|op| format!("{}:{}", self.label(op), if self.kind(op) == Kind::Gpu { "g" } else { "c" }))
             .collect();
         let edges: Vec<_> = self.edges().map(|(u, v)| format!("{}>{}", self.label(u), self.label(v))).collect();
-        format!("{} {}", operations.join(","), edges.join(","))
+        let setting = |choice: &Choice| format!(" {}={}", choice.name, choice.alternatives().collect::<Vec<_>>().join("|"));
+        let settings: String = self.choices.iter().filter(|choice| choice.is_setting()).map(setting).collect();
+        format!("{} {}{settings}", operations.join(","), edges.join(","))
     }
 }

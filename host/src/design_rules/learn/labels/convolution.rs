@@ -37,7 +37,9 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    pub(super) fn of(sorted: &[f64], radius: Option<usize>, percent: f64) -> Result<Self, RulesError> {
+    /// Convolves ascending times. With `as_tenzing`, the threshold is the percentile of the values instead of the
+    /// prominences, and a peak must have a width of 1 at half its prominence.
+    pub(super) fn of(sorted: &[f64], radius: Option<usize>, percent: f64, as_tenzing: bool) -> Result<Self, RulesError> {
         if !(0.0..=100.0).contains(&percent) {
             return Err(RulesError::Learning(format!("there is no percentile {percent}: it takes 0 to 100")));
         }
@@ -56,12 +58,12 @@ impl Convolution {
         let values = convolve(sorted, radius);
         let maxima = local_maxima(&values);
         let prominences = prominences(&values, &maxima);
-        let threshold = percentile(&prominences, percent);
-        let peaks: Vec<Peak> = maxima
-            .into_iter()
-            .zip(prominences)
-            .map(|(at, prominence)| Peak { at, prominence, kept: threshold.is_some_and(|threshold| prominence >= threshold) })
-            .collect();
+        let threshold = percentile(if as_tenzing { &values } else { &prominences }, percent).filter(|_| !maxima.is_empty());
+        let peak = |(at, prominence): (usize, f64)| {
+            let kept = threshold.is_some_and(|threshold| prominence >= threshold);
+            Peak { at, prominence, kept: kept && !(as_tenzing && width(&values, at, prominence) < 1.0) }
+        };
+        let peaks: Vec<Peak> = maxima.into_iter().zip(prominences).map(peak).collect();
         Ok(Convolution { radius, values, peaks, threshold })
     }
 
@@ -128,6 +130,23 @@ fn prominences(values: &[f64], peaks: &[usize]) -> Vec<f64> {
     let mut right = bases(values.iter().rev());
     right.reverse();
     peaks.iter().map(|&peak| values[peak] - left[peak].max(right[peak])).collect()
+}
+
+/// Returns the width of a peak at half its prominence, as SciPy's `peak_widths` does: on either side, the line between
+/// two values is followed to that height.
+fn width(values: &[f64], peak: usize, prominence: f64) -> f64 {
+    let height = values[peak] - prominence / 2.0;
+    let reach = |side: &mut dyn Iterator<Item = &f64>| {
+        let (mut steps, mut last) = (0.0, values[peak]);
+        for &value in side {
+            if value <= height {
+                return steps + (last - height) / (last - value);
+            }
+            (steps, last) = (steps + 1.0, value);
+        }
+        steps
+    };
+    reach(&mut values[..peak].iter().rev()) + reach(&mut values[peak + 1..].iter())
 }
 
 /// For each value, the least value since the last greater one before it, or since the start.

@@ -74,6 +74,11 @@ pub enum LabelOptions {
         /// Percentile of the prominences, from 0 to 100, that a peak must reach to be a boundary.
         percentile: f64,
     },
+    /// By the largest steps of the sorted times, as in the program of the paper's authors.
+    Tenzing {
+        /// Percentile of the convolution, from 0 to 100, that a peak's prominence must reach.
+        percentile: f64,
+    },
 }
 
 impl LabelOptions {
@@ -144,7 +149,8 @@ impl Labels {
     ///
     /// As in the paper: the sorted times are [convolved](Convolution) with a step function. Peaks whose
     /// prominence reaches the percentile are boundaries; a boundary inside equal times moves to their
-    /// nearer end. Without a peak there is one class.
+    /// nearer end. Without a peak there is one class. The authors' program takes the percentile of the convolution, and
+    /// drops peaks that are narrower than 1 at half their prominence.
     ///
     /// # Errors
     /// [`RulesError::Learning`] if there are no times, if a time is negative or not finite, if the
@@ -181,8 +187,12 @@ impl Labels {
                 starts.dedup();
                 (Evidence::Density(blocks), starts)
             }
-            LabelOptions::Paper { radius, percentile } => {
-                let convolution = Convolution::of(&sorted, radius, percentile)?;
+            LabelOptions::Paper { percentile, .. } | LabelOptions::Tenzing { percentile } => {
+                let (radius, as_tenzing) = match *options {
+                    LabelOptions::Paper { radius, .. } => (radius, false),
+                    _ => (None, true),
+                };
+                let convolution = Convolution::of(&sorted, radius, percentile, as_tenzing)?;
                 let starts = convolution.starts(&sorted);
                 (Evidence::Paper(convolution), starts)
             }

@@ -16,8 +16,11 @@ pub fn imperative(rule: &Rule, dag: Option<&Dag>) -> String {
         (Feature::SameStream { a, b }, true) => format!("put {a} and {b} into one stream"),
         (Feature::SameStream { a, b }, false) => format!("put {a} and {b} into different streams"),
         (Feature::AtMost { .. }, _) => format!("where {rule}"),
-        (Feature::Chosen { choice, alternative }, true) => format!("do {choice} as {alternative}"),
-        (Feature::Chosen { choice, alternative }, false) => format!("don't do {choice} as {alternative}"),
+        (Feature::Chosen { choice, alternative }, value) => {
+            let is_setting = |dag: &Dag| dag.choices().iter().any(|other| other.name() == choice && other.is_setting());
+            let action = if dag.is_some_and(is_setting) { "set" } else { "do" };
+            format!("{}{action} {choice} as {alternative}", if value { "" } else { "don't " })
+        }
     }
 }
 

@@ -1,10 +1,11 @@
-//! The decision tree and the options that it is grown with.
+//! The decision tree and the criterion that it is grown by.
 
 use serde::Serialize;
 
 use crate::design_rules::learn::labels::Class;
 
-/// Impurity that the leaves should minimize.
+/// Impurity that the leaves should minimize (the paper's Table IV). All classes that occur have equal weights: a sample
+/// of class `c` weighs `n / (k n_c)`, with `k` classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -14,27 +15,6 @@ pub enum Criterion {
     Gini,
     /// Entropy of the classes in a node, in bits
     Entropy,
-}
-
-/// Weight of samples, in the criterion and in the prediction of a leaf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ClassWeight {
-    /// A sample of class `c` has the weight `n / (k n_c)`, so that all `k` classes that occur have
-    /// equal weights.
-    #[default]
-    Balanced,
-    /// All samples have equal weights.
-    Uniform,
-}
-
-/// Options for growing trees. The default is the paper's (its Table IV).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-pub struct TreeOptions {
-    /// Impurity that the leaves should minimize.
-    pub criterion: Criterion,
-    /// Weight of samples.
-    pub class_weight: ClassWeight,
 }
 
 /// Maximum size of a tree.

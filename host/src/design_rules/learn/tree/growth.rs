@@ -1,6 +1,6 @@
 //! Growth of a tree, split by split.
 
-use super::decision::{ClassWeight, Criterion, DecisionTree, Limits, Node, Split, TreeOptions};
+use super::decision::{Criterion, DecisionTree, Limits, Node, Split};
 use crate::design_rules::error::RulesError;
 use crate::design_rules::learn::columns::{BitColumns, count_ones};
 use crate::design_rules::learn::labels::Class;
@@ -38,7 +38,6 @@ struct Open {
 
 /// Weights of samples, by class.
 struct Weights {
-    class_weight: ClassWeight,
     /// Number of samples of each class.
     totals: Vec<usize>,
     each: Vec<f64>,
@@ -47,16 +46,12 @@ struct Weights {
 }
 
 impl Weights {
-    fn new(class_weight: ClassWeight, totals: Vec<usize>) -> Self {
+    fn new(totals: Vec<usize>) -> Self {
         let samples: usize = totals.iter().sum();
         let present = totals.iter().filter(|&&total| total > 0).count();
-        let weight = |&total: &usize| match class_weight {
-            ClassWeight::Uniform => 1.0,
-            ClassWeight::Balanced if total == 0 => 0.0,
-            ClassWeight::Balanced => samples as f64 / (present as f64 * total as f64),
-        };
+        let weight = |&total: &usize| if total == 0 { 0.0 } else { samples as f64 / (present as f64 * total as f64) };
         let each = totals.iter().map(weight).collect();
-        Weights { class_weight, totals, each, whole: samples as f64 }
+        Weights { totals, each, whole: samples as f64 }
     }
 
     /// Returns the weight of samples with these counts per class, and their impurity times that
@@ -75,15 +70,9 @@ impl Weights {
 
     /// Returns the class with the greatest weight, and the first of equal ones.
     fn heaviest(&self, counts: &[usize]) -> Class {
-        let heavier = |a: usize, b: usize| match self.class_weight {
-            ClassWeight::Uniform => counts[a] > counts[b],
-            // In integers, so that rounding does not settle ties. A class without samples has no
-            // weight.
-            ClassWeight::Balanced => {
-                let total = |class: usize| self.totals[class].max(1) as u128;
-                counts[a] as u128 * total(b) > counts[b] as u128 * total(a)
-            }
-        };
+        // In integers, so that rounding does not settle ties. A class without samples has no weight.
+        let total = |class: usize| self.totals[class].max(1) as u128;
+        let heavier = |a: usize, b: usize| counts[a] as u128 * total(b) > counts[b] as u128 * total(a);
         Class::from_index((1..counts.len()).fold(0, |best, class| if heavier(class, best) { class } else { best }))
     }
 }
@@ -99,8 +88,8 @@ impl DecisionTree {
     ///
     /// # Errors
     /// [`RulesError::Learning`] without samples, and unless there is a class for each.
-    pub fn train(columns: &BitColumns, classes: &[Class], options: TreeOptions, limits: Limits) -> Result<Self, RulesError> {
-        let mut growth = Growth::new(columns, classes, options, limits.max_depth)?;
+    pub fn train(columns: &BitColumns, classes: &[Class], criterion: Criterion, limits: Limits) -> Result<Self, RulesError> {
+        let mut growth = Growth::new(columns, classes, criterion, limits.max_depth)?;
         while growth.leaves() < limits.max_leaf_nodes && growth.split_best() {}
         Ok(growth.into_tree())
     }
@@ -111,7 +100,7 @@ impl<'a> Growth<'a> {
     pub(super) fn new(
         columns: &'a BitColumns,
         classes: &[Class],
-        TreeOptions { criterion, class_weight }: TreeOptions,
+        criterion: Criterion,
         max_depth: usize,
     ) -> Result<Self, RulesError> {
         let samples = classes.len();
@@ -133,7 +122,7 @@ impl<'a> Growth<'a> {
             masks[class.index()][sample / 64] |= 1 << (sample % 64);
         }
         let totals: Vec<usize> = masks.iter().map(|mask| count_ones(mask)).collect();
-        let weights = Weights::new(class_weight, totals.clone());
+        let weights = Weights::new(totals.clone());
         let mut growth = Growth { columns, criterion, max_depth, masks, weights, nodes: Vec::new(), frontier: Vec::new() };
         growth.push_node(totals, 0);
         if growth.can_split(0) {

@@ -8,5 +8,5 @@ mod decision;
 mod growth;
 mod size;
 
-pub use decision::{ClassWeight, Criterion, DecisionTree, Limits, Node, Split, TreeOptions};
+pub use decision::{Criterion, DecisionTree, Limits, Node, Split};
 pub use size::{Size, TreeSearch, Trial};

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use serde::Serialize;
 
-use super::decision::{DecisionTree, Limits, Node, TreeOptions};
+use super::decision::{Criterion, DecisionTree, Limits, Node};
 use super::growth::Growth;
 use crate::design_rules::error::RulesError;
 use crate::design_rules::learn::columns::BitColumns;
@@ -41,8 +41,8 @@ impl Size {
     ///
     /// # Errors
     /// As [`DecisionTree::train`].
-    pub fn train(self, columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
-        self.train_groups(columns, classes, &(0..classes.len()).collect::<Vec<_>>(), options)
+    pub fn train(self, columns: &BitColumns, classes: &[Class], criterion: Criterion) -> Result<TreeSearch, RulesError> {
+        self.train_groups(columns, classes, &(0..classes.len()).collect::<Vec<_>>(), criterion)
     }
 
     /// Trains a tree of this size from samples in groups, which are numbered from 0.
@@ -51,13 +51,13 @@ impl Size {
         columns: &BitColumns,
         classes: &[Class],
         groups: &[usize],
-        options: TreeOptions,
+        criterion: Criterion,
     ) -> Result<TreeSearch, RulesError> {
         match self {
-            Size::Validated => validate(columns, classes, groups, options),
-            Size::Paper => search(columns, classes, options),
+            Size::Validated => validate(columns, classes, groups, criterion),
+            Size::Paper => search(columns, classes, criterion),
             Size::Leaves(leaves) => {
-                let tree = DecisionTree::train(columns, classes, options, Limits::leaves(leaves))?;
+                let tree = DecisionTree::train(columns, classes, criterion, Limits::leaves(leaves))?;
                 let trial = Trial { max_leaf_nodes: leaves, error: tree.training_error(), depth: tree.depth(), better: true };
                 Ok(TreeSearch { tree, max_leaf_nodes: leaves, trials: vec![trial], validated: false })
             }
@@ -103,8 +103,8 @@ pub struct TreeSearch {
 ///
 /// # Errors
 /// As [`DecisionTree::train`].
-fn search(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<TreeSearch, RulesError> {
-    let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
+fn search(columns: &BitColumns, classes: &[Class], criterion: Criterion) -> Result<TreeSearch, RulesError> {
+    let mut growth = Growth::new(columns, classes, criterion, usize::MAX)?;
     let present = growth.nodes()[0].counts.iter().filter(|&&count| count > 0).count();
     // For the trees of 1, 2, ... leaves: the number of wrong predictions, and the depth.
     let mut grown = vec![(growth.nodes()[0].wrong(), 0)];
@@ -147,8 +147,8 @@ fn parent(nodes: &[Node]) -> &Node {
 ///
 /// # Errors
 /// As [`DecisionTree::train`](super::DecisionTree::train).
-fn validate(columns: &BitColumns, classes: &[Class], groups: &[usize], options: TreeOptions) -> Result<TreeSearch, RulesError> {
-    let mut growth = Growth::new(columns, classes, options, usize::MAX)?;
+fn validate(columns: &BitColumns, classes: &[Class], groups: &[usize], criterion: Criterion) -> Result<TreeSearch, RulesError> {
+    let mut growth = Growth::new(columns, classes, criterion, usize::MAX)?;
     while growth.leaves() < MOST && growth.split_best() {}
     let samples = classes.len();
     let mut sizes = vec![0_u32; groups.iter().max().map_or(0, |last| last + 1)];
@@ -166,7 +166,7 @@ fn validate(columns: &BitColumns, classes: &[Class], groups: &[usize], options: 
         let mut part = BitColumns::new(rows.len());
         (0..columns.columns()).for_each(|column| part.push(|row| columns.get(rows[row], column)));
         let own: Vec<Class> = rows.iter().map(|&row| classes[row]).collect();
-        let mut grown = Growth::new(&part, &own, options, usize::MAX)?;
+        let mut grown = Growth::new(&part, &own, criterion, usize::MAX)?;
         while grown.leaves() < wrong.len() && grown.split_best() {}
         for (leaves, wrong) in (1..).zip(&mut wrong) {
             let tree = grown.tree_of(grown.leaves().min(leaves));
