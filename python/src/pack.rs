@@ -42,6 +42,8 @@ type Size<'py> = (f64, f64, Option<usize>, Option<Bound<'py, Shape>>);
 type Drawn<'py> = (f64, f64, Places, Option<Bound<'py, Shape>>);
 /// Parts without a place, each with its number of copies, and whether it is larger than every sheet.
 type Without = Vec<(usize, usize, bool)>;
+/// Sheets, parts without a place, values, the history, and the seconds.
+type Found = (Sheets, Without, Option<[f64; 2]>, Vec<(f64, f64)>, f64);
 /// Parts, each with its number of copies.
 type Parts<'py> = Vec<(Bound<'py, Shape>, usize)>;
 
@@ -133,7 +135,7 @@ pub fn nest<'py>(
     seed: u64,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Sheets, Without, Option<[f64; 2]>, Vec<(f64, f64)>, f64)> {
+) -> PyResult<Found> {
     let all = parts.iter().fold(0usize, |sum, (_, count)| sum.saturating_add(*count));
     if all > MOST_POSES {
         return Err(PyValueError::new_err(format!("{all} parts are too many: at most {MOST_POSES}")));

@@ -254,7 +254,7 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
             let (mut own, mut end) = (all.start, all.end);
             while own < end {
                 let middle = own.midpoint(end);
-                if (*bounds.get_unchecked(2 * middle)).x < from {
+                if bounds.get_unchecked(2 * middle).x < from {
                     own = middle + 1;
                 } else {
                     end = middle;
