@@ -89,7 +89,7 @@ class Nested(NamedTuple):
     mirror: list[bool] = []
     """For each part, whether it may be mirrored; empty if none may."""
     history: list[tuple[float, float]] = []
-    """Of a roll, each shorter piece that was found: the seconds since the start, and the density."""
+    """Shorter pieces of a roll as they were found: the seconds since the start, and the density."""
 
     def polygons(self, sheet: int) -> list[Any]:
         """The parts on a sheet where they lie, as Shapely's polygons.

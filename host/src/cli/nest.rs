@@ -197,7 +197,7 @@ struct Report<'a> {
     /// Largest distance of a curve from the lines in its place.
     deviation: f64,
     seconds: f64,
-    /// Of a roll: seconds and density.
+    /// Seconds and density of each shorter piece of a roll.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     history: Vec<(f64, f64)>,
     cancelled: bool,

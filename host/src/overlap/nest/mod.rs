@@ -6,7 +6,8 @@
 //! between is small. The rest goes on to the next sheet. If parts have values, a sheet gets those of the greatest value that
 //! may fit; and in the end one copy more, or in place of another, as long as that is found to fit. If they have priorities,
 //! each sheet gets parts of the highest one, and others only in addition. Parts lie together at one end, so that the rest of
-//! the sheet is in one piece. Of the last sheet, it is as large as is found in a part of the time. On a roll, all parts are searched for places at once, until the time is over.
+//! the sheet is in one piece. The rest of the last sheet is as large as a search finds it in a part of the time. On a roll,
+//! all parts are searched for places at once, until the time is over.
 //!
 //! Irregular sheets have no rows, and parts get places from below first. In a search, what surrounds the sheet is one more copy,
 //! which fills the strip.
@@ -164,7 +165,7 @@ pub struct Nested {
     pub left: Vec<Left>,
     /// Value of copies on sheets, and of all, if parts have values.
     pub value: Option<[f64; 2]>,
-    /// Of a roll, each shorter piece that was found: the seconds since the start, and the density. The last one is the result.
+    /// Shorter pieces of a roll as they were found: the seconds since the start, and the density. The last one is the result.
     pub history: Vec<(f64, f64)>,
     /// Duration in seconds.
     pub seconds: f64,
@@ -368,7 +369,7 @@ struct Work<'a> {
     device: &'a Device,
     cancel: &'a Cancel,
     deadline: Instant,
-    /// Of a roll, each shorter piece: the seconds since the start, and its length.
+    /// Shorter pieces of a roll as they are found: the seconds since the start, and the length.
     pieces: RefCell<Vec<(f64, f64)>>,
 }
 

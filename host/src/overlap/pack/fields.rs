@@ -38,7 +38,7 @@ const CPU_AT_ONCE: usize = 1 << 6;
 /// Share of a budget of time after which they take too long.
 const PATIENCE: f64 = 0.3;
 const THREADS: u32 = 256;
-/// Share by which extents in single precision may differ.
+/// Largest relative error of extents in single precision.
 const ROUNDING: f64 = 1e-6;
 /// Number of angles in a turn that are told apart.
 const ANGLES: f64 = 1e9;

@@ -88,7 +88,7 @@ impl Problem {
         self.shapes.len() > self.kinds
     }
 
-    /// The same problem with at most four angles in place of any: those at which a shape's box is smallest.
+    /// Returns the problem with four angles for each shape that may have any. At these, the shape's box is smallest.
     pub fn at_quarters(&self) -> Self {
         let most = self.container.width().unwrap_or(f64::INFINITY);
         let quarters = |(turns, shape): (&Turns, &Shape)| {

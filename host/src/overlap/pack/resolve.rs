@@ -272,7 +272,7 @@ impl Body {
         let near = self.near(other, by, 2.0 * deepest);
         let mut moved = [0.0; 2];
         for _ in 0..LEGS {
-            // What is left of the overlap is to be short, too.
+            // A short way isn't good if it leaves much of the overlap.
             let mut best = (f64::INFINITY, [0.0; 2], 0.0);
             for &(length, normal) in exits.iter().take(TRIED) {
                 if length >= best.0 {
@@ -368,7 +368,7 @@ mod tests {
         Ok(())
     }
 
-    /// Of two shapes that touch, neither moves: their exit is none. From an overlap of 0.02 along any
+    /// Shapes that touch have no exit. From an overlap of 0.02 along any
     /// direction, a few exits lead to a place nearby where they are apart.
     #[test]
     fn exits() -> Result {
