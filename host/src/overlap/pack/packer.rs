@@ -201,7 +201,7 @@ impl<'a> Packer<'a> {
                 }
             })
         };
-        let mut first = None;
+        let (mut first, mut second_start) = (None, start);
         if self.is_mixed() && !problem.is_at_angles() && task.groups.iter().all(|group| group.from.is_none()) {
             let coarse = problem.at_quarters();
             let groups = std::mem::take(&mut task.groups);
@@ -210,14 +210,15 @@ impl<'a> Packer<'a> {
             steps = taken;
             let goes_on = |(group, packing): (Group, &Packing)| Group { from: Some(packing.clone()), ..group };
             task.groups = coarse.groups.into_iter().zip(&packings).map(goes_on).collect();
-            task.budget = budget.share(1.0 - AT_QUARTERS);
+            task.budget = budget.rest(coarse.budget, start.elapsed());
+            second_start = Instant::now();
             let is_enough = self.target.is_some_and(|target| packings.iter().all(|packing| packing.side <= target));
             first = Some(packings).filter(|_| is_enough || self.stop.cancel.is_cancelled());
         }
         let packings = match first {
             Some(packings) => packings,
             None => {
-                let (packings, taken) = search(&task, if steps > 0 { Instant::now() } else { start }, steps)?;
+                let (packings, taken) = search(&task, second_start, steps)?;
                 steps += taken;
                 packings
             }

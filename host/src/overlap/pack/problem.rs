@@ -279,3 +279,39 @@ impl Problem {
         boxes.min_by(|a, b| width(a).total_cmp(&width(b))).unwrap_or_else(|| (0.0, shape.bounds_at(0.0)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of any angles, four remain at which a box is smallest, and not too wide for a strip if there are such. Sets stay.
+    #[test]
+    fn quarters_for_any_angle() -> Result<(), Box<dyn std::error::Error>> {
+        let (sine, cosine) = 17f64.to_radians().sin_cos();
+        let turned = |[x, y]: Point| [cosine * x - sine * y, sine * x + cosine * y];
+        let shape = |outline: &[Point]| Shape::polygon("part", &outline.iter().copied().map(turned).collect::<Vec<_>>());
+        let rectangle = shape(&[[0.0, 0.0], [3.0, 0.0], [3.0, 2.0], [0.0, 2.0]])?;
+        // Boxes of 3 x 4, and of 5 x 2.4 along the longest edge.
+        let triangle = shape(&[[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])?;
+        for (width, least) in [(2.5, 2.4), (2.41, 2.4), (2.0, 2.4)] {
+            let turns = [Turns::ANY, Turns::ANY.mirroring(true), Turns::HALVES];
+            let shapes = [rectangle.clone(), triangle.clone(), triangle.clone()];
+            let problem = Problem::new(&shapes, &[1; 3], Boundary::strip(width)?, &turns).at_quarters();
+            let extents = |kind: usize| -> Vec<f64> {
+                let angles = problem.turns[kind].angles().unwrap_or_default();
+                let extent = |theta: &f64| {
+                    let [low, high] = shapes[kind].bounds_at(*theta);
+                    (high[0] - low[0]).min(high[1] - low[1])
+                };
+                angles.iter().map(extent).collect()
+            };
+            for (kind, expected) in [(0, 2.0), (1, least)] {
+                let found = extents(kind);
+                assert!(found.len() == 4 && found.iter().all(|extent| (extent - expected).abs() < 1e-9), "{width}: {found:?}");
+            }
+            assert!(problem.is_at_angles() && problem.turns[1].mirrors() && !problem.turns[0].mirrors());
+            assert_eq!(problem.turns[2], Turns::HALVES);
+        }
+        Ok(())
+    }
+}

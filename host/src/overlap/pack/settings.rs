@@ -26,6 +26,15 @@ impl Budget {
             Budget::Time(time) => Budget::Time(time.mul_f64(share)),
         }
     }
+
+    /// Returns what is left of the budget after a part of it was given away, or some time has gone.
+    pub(super) fn rest(self, part: Self, gone: Duration) -> Self {
+        match (self, part) {
+            (Budget::Steps(steps), Budget::Steps(part)) => Budget::Steps(steps - part),
+            (Budget::Time(time), _) => Budget::Time(time.saturating_sub(gone)),
+            _ => self,
+        }
+    }
 }
 
 /// The copies in one packing.
