@@ -25,7 +25,7 @@ const FULL_OF_ONE: usize = 800;
 /// so many would take long.
 const FEW: usize = 4;
 
-/// Share of the budget in which copies of several shapes have few angles even if they may have any.
+/// Share of the budget for four angles, if several shapes may have any.
 const AT_QUARTERS: f64 = 0.75;
 /// Host memory per pose, in bytes: on the CPU, and beside a GPU.
 const CPU_BYTES: f64 = 1400.0;
@@ -189,7 +189,6 @@ impl<'a> Packer<'a> {
             packings.iter().zip(&kinds).map(|(packing, kinds)| problem.shown(kinds, packing)).collect()
         };
         let mut saving = saving.map(|(saving, save)| (saving, move |packings: &[Packing]| save(&shown(packings))));
-        let mut steps = 0;
         let mut search = |task: &Task<'_>, start: Instant, before: usize| {
             let run = Run { device: self.device, islands: &self.islands, task, stop: &self.stop, target: self.target };
             let saving = saving.as_mut().map(|(saving, save)| (*saving, save as Save<'_>));
@@ -201,26 +200,26 @@ impl<'a> Packer<'a> {
                 }
             })
         };
-        let (mut first, mut second_start) = (None, start);
+        let (mut found, mut second_start) = (None, start);
         if self.is_mixed() && !problem.is_at_angles() && task.groups.iter().all(|group| group.from.is_none()) {
             let coarse = problem.at_quarters();
             let groups = std::mem::take(&mut task.groups);
             let coarse = Task { problem: &coarse, groups, seed: *seed, budget: budget.share(AT_QUARTERS) };
             let (packings, taken) = search(&coarse, start, 0)?;
-            steps = taken;
             let goes_on = |(group, packing): (Group, &Packing)| Group { from: Some(packing.clone()), ..group };
             task.groups = coarse.groups.into_iter().zip(&packings).map(goes_on).collect();
-            task.budget = budget.rest(coarse.budget, start.elapsed());
+            task.budget = budget.after(taken, start.elapsed());
             second_start = Instant::now();
-            let is_enough = self.target.is_some_and(|target| packings.iter().all(|packing| packing.side <= target));
-            first = Some(packings).filter(|_| is_enough || self.stop.cancel.is_cancelled());
+            found = Some((packings, taken));
         }
-        let packings = match first {
-            Some(packings) => packings,
-            None => {
-                let (packings, taken) = search(&task, second_start, steps)?;
-                steps += taken;
-                packings
+        let is_enough =
+            |packings: &[Packing]| self.target.is_some_and(|target| packings.iter().all(|packing| packing.side <= target));
+        let (packings, steps) = match found {
+            Some(found) if is_enough(&found.0) || self.stop.cancel.is_cancelled() => found,
+            found => {
+                let before = found.map_or(0, |(_, taken)| taken);
+                let (packings, taken) = search(&task, second_start, before)?;
+                (packings, before + taken)
             }
         };
         let packings = shown(&packings);

@@ -284,7 +284,7 @@ impl Problem {
 mod tests {
     use super::*;
 
-    /// Of any angles, four remain at which a box is smallest, and not too wide for a strip if there are such. Sets stay.
+    /// A shape that may have any angle gets four. At these its box is smallest, and fits into a strip if it can. Sets stay.
     #[test]
     fn quarters_for_any_angle() -> Result<(), Box<dyn std::error::Error>> {
         let (sine, cosine) = 17f64.to_radians().sin_cos();

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{limit::Limit, problem::Problem};
+use super::{limit::Limit, problem::Problem, trials::scale};
 use crate::overlap::{Point, convex::bounds};
 
 /// First growth of a container, as a share of its scale, and the factor by which it grows until copies are apart.
@@ -133,7 +133,7 @@ impl<'a> Bodies<'a> {
         let mut places: Vec<Point> = self.poses.iter().map(|[x, y, _]| [*x, *y]).collect();
         let (mut room, mut before) = (FIRST_ROOM, 0.0);
         loop {
-            self.scale(&mut places, (1.0 + room) / (1.0 + before));
+            scale(self.problem, &mut places, (1.0 + room) / (1.0 + before));
             if self.apart(&mut places, side * (1.0 + room), &over) {
                 break;
             }
@@ -143,30 +143,22 @@ impl<'a> Bodies<'a> {
                 return None;
             }
         }
-        let (mut best, mut scale, mut step) = (places.clone(), side * (1.0 + room), room.max(FIRST_STEP));
+        let (mut best, mut side, mut step) = (places.clone(), side * (1.0 + room), room.max(FIRST_STEP));
         for _ in 0..CONTAINERS {
             if step < LEAST_STEP || limit.reached() {
                 break;
             }
             places.copy_from_slice(&best);
-            self.scale(&mut places, 1.0 - step);
-            if self.apart(&mut places, scale * (1.0 - step), &|| limit.reached()) {
+            scale(self.problem, &mut places, 1.0 - step);
+            if self.apart(&mut places, side * (1.0 - step), &|| limit.reached()) {
                 best.copy_from_slice(&places);
-                scale *= 1.0 - step;
+                side *= 1.0 - step;
                 step = (FASTER * step).min(MOST_STEP);
             } else {
                 step *= SLOWER;
             }
         }
         Some(best.iter().zip(&self.poses).map(|([x, y], [_, _, theta])| [*x, *y, *theta]).collect())
-    }
-
-    /// Moves copies as their container changes by this factor.
-    fn scale(&self, places: &mut [Point], factor: f64) {
-        let across = if self.problem.container.width().is_some() { 1.0 } else { factor };
-        for [x, y] in places {
-            (*x, *y) = (*x * across, *y * factor);
-        }
     }
 
     /// Moves copies apart. Returns false if this takes too long.

@@ -27,12 +27,11 @@ impl Budget {
         }
     }
 
-    /// Returns what is left of the budget after a part of it was given away, or some time has gone.
-    pub(super) fn rest(self, part: Self, gone: Duration) -> Self {
-        match (self, part) {
-            (Budget::Steps(steps), Budget::Steps(part)) => Budget::Steps(steps - part),
-            (Budget::Time(time), _) => Budget::Time(time.saturating_sub(gone)),
-            _ => self,
+    /// Returns what is left of the budget after so many steps and so much time.
+    pub(super) fn after(self, taken: usize, time: Duration) -> Self {
+        match self {
+            Budget::Steps(steps) => Budget::Steps(steps.saturating_sub(taken)),
+            Budget::Time(all) => Budget::Time(all.saturating_sub(time)),
         }
     }
 }

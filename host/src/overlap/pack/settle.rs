@@ -66,9 +66,10 @@ fn improve(
     let allowed = |(&[x, y, theta], &kind): (&[f64; 3], &u32)| [x, y, problem.turns[kind as usize].nearest(theta)];
     let poses = state.poses.iter().zip(all_kinds.clone().flatten()).map(allowed).collect();
     let found = State { poses, ..state.clone() };
-    // Starts cut out of a lattice may be valid as they are.
-    let valid = |lane: usize, poses: &[[f64; 3]]| -> Result<Option<Packing>, PackError> {
-        let Some(packing) = problem.own(kinds(lane), poses) else { return Ok(None) };
+    // A valid packing that is smaller than `most`.
+    let valid = |lane: usize, poses: &[[f64; 3]], most: f64| -> Result<Option<Packing>, PackError> {
+        let packing = problem.own(kinds(lane), poses).filter(|packing| packing.side < most);
+        let Some(packing) = packing else { return Ok(None) };
         Ok(problem.overlapping(kinds(lane), &packing.poses)?.is_none().then_some(packing))
     };
     let squeezed = if problem.is_at_angles() {
@@ -90,20 +91,19 @@ fn improve(
         let from = squeezed.as_ref().unwrap_or(&found);
         let bodies = Bodies::new(problem, kinds(lane), from.poses(lane));
         let apart = bodies.settled(from.sides[lane], most, (limit, &late));
-        let apart = apart.map_or(Ok(None), |poses| valid(lane, &poses))?;
-        let start = valid(lane, found.poses(lane))?;
-        Ok([apart, start].into_iter().flatten().min_by(|a, b| a.side.total_cmp(&b.side)))
+        let apart = apart.map_or(Ok(None), |poses| valid(lane, &poses, most))?;
+        // Starts cut out of a lattice may be valid as they are.
+        let start = valid(lane, found.poses(lane), apart.as_ref().map_or(most, |packing| packing.side))?;
+        Ok(start.or(apart))
     };
     // The best one of each group first, in case time is short.
     let mut order: Vec<usize> = (0..of_group.len()).collect();
-    order.sort_by(|&a, &b| of_group[a].cmp(&of_group[b]).then(state.sides[a].total_cmp(&state.sides[b])));
-    let rank = |at: usize| order[..at].iter().rev().take_while(|&&lane| of_group[lane] == of_group[order[at]]).count();
-    let mut ranked: Vec<(usize, usize)> = (0..order.len()).map(|at| (rank(at), order[at])).collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
-    for some in ranked.chunks(AT_ONCE * rayon::current_num_threads()) {
-        let settled = |&(_, lane): &(usize, usize)| settled(lane, sides[of_group[lane]]);
+    let better = |lane: usize, other: &usize| of_group[*other] == of_group[lane] && state.sides[*other] < state.sides[lane];
+    order.sort_by_cached_key(|&lane| (0..of_group.len()).filter(|other| better(lane, other)).count());
+    for some in order.chunks(AT_ONCE * rayon::current_num_threads()) {
+        let settled = |&lane: &usize| settled(lane, sides[of_group[lane]]);
         let found: Vec<_> = some.par_iter().map(settled).collect::<Result<_, PackError>>()?;
-        for (&(_, lane), packing) in some.iter().zip(found) {
+        for (&lane, packing) in some.iter().zip(found) {
             let best = &mut best[of_group[lane]];
             if let Some(packing) = packing.filter(|packing| packing.side < best.side) {
                 *best = packing;

@@ -61,10 +61,11 @@ const PUSHES: usize = 100;
 const PUSH_RATE: [f64; 2] = [1e-3, 3e-6];
 
 /// Moves copies as their container changes by this factor.
-pub(super) fn scale(problem: &Problem, poses: &mut [[f64; 3]], factor: f64) {
+pub(super) fn scale<const N: usize>(problem: &Problem, poses: &mut [[f64; N]], factor: f64) {
     let across = if problem.container.width().is_some() { 1.0 } else { factor };
-    for [x, y, _] in poses {
-        (*x, *y) = (*x * across, *y * factor);
+    for pose in poses {
+        pose[0] *= across;
+        pose[1] *= factor;
     }
 }
 
