@@ -12,6 +12,7 @@ use skip::skip;
 
 use std::fmt::Debug;
 
+use gpu_kernels::list_rank::short;
 use proptest::prelude::*;
 use warpsmith::{
     device::{Backend, Device},
@@ -28,7 +29,7 @@ fn expected(next: &[i32]) -> Vec<i32> {
 /// All ways to rank.
 fn ways() -> Vec<Options> {
     let mut ways = Vec::new();
-    for strategy in [Walk::Auto, Walk::Split, Walk::Packed, Walk::Binned] {
+    for strategy in [Walk::Auto, Walk::Block, Walk::Split, Walk::Packed, Walk::Binned] {
         for splitters in [SplitterRule::Hashed, SplitterRule::First] {
             for trusted in [false, true] {
                 ways.push(Options { strategy, splitters, trusted, ..Options::default() });
@@ -170,13 +171,45 @@ fn binned_with_little_shared_memory() {
     assert!(error.to_string().contains("a block can't have the shared memory"), "{error}");
 }
 
+/// One block ranks what fits into its shared memory: as many sublists as it has threads, and a few elements more. One element
+/// more has another strategy, or none.
+#[test]
+fn one_block() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let fits = |n: u32, shared: usize| short::static_shared(4) + n as usize * short::dynamic_shared_each(0) <= shared;
+    let all = device.info().max_shared_per_block;
+    let most = (0..1 << 20).rfind(|&n| fits(n, all)).unwrap();
+    for (n, shared) in [(most, all), (8 * 1023, all), (8 * 1023 + 1, all), (100, short::static_shared(4) + 400)] {
+        for next in [generate::random(n, 3), generate::sequential(n), generate::reversed(n)] {
+            let options = Options { shared: Some(shared), strategy: Walk::Block, ..Options::default() };
+            assert!(rank(&device, options, &next, None).unwrap() == expected(&next), "{n}");
+        }
+        for (n, is_short) in [(n, true), (n + 1, fits(n + 1, shared))] {
+            let (next, mut ranks) = (generate::random(n, 4), device.alloc(n as usize).unwrap());
+            let on_device = device.upload(&next).unwrap();
+            let block = Options { shared: Some(shared), strategy: Walk::Block, ..Options::default() };
+            let auto = Options { strategy: Walk::Auto, ..block.clone() };
+            let report = ListRanker::new(&device, auto).rank(&stream, &on_device, None, &mut ranks).unwrap();
+            assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}");
+            assert_eq!(report.strategy == Walk::Block, is_short && device.backend() == Backend::Cuda, "{n}");
+            let result = ListRanker::new(&device, block).rank(&stream, &on_device, None, &mut ranks);
+            assert_eq!(result.is_ok(), is_short, "{n}: {result:?}");
+            if let Err(error) = result {
+                assert!(error.to_string().contains("shared memory doesn't hold the list"), "{error}");
+            }
+        }
+    }
+}
+
 fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> V, agree: impl Fn(V, V) -> bool) {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
     let next = generate::random(n, 9);
     let weights: Vec<V> = (0..n).map(weight).collect();
     let expected = expected_sums(&next, &weights);
-    for (strategy, shared) in [(Walk::Split, None), (Walk::Binned, None), (Walk::Binned, LITTLE)] {
+    let block = (n <= 1000).then_some((Walk::Block, None));
+    for (strategy, shared) in [(Walk::Split, None), (Walk::Binned, None), (Walk::Binned, LITTLE)].into_iter().chain(block) {
         for sublists in [None, Some(n / 3)] {
             let options = Options { sublists, strategy, shared, ..Options::default() };
             let mut ranker = ListRanker::new(&device, options.clone());
@@ -377,7 +410,7 @@ fn a_trusted_ranker_may_change_streams() {
     let streams = [device.stream().unwrap(), device.stream().unwrap()];
     let n = 300_000;
     let lists: Vec<_> = (0..6).map(|seed| generate::random(n, seed)).collect();
-    for options in ways().into_iter().filter(|options| options.trusted) {
+    for options in ways().into_iter().filter(|options| options.trusted && options.strategy != Walk::Block) {
         let mut ranker = ListRanker::new(&device, options);
         let next: Vec<_> = lists.iter().map(|next| device.upload(next).unwrap()).collect();
         let mut ranks: Vec<_> = lists.iter().map(|_| device.alloc(n as usize).unwrap()).collect();
@@ -434,7 +467,7 @@ fn lists_in_host_memory() {
 /// Under random schedules a missing barrier in the solving block would show.
 #[test]
 fn any_schedule_gives_the_same_ranks() {
-    for (seed, strategy) in (0..4).flat_map(|seed| [(seed, Walk::Split), (seed, Walk::Binned)]) {
+    for (seed, strategy) in (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block].map(|strategy| (seed, strategy))) {
         let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
         let next = generate::random(3000, seed);
         let device = Device::cpu_with(executor);
@@ -452,15 +485,17 @@ proptest! {
     fn any_list(n in 0u32..3000, seed in any::<u64>(), sublists in proptest::option::of(1u32..4000), splitter_seed in any::<u32>()) {
         let device = Device::best().unwrap();
         let next = generate::random(n, seed);
-        let options = Options { sublists, seed: splitter_seed, ..Options::default() };
-        prop_assert_eq!(rank(&device, options, &next, None).unwrap(), expected(&next));
+        for strategy in [Walk::Auto, Walk::Block] {
+            let options = Options { strategy, sublists, seed: splitter_seed, ..Options::default() };
+            prop_assert_eq!(rank(&device, options, &next, None).unwrap(), expected(&next));
+        }
     }
 
     /// Whatever `next` holds, the device agrees with the host on whether it is a list, and on what is wrong.
     #[test]
     fn any_array(next in prop::collection::vec(-1i32..40, 0..40), head in -1i32..41) {
         let device = Device::best().unwrap();
-        for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
+        for strategy in [Walk::Block, Walk::Split, Walk::Packed, Walk::Binned] {
             let options = Options { strategy, sublists: Some(5), ..Options::default() };
             prop_assert_eq!(rank(&device, options, &next, Some(head)), rank_sequentially(&next, Some(head)));
         }

@@ -20,6 +20,7 @@ pub mod finish;
 pub mod generate;
 pub mod nodes;
 pub mod prepare;
+pub mod short;
 pub mod splitters;
 pub mod walk;
 

@@ -2,7 +2,7 @@
 
 use cuda_std::launch::IntoParam;
 use gpu_kernels::list_rank::{
-    Status, Value, binned, finish, nodes, prepare,
+    Status, Value, binned, finish, nodes, prepare, short,
     splitters::Splitters,
     walk::{self, LowerArgs, Nodes, NodesArgs, UpperArgs},
 };
@@ -20,6 +20,7 @@ use crate::{
 pub trait Weight:
     Value
     + prepare::reset::Instance
+    + short::rank::Instance
     + walk::split::Instance
     + walk::nodes::Instance
     + nodes::solve::Instance

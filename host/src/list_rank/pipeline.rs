@@ -7,6 +7,7 @@ use gpu_kernels::list_rank::{
     binned::{ChunksArgs, Cut},
     finish,
     prepare::{self, HeadSearch, StartArgs},
+    short,
     splitters::Splitters,
     walk,
 };
@@ -346,6 +347,28 @@ impl<V: Weight> Pipeline<V> {
             Some(plan) => self.run_binned(clock, job, plan, status, &mut results),
             None => self.run_placed(clock, job, status, &mut results),
         }
+    }
+
+    /// All steps in one launch, for a list that fits into a block's shared memory.
+    pub fn run_block(
+        clock: &mut Clock<'_>,
+        job: &Job<'_, V>,
+        head: Option<i32>,
+        status: &mut Buffer<Status>,
+        results: &mut Buffer<V>,
+    ) -> Result<(), DeviceError> {
+        let (n, trusted, none) = (job.n(), u32::from(job.options.trusted), job.stream.device().empty());
+        let weight = job.weights.map_or(0, |_| size_of::<V>());
+        let threads = (job.splitters.count + 1).next_multiple_of(32);
+        let shared = n * short::dynamic_shared_each(weight);
+        let weights = job.weights.unwrap_or(&none);
+        // SAFETY: there are a thread and shared memory for each sublist, and all are different buffers.
+        unsafe {
+            launch!(job.stream, short::rank::<V><<<1, threads, shared>>>(
+                job.next, weights, head.unwrap_or(-1), job.splitters, trusted, results, status
+            ))?;
+        }
+        clock.end(finish_name(job), (n * (4 + weight + size_of::<V>())) as u64)
     }
 
     fn rank_nodes(&mut self, clock: &mut Clock<'_>, job: &Job<'_, V>, status: &mut Buffer<Status>) -> Result<(), DeviceError> {

@@ -1,7 +1,7 @@
 //! The rankers.
 
 use crate::common::{Clock, StepTime};
-use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
+use gpu_kernels::list_rank::{Status, finish, prepare, short, splitters::Splitters};
 
 use super::{
     ListError, Weight, check,
@@ -112,12 +112,34 @@ impl<V: Weight> ListRanker<V> {
         splitters(&self.options, n, heads, self.group(n))
     }
 
+    /// Returns true if one block ranks a list of `n` elements.
+    fn is_in_block(&self, n: usize, weighted: bool) -> Result<bool, ListError> {
+        let Options { strategy, sublists, splitters, shared, .. } = &self.options;
+        let (info, weight) = (self.device.info(), size_of::<V>());
+        let most = shared.map_or(info.max_shared_per_block, |shared| shared.min(info.max_shared_per_block));
+        let each = short::dynamic_shared_each(if weighted { weight } else { 0 });
+        let fits = n * each + short::static_shared(weight) <= most;
+        match strategy {
+            Strategy::Block if !fits => {
+                let reason = "a block's shared memory doesn't hold the list";
+                Err(ListError::Unsuitable { strategy: "block", n, device: self.device.to_string(), reason })
+            }
+            Strategy::Block => Ok(true),
+            // Other sublists than the usual ones are for comparison.
+            Strategy::Auto => {
+                let is_usual = sublists.is_none() && *splitters == SplitterRule::Hashed;
+                Ok(fits && is_usual && info.backend == Backend::Cuda)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// The exclusive prefix sums of `weights` along the list: `sums[i]` is the sum of the weights of all elements
     /// before `i`.
     ///
     /// All arrays have `n` elements. Integers wrap. Floating-point sums are formed sublist by sublist: the order of
-    /// additions, and so the result to the last bit, depends on the number of sublists, the splitters and their seed,
-    /// and on nothing else. [`Strategy::Packed`] does as [`Strategy::Split`].
+    /// additions, and so the result to the last bit, depends on the number of sublists, the splitters, their seed, and
+    /// whether the strategy is [`Strategy::Block`], and on nothing else. [`Strategy::Packed`] does as [`Strategy::Split`].
     ///
     /// # Errors
     /// The list is invalid, lengths differ, or the device fails.
@@ -131,8 +153,9 @@ impl<V: Weight> ListRanker<V> {
     ) -> Result<Report, ListError> {
         same_length("weights", weights.len(), next.len())?;
         same_length("sums", sums.len(), next.len())?;
-        self.run(stream, next, head, Some(weights), |_, clock, job, plan, status, pipeline| {
-            pipeline.run(clock, job, plan, status, sums)
+        self.run(stream, next, head, Some(weights), |strategy, clock, job, plan, status, pipeline| match strategy {
+            Strategy::Block => Pipeline::run_block(clock, job, head, status, sums),
+            _ => pipeline.run(clock, job, plan, status, sums),
         })
     }
 
@@ -163,17 +186,29 @@ impl<V: Weight> ListRanker<V> {
             let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;
             return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
         }
-        let splitters = self.splitters(n, 1);
+        let in_block = self.is_in_block(n, weights.is_some())?;
+        let splitters = if in_block {
+            let group = self.group(n).max(n.div_ceil(short::SUBLISTS as usize - 1) as u32);
+            let options = Options { sublists: self.options.sublists.map(|count| count.min(short::SUBLISTS)), ..self.options };
+            splitters(&options, n, 1, group)
+        } else {
+            self.splitters(n, 1)
+        };
         let count = splitters.count as usize;
-        let (strategy, plan) = strategy(&self.device, &self.options, &self.pipeline, n, count, 1, weights.is_some())?;
+        let (strategy, plan) = match in_block {
+            true => (Strategy::Block, None),
+            false => strategy(&self.device, &self.options, &self.pipeline, n, count, 1, weights.is_some())?,
+        };
         self.heads.ensure(1)?;
         self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
-        let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
-        self.pipeline.start(stream, splitters, windows, &mut self.status, start)?;
-        if head.is_none() {
-            clock.end("head", 4 * n as u64)?;
+        if !in_block {
+            let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
+            self.pipeline.start(stream, splitters, windows, &mut self.status, start)?;
+            if head.is_none() {
+                clock.end("head", 4 * n as u64)?;
+            }
         }
         let job = Job { stream, options: &self.options, next, weights, heads: &self.heads, splitters };
         steps(strategy, &mut clock, &job, plan, &mut self.status, &mut self.pipeline)?;
@@ -241,6 +276,7 @@ impl ListRanker<i32> {
     ) -> Result<Report, ListError> {
         same_length("ranks", ranks.len(), next.len())?;
         self.run(stream, next, head, None, |strategy, clock, job, plan, status, pipeline| match strategy {
+            Strategy::Block => Pipeline::run_block(clock, job, head, status, ranks),
             Strategy::Packed => pipeline.run_packed(clock, job, status, ranks),
             _ => pipeline.run(clock, job, plan, status, ranks),
         })
@@ -278,7 +314,8 @@ impl ListRanker<i32> {
     /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of
     /// that list. Lists are numbered by their heads' indices, ascending.
     ///
-    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. [`Strategy::Packed`] does as [`Strategy::Split`].
+    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. [`Strategy::Block`] and
+    /// [`Strategy::Packed`] do as [`Strategy::Split`].
     ///
     /// # Errors
     /// An element has two predecessors or lies on a cycle (the error names the first such element),

@@ -89,9 +89,11 @@ fn sums<V: Weight + Pod + PartialEq + std::fmt::Debug>(weight: V, sum: fn(usize)
     let n = 8300;
     let next = device.upload(&generate::reversed(n as u32))?;
     let (weights, mut sums) = (device.upload(&vec![weight; n])?, device.alloc(n)?);
-    let options = Options { sublists: Some(4150), ..Options::default() };
-    ListRanker::new(device, options).prefix_sums(&stream, &next, None, &weights, &mut sums)?;
-    assert_eq!(stream.download_vec(&sums)?, (0..n).map(|i| sum(n - 1 - i)).collect::<Vec<_>>());
+    for (strategy, sublists) in [(Strategy::Auto, Some(4150)), (Strategy::Block, None)] {
+        let options = Options { strategy, sublists, ..Options::default() };
+        ListRanker::new(device, options).prefix_sums(&stream, &next, None, &weights, &mut sums)?;
+        assert_eq!(stream.download_vec(&sums)?, (0..n).map(|i| sum(n - 1 - i)).collect::<Vec<_>>());
+    }
     Ok(())
 }
 
@@ -101,7 +103,7 @@ fn lists() -> Result {
     let device = stream.device();
     let next = generate::random(300, 1);
     let (expected, on_device) = (rank_sequentially(&next, None)?, device.upload(&next)?);
-    for strategy in [Strategy::Split, Strategy::Packed, Strategy::Binned] {
+    for strategy in [Strategy::Block, Strategy::Split, Strategy::Packed, Strategy::Binned] {
         let (mut ranks, mut order) = (device.alloc(next.len())?, device.alloc(next.len())?);
         let mut ranker = ListRanker::new(device, Options { strategy, ..Options::default() });
         ranker.rank(&stream, &on_device, None, &mut ranks)?;
