@@ -62,7 +62,7 @@ pub fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
 
 /// Returns the growth of a circle's radius that accounts for the rounding of its centre.
 pub fn slack<T: OverlapReal>(far: f64) -> f64 {
-    16.0 * T::UNIT_ROUNDOFF * far
+    2.0 * T::UNIT_ROUNDOFF * far
 }
 
 /// Returns the number of ordered pairs of equal keys.
