@@ -27,6 +27,8 @@ pub const PARTS: f32 = 256.0;
 /// Least depth of a value, in steps: values of the corners of a cell that the boundary crosses are greater.
 const LEAST: f32 = -2.0;
 const GREATEST: f32 = 127.0;
+/// Number of values in a row that a thread computes.
+pub const RUN: usize = 16;
 /// Depth in steps from which on two quads decide, as [`deepen`] finds the whole depth.
 const ENOUGH: f32 = 4.0;
 /// Largest distance in steps of the boundary from the next value beyond it.
@@ -79,8 +81,8 @@ impl View {
     /// The place in the grid for a difference.
     #[inline(always)]
     pub(super) fn at(&self, by: Point<f32>) -> Point<f32> {
-        let u = math::mul_add(self.cosine, by.x, math::mul_add(self.sine, by.y, self.offset.x));
-        let v = math::mul_add(self.cosine, by.y, math::mul_add(-self.sine, by.x, self.offset.y));
+        let u = self.cosine * by.x + (self.sine * by.y + self.offset.x);
+        let v = self.cosine * by.y + (self.offset.y - self.sine * by.x);
         Point::new(u, v)
     }
 
@@ -115,7 +117,7 @@ impl View {
         let [a, b, c, d] = [f32::from(a), f32::from(b), f32::from(c), f32::from(d)];
         let (s, t) = (u - i as f32, v - j as f32);
         let (low, high) = (a + (b - a) * s, c + (d - c) * s);
-        math::max(low + (high - low) * t, 0.0) * unit
+        larger(low + (high - low) * t, 0.0) * unit
     }
 }
 
@@ -214,7 +216,7 @@ unsafe fn size(sizes: &[u32], field: usize) -> [usize; 3] {
     [0, 1, 2].map(|k| unsafe { *sizes.get_unchecked(SIZE * field + k) } as usize)
 }
 
-/// Computes fields from number `from` on: a thread for each value, and a row of blocks for each field.
+/// Computes fields from number `from` on: a thread for each [`RUN`] values of a row, and a row of blocks for each field.
 ///
 /// # Safety
 /// The shapes and quads exist, boxes and sizes are those of the fields, and there is room for their values.
@@ -222,19 +224,18 @@ unsafe fn size(sizes: &[u32], field: usize) -> [usize; 3] {
 pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
     let field = (from + thread::block_idx_y()) as usize;
     let Wanted { first, quads, bounds, widest, shapes, turns, boxes, sizes } = wanted;
-    // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has a value of its own.
+    // SAFETY: all that belongs to the field exists (this kernel's contract), and each thread has values of its own.
     unsafe {
         let number = |k: usize| *boxes.get_unchecked(BOX * field + k);
-        let (columns, rows) = (*sizes.get_unchecked(SIZE * field + 1), *sizes.get_unchecked(SIZE * field + 2));
-        let cell = thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x();
-        if cell >= columns * rows {
+        let [first_value, columns, rows] = size(sizes, field);
+        let (thread, runs) =
+            ((thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize, columns.div_ceil(RUN));
+        if thread >= runs * rows {
             return;
         }
+        let (row, column) = (thread / runs, thread % runs * RUN);
         let step = number(2);
-        let at = Point::new(
-            math::mul_add((cell % columns) as f32, step, number(0)),
-            math::mul_add((cell / columns) as f32, step, number(1)),
-        );
+        let at = Point::new(column as f32 * step + number(0), row as f32 * step + number(1));
         let rotation = (*turns.get_unchecked(2 * field), *turns.get_unchecked(2 * field + 1));
         let of = |shape: usize| {
             let shape = *shapes.get_unchecked(2 * field + shape) as usize;
@@ -242,15 +243,20 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
         };
         let corners = |quad: usize| [0, 1, 2, 3].map(|k| *quads.get_unchecked(4 * quad + k));
         let (all, widest) = (of(0), *widest.get_unchecked(*shapes.get_unchecked(2 * field) as usize));
-        let mut most = LEAST * step;
-        'pairs: for other in of(1) {
+        let mut most = [LEAST * step; RUN];
+        // The least of them when the last quad was done.
+        let mut floor = LEAST * step;
+        for other in of(1) {
+            if floor > ENOUGH * step {
+                break;
+            }
             let other = corners(other).map(|corner| turn(corner, rotation).plus(at));
-            let least = |numbers: [f32; 4]| math::min(math::min(numbers[0], numbers[1]), math::min(numbers[2], numbers[3]));
-            let greatest = |numbers: [f32; 4]| math::max(math::max(numbers[0], numbers[1]), math::max(numbers[2], numbers[3]));
             let (xs, ys) = (other.map(|corner| corner.x), other.map(|corner| corner.y));
-            let (low, high) = (Point::new(least(xs), least(ys)), Point::new(greatest(xs), greatest(ys)));
+            // Everywhere in the run.
+            let low = Point::new(least(xs), least(ys));
+            let high = Point::new(greatest(xs) + (RUN - 1) as f32 * step, greatest(ys));
             // Others are too far to the left or to the right.
-            let (from, beyond) = (low.x + most - widest, high.x - most);
+            let (from, beyond) = (low.x + floor - widest, high.x - floor);
             let (mut own, mut end) = (all.start, all.end);
             while own < end {
                 let middle = own.midpoint(end);
@@ -265,46 +271,77 @@ pub unsafe fn fields(wanted: Wanted<'_>, from: u32, values: *mut i16) {
                 if from.x > beyond {
                     break;
                 }
-                let across = math::min(to.x - low.x, high.x - from.x);
-                let along = math::min(to.y - low.y, high.y - from.y);
-                let around = math::min(across, along);
-                if around > most {
-                    most = math::max(most, depth(&corners(own), &other, around, most));
-                    if most > ENOUGH * step {
-                        break 'pairs;
+                let across = smaller(to.x - low.x, high.x - from.x);
+                let along = smaller(to.y - low.y, high.y - from.y);
+                let around = smaller(across, along);
+                if around > floor
+                    && let Some(depths) = depths(&corners(own), &other, (step, around), floor)
+                {
+                    for (most, depth) in most.iter_mut().zip(depths) {
+                        *most = larger(*most, depth);
                     }
                 }
                 own += 1;
             }
+            floor = most.into_iter().fold(f32::INFINITY, smaller);
         }
-        let value = math::min(most / step, GREATEST) * PARTS;
-        // Rounded up: however little they overlap, it isn't 0.
-        let whole = value as i32;
-        let more = if (whole as f32) < value { 1 } else { 0 };
-        *values.add(*sizes.get_unchecked(SIZE * field) as usize + cell as usize) = (whole + more) as i16;
+        let start = values.add(first_value + row * columns + column);
+        for (k, most) in most.into_iter().take(columns - column).enumerate() {
+            let value = smaller(most / step, GREATEST) * PARTS;
+            // Rounded up: however little they overlap, it isn't 0.
+            let whole = value as i32;
+            let more = i32::from((whole as f32) < value);
+            *start.add(k) = (whole + more) as i16;
+        }
     }
 }
 
-/// The depth of the overlap of two convex quads: the shortest way along a normal of an edge that separates them. May be any
-/// smaller number if it is at most `least`. Their boxes overlap by `around`.
+/// The depths of the overlap of two convex quads where the second one is moved right by multiples of a step: each is the
+/// shortest way along a normal of an edge that separates them, or any number up to `floor` if that is shorter. None if all
+/// are. Their boxes overlap by at most `around`.
 #[inline(always)]
-fn depth(one: &[Point<f32>; 4], other: &[Point<f32>; 4], around: f32, least: f32) -> f32 {
-    let mut depth = around;
-    for (own, their) in [(one, other), (other, one)] {
+fn depths(one: &[Point<f32>; 4], other: &[Point<f32>; 4], (step, around): (f32, f32), floor: f32) -> Option<[f32; RUN]> {
+    let mut depths = [around; RUN];
+    for (own, their, by) in [(one, other, step), (other, one, -step)] {
         for k in 0..4 {
             let (from, to) = (own[k], own[(k + 1) % 4]);
             // Outwards, if corners go counterclockwise.
             let outwards = Point::new(to.y - from.y, from.x - to.x);
-            let length = outwards.dot(outwards);
+            let length = outwards.x * outwards.x + outwards.y * outwards.y;
             if length > 0.0 {
-                let beyond = their.map(|p| p.minus(from).dot(outwards));
-                let beyond = math::min(math::min(beyond[0], beyond[1]), math::min(beyond[2], beyond[3]));
-                depth = math::min(depth, -beyond / math::sqrt(length));
-            }
-            if depth <= least {
-                return least;
+                let beyond = their.map(|p| (p.x - from.x) * outwards.x + (p.y - from.y) * outwards.y);
+                let inverse = -1.0 / math::sqrt(length);
+                let (start, slope) = (least(beyond) * inverse, by * outwards.x * inverse);
+                if larger(start, slope * (RUN - 1) as f32 + start) <= floor {
+                    return None;
+                }
+                for (k, depth) in depths.iter_mut().enumerate() {
+                    *depth = smaller(*depth, slope * k as f32 + start);
+                }
             }
         }
     }
-    depth
+    Some(depths)
+}
+
+/// The smaller number. No sign of a zero counts and none is NaN here, so that CPUs take one instruction.
+#[inline(always)]
+fn smaller(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+/// See [`smaller()`].
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+#[inline(always)]
+fn least([a, b, c, d]: [f32; 4]) -> f32 {
+    smaller(smaller(a, b), smaller(c, d))
+}
+
+#[inline(always)]
+fn greatest([a, b, c, d]: [f32; 4]) -> f32 {
+    larger(larger(a, b), larger(c, d))
 }

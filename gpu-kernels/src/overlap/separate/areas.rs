@@ -171,7 +171,7 @@ impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
                     let corner = unsafe { *self.source.quads.add((4 * shape.first + corner) as usize) };
                     least = math::min(least, turned.dot(corner));
                 }
-                let depth = normal.dot(position) + math::mul_add(scale, plane[3], plane[2]) + least;
+                let depth = normal.dot(position) + scale * plane[3] + plane[2] + least;
                 if depth < T::ZERO {
                     position = position.minus(normal.times(depth));
                     worst = math::max(worst, -depth);

@@ -298,7 +298,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
                 if other != own {
                     let overlap = self.measure.overlap(&turned, position, self.first + other);
                     if overlap > T::ZERO {
-                        cost = math::mul_add(*weights.add(other), overlap, cost);
+                        cost = *weights.add(other) * overlap + cost;
                     }
                 }
             }
@@ -314,8 +314,8 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
     unsafe fn anywhere(&self, shape: &M::Shape, random: &mut Random) -> (Point<T>, T) {
         let Packings { extent, strip, .. } = self.packings;
         let across = if strip == 1 { T::ONE } else { self.scale };
-        let x = math::mul_add(random.unit::<T>(), extent[2] - extent[0], extent[0]) * across;
-        let y = math::mul_add(random.unit::<T>(), extent[3] - extent[1], extent[1]) * self.scale;
+        let x = (random.unit::<T>() * (extent[2] - extent[0]) + extent[0]) * across;
+        let y = (random.unit::<T>() * (extent[3] - extent[1]) + extent[1]) * self.scale;
         // SAFETY: as said (this function's contract).
         (Point::new(x, y), unsafe { self.measure.angle(shape, random) })
     }
@@ -478,7 +478,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
             for pair in pairs() {
                 let (overlap, weight) = (*self.overlaps.add(pair), self.weights.add(pair));
                 *weight = if overlap > T::ZERO {
-                    let growth = math::mul_add(T::from_f64(MOST_GROWTH), overlap / most, T::from_f64(GROWTH));
+                    let growth = T::from_f64(MOST_GROWTH) * (overlap / most) + T::from_f64(GROWTH);
                     math::min(*weight * growth, T::from_f64(MOST_WEIGHT))
                 } else {
                     math::max(*weight * T::from_f64(DECAY), T::ONE)
@@ -641,7 +641,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 let row = copy * count;
                 let mut now = T::ZERO;
                 for other in (thread as usize..count).step_by(threads()) {
-                    now = math::mul_add(*weights.add(row + other), *overlaps.add(row + other), now);
+                    now = *weights.add(row + other) * *overlaps.add(row + other) + now;
                 }
                 let now = Block::new(storage).reduce(now, T::add);
                 thread::sync_threads();

@@ -4,7 +4,7 @@ use std::{collections::HashMap, f64::consts::TAU, time::Instant};
 
 use gpu_kernels::overlap::{
     clip,
-    fields::{self, BOX, COLUMNS, PARTS, SIZE, View, WantedArgs},
+    fields::{self, BOX, COLUMNS, PARTS, RUN, SIZE, View, WantedArgs},
 };
 
 use super::{Budget, PackError, problem::Problem, real::Squeezed, turns::flagged};
@@ -17,6 +17,10 @@ use crate::{
 /// Largest and smallest number of steps along the longer side of a field.
 const MOST_STEPS: usize = 255;
 const LEAST_STEPS: usize = 32;
+/// Number of steps of fields of mean extent on CPUs, at most.
+const CPU_STEPS: usize = 127;
+/// Ratio of two lengths of steps between which none is looked for.
+const CLOSE: f64 = 1.002;
 /// Largest number of values of all fields.
 const CPU_VALUES: usize = 1 << 26;
 const GPU_VALUES: usize = 1 << 30;
@@ -24,7 +28,7 @@ const GPU_VALUES: usize = 1 << 30;
 /// thread of a CPU.
 const CPU_WORK: f64 = 1e9;
 const GPU_WORK: f64 = 3e11;
-const CPU_WORK_PER_SECOND: f64 = 4e7;
+const CPU_WORK_PER_SECOND: f64 = 2e8;
 const GPU_WORK_PER_SECOND: f64 = 2e10;
 /// Number of comparisons that take as long as to turn a quad and to find the first one near it.
 const FIRST_QUAD: f64 = 10.0;
@@ -92,19 +96,30 @@ fn width_of_quads(shape: &Shape) -> f64 {
     shape.quads().iter().map(width).fold(0.0, f64::max)
 }
 
-/// Number of steps of these fields. None if there would be too few.
-fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32, f64)]) -> Result<Option<usize>, PackError> {
-    let (most, values, work) = match (device.backend(), budget) {
+/// Lowest x and y of a field, and its extents: those of the differences at which two shapes meet.
+fn extents(shapes: &[Shape], &(first, second, angle): &(u32, u32, f64)) -> [[f64; 2]; 2] {
+    let [low, high] = shapes[first as usize].bounds_at(0.0);
+    let [least, greatest] = shapes[second as usize].bounds_at(angle);
+    let from = [0, 1].map(|axis| low[axis] - greatest[axis]);
+    [from, [0, 1].map(|axis| high[axis] - least[axis] - from[axis])]
+}
+
+/// Number of steps of each of these fields. Steps have the same length, so that errors do, unless there would be too many or
+/// too few. None if all would have too few.
+fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32, f64)]) -> Result<Option<Vec<usize>>, PackError> {
+    let sizes: Vec<[f64; 2]> = fields.iter().map(|field| extents(shapes, field)[1]).collect();
+    let longest: Vec<f64> = sizes.iter().map(|[x, y]| x.max(*y)).collect();
+    let (finest, values, work) = match (device.backend(), budget) {
         (Backend::Cuda, budget) => {
             let room = device.memory()?.free / MEMORY / size_of::<i16>();
             let work = if let Budget::Time(time) = budget { GPU_WORK_PER_SECOND * time.as_secs_f64() } else { GPU_WORK };
-            (MOST_STEPS, GPU_VALUES.min(room), work)
+            (longest.iter().copied().fold(f64::INFINITY, f64::min) / MOST_STEPS as f64, GPU_VALUES.min(room), work)
         }
-        (Backend::Cpu, Budget::Time(time)) => {
-            let work = CPU_WORK_PER_SECOND * rayon::current_num_threads() as f64 * time.as_secs_f64();
-            (MOST_STEPS / 2, CPU_VALUES, work)
+        (Backend::Cpu, budget) => {
+            let per_second = CPU_WORK_PER_SECOND * rayon::current_num_threads() as f64;
+            let work = if let Budget::Time(time) = budget { per_second * time.as_secs_f64() } else { CPU_WORK };
+            (longest.iter().sum::<f64>() / (longest.len() * CPU_STEPS) as f64, CPU_VALUES, work)
         }
-        (Backend::Cpu, Budget::Steps(_)) => (MOST_STEPS / 2, CPU_VALUES, CPU_WORK),
     };
     // Quads of the first shape are compared within a range of x only.
     let ranges: Vec<(f64, f64)> = shapes.iter().map(|shape| (width_of_quads(shape), 2.0 * shape.radius())).collect();
@@ -113,9 +128,29 @@ fn steps(device: &Device, shapes: &[Shape], budget: Budget, fields: &[(u32, u32,
         let near = ((one.0 + other.0) / (one.1 + other.1)).min(1.0);
         (near * shapes[first].quads().len() as f64 + FIRST_QUAD) * shapes[second].quads().len() as f64
     };
-    let pairs: f64 = fields.iter().map(pairs).sum();
-    let steps = (values as f64 / fields.len() as f64).min(work / pairs).sqrt().min(most as f64) as usize;
-    Ok((steps >= LEAST_STEPS).then_some(steps))
+    let pairs: Vec<f64> = fields.iter().map(pairs).collect();
+    let of_length =
+        |step: f64| longest.iter().map(move |longest| (longest / step).round().clamp(LEAST_STEPS as f64, MOST_STEPS as f64));
+    let fits = |step: f64| {
+        let (mut all, mut compared) = (0.0, 0.0);
+        for (((steps, [x, y]), longest), pairs) in of_length(step).zip(&sizes).zip(&longest).zip(&pairs) {
+            let cells = steps * steps * (x * y / (longest * longest));
+            (all, compared) = (all + cells, compared + cells * pairs);
+        }
+        all <= values as f64 && compared <= work
+    };
+    let (mut fine, mut coarse) = (finest, longest.iter().copied().fold(finest, f64::max) / LEAST_STEPS as f64);
+    if !fits(coarse) {
+        return Ok(None);
+    }
+    if fits(fine) {
+        coarse = fine;
+    }
+    while coarse > CLOSE * fine {
+        let middle = (coarse * fine).sqrt();
+        *(if fits(middle) { &mut coarse } else { &mut fine }) = middle;
+    }
+    Ok(Some(of_length(coarse).map(|steps| steps as usize).collect()))
 }
 
 impl Fields {
@@ -138,12 +173,11 @@ impl Fields {
         let (keys, table) = table(&variants);
         let Some(steps) = steps(device, shapes, budget, &keys)? else { return Ok(None) };
         // Boxes of differences at which they meet.
-        let (mut boxes, mut sizes, mut all, mut largest, mut widest) = (Vec::new(), Vec::new(), 0, 0, 0);
-        for &(first, second, angle) in &keys {
-            let [low, high] = shapes[first as usize].bounds_at(0.0);
-            let [least, greatest] = shapes[second as usize].bounds_at(angle);
-            let from = [0, 1].map(|axis| low[axis] - greatest[axis]);
-            let extent = [0, 1].map(|axis| high[axis] - least[axis] - from[axis]);
+        let (mut boxes, mut sizes, mut all) = (Vec::new(), Vec::new(), 0);
+        // Largest numbers of values, of runs of them, and of columns.
+        let (mut largest, mut runs, mut widest) = (0, 0, 0);
+        for (key, steps) in keys.iter().zip(&steps) {
+            let [from, extent] = extents(shapes, key);
             let step = extent[0].max(extent[1]) / (steps - 3) as f64;
             // A step of room around.
             let [columns, rows] = extent.map(|extent| (extent / step).ceil() as u32 + 3);
@@ -151,6 +185,7 @@ impl Fields {
             sizes.extend([all, columns, rows]);
             all += columns * rows;
             largest = largest.max(columns * rows);
+            runs = runs.max(columns.div_ceil(RUN as u32) * rows);
             widest = widest.max(columns);
         }
         let planes = problem.container.half_planes();
@@ -203,14 +238,20 @@ impl Fields {
             let rows = at_once.min(keys.len() - from) as u32;
             // SAFETY: each field's shapes, quads, box and size were just made, and its values and distances have room.
             unsafe {
-                let blocks = (largest.div_ceil(THREADS), rows);
-                launch!(stream, fields::fields<<<blocks, THREADS>>>(wanted, from as u32, &mut values))?;
+                let (blocks, runs) = ((largest.div_ceil(THREADS), rows), (runs.div_ceil(THREADS), rows));
+                launch!(stream, fields::fields<<<runs, THREADS>>>(wanted, from as u32, &mut values))?;
                 let columns = (widest.div_ceil(THREADS), rows);
                 launch!(stream, fields::distances<<<columns, THREADS>>>(&of_sizes, from as u32, &values, &mut distances))?;
                 launch!(stream, fields::deepen<<<blocks, THREADS>>>(&of_sizes, from as u32, &distances, &mut values))?;
             }
         }
         stream.synchronize()?;
+        tracing::debug!(
+            fields = keys.len(),
+            values = all,
+            seconds = start.elapsed().as_secs_f64(),
+            "computed depths of overlaps"
+        );
         let of_two = |number: usize| {
             let (entry, [own, theirs]) = (table[number], [number / variants.len(), number % variants.len()]);
             let (field, swapped) = ((entry / 2) as usize, entry % 2 == 1);
@@ -364,7 +405,8 @@ mod tests {
         assert!(fields(&vec![Turns::NONE; MOST_VARIANTS + 1])?.is_none());
         let steps = |shapes: usize, budget: Budget| {
             let variants: Vec<Variant> = (0..shapes as u32).flat_map(|shape| [(shape, 0.0), (shape, PI)]).collect();
-            steps(&device, &vec![Shape::tree(); shapes], budget, &table(&variants).0)
+            let steps = steps(&device, &vec![Shape::tree(); shapes], budget, &table(&variants).0);
+            steps.map(|steps| steps.map(|steps| steps[0]))
         };
         if device.backend() == Backend::Cpu {
             assert!(steps(200, Budget::Steps(1))?.is_none());
@@ -374,8 +416,25 @@ mod tests {
             let first = found.iter().position(Option::is_some).ok_or("never")?;
             assert!(first > 0 && found[first..].iter().all(Option::is_some), "{found:?}");
             for (one, other) in found[first..].iter().flatten().zip(found[first + 2..].iter().flatten()) {
-                assert!((LEAST_STEPS..=MOST_STEPS / 2).contains(one), "{found:?}");
-                assert!(*other == MOST_STEPS / 2 || other.abs_diff(2 * one) <= 1, "{found:?}");
+                assert!((LEAST_STEPS..=CPU_STEPS).contains(one), "{found:?}");
+                assert!(*other == CPU_STEPS || other.abs_diff(2 * one) <= 1, "{found:?}");
+            }
+        }
+        // Steps have the same length in fields of shapes of different sizes, but for the least and the largest numbers.
+        let square = |side: f64| Shape::polygon("square", &[[0.0, 0.0], [side, 0.0], [side, side], [0.0, side]]);
+        let shapes = [square(1.0)?, square(4.0)?, square(0.01)?];
+        let variants: Vec<Variant> = (0..3).map(|shape| (shape, 0.0)).collect();
+        let keys = table(&variants).0;
+        for exponent in 0..20 {
+            let budget = Budget::Time(Duration::from_secs_f64(1e-6 * 2f64.powi(exponent)));
+            let Some(steps) = self::steps(&device, &shapes, budget, &keys)? else { continue };
+            let lengths: Vec<f64> =
+                keys.iter().zip(&steps).map(|(key, &steps)| extents(&shapes, key)[1][0] / steps as f64).collect();
+            for (&one, &length) in steps.iter().zip(&lengths) {
+                for (&other, &longer) in steps.iter().zip(&lengths) {
+                    let is_same = (length / longer - 1.0).abs() < 1.0 / LEAST_STEPS as f64;
+                    assert!(is_same || [one, other].iter().any(|steps| [LEAST_STEPS, MOST_STEPS].contains(steps)), "{steps:?}");
+                }
             }
         }
         Ok(())

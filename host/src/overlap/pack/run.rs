@@ -31,7 +31,7 @@ const SETTLING_STEPS: usize = 3000;
 const LEAST_SETTLING_STEPS: usize = 500;
 /// Share of a budget of time that is kept for it, and at most so much: with any angles, and at those of sets.
 const SETTLING: [f64; 2] = [0.1, 0.03];
-const MOST_SETTLING: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(500)];
+const MOST_SETTLING: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(2)];
 /// Maximum duration of the last squeeze of packings to be saved.
 const SAVING: Duration = Duration::from_secs(1);
 /// Time for settling, if there is a saved packing: after a signal, and after the end of a budget of time.
