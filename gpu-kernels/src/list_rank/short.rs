@@ -1,11 +1,11 @@
 //! Strategy `block`: one block ranks a list in its shared memory, in one launch.
 //!
 //! A thread has a splitter or the head, and walks its sublist twice: first for its length, then, once pointer jumping has found
-//! what comes before the sublist, for the results. A list is valid if the sublists from the head to the end have all elements.
+//! what comes before the sublist, for the results. Successors in shared memory tell where sublists end. A list is valid if the sublists from the head to the end have all elements.
 
 use cuda_std::prelude::*;
 
-use super::{ABSENT, Status, TAIL, Value, splitters::Splitters, walk::Walk};
+use super::{ABSENT, BROKEN, Status, TAIL, Value, splitters::Splitters};
 use crate::collectives::{
     Sum,
     block::{Block, STORAGE},
@@ -16,6 +16,10 @@ pub const SUBLISTS: u32 = 1024;
 /// In place of a sublist's predecessor: none is known, and the sublist is the head's.
 const UNKNOWN: u32 = u32::MAX;
 const FIRST: u32 = u32::MAX - 1;
+/// In place of a successor that is splitter k: this less k. Walks then need no hashes.
+const SPLITTER: i32 = -8;
+/// Number of successors that a thread loads at a time.
+const LOADS: usize = 4;
 
 /// Static shared memory for values of `size` bytes, in bytes: at most so much.
 pub const fn static_shared(size: usize) -> usize {
@@ -54,14 +58,27 @@ pub unsafe fn rank<V: Value>(
     // walks of a bad list may meet, and where it is trusted, results are stored atomically.
     unsafe {
         let list = values.add(weights.len()).cast::<i32>();
-        let mut own = 0;
-        for i in (thread..n).step_by(threads) {
-            let successor = next[i];
-            list.add(i).write(successor);
-            own += i64::from(successor.max(0));
-            if !weights.is_empty() {
-                values.add(i).write(weights[i]);
+        let (mut own, mut wrong) = (0, 0);
+        let mut put = |i: usize, successor: i32| {
+            let mut entry = successor;
+            if successor as u32 as usize >= n {
+                if successor != TAIL {
+                    entry = BROKEN;
+                    wrong += 1;
+                }
+            } else if let Some(number) = splitters.number(successor as u32) {
+                entry = SPLITTER - number as i32;
             }
+            list.add(i).write(entry);
+            own += i64::from(successor.max(0));
+        };
+        for first in (thread..n).step_by(LOADS * threads) {
+            let at = |k: usize| first + k * threads;
+            let some: [i32; LOADS] = core::array::from_fn(|k| if at(k) < n { *next.get_unchecked(at(k)) } else { TAIL });
+            (0..LOADS).filter(|&k| at(k) < n).for_each(|k| put(at(k), some[k]));
+        }
+        for i in (thread..weights.len()).step_by(threads) {
+            values.add(i).write(weights[i]);
         }
         if head < 0 {
             // Every other element is a successor, once.
@@ -76,7 +93,6 @@ pub unsafe fn rank<V: Value>(
         thread::sync_threads();
 
         let value = |element: u32| if weights.is_empty() { V::count(1) } else { *values.add(element as usize) };
-        let load = |element: u32| (*list.add(element as usize), value(element));
         let of_head = splitters.number(head as u32);
         let start = match thread as u32 {
             number if number < splitters.count => splitters.element(number),
@@ -84,22 +100,25 @@ pub unsafe fn rank<V: Value>(
             number if number == splitters.count && of_head.is_none() => head as u32,
             _ => u32::MAX,
         };
-        let (mut end, mut length, mut sum) = (ABSENT, 0, V::ZERO);
+        let (mut end, mut length, mut sum, mut element) = (ABSENT, 0, V::ZERO, start);
         if (start as usize) < n {
-            let mut walk = Walk::new(start, V::ZERO, load);
-            end = loop {
-                let loaded = walk.load_ahead(n as u32, load);
-                if let Some(end) = walk.pass(loaded, n as u32, splitters, status) {
-                    break end;
-                }
-            };
-            (length, sum) = (walk.length as u32, walk.sum);
+            // A circle without a splitter has no end.
+            end = 0;
+            while end >= 0 && length < n as u32 {
+                end = *list.add(element as usize);
+                sum = sum.plus(value(element));
+                length += 1;
+                element = end as u32;
+            }
+        }
+        if wrong > 0 {
+            atomic::device::fetch_add(&raw mut (*status).out_of_range, wrong);
         }
         sums.write(thread, sum);
         counts.write(thread, length);
-        if end >= 0 {
+        if end <= SPLITTER {
             // Two sublists with one successor: either may win, as the list is bad.
-            atomic::block::exchange(before.as_mut_ptr().add(end as usize), thread as u32);
+            atomic::block::exchange(before.as_mut_ptr().add((SPLITTER - end) as usize), thread as u32);
         }
         thread::sync_threads();
 
@@ -142,9 +161,9 @@ pub unsafe fn rank<V: Value>(
         if valid.read(0) == 1 {
             let (mut element, mut offset) = (start, V::ZERO);
             for _ in 0..length {
-                let (successor, value) = load(element);
+                let successor = *list.add(element as usize);
                 mem::store_relaxed(results.add(element as usize), base.plus(offset));
-                offset = offset.plus(value);
+                offset = offset.plus(value(element));
                 element = successor as u32;
             }
         }

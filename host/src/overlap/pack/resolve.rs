@@ -12,7 +12,7 @@ use crate::overlap::{Point, convex::bounds};
 /// Least first growth of a container, as a share of its scale. It is more if copies overlap by more: this share of the mean depth
 /// in units of the radius.
 const FIRST_ROOM: f64 = 1e-6;
-const ROOM_FOR_DEPTH: f64 = 0.1;
+const ROOM_FOR_DEPTH: f64 = 0.01;
 /// Factor by which the growth becomes more until copies are apart, and the most.
 const MORE_ROOM: f64 = 3.0;
 const LAST_ROOM: f64 = 4.0;
