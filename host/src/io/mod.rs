@@ -1,7 +1,8 @@
 //! Reads and writes files: the only readers of the library.
 //!
 //! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines and Matrix Market
-//!   files are for the systems' own readers. Texts may be compressed.
+//!   files are for the systems' own readers. Texts may be compressed, and a table may be in
+//!   Parquet.
 //! - Output: [`files`] replaces a file as a whole or not at all. [`npy`] and [`npz`] write arrays.
 //!
 //! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
@@ -36,6 +37,7 @@ mod market;
 mod names;
 pub mod npy;
 pub mod npz;
+mod parquet;
 mod source;
 #[cfg(feature = "rules")]
 pub(crate) mod sqlite;
