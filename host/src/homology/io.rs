@@ -133,7 +133,7 @@ impl CloudData {
             push(&mut rows, (names.number("0")?, first))?;
         }
         while table.next()? {
-            let cloud = names.number(cloud.map_or("0", |cloud| table.text(cloud)))?;
+            let cloud = names.number(cloud.map_or(Ok("0"), |cloud| table.name(cloud))?)?;
             let row = coordinates.iter().map(|&column| table.field(column, "a number")).collect::<Result<_, _>>()?;
             push(&mut rows, (cloud, row))?;
         }

@@ -20,6 +20,9 @@
 //! | what a drawing's entities may stand for | 256 MiB |
 //! | parentheses within each other in WKT | 3 |
 //! | arrays and objects within each other in JSON | 127 |
+//! | a page of a Parquet file, and the texts in it | as an array in an archive |
+//! | rows of a Parquet file | as rows of a sparse matrix |
+//! | a Parquet file from a pipe | [`LONGEST_DATA`], 1 GiB |
 //! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
 //! | dimensions of an array | 64 |
 //! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |

@@ -303,6 +303,11 @@ impl Table {
         self.row.field(column)
     }
 
+    /// Returns the name in a column of the row, which isn't empty.
+    pub fn name(&self, column: usize) -> Result<&str, Reason> {
+        Some(self.text(column)).filter(|name| !name.is_empty()).ok_or_else(|| self.field_error(column, "a name"))
+    }
+
     /// The row's line number, from 1.
     pub fn line(&self) -> u64 {
         self.row.line
