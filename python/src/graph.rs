@@ -46,7 +46,7 @@ impl<'py> Call<'_, 'py> {
         let (outputs, result) = work::owned_on(self.py, &device, edges.len(), move || {
             // Not so large that labels take all memory before the error.
             let n = edges.count(&on, n)?.min(MOST + 1);
-            if let (Some(few), Some(pairs)) = (few, edges.few_pairs(n)) {
+            if let (Some(few), Some(pairs)) = (few, edges.few_pairs(n, &on)) {
                 let (arrays, result) = few(EdgeList { vertices: n, edges: pairs.to_vec(), arcs: false })?;
                 return Ok((arrays.into_iter().map(Output::Host).collect(), result));
             }

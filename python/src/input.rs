@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use warpsmith::{
     collectives::{Operator, ReduceWorkspace, reduce},
     device::{Buffer, Stream},
-    trees::SMALL,
+    trees::small,
 };
 
 use crate::{
@@ -99,10 +99,10 @@ impl Input<i32> {
         Ok(input)
     }
 
-    /// Returns the pairs of the host if they and `n` vertices are few enough for one thread.
-    pub fn few_pairs(&self, n: usize) -> Option<&[[i32; 2]]> {
+    /// Returns the pairs of the host if one thread works on them and `n` vertices in less time than the device.
+    pub fn few_pairs(&self, n: usize, device: &Device) -> Option<&[[i32; 2]]> {
         match self {
-            Input::Host(flat) if flat.len() / 2 + n <= SMALL => Some(flat.as_chunks().0),
+            Input::Host(flat) if flat.len() / 2 + n <= small(&device.device) => Some(flat.as_chunks().0),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
 };
 use warpsmith::trees::{
-    Ancestors, Rooted as Forested, Rooter, Rooting, Roots, SMALL, TreeSums, Weight, root_parents_sequentially, root_sequentially,
+    Ancestors, Rooted as Forested, Rooter, Rooting, Roots, TreeSums, Weight, root_parents_sequentially, root_sequentially, small,
 };
 
 use crate::{
@@ -70,26 +70,21 @@ pub fn root<'py>(
     let on = device.clone();
     let (forest, outputs) = work::owned_on(py, &device, input.len(), move || {
         let few = match &input {
-            Input::Host(parents) if from_parents && parents.len() <= SMALL => Some(root_parents_sequentially(parents, root)?),
+            Input::Host(parents) if from_parents && parents.len() <= small(&on.device) => {
+                Some(root_parents_sequentially(parents, root)?)
+            }
             _ if from_parents => None,
             _ => {
                 let n = input.count(&on, n)?;
                 let roots = root.map_or(Roots::Each, Roots::At);
-                input.few_pairs(n).map(|edges| root_sequentially(n, edges, roots)).transpose()?
+                input.few_pairs(n, &on).map(|edges| root_sequentially(n, edges, roots)).transpose()?
             }
         };
         if let Some(host) = few {
             let arrays =
                 [&host.parent, &host.depth, &host.size, &host.preorder, &host.postorder, &host.first, &host.last].map(Vec::clone);
             let (n, trees) = (host.parent.len(), host.trees);
-            let forest = Forest {
-                device: on,
-                n,
-                trees,
-                host: Some(host),
-                rooting: OnceLock::new(),
-                ancestors: Mutex::new(None),
-            };
+            let forest = Forest { device: on, n, trees, host: Some(host), rooting: OnceLock::new(), ancestors: Mutex::new(None) };
             return Ok((forest, arrays.into_iter().map(Output::Host).collect()));
         }
         let device = &on.device;
@@ -139,12 +134,12 @@ impl Rooted {
         self.check(&pairs, "pairs")?;
         let forest = self.0.clone();
         let found = work::owned_on(py, &self.0.device, pairs.len() + forest.n, move || {
-            if let (Some(host), Some(few)) = (&forest.host, pairs.few_pairs(0))
-                && few.len().saturating_mul(forest.n) <= STEPS
-            {
-                return Ok(Output::Host(host.ancestors(few)?));
-            }
             let on = &forest.device;
+            if let (Some(host), Input::Host(flat)) = (&forest.host, &pairs)
+                && flat.len().saturating_mul(forest.n) <= 2 * STEPS
+            {
+                return Ok(Output::Host(host.ancestors(flat.as_chunks().0)?));
+            }
             let rooting = forest.rooting()?;
             pairs.with_pairs(on, |ends| {
                 let (stream, mut found) = (KeptStream::take(on)?, kept::array(on, ends.len())?);

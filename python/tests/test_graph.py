@@ -73,7 +73,7 @@ def test_as_networkx(seed: int) -> None:
 def test_small_graphs_beside_large_ones(seed: int) -> None:
     """A device computes as one thread does for small graphs: with so many vertices more, the graph is none."""
     edges, n = random_edges(seed)
-    for size in (8192 - len(edges), 8193 - len(edges), 20_000):
+    for size in (4096 - len(edges), 4097 - len(edges), 32_768 - len(edges), 32_769 - len(edges)):
         for double in ("apart", "one"):
             small, large = graph.bridges(edges, n, double=double), graph.bridges(edges, size, double=double)
             assert large.bridges.tolist() == small.bridges.tolist()

@@ -332,7 +332,7 @@ def test_what_cannot_be_nested() -> None:
     nan = [(0, 0), (np.nan, 1), (1, 0)]
     calls: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         ([], {}, ValueError, "parts are empty"),
-        (None, {}, TypeError, "parts are a NoneType"),
+        (None, {}, TypeError, "parts is of the type NoneType"),
         ([SQUARE, 3], {}, TypeError, r"parts\[1\]: 3 is no shape, which is a Shape, an array"),
         ([SQUARE, (SQUARE, 0)], {}, ValueError, r"parts\[1\]: the count is 0"),
         ([SQUARE, nan], {}, ValueError, r"parts\[1\]: .*vertex 1: x = NaN"),

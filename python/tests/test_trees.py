@@ -56,7 +56,7 @@ def ancestors(parents: Any, vertex: int) -> list[int]:
     return path
 
 
-@pytest.mark.parametrize(("n", "roots"), [(1, 1), (2, 1), (2, 2), (7, 3), (100, 1), (100, 5), (8192, 40), (8193, 40)])
+@pytest.mark.parametrize(("n", "roots"), [(1, 1), (2, 1), (2, 2), (7, 3), (100, 1), (100, 5), (4096, 40), (4097, 40), (32_768, 40), (32_769, 40)])
 def test_numbers(n: int, roots: int) -> None:
     parents = random_parents(n, n, roots)
     tree = trees.root(parents=parents)

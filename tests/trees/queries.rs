@@ -134,7 +134,10 @@ fn lowest_common_ancestors() {
     }
     let pairs = upload(device, &[[0, 4999], [5000, 1], [3, -1]]);
     let error = ancestors.of(&stream, &pairs, &mut device.alloc(3).unwrap()).unwrap_err();
-    assert_eq!(root_sequentially(5000, &[], Roots::Each).unwrap().ancestors(&[[0, 4999], [5000, 1], [3, -1]]), Err(error.clone()));
+    assert_eq!(
+        root_sequentially(5000, &[], Roots::Each).unwrap().ancestors(&[[0, 4999], [5000, 1], [3, -1]]),
+        Err(error.clone())
+    );
     assert_eq!(error, TreeError::PairOutOfRange { pair: 1, ends: [5000, 1], n: 5000 });
     // A forest of nothing has no questions.
     let (rooting, _) = on_device(&stream, 0, &Edges::new());

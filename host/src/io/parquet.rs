@@ -304,7 +304,8 @@ impl Leaves {
         if let Some((kind, shows)) = element.column().filter(|_| !repeated) {
             let chunk = Chunk { codec: 0, start: 0, end: 0 };
             let (dictionary, values, numbers) = Default::default();
-            let pages = Column { name, place, kind, shows, optional, chunk, dictionary, values, of_dictionary: false, numbers, read: 0 };
+            let pages =
+                Column { name, place, kind, shows, optional, chunk, dictionary, values, of_dictionary: false, numbers, read: 0 };
             self.columns.push(pages);
         }
         Ok(())
@@ -389,7 +390,10 @@ impl Column {
         let unsigned = |number: i64| usize::try_from(number).map_err(|_| damaged());
         let (size, stored) = (unsigned(size)?, unsigned(stored)?);
         if size > file.longest_page() {
-            return Err(invalid(format!("it declares a page of {size} bytes, which is too long for a file of {} bytes", file.size)));
+            return Err(invalid(format!(
+                "it declares a page of {size} bytes, which is too long for a file of {} bytes",
+                file.size
+            )));
         }
         let body = file.part(self.chunk.start + length as u64, stored as u64)?;
         self.chunk.start += (length + stored) as u64;
@@ -513,7 +517,9 @@ impl Column {
             if texts.text.len() > longest { Err(invalid("it has a page of too long texts".into())) } else { Ok(()) }
         };
         match (encoding, self.kind) {
-            (0, Kind::Boolean) => (0..count).try_for_each(|place| show(&[*body.get(place / 8).ok_or_else(damaged)? >> (place % 8) & 1])),
+            (0, Kind::Boolean) => {
+                (0..count).try_for_each(|place| show(&[*body.get(place / 8).ok_or_else(damaged)? >> (place % 8) & 1]))
+            }
             (3, Kind::Boolean) => {
                 take(&mut body, 4)?;
                 let mut shown = Ok(());
@@ -922,9 +928,13 @@ mod tests {
             date(days, &mut text).unwrap();
             assert_eq!(String::from_utf8(text).unwrap(), wanted);
         }
-        for (number, scale, wanted) in
-            [(0, 0, "0"), (-5, 0, "-5"), (5, 3, "0.005"), (-1234, 3, "-1.234"), (i128::MIN, 38, "-1.70141183460469231731687303715884105728")]
-        {
+        for (number, scale, wanted) in [
+            (0, 0, "0"),
+            (-5, 0, "-5"),
+            (5, 3, "0.005"),
+            (-1234, 3, "-1.234"),
+            (i128::MIN, 38, "-1.70141183460469231731687303715884105728"),
+        ] {
             let mut text = Vec::new();
             decimal(number, scale, &mut text).unwrap();
             assert_eq!(String::from_utf8(text).unwrap(), wanted);

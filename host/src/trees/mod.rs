@@ -46,7 +46,7 @@ pub use lca::Ancestors;
 pub use rooter::{Report, Rooter};
 pub use rooting::{Rooting, Visits};
 pub use roots::Roots;
-pub use sequential::{SMALL, root_parents_sequentially, root_sequentially};
+pub use sequential::{root_parents_sequentially, root_sequentially, small};
 pub use sums::{TreeSums, Weight};
 
 use crate::device::{Device, Stream};

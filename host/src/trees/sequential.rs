@@ -6,10 +6,13 @@ use super::{
     error::TreeError,
     roots::Roots,
 };
+use crate::device::{Backend, Device};
 
-/// Largest number of vertices and edges of a graph that one thread works on in less time than all of a device, whose work
-/// takes many launches.
-pub const SMALL: usize = 1 << 13;
+/// Returns the largest number of vertices and edges of a graph in host memory that one thread works on in less time than the
+/// device, whose work takes many launches.
+pub fn small(device: &Device) -> usize {
+    if device.backend() == Backend::Cuda { 1 << 12 } else { 1 << 15 }
+}
 
 /// Roots a forest as [`root`](super::root) does, by a depth-first search on the calling thread.
 ///
