@@ -19,7 +19,9 @@ START = datetime.datetime(2024, 2, 28, 23, 59, 58)
 def field(value):
     """Text of a field."""
     match value:
-        case None | "":
+        case None:
+            return "null"
+        case "":
             return '""'
         case bool():
             return str(value).lower()
@@ -94,6 +96,7 @@ def main(folder):
 
     edges = {"from": pa.array(["a", "b", "c", "d"]).dictionary_encode(), "to": pa.array(["b", "c", "a", "a"]), "km": pa.array([1, 2, 3, 4])}
     write(folder, "edges", edges)
+    write(folder, "numbered", {"0": pa.array([0.0, 3.0, 0.0]), "1": pa.array([0.0, 0.0, 4.0])})
     nulls = {"id": pa.array(["a", None, "a"]), "t": pa.array([0, 0, 1]), "v": pa.array([1.5, 2.5, None]), "w": pa.array([None, 1, None])}
     write(folder, "nulls", nulls)
     write(folder, "no_values", {"id": pa.array([None] * 3, pa.string()), "t": pa.array([None] * 3, pa.float64())}, data_page_version="2.0")

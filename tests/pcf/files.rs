@@ -57,9 +57,9 @@ fn parquet() {
     assert_eq!(north, [0, 2, 4, 6, 8, 10, 12].map(|place| f64::from(place) / 8.0 - 0.1));
     assert_eq!(names(&read("ids.parquet", any.clone()).unwrap()), ["4611686018427387905", "-5"]);
     let columns = table(&[("id", "id"), ("t", "t"), ("v", "v")]);
-    assert_eq!(read("nulls.parquet", columns).unwrap_err(), "line 3: column `id`: `` is not a name");
+    assert_eq!(read("nulls.parquet", columns).unwrap_err(), "line 3: column `id`: null is not a name");
     let columns = table(&[("id", "t"), ("t", "t"), ("v", "v")]);
-    assert_eq!(read("nulls.parquet", columns).unwrap_err(), "line 4: column `v`: `` is not a number");
+    assert_eq!(read("nulls.parquet", columns).unwrap_err(), "line 4: column `v`: null is not a number");
     let error = "line 1: there is no column `when`: they are `series`, `time`, `value`";
     assert_eq!(read("series.parquet", table(&[("t", "when")])).unwrap_err(), error);
     assert!(read("brotli.parquet", table(&[("v", "t")])).unwrap_err().contains("Brotli"));

@@ -26,6 +26,11 @@ pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
 /// Opens a text. If its first bytes are those of gzip or Zstandard, the result decompresses it. A text that begins with the
 /// byte order mark of UTF-16 is read as UTF-8, and a Parquet file as CSV.
 pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
+    open_as_table(path).map(|(text, _)| text)
+}
+
+/// Opens a text as [`open`] does. Returns true, too, if its first line is known to name the columns of a table.
+pub(super) fn open_as_table(path: &Path) -> Result<(Decoded, bool), Reason> {
     let source = Source::open(path)?;
     let mut input = BufReader::with_capacity(1 << 16, source.clone());
     let first = start(&mut input, ZSTD.len()).map_err(unreadable)?;
@@ -33,7 +38,7 @@ pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
         return Err("is a file of Arrow, which can't be read: write it as Parquet or CSV".into());
     }
     if first == parquet::MAGIC {
-        return Ok(BufReader::with_capacity(1 << 16, Box::new(parquet::open(source, input)?)));
+        return Ok((BufReader::with_capacity(1 << 16, Box::new(parquet::open(source, input)?)), true));
     }
     let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
@@ -46,9 +51,10 @@ pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
     let unit: fn([u8; 2]) -> u16 = match start(&mut text, 2).map_err(unreadable)? {
         [0xff, 0xfe] => u16::from_le_bytes,
         [0xfe, 0xff] => u16::from_be_bytes,
-        _ => return Ok(text),
+        _ => return Ok((text, false)),
     };
-    Ok(BufReader::with_capacity(1 << 16, Box::new(Utf16 { input: text, unit, text: Cursor::default(), high: None })))
+    let utf8 = Utf16 { input: text, unit, text: Cursor::default(), high: None };
+    Ok((BufReader::with_capacity(1 << 16, Box::new(utf8)), false))
 }
 
 /// UTF-16, read as UTF-8.

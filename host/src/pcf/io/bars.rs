@@ -141,7 +141,7 @@ pub fn load(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Resul
     let first = lines.line().trim_ascii_start().to_owned();
     lines.back();
     let bars = match &first[..] {
-        _ if *table != TableOptions::default() => rows(lines, table),
+        _ if lines.is_named() || *table != TableOptions::default() => rows(lines, table),
         [b'{', ..] => json(lines),
         [b'[', ..] if !first.contains(&b')') => json(lines),
         start if is_ripser(start) => ripser(lines),
@@ -159,7 +159,7 @@ fn rows(lines: Lines, options: &TableOptions) -> Result<Bars, Reason> {
     while table.next()? {
         let number = names.number(barcode.map_or(Ok("0"), |barcode| table.name(barcode))?)?;
         let others = (0..table.header().len()).filter(|&column| Some(column) != barcode);
-        if barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.text(column).is_empty()) {
+        if barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.is_empty(column)) {
             continue;
         }
         let dimension =
