@@ -6,7 +6,10 @@ use cuda_std::I32x2;
 use pyo3::{IntoPyObjectExt as _, exceptions::PyTypeError, prelude::*};
 use warpsmith::{
     device::Buffer,
-    graph::{Components, Connectivity, MOST, MinimumForest, MinimumForests, Weight, indices_of},
+    graph::{
+        Components, Connectivity, EdgeList, GraphError, MOST, MinimumForest, MinimumForests, Weight, biconnected_sequentially,
+        bridges_sequentially, components_sequentially, indices_of,
+    },
 };
 
 use crate::{
@@ -14,7 +17,7 @@ use crate::{
     device::Device,
     error::Failure,
     input::{Input, Output},
-    kept::{self, COMPONENTS, CONNECTIVITIES, FORESTS, KeptStream},
+    kept::{self, COMPONENTS, CONNECTIVITIES, FORESTS},
     work,
 };
 
@@ -30,9 +33,11 @@ struct Call<'a, 'py> {
 
 impl<'py> Call<'_, 'py> {
     /// Does work with the edges on the device and the number of vertices, and returns its arrays and its other result.
+    /// `few` does the same for a small graph of the host, without the device.
     fn run<R: Send + 'static>(
         self,
         n: Option<usize>,
+        few: Option<impl FnOnce(EdgeList) -> Result<(Vec<Vec<i32>>, R), GraphError> + Send + 'static>,
         work: impl FnOnce(&Input<i32>, &Device, &Buffer<I32x2>, usize) -> Result<(Vec<Output<i32>>, R), Failure> + Send + 'static,
     ) -> PyResult<(Arrays<'py>, R)> {
         let edges = Input::pairs(self.edges, "edges")?;
@@ -40,8 +45,11 @@ impl<'py> Call<'_, 'py> {
         let on = device.clone();
         let (outputs, result) = work::owned_on(self.py, &device, edges.len(), move || {
             // Not so large that labels take all memory before the error.
-            let stream = KeptStream::take(&on)?;
-            let n = edges.count(&stream, n)?.min(MOST + 1);
+            let n = edges.count(&on, n)?.min(MOST + 1);
+            if let (Some(few), Some(pairs)) = (few, edges.few_pairs(n, &on)) {
+                let (arrays, result) = few(EdgeList { vertices: n, edges: pairs.to_vec(), arcs: false })?;
+                return Ok((arrays.into_iter().map(Output::Host).collect(), result));
+            }
             edges.with_pairs(&on, |pairs| work(&edges, &on, pairs, n))
         })?;
         let arrays: PyResult<_> = outputs.into_iter().map(|output| output.into_python(self.py, &device)).collect();
@@ -59,7 +67,12 @@ pub fn components<'py>(
     forest: bool,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
-    Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
+    let few = move |graph: EdgeList| {
+        let labels = components_sequentially(&graph)?;
+        let count = own(&labels);
+        Ok((vec![labels], count))
+    };
+    Call { py, edges, device }.run(n, (!forest).then_some(few), move |edges, on, pairs, n| {
         let device = &on.device;
         let (mut labels, mut kept, mut indices) = (kept::array(on, n)?, device.empty(), device.empty());
         let (stream, found) = COMPONENTS.with(on, Components::new, |stream, components| match forest {
@@ -85,7 +98,12 @@ pub fn bridges<'py>(
     arcs: bool,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
-    Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
+    let few = move |graph: EdgeList| {
+        let (bridges, labels) = bridges_sequentially(&EdgeList { arcs, ..graph })?;
+        let count = own(&labels);
+        Ok((vec![labels, bridges], count))
+    };
+    Call { py, edges, device }.run(n, Some(few), move |edges, on, pairs, n| {
         let (mut labels, mut bridges) = (kept::array(on, n)?, kept::array(on, pairs.len())?);
         let (stream, found) = CONNECTIVITIES.with(on, connectivity, |stream, connectivity| {
             connectivity.bridges(stream, pairs, arcs, &mut labels, &mut bridges)
@@ -103,7 +121,14 @@ pub fn biconnected<'py>(
     n: Option<usize>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, usize)> {
-    Call { py, edges, device }.run(n, move |edges, on, pairs, n| {
+    let few = |graph: EdgeList| {
+        let (labels, points) = biconnected_sequentially(&graph)?;
+        let mut blocks: Vec<i32> = labels.iter().copied().filter(|&label| label >= 0).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        Ok((vec![labels, points], blocks.len()))
+    };
+    Call { py, edges, device }.run(n, Some(few), move |edges, on, pairs, n| {
         let (mut labels, mut points) = (kept::array(on, pairs.len())?, kept::array(on, n)?);
         let (stream, found) = CONNECTIVITIES
             .with(on, connectivity, |stream, connectivity| connectivity.biconnected(stream, pairs, &mut labels, &mut points))?;
@@ -144,7 +169,8 @@ impl<'py> Call<'_, 'py> {
             Input::Host(_) => None,
             Input::Device(array) => Some(array.home().clone()),
         };
-        let (arrays, forest) = self.run(n, move |edges, on, pairs, n| {
+        let few = None::<fn(EdgeList) -> Result<(Vec<Vec<i32>>, (T, usize)), GraphError>>;
+        let (arrays, forest) = self.run(n, few, move |edges, on, pairs, n| {
             let own = matches!(edges, Input::Device(_)).then_some(on);
             if own != home.as_ref() {
                 let error = Box::<dyn Error>::from("edges and weights must be both in host memory or both on one device");
@@ -165,6 +191,11 @@ impl<'py> Call<'_, 'py> {
         let (total, count) = forest;
         Ok((arrays, total.into_bound_py_any(py)?, count))
     }
+}
+
+/// Returns the number of vertices that are their own labels.
+fn own(labels: &[i32]) -> usize {
+    (0..).zip(labels).filter(|&(vertex, &label): &(i32, _)| vertex == label).count()
 }
 
 fn connectivity(device: &warpsmith::device::Device) -> Result<Connectivity, warpsmith::device::DeviceError> {

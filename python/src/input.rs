@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use warpsmith::{
     collectives::{Operator, ReduceWorkspace, reduce},
     device::{Buffer, Stream},
+    trees::small,
 };
 
 use crate::{
@@ -98,6 +99,14 @@ impl Input<i32> {
         Ok(input)
     }
 
+    /// Returns the pairs of the host if one thread works on them and `n` vertices in less time than the device.
+    pub fn few_pairs(&self, n: usize, device: &Device) -> Option<&[[i32; 2]]> {
+        match self {
+            Input::Host(flat) if flat.len() / 2 + n <= small(&device.device) => Some(flat.as_chunks().0),
+            _ => None,
+        }
+    }
+
     /// Calls this with the pairs on the device. The work has to wait for all that it enqueues.
     pub fn with_pairs<R>(&self, device: &Device, work: impl FnOnce(&Buffer<I32x2>) -> Result<R, Failure>) -> Result<R, Failure> {
         self.with(device, |flat| {
@@ -109,15 +118,16 @@ impl Input<i32> {
     }
 
     /// The number of things that are numbered by the elements: one more than the greatest, if it isn't given.
-    pub fn count(&self, stream: &Stream, given: Option<usize>) -> Result<usize, Failure> {
+    pub fn count(&self, device: &Device, given: Option<usize>) -> Result<usize, Failure> {
         let after = |greatest: i32| (i64::from(greatest) + 1).max(0) as usize;
         Ok(match (given, self) {
             (Some(count), _) => count,
             (None, Input::Host(values)) => values.iter().max().map_or(0, |&greatest| after(greatest)),
             (None, Input::Device(_)) if self.len() == 0 => 0,
             (None, Input::Device(array)) => with_elements(array, |values| {
-                let mut greatest = ReduceWorkspace::new(stream.device())?;
-                reduce(stream, values, Operator::Max, &mut greatest)?;
+                let stream = KeptStream::take(device)?;
+                let mut greatest = ReduceWorkspace::new(&device.device)?;
+                reduce(&stream, values, Operator::Max, &mut greatest)?;
                 Ok(after(stream.download_vec(greatest.result())?[0]))
             })?,
         })

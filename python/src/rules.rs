@@ -9,9 +9,10 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable, emit,
         learn::tree::{Criterion, Size},
         report,
+        schedule::MAX_STREAMS,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
     },
     io::files::Destination,
@@ -248,6 +249,35 @@ impl Dag {
     fn count(&self, py: Python<'_>, streams: usize, space: &str) -> PyResult<u128> {
         let (dag, space) = (self.0.clone(), self::space(space)?);
         work::owned(py, usize::MAX, move || Ok(space.count(&dag, streams)?))
+    }
+
+    /// `format` is `svg` or `dot`.
+    fn draw(&self, format: &str) -> PyResult<String> {
+        match format {
+            "svg" => Ok(emit::picture(&self.0)),
+            "dot" => Ok(emit::program(&self.0)),
+            _ => Err(PyValueError::new_err(format!("format is {format:?}: \"svg\" or \"dot\""))),
+        }
+    }
+
+    /// `language` is `cuda` or `dot`.
+    fn emit(&self, schedule: &str, language: &str) -> PyResult<String> {
+        let language = match language {
+            "cuda" => emit::Language::Cuda,
+            "dot" => emit::Language::Dot,
+            _ => return Err(PyValueError::new_err(format!("language is {language:?}: \"cuda\" or \"dot\""))),
+        };
+        Ok(emit::emit(&self.0, &self.schedule(schedule)?, language))
+    }
+
+    fn differences(&self, schedule: &str, other: &str) -> PyResult<Vec<String>> {
+        Ok(emit::differences(&self.0, &self.schedule(schedule)?, &self.schedule(other)?))
+    }
+}
+
+impl Dag {
+    fn schedule(&self, text: &str) -> PyResult<Schedule> {
+        Ok(Schedule::parse(&self.0, MAX_STREAMS, text).map_err(Failure::from)?)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Trees.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
 };
-use warpsmith::trees::{Ancestors, Rooter, Rooting, Roots, TreeSums, Weight};
+use warpsmith::trees::{
+    Ancestors, Rooted as Forested, Rooter, Rooting, Roots, TreeSums, Weight, root_parents_sequentially, root_sequentially, small,
+};
 
 use crate::{
     array::Item,
@@ -17,15 +19,36 @@ use crate::{
     work,
 };
 
+/// Largest number of steps from vertex to parent by which one thread answers questions for ancestors.
+const STEPS: usize = 1 << 18;
+
 /// A rooted forest on a device.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Rooted(Arc<Forest>);
 
 struct Forest {
     device: Device,
-    rooting: Rooting,
-    /// Made at the first question.
+    n: usize,
+    trees: usize,
+    /// Of a small forest whose edges or parents were in host memory.
+    host: Option<Forested>,
+    /// Of a small forest made at the first work that takes a device.
+    rooting: OnceLock<Rooting>,
+    /// Made at the first question for a device.
     ancestors: Mutex<Option<Ancestors>>,
+}
+
+impl Forest {
+    fn rooting(&self) -> Result<&Rooting, Failure> {
+        match (&self.host, self.rooting.get()) {
+            (Some(host), None) => {
+                let made = Rooting::upload(&self.device.device, host)?;
+                Ok(self.rooting.get_or_init(|| made))
+            }
+            (_, Some(rooting)) => Ok(rooting),
+            (None, None) => Err(Failure::runtime("a forest is nowhere")),
+        }
+    }
 }
 
 /// Parents, depths, sizes, preorder and postorder numbers, first and last positions.
@@ -46,6 +69,24 @@ pub fn root<'py>(
     let device = input.device(py, device)?;
     let on = device.clone();
     let (forest, outputs) = work::owned_on(py, &device, input.len(), move || {
+        let few = match &input {
+            Input::Host(parents) if from_parents && parents.len() <= small(&on.device) => {
+                Some(root_parents_sequentially(parents, root)?)
+            }
+            _ if from_parents => None,
+            _ => {
+                let n = input.count(&on, n)?;
+                let roots = root.map_or(Roots::Each, Roots::At);
+                input.few_pairs(n, &on).map(|edges| root_sequentially(n, edges, roots)).transpose()?
+            }
+        };
+        if let Some(host) = few {
+            let arrays =
+                [&host.parent, &host.depth, &host.size, &host.preorder, &host.postorder, &host.first, &host.last].map(Vec::clone);
+            let (n, trees) = (host.parent.len(), host.trees);
+            let forest = Forest { device: on, n, trees, host: Some(host), rooting: OnceLock::new(), ancestors: Mutex::new(None) };
+            return Ok((forest, arrays.into_iter().map(Output::Host).collect()));
+        }
         let device = &on.device;
         let mut rooting = Rooting::new(device);
         let (stream, ()) = ROOTERS.with(&on, Rooter::new, |stream, rooter| {
@@ -55,7 +96,7 @@ pub fn root<'py>(
                     Ok(())
                 });
             }
-            let n = input.count(stream, n)?;
+            let n = input.count(&on, n)?;
             input.with_pairs(&on, |edges| {
                 rooter.edges(stream, n, edges, root.map_or(Roots::Each, Roots::At), &mut rooting)?;
                 Ok(stream.synchronize()?)
@@ -77,10 +118,11 @@ pub fn root<'py>(
             outputs.push(input.result(&stream, buffer)?);
         }
         stream.synchronize()?;
-        Ok((Forest { device: on, rooting, ancestors: Mutex::new(None) }, outputs))
+        let (n, trees) = (rooting.n(), rooting.trees());
+        Ok((Forest { device: on, n, trees, host: None, rooting: rooting.into(), ancestors: Mutex::new(None) }, outputs))
     })?;
     let numbers: PyResult<_> = outputs.into_iter().map(|output| output.into_python(py, &device)).collect();
-    let trees = forest.rooting.trees();
+    let trees = forest.trees;
     Ok((Rooted(Arc::new(forest)), numbers?, trees))
 }
 
@@ -91,14 +133,20 @@ impl Rooted {
         let pairs = Input::pairs(pairs, "pairs")?;
         self.check(&pairs, "pairs")?;
         let forest = self.0.clone();
-        let found = work::owned_on(py, &self.0.device, pairs.len() + forest.rooting.n(), move || {
+        let found = work::owned_on(py, &self.0.device, pairs.len() + forest.n, move || {
             let on = &forest.device;
+            if let (Some(host), Input::Host(flat)) = (&forest.host, &pairs)
+                && flat.len().saturating_mul(forest.n) <= 2 * STEPS
+            {
+                return Ok(Output::Host(host.ancestors(flat.as_chunks().0)?));
+            }
+            let rooting = forest.rooting()?;
             pairs.with_pairs(on, |ends| {
                 let (stream, mut found) = (KeptStream::take(on)?, kept::array(on, ends.len())?);
                 let mut kept = forest.ancestors.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.is_none() {
                     let mut made = Ancestors::new(&on.device)?;
-                    made.build(&stream, &forest.rooting)?;
+                    made.build(&stream, rooting)?;
                     *kept = Some(made);
                 }
                 if let Some(ancestors) = kept.as_mut() {
@@ -143,8 +191,8 @@ impl Rooted {
         let weights = Input::<V>::of(weights, "weights")?;
         self.check(&weights, "weights")?;
         let forest = self.0.clone();
-        let (paths, subtrees) = work::owned_on(py, &self.0.device, forest.rooting.n(), move || {
-            let (on, rooting) = (&forest.device, &forest.rooting);
+        let (paths, subtrees) = work::owned_on(py, &self.0.device, forest.n, move || {
+            let (on, rooting) = (&forest.device, forest.rooting()?);
             weights.with(on, |values| {
                 let (stream, n) = (KeptStream::take(on)?, rooting.n());
                 let (mut paths, mut subtrees) = (kept::array(on, n)?, kept::array(on, n)?);

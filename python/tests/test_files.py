@@ -263,3 +263,12 @@ def test_what_are_no_barcodes(tmp_path: Path) -> None:
         pcf.load_barcodes([path, tmp_path / "none.txt"], 0)
     with pytest.raises(ValueError, match="there are 1 names, but 2 barcodes"):
         Barcodes([[(0, 1)], [(0, 2)]], names=["a"])
+
+
+def test_parquet() -> None:
+    data = Path(__file__).parents[2] / "tests/data/parquet"
+    for name in ("series", "series_v2", "ids"):
+        found, expected = (pcf.PcfSet.load(data / f"{name}.{extension}", align=True) for extension in ("parquet", "csv"))
+        assert (found == expected).all() and found.names == expected.names
+    with pytest.raises(ValueError, match="line 3: column `id`: null is not a name"):
+        pcf.PcfSet.load(data / "nulls.parquet")

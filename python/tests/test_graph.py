@@ -69,6 +69,26 @@ def test_as_networkx(seed: int) -> None:
     assert parts.component_count == len(blocks)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_small_graphs_beside_large_ones(seed: int) -> None:
+    """A device computes as one thread does for small graphs: with so many vertices more, the graph is none."""
+    edges, n = random_edges(seed)
+    for size in (4096 - len(edges), 4097 - len(edges), 32_768 - len(edges), 32_769 - len(edges)):
+        for double in ("apart", "one"):
+            small, large = graph.bridges(edges, n, double=double), graph.bridges(edges, size, double=double)
+            assert large.bridges.tolist() == small.bridges.tolist()
+            assert large.labels.tolist() == [*small.labels.tolist(), *range(n, size)]
+            assert large.component_count == small.component_count + size - n
+        parts, large_parts = graph.biconnected(edges, n), graph.biconnected(edges, size)
+        assert large_parts.labels.tolist() == parts.labels.tolist() and large_parts.points.tolist() == parts.points.tolist()
+        assert large_parts.component_count == parts.component_count
+        labels = graph.components(edges, n).labels.tolist()
+        assert graph.components(edges, size).labels.tolist() == [*labels, *range(n, size)]
+        for few in (graph.components, graph.bridges, graph.biconnected):
+            with pytest.raises(ValueError, match=rf"edge {len(edges)} is \({size}, 0\), but there are {size} vertices"):
+                few(np.concatenate([edges, [[size, 0]]]), size)
+
+
 @pytest.mark.parametrize("kind", "csr_array csc_matrix coo_array lil_array dok_matrix dia_array bsr_array".split())
 def test_matrices(kind: str) -> None:
     edges, n = random_edges(7)

@@ -225,6 +225,26 @@ def test_schedules_of_streams() -> None:
     assert dag.count(1) == sum(len(used) == 1 for used in streams.values()) and dag.count(8) == dag.count(2)
 
 
+def test_code_and_pictures() -> None:
+    dag = Dag({"scale": "gpu", "add": "gpu", "report": "cpu"}, [("scale", "report"), ("add", "report")], name="mine")
+    schedules = []
+    explorer = Explorer(dag, 2, strategy="dfs")
+    while (schedule := explorer.ask()) is not None:
+        schedules.append(schedule)
+        explorer.tell(schedule, 1.0)
+    for name in dag.operations:
+        assert name in dag.draw() and name in dag.draw("dot")
+        assert all(name in dag.emit(schedule, language) for schedule in schedules for language in ("cuda", "dot"))
+    assert dag.draw().startswith("<svg") and dag._repr_svg_() == dag.draw() and dag.draw("dot").startswith("digraph")
+    assert not dag.differences(schedules[0], schedules[0]) and dag.differences(schedules[0], schedules[-1])
+    with pytest.raises(ValueError, match="format is \"png\": \"svg\" or \"dot\""):
+        dag.draw("png")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="language is \"c\": \"cuda\" or \"dot\""):
+        dag.emit(schedules[0], "c")  # type: ignore[arg-type]
+    with pytest.raises(ValueError):
+        dag.emit("scale@0", "cuda")
+
+
 def test_what_was_explored_teaches(tmp_path: Path) -> None:
     dag = Dag({"pack": "gpu", "local": "gpu", "send": "cpu", "wait": "cpu"}, [("pack", "send"), ("send", "wait")], name="halo")
 

@@ -56,7 +56,7 @@ def ancestors(parents: Any, vertex: int) -> list[int]:
     return path
 
 
-@pytest.mark.parametrize(("n", "roots"), [(1, 1), (2, 1), (2, 2), (7, 3), (100, 1), (100, 5), (3000, 40)])
+@pytest.mark.parametrize(("n", "roots"), [(1, 1), (2, 1), (2, 2), (7, 3), (100, 1), (100, 5), (4096, 40), (4097, 40), (32_768, 40), (32_769, 40)])
 def test_numbers(n: int, roots: int) -> None:
     parents = random_parents(n, n, roots)
     tree = trees.root(parents=parents)
@@ -87,11 +87,13 @@ def test_edges(seed: int) -> None:
 
 
 @pytest.mark.parametrize("roots", [1, 4])
-def test_ancestors(roots: int) -> None:
+@pytest.mark.parametrize("copies", [1, 10])
+def test_ancestors(roots: int, copies: int) -> None:
     parents = random_parents(roots, 90, roots)
     tree = trees.root(parents=parents)
     pairs = np.random.default_rng(0).integers(0, 90, (500, 2))
-    found = trees.lca(tree, pairs)
+    # One thread answers few questions, a device many.
+    found = trees.lca(tree, np.tile(pairs, (copies, 1)))[-500:]
     for (u, v), ancestor in zip(pairs.tolist(), found.tolist()):
         above = set(ancestors(parents, u))
         assert ancestor == next((vertex for vertex in ancestors(parents, v) if vertex in above), -1)

@@ -49,7 +49,7 @@ def parts(given: Any, what: str = "parts") -> list[Part]:
     elif isinstance(given, Iterable):
         items = ((f"{what}[{index}]", None, item) for index, item in enumerate(given))
     else:
-        raise TypeError(f"{what} are a {type(given).__name__}, but each of them must be {_KINDS}")
+        raise TypeError(f"{what} is of the type {type(given).__name__}, but each part must be {_KINDS}")
     found: list[Part] = []
     seen: dict[str, int] = {}
     for where, name, item in items:

@@ -141,6 +141,68 @@ class Dag:
         """
         return self._dag.count(_streams(streams), space)
 
+    def draw(self, format: Literal["svg", "dot"] = "svg") -> str:
+        """A picture of the program. Notebooks show it by themselves.
+
+        Parameters
+        ----------
+        format : {"svg", "dot"}
+            SVG, or a graph in Graphviz's language.
+
+        Raises
+        ------
+        ValueError
+            If the format is another one.
+
+        Examples
+        --------
+        >>> Dag({"a": "gpu", "b": "cpu"}, [("a", "b")]).draw()[:4]
+        '<svg'
+        """
+        return self._dag.draw(format)
+
+    def emit(self, schedule: str, language: Literal["cuda", "dot"] = "cuda") -> str:
+        """The code of a schedule.
+
+        Parameters
+        ----------
+        schedule : str
+            A schedule of the program, as `Explorer.ask` returns it.
+        language : {"cuda", "dot"}
+            C++17 with CUDA's runtime, a structure whose function ``run`` calls the operations; or a graph of the
+            operations in Graphviz's language.
+
+        Raises
+        ------
+        ValueError
+            If the text is no schedule of the program, or the language is another one.
+
+        Examples
+        --------
+        >>> "struct" in Dag({"a": "cpu", "b": "cpu"}).emit("a;b")
+        True
+        """
+        return self._dag.emit(schedule, language)
+
+    def differences(self, schedule: str, other: str) -> list[str]:
+        """What a schedule does otherwise than another one, as sentences.
+
+        Raises
+        ------
+        ValueError
+            If a text is no schedule of the program.
+
+        Examples
+        --------
+        >>> dag = Dag({"a": "cpu", "b": "cpu"})
+        >>> len(dag.differences("a;b", "a;b")), len(dag.differences("a;b", "b;a")) > 0
+        (0, True)
+        """
+        return self._dag.differences(schedule, other)
+
+    def _repr_svg_(self) -> str:
+        return self.draw()
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dag):
             return NotImplemented

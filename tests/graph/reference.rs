@@ -1,8 +1,7 @@
-//! The plainest answers there are: union-find, and Hopcroft's and Tarjan's depth-first search.
+//! The plainest answers there are: union-find, and Hopcroft's and Tarjan's depth-first search, of which small graphs are
+//! tested by removing each edge and vertex.
 
-use std::collections::HashMap;
-
-use warpsmith::graph::EdgeList;
+use warpsmith::graph::{EdgeList, biconnected_sequentially, bridges_sequentially, components_sequentially};
 
 /// All results for a graph.
 #[derive(Debug, PartialEq)]
@@ -45,94 +44,11 @@ pub fn sets<'a>(vertices: usize, edges: impl Iterator<Item = &'a [i32; 2]>) -> V
 
 /// Everything about a graph.
 pub fn answer(graph: &EdgeList) -> Answer {
-    if graph.arcs {
-        return of_arcs(graph);
-    }
-    let (n, m) = (graph.vertices, graph.edges.len());
-    let mut neighbours = vec![Vec::new(); n];
-    for (edge, &[u, v]) in graph.edges.iter().enumerate().filter(|(_, [u, v])| u != v) {
-        neighbours[u as usize].push((v as usize, edge));
-        neighbours[v as usize].push((u as usize, edge));
-    }
-    let (mut seen, mut low) = (vec![0; n], vec![0; n]);
-    let mut is_bridge = vec![false; m];
-    let mut is_point = vec![false; n];
-    let mut blocks = vec![-1; m];
-    let mut time = 0;
-    for root in 0..n {
-        if seen[root] > 0 {
-            continue;
-        }
-        time += 1;
-        (seen[root], low[root]) = (time, time);
-        // Vertices on the way, the edge that led to each, and how many of its neighbours were looked at.
-        let mut path = vec![(root, usize::MAX, 0)];
-        let mut edges = Vec::new();
-        let mut children = 0;
-        while let Some((vertex, from, next)) = path.last_mut() {
-            let (vertex, from) = (*vertex, *from);
-            if let Some(&(other, edge)) = neighbours[vertex].get(*next) {
-                *next += 1;
-                if edge == from {
-                } else if seen[other] == 0 {
-                    time += 1;
-                    (seen[other], low[other]) = (time, time);
-                    edges.push(edge);
-                    path.push((other, edge, 0));
-                } else if seen[other] < seen[vertex] {
-                    edges.push(edge);
-                    low[vertex] = low[vertex].min(seen[other]);
-                }
-                continue;
-            }
-            path.pop();
-            let Some(&(above, ..)) = path.last() else { break };
-            low[above] = low[above].min(low[vertex]);
-            is_bridge[from] = low[vertex] > seen[above];
-            if low[vertex] >= seen[above] {
-                children += usize::from(above == root);
-                is_point[above] |= above != root || children > 1;
-                let start = edges.iter().rposition(|&edge| edge == from).unwrap();
-                let block = edges.split_off(start);
-                let ends = block.iter().flat_map(|&edge| graph.edges[edge]).filter(|&end| end as usize != above);
-                let label = ends.min().unwrap();
-                block.into_iter().for_each(|edge| blocks[edge] = label);
-            }
-        }
-    }
-    let places = |flags: &[bool]| (0..flags.len()).filter(|&place| flags[place]).map(|place| place as i32).collect();
-    let kept = graph.edges.iter().zip(&is_bridge).filter(|(_, is_bridge)| !**is_bridge).map(|(edge, _)| edge);
-    Answer {
-        components: sets(n, graph.edges.iter()),
-        bridges: places(&is_bridge),
-        parts: sets(n, kept),
-        blocks,
-        points: places(&is_point),
-    }
-}
-
-/// The same where edges between the same vertices are one.
-fn of_arcs(graph: &EdgeList) -> Answer {
-    let mut numbers = HashMap::new();
-    let mut edges = Vec::new();
-    let number_of: Vec<usize> = graph
-        .edges
-        .iter()
-        .map(|&[u, v]| {
-            *numbers.entry([u.min(v), u.max(v)]).or_insert_with(|| {
-                edges.push([u, v]);
-                edges.len() - 1
-            })
-        })
-        .collect();
-    let one = answer(&EdgeList { vertices: graph.vertices, edges, arcs: false });
-    let mut is_bridge = vec![false; numbers.len()];
-    one.bridges.iter().for_each(|&bridge| is_bridge[bridge as usize] = true);
-    Answer {
-        bridges: (0..graph.edges.len()).filter(|&edge| is_bridge[number_of[edge]]).map(|edge| edge as i32).collect(),
-        blocks: number_of.iter().map(|&number| one.blocks[number]).collect(),
-        ..one
-    }
+    let components = components_sequentially(graph).unwrap();
+    assert_eq!(components, sets(graph.vertices, graph.edges.iter()));
+    let (bridges, parts) = bridges_sequentially(graph).unwrap();
+    let (blocks, points) = biconnected_sequentially(graph).unwrap();
+    Answer { components, bridges, parts, blocks, points }
 }
 
 #[test]

@@ -612,3 +612,19 @@ fn larger_than_the_memory() {
         }
     }
 }
+
+#[test]
+fn steps_are_numbers_or_durations() {
+    let folder = Folder::new();
+    folder.write("a.csv", "t,v\n0,1\n5000,2\n9000,0\n");
+    let made = ["1h", "3600", "60m"].map(|step| {
+        folder.good(&format!("convert a.csv --step {step} --output {step}.npz"));
+        io::load_as::<f64>(&folder.path(&format!("{step}.npz"))).unwrap()
+    });
+    assert_eq!(
+        made[0].get(0).points().iter().map(|point| (point.t, point.v)).collect::<Vec<_>>(),
+        [(0.0, 1.0), (3600.0, 1.0), (7200.0, 2.0), (10800.0, 0.0)]
+    );
+    assert!(made[1] == made[0] && made[2] == made[0]);
+    folder.bad("convert a.csv --step 1x --output b.npz", "write a number, or a duration as 15m or 1h");
+}

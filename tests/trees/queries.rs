@@ -6,7 +6,7 @@ use rand_chacha::rand_core::RngCore;
 use warpsmith::{
     collectives::{SortKernel, SortWorkspace, sort},
     device::Device,
-    trees::{Ancestors, TreeError, TreeSums, Weight},
+    trees::{Ancestors, Roots, TreeError, TreeSums, Weight, root_sequentially},
 };
 
 use crate::reference::{Edges, Random, forest, on_device, shapes, upload};
@@ -113,6 +113,8 @@ fn lowest_common_ancestors() {
                 pairs.extend((0..n).take(100).map(|v| [tree.parent[v].max(0), v as i32]));
                 let mut found = device.alloc(pairs.len()).unwrap();
                 ancestors.of(&stream, &upload(device, &pairs), &mut found).unwrap();
+                let few = tree.ancestors(&pairs).unwrap();
+                assert!(few == stream.download_vec(&found).unwrap(), "{name} of {n}: in steps");
                 for ([u, v], found) in pairs.into_iter().zip(stream.download_vec(&found).unwrap()) {
                     let (mut a, mut b) = (u, v);
                     while a != b && a >= 0 && b >= 0 {
@@ -132,6 +134,10 @@ fn lowest_common_ancestors() {
     }
     let pairs = upload(device, &[[0, 4999], [5000, 1], [3, -1]]);
     let error = ancestors.of(&stream, &pairs, &mut device.alloc(3).unwrap()).unwrap_err();
+    assert_eq!(
+        root_sequentially(5000, &[], Roots::Each).unwrap().ancestors(&[[0, 4999], [5000, 1], [3, -1]]),
+        Err(error.clone())
+    );
     assert_eq!(error, TreeError::PairOutOfRange { pair: 1, ends: [5000, 1], n: 5000 });
     // A forest of nothing has no questions.
     let (rooting, _) = on_device(&stream, 0, &Edges::new());

@@ -7,7 +7,7 @@ use rand_chacha::{
 };
 use warpsmith::{
     device::{Buffer, Device, Stream},
-    trees::{Rooted, Rooter, Rooting, Roots},
+    trees::{Rooted, Rooter, Rooting, Roots, root_parents_sequentially, root_sequentially},
 };
 
 pub type Edges = Vec<[i32; 2]>;
@@ -76,40 +76,9 @@ pub fn mirrored(edges: &Edges, seed: u64) -> Edges {
 /// A depth-first search from each root in turn that takes each vertex's neighbours in the order of their edges, beginning
 /// after the one that it came by.
 pub fn search(n: usize, edges: &[[i32; 2]], roots: &[usize]) -> Rooted {
-    // The arcs out of each vertex: the edge, and where it leads.
-    let mut arcs = vec![Vec::new(); n];
-    for (edge, &[u, v]) in edges.iter().enumerate() {
-        arcs[u as usize].push((edge, v as usize));
-        arcs[v as usize].push((edge, u as usize));
-    }
-    let (mut parent, mut depth, mut size) = (vec![-1; n], vec![0; n], vec![1; n]);
-    let [mut preorder, mut postorder, mut first, mut last] = [(); 4].map(|()| vec![-1; n]);
-    let [mut entered, mut left, mut steps] = [0; 3];
-    for &root in roots {
-        // The vertex, the place among its arcs that comes next, and how many are left.
-        let mut stack = vec![(root, 0, arcs[root].len())];
-        (preorder[root], first[root]) = (entered, steps);
-        (entered, steps) = (entered + 1, steps + 1);
-        while let Some((v, place, more)) = stack.pop() {
-            if more == 0 {
-                (postorder[v], last[v]) = (left, steps);
-                (left, steps) = (left + 1, steps + 1);
-                if parent[v] >= 0 {
-                    size[parent[v] as usize] += size[v];
-                }
-                continue;
-            }
-            stack.push((v, (place + 1) % arcs[v].len(), more - 1));
-            let (edge, child) = arcs[v][place];
-            (parent[child], depth[child]) = (v as i32, depth[v] + 1);
-            (preorder[child], first[child]) = (entered, steps);
-            (entered, steps) = (entered + 1, steps + 1);
-            let came_by = arcs[child].partition_point(|arc| arc.0 < edge);
-            let next = (came_by + 1) % arcs[child].len();
-            stack.push((child, next, arcs[child].len() - 1));
-        }
-    }
-    Rooted { trees: roots.len(), parent, depth, size, preorder, postorder, first, last }
+    let mut labels = vec![-1; n];
+    roots.iter().for_each(|&root| labels[root] = root as i32);
+    root_sequentially(n, edges, Roots::Labels(&labels)).unwrap()
 }
 
 /// The least vertex of each vertex's tree.
@@ -139,23 +108,11 @@ pub fn roots_of(labels: &[i32]) -> Vec<usize> {
     (0..labels.len()).filter(|&v| labels[v] == v as i32).collect()
 }
 
-/// A search that takes children in order, whichever way it came.
-pub fn children_in_order(n: usize, down: &[[i32; 2]], roots: &[usize]) -> Rooted {
-    let mut children = vec![Vec::new(); n];
-    down.iter().for_each(|&[parent, child]| children[parent as usize].push(child));
-    // The search of `search` begins after the arc that it came by: with that in the last place, at the first child.
-    let mut ordered = Edges::new();
-    let mut stack: Vec<usize> = roots.iter().rev().copied().collect();
-    let mut levels = Vec::new();
-    while let Some(v) = stack.pop() {
-        levels.push(v);
-        stack.extend(children[v].iter().map(|&child| child as usize));
-    }
-    // Each vertex's edges to children come before the edge to its parent where the lower vertices' come first.
-    for &v in levels.iter().rev() {
-        ordered.extend(children[v].iter().map(|&child| [v as i32, child]));
-    }
-    search(n, &ordered, roots)
+/// A search that takes children in order, whichever way it came. Other vertices than children are the roots.
+pub fn children_in_order(n: usize, down: &[[i32; 2]]) -> Rooted {
+    let mut parents = vec![-1; n];
+    down.iter().for_each(|&[parent, child]| parents[child as usize] = parent);
+    root_parents_sequentially(&parents, None).unwrap()
 }
 
 /// A forest on the device, and the search that it should agree with.

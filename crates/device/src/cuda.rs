@@ -132,6 +132,10 @@ pub(super) fn unusable_reason() -> Option<String> {
 /// another one, as far as there are enough. No other is opened.
 pub(super) fn of_process(process: u32) -> Result<&'static Cuda, DeviceError> {
     let ordinal = process % count()?.max(1);
+    // The driver takes longer to list attributes than some work takes.
+    if let Some(cuda) = Cuda::opened(ordinal) {
+        return check_image(&cuda.info).map(|()| cuda);
+    }
     // Before a context is made for nothing.
     check_image(&Attributes::of(ordinal)?.info()?)?;
     Cuda::get(ordinal)
@@ -245,11 +249,17 @@ impl Attributes {
     }
 }
 
+/// The devices by their ordinals, those that are open. There is a lock for each, so that several are opened side by side.
+static DEVICES: OnceLock<Vec<Mutex<Option<&Cuda>>>> = OnceLock::new();
+
 impl Cuda {
+    /// The device with this ordinal, if it is open.
+    fn opened(ordinal: u32) -> Option<&'static Self> {
+        *DEVICES.get()?.get(ordinal as usize)?.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The device with this ordinal.
     pub(super) fn get(ordinal: u32) -> Result<&'static Self, DeviceError> {
-        // A lock for each, so that several are opened side by side.
-        static DEVICES: OnceLock<Vec<Mutex<Option<&Cuda>>>> = OnceLock::new();
         let devices = match DEVICES.get() {
             Some(devices) => devices,
             None => {

@@ -35,6 +35,7 @@ mod error;
 pub mod generate;
 mod ids;
 pub mod io;
+mod sequential;
 mod spanning;
 
 pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
@@ -42,6 +43,7 @@ pub use connectivity::{Biconnected, Bridges, Connectivity};
 pub use edges::{EdgeList, Graph, edges_of_rows};
 pub use error::GraphError;
 pub use ids::Ids;
+pub use sequential::{biconnected_sequentially, bridges_sequentially, components_sequentially};
 pub use spanning::{MinimumForest, MinimumForests, Weight};
 
 use crate::device::Device;

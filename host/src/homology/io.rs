@@ -124,7 +124,7 @@ impl CloudData {
         let mut table = Table::open_any(Lines::open(path)?)?;
         let header = table.header().to_vec();
         // The first row may have points.
-        let first: Option<Vec<f64>> = header.iter().map(|field| field.parse().ok()).collect();
+        let first = header.iter().map(|field| field.parse().ok()).collect::<Option<Vec<f64>>>().filter(|_| !table.is_named());
         let cloud = header.iter().position(|name| name.eq_ignore_ascii_case("cloud"));
         let coordinates: Vec<usize> = (0..header.len()).filter(|&column| Some(column) != cloud).collect();
         let mut names = Names::default();
@@ -133,7 +133,7 @@ impl CloudData {
             push(&mut rows, (names.number("0")?, first))?;
         }
         while table.next()? {
-            let cloud = names.number(cloud.map_or("0", |cloud| table.text(cloud)))?;
+            let cloud = names.number(cloud.map_or(Ok("0"), |cloud| table.name(cloud))?)?;
             let row = coordinates.iter().map(|&column| table.field(column, "a number")).collect::<Result<_, _>>()?;
             push(&mut rows, (cloud, row))?;
         }

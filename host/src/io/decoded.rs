@@ -10,31 +10,40 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::{
     files::Reason,
+    parquet,
     source::{Source, unreadable},
 };
 
-/// First bytes of a gzip file and of a Zstandard frame.
+/// First bytes of a gzip file, of a Zstandard frame and of an Arrow file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// First bytes of files of columns, and the formats' names.
-const COLUMNAR: [([u8; 4], &str); 2] = [(*b"PAR1", "Parquet"), (*b"ARRO", "Arrow")];
+const ARROW: &[u8] = b"ARRO";
 
 /// A text as a stream.
 pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
 
 /// Opens a text. If its first bytes are those of gzip or Zstandard, the result decompresses it. A text that begins with the
-/// byte order mark of UTF-16 is read as UTF-8.
+/// byte order mark of UTF-16 is read as UTF-8, and a Parquet file as CSV.
 pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
-    let mut input = BufReader::with_capacity(1 << 16, Source::open(path)?);
+    open_as_table(path).map(|(text, _)| text)
+}
+
+/// Opens a text as [`open`] does. Returns true, too, if its first line is known to name the columns of a table.
+pub(super) fn open_as_table(path: &Path) -> Result<(Decoded, bool), Reason> {
+    let source = Source::open(path)?;
+    let mut input = BufReader::with_capacity(1 << 16, source.clone());
     let first = start(&mut input, ZSTD.len()).map_err(unreadable)?;
-    if let Some((_, name)) = COLUMNAR.iter().find(|(magic, _)| first == magic) {
-        return Err(format!("is a file of {name}, which can't be read: write it as CSV").into());
+    if first == ARROW {
+        return Err("is a file of Arrow, which can't be read: write it as Parquet or CSV".into());
+    }
+    if first == parquet::MAGIC {
+        return Ok((BufReader::with_capacity(1 << 16, Box::new(parquet::open(source, input)?)), true));
     }
     let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
     } else if first.starts_with(ZSTD) {
-        Box::new(Frames(Some(Frame::Between(input))))
+        Box::new(Frames::new(input))
     } else {
         Box::new(input)
     };
@@ -42,9 +51,10 @@ pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
     let unit: fn([u8; 2]) -> u16 = match start(&mut text, 2).map_err(unreadable)? {
         [0xff, 0xfe] => u16::from_le_bytes,
         [0xfe, 0xff] => u16::from_be_bytes,
-        _ => return Ok(text),
+        _ => return Ok((text, false)),
     };
-    Ok(BufReader::with_capacity(1 << 16, Box::new(Utf16 { input: text, unit, text: Cursor::default(), high: None })))
+    let utf8 = Utf16 { input: text, unit, text: Cursor::default(), high: None };
+    Ok((BufReader::with_capacity(1 << 16, Box::new(utf8)), false))
 }
 
 /// UTF-16, read as UTF-8.
@@ -91,7 +101,13 @@ fn start(input: &mut impl BufRead, most: usize) -> io::Result<&[u8]> {
 }
 
 /// Zstandard frames, one after the other.
-struct Frames<R: BufRead>(Option<Frame<R>>);
+pub(super) struct Frames<R: BufRead>(Option<Frame<R>>);
+
+impl<R: BufRead> Frames<R> {
+    pub fn new(input: R) -> Self {
+        Frames(Some(Frame::Between(input)))
+    }
+}
 
 enum Frame<R: BufRead> {
     Between(R),
@@ -126,7 +142,7 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-fn invalid(error: String) -> io::Error {
+pub(super) fn invalid(error: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
@@ -180,7 +196,6 @@ mod tests {
                 assert!(text.is_empty() || cut.contains("ends within a character"), "{cut}");
             }
         }
-        assert_eq!(read(b"PAR1\x15\x04").unwrap_err(), "is a file of Parquet, which can't be read: write it as CSV");
         assert!(read(b"ARROW1\0\0").unwrap_err().contains("Arrow") && read(b"PAR").is_ok());
         let half = [0xff, 0xfe, 0x00, 0xd8, b'a', 0];
         assert!(read(&half).unwrap_err().contains("half of a character") && read(&half[..4]).is_err());

@@ -25,12 +25,19 @@ pub(crate) struct Lines {
     checked: u64,
     /// True if the line is to be read again.
     again: bool,
+    named: bool,
 }
 
 impl Lines {
     /// Opens the file, which may be compressed.
     pub fn open(path: &Path) -> Result<Self, Reason> {
-        Ok(Lines { input: decoded::open(path)?, line: Vec::new(), number: 0, bytes: 0, checked: 0, again: false })
+        let (input, named) = decoded::open_as_table(path)?;
+        Ok(Lines { input, line: Vec::new(), number: 0, bytes: 0, checked: 0, again: false, named })
+    }
+
+    /// Returns true if the first line names the columns of a table, whatever it looks like.
+    pub fn is_named(&self) -> bool {
+        self.named
     }
 
     /// Reads the next line. Returns false at the end.

@@ -1,7 +1,8 @@
 //! Reads and writes files: the only readers of the library.
 //!
 //! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines and Matrix Market
-//!   files are for the systems' own readers. Texts may be compressed.
+//!   files are for the systems' own readers. Texts may be compressed, and a table may be in
+//!   Parquet.
 //! - Output: [`files`] replaces a file as a whole or not at all. [`npy`] and [`npz`] write arrays.
 //!
 //! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
@@ -19,6 +20,9 @@
 //! | what a drawing's entities may stand for | 256 MiB |
 //! | parentheses within each other in WKT | 3 |
 //! | arrays and objects within each other in JSON | 127 |
+//! | a page of a Parquet file, and the texts in it | as an array in an archive |
+//! | rows of a Parquet file | as rows of a sparse matrix |
+//! | a Parquet file from a pipe | [`LONGEST_DATA`], 1 GiB |
 //! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
 //! | dimensions of an array | 64 |
 //! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
@@ -36,6 +40,7 @@ mod market;
 mod names;
 pub mod npy;
 pub mod npz;
+mod parquet;
 mod source;
 #[cfg(feature = "rules")]
 pub(crate) mod sqlite;

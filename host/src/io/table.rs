@@ -13,6 +13,9 @@ use super::{
 /// Separators of fields that are detected, the most likely first.
 const SEPARATORS: [u8; 4] = *b",\t;|";
 
+/// Field that stands for no value, where text can't be without one.
+pub(super) const NULL: &str = "\0";
+
 /// Layout of a table. By default it is detected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
@@ -122,7 +125,8 @@ impl Table {
         let fields = first.fields.len();
         let named = options.columns.iter().any(|(_, column)| column.parse::<usize>().is_err());
         let by_place = by_place(roles, options, fields);
-        let is_header = options.header.unwrap_or_else(|| {
+        let told = if table.lines.is_named() { Some(true) } else { options.header };
+        let is_header = told.unwrap_or_else(|| {
             let is_name = |field: &str| roles.iter().any(|role| role.matches(field));
             let differs = |(role, place): (&Role, &Option<usize>)| {
                 let second = table.pending.front().filter(|row| row.fields.len() == fields);
@@ -148,11 +152,12 @@ impl Table {
     }
 
     fn start(lines: Lines, options: &TableOptions) -> Self {
+        let separator = if lines.is_named() { Some(b',') } else { options.separator };
         Table {
+            separator,
+            decimal_comma: options.decimal_comma && !lines.is_named(),
             lines,
-            separator: options.separator,
-            decimal_comma: options.decimal_comma,
-            parser: parser(options.separator.unwrap_or(b',')),
+            parser: parser(separator.unwrap_or(b',')),
             header: Vec::new(),
             pending: VecDeque::new(),
             row: Row::default(),
@@ -293,6 +298,11 @@ impl Table {
         Ok(())
     }
 
+    /// Returns true if the file says that its columns have names.
+    pub fn is_named(&self) -> bool {
+        self.lines.is_named()
+    }
+
     /// The names of the columns.
     pub fn header(&self) -> &[String] {
         &self.header
@@ -301,6 +311,16 @@ impl Table {
     /// The row's field in a column.
     pub fn text(&self, column: usize) -> &str {
         self.row.field(column)
+    }
+
+    /// Returns the name in a column of the row, unless it is null.
+    pub fn name(&self, column: usize) -> Result<&str, Reason> {
+        Some(self.text(column)).filter(|&name| name != NULL).ok_or_else(|| self.field_error(column, "a name"))
+    }
+
+    /// Returns true if the row has no value in this column.
+    pub fn is_empty(&self, column: usize) -> bool {
+        matches!(self.text(column), "" | NULL)
     }
 
     /// The row's line number, from 1.
@@ -316,8 +336,9 @@ impl Table {
     /// Returns the error of a field that is not `what` it must be.
     pub fn field_error(&self, column: usize, what: &str) -> Reason {
         let (text, name) = (self.text(column), &self.header[column]);
+        let found = if text == NULL { "null".to_owned() } else { quoted(text) };
         let hint = if with_point(text).is_some() { "; numbers with a comma take --decimal-comma" } else { "" };
-        self.error(format_args!("column `{name}`: {} is not {what}{hint}", quoted(text)))
+        self.error(format_args!("column `{name}`: {found} is not {what}{hint}"))
     }
 
     /// Returns true if the number in this column is `count`, the next one, and false if it is the

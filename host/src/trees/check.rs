@@ -8,14 +8,14 @@ use super::{
 };
 
 /// The vertices' sets: each points to another of its set, or is its set's least vertex.
-struct Sets(Vec<u32>);
+pub(crate) struct Sets(Vec<u32>);
 
 impl Sets {
-    fn new(n: usize) -> Self {
+    pub fn new(n: usize) -> Self {
         Sets((0..n as u32).collect())
     }
 
-    fn find(&mut self, mut v: usize) -> usize {
+    pub fn find(&mut self, mut v: usize) -> usize {
         while self.0[v] as usize != v {
             self.0[v] = self.0[self.0[v] as usize];
             v = self.0[v] as usize;
@@ -24,7 +24,7 @@ impl Sets {
     }
 
     /// Joins two vertices' sets; false where they are one.
-    fn join(&mut self, [u, v]: [i32; 2]) -> bool {
+    pub fn join(&mut self, [u, v]: [i32; 2]) -> bool {
         let (u, v) = (self.find(u as usize), self.find(v as usize));
         self.0[u.max(v)] = u.min(v) as u32;
         u != v

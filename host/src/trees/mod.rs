@@ -35,14 +35,18 @@ mod lca;
 mod rooter;
 mod rooting;
 mod roots;
+mod sequential;
 mod sums;
 
+#[cfg(feature = "graph")]
+pub(crate) use check::Sets;
 pub use check::{diagnose_edges, diagnose_parents};
 pub use error::{MOST_VERTICES, TreeError};
 pub use lca::Ancestors;
 pub use rooter::{Report, Rooter};
 pub use rooting::{Rooting, Visits};
 pub use roots::Roots;
+pub use sequential::{root_parents_sequentially, root_sequentially, small};
 pub use sums::{TreeSums, Weight};
 
 use crate::device::{Device, Stream};

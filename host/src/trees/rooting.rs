@@ -2,6 +2,7 @@
 
 use gpu_kernels::trees::tour;
 
+use super::Rooted;
 use crate::{
     components::{THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream},
@@ -27,6 +28,20 @@ impl Rooting {
     pub fn new(device: &Device) -> Self {
         let [parent, preorder, size, depth] = [(); 4].map(|()| device.empty());
         Rooting { trees: 0, parent, preorder, size, depth }
+    }
+
+    /// Uploads a rooted forest to a device.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn upload(device: &Device, forest: &Rooted) -> Result<Self, DeviceError> {
+        Ok(Rooting {
+            trees: forest.trees,
+            parent: device.upload(&forest.parent)?,
+            preorder: device.upload(&forest.preorder)?,
+            size: device.upload(&forest.size)?,
+            depth: device.upload(&forest.depth)?,
+        })
     }
 
     /// The number of vertices.

@@ -19,7 +19,7 @@ use warpsmith::{
 };
 
 use super::Dtype;
-use crate::cli::{failure::Failure, format, output::Files, progress::Progress, table::TableArgs, terminal};
+use crate::cli::{duration, failure::Failure, format, output::Files, progress::Progress, table::TableArgs, terminal};
 
 /// A file of functions to write.
 pub struct Target {
@@ -60,8 +60,8 @@ pub struct SetArgs {
     /// Shift each function first, so that it starts at 0
     #[arg(long, help_heading = "Time")]
     align: bool,
-    /// Sample functions at multiples of this step
-    #[arg(long, value_name = "DT", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
+    /// Sample functions at multiples of this step, a number or a duration as 15m
+    #[arg(long, value_name = "DT", value_parser = step, allow_negative_numbers = true, help_heading = "Time")]
     step: Option<f64>,
     /// Read barcodes, and make such a function of each
     #[arg(long, value_enum, help_heading = "Barcodes")]
@@ -97,6 +97,12 @@ pub enum Curve {
 
 fn time(text: &str) -> Result<f64, String> {
     io::time(text).filter(|time| time.is_finite()).ok_or_else(|| "write a number, or a time as 2024-05-01T12:00Z".to_owned())
+}
+
+fn step(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|step: &f64| step.is_finite());
+    let seconds = || duration::parse(text).ok().map(|step| step.as_secs_f64());
+    number.or_else(seconds).ok_or_else(|| "write a number, or a duration as 15m or 1h".to_owned())
 }
 
 fn infinite(text: &str) -> Result<Infinite, String> {

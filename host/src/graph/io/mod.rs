@@ -9,7 +9,7 @@
 //! | `.graph`, `.metis` | METIS and 10th DIMACS: neighbours of each vertex, from 1 |
 //! | `.graphml` | GraphML |
 //! | `.geojson` | lines; their points are the vertices |
-//! | `.csv`, `.tsv` | a table with a row per edge, of vertices of any names |
+//! | `.csv`, `.tsv`, `.parquet` | a table with a row per edge, of vertices of any names |
 //! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; a third one is the weight; lines that start with `#` or `%` are comments (SNAP, KONECT) |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
@@ -108,7 +108,7 @@ fn edges(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edg
         "graph" | "metis" => metis::read(path, weights).map(Edges::Numbered),
         "graphml" => documents::graphml(path, name, weights).map(Edges::Numbered),
         "geojson" | "json" => documents::geojson(path, name, weights).map(Edges::Numbered),
-        "csv" | "tsv" => text::table(path, options, weights),
+        "csv" | "tsv" | "parquet" => text::table(path, options, weights),
         _ => text::plain(path, options, weights),
     }
 }

@@ -74,7 +74,7 @@ fn rows(mut table: Table, places: &[Option<usize>], mut weights: Wanted<'_>) -> 
     let mut ends = Ends::new();
     while table.next()? {
         for column in [source, target] {
-            if table.text(column).is_empty() {
+            if table.is_empty(column) {
                 return Err(table.field_error(column, "a vertex"));
             }
         }

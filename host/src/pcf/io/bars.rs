@@ -141,7 +141,7 @@ pub fn load(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Resul
     let first = lines.line().trim_ascii_start().to_owned();
     lines.back();
     let bars = match &first[..] {
-        _ if *table != TableOptions::default() => rows(lines, table),
+        _ if lines.is_named() || *table != TableOptions::default() => rows(lines, table),
         [b'{', ..] => json(lines),
         [b'[', ..] if !first.contains(&b')') => json(lines),
         start if is_ripser(start) => ripser(lines),
@@ -157,9 +157,9 @@ fn rows(lines: Lines, options: &TableOptions) -> Result<Bars, Reason> {
     let [barcode, dimension, Some(birth), Some(death)] = places[..] else { unreachable!("the columns are required") };
     let (mut names, mut bars) = (Names::default(), Bars { many: barcode.is_some(), ..Bars::default() });
     while table.next()? {
-        let number = names.number(barcode.map_or("0", |barcode| table.text(barcode)))?;
+        let number = names.number(barcode.map_or(Ok("0"), |barcode| table.name(barcode))?)?;
         let others = (0..table.header().len()).filter(|&column| Some(column) != barcode);
-        if barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.text(column).is_empty()) {
+        if barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.is_empty(column)) {
             continue;
         }
         let dimension =

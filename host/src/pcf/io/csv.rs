@@ -74,7 +74,7 @@ impl<T: PcfReal> Rows<T> {
         let [id, Some(t), Some(v)] = places[..] else { unreachable!("the columns are required") };
         let (mut names, mut rows, mut narrow) = (Names::default(), Vec::new(), Vec::new());
         while table.next()? {
-            let function = names.number(id.map_or("0", |id| table.text(id)))?;
+            let function = names.number(id.map_or(Ok("0"), |id| table.name(id))?)?;
             let of_time = time(table.text(t)).ok_or_else(|| table.field_error(t, "a number or a time of RFC 3339"))?;
             push(&mut rows, (function, Point::new(of_time, table.field(v, "a number")?), table.line()))?;
             if T::KIND != f64::KIND {
