@@ -1,15 +1,18 @@
 //! Assembles every kernel of a crate with NVIDIA's `ptxas`, and prints what each costs a GPU. It fails where `ptxas`
 //! does.
 //!
-//! `cargo run -p warpsmith-cuda-builder --example ptx_check -- KERNEL_CRATE OUT_DIR [--markdown]`,
+//! `cargo run -p warpsmith-cuda-builder --example ptx_check -- KERNEL_CRATE OUT_DIR TARGET_DIR [--markdown]`,
 //! with `ptxas` on the path or named by `PTXAS`. `ci/ptx-check` fetches one if there is none.
+//! Cargo compiles the kernels in TARGET_DIR.
 
 use cuda_builder::{CudaBuilder, NvptxArch};
 use std::{
     env,
     error::Error,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 /// Architectures that the library embeds.
@@ -33,18 +36,22 @@ struct Usage {
 fn main() -> Result<(), Box<dyn Error>> {
     let (options, places): (Vec<String>, Vec<String>) = env::args().skip(1).partition(|argument| argument.starts_with("--"));
     let markdown = options.iter().any(|option| option == "--markdown");
-    let ([krate, out], true) = (&places[..], options.len() == usize::from(markdown)) else {
-        return Err("usage: ptx_check KERNEL_CRATE OUT_DIR [--markdown]".into());
+    let ([krate, out, target], true) = (&places[..], options.len() == usize::from(markdown)) else {
+        return Err("usage: ptx_check KERNEL_CRATE OUT_DIR TARGET_DIR [--markdown]".into());
     };
     let ptxas = env::var_os("PTXAS").map_or_else(|| PathBuf::from("ptxas"), PathBuf::from);
     let builder = IMAGES.into_iter().fold(CudaBuilder::new(krate), CudaBuilder::arch);
-    let output = builder.out_dir(out).rerun_if_changed(false).build()?;
+    let output = builder.out_dir(out).target_dir(target).rerun_if_changed(false).build()?;
 
-    for gpu in GPUS {
-        let Some(image) = output.images.iter().rfind(|image| image.arch.number() <= gpu) else {
-            continue;
-        };
-        let usages = assemble(&ptxas, &image.path, gpu)?;
+    let image = |gpu| output.images.iter().rfind(|image| image.arch.number() <= gpu).expect("an image for the oldest GPU");
+    // One process for each GPU.
+    let assembled = thread::scope(|scope| {
+        let (ptxas, image) = (&ptxas, &image);
+        let running = GPUS.map(|gpu| scope.spawn(move || assemble(ptxas, &image(gpu).path, gpu)));
+        running.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    for (gpu, usages) in GPUS.into_iter().zip(assembled) {
+        let (image, usages) = (image(gpu), usages?);
         let missing: Vec<&String> =
             output.kernels.iter().filter(|name| usages.iter().all(|usage| usage.kernel != **name)).collect();
         if !missing.is_empty() {
@@ -57,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Assembles for a GPU; the kernels in the order of their names.
-fn assemble(ptxas: &Path, ptx: &Path, gpu: u32) -> Result<Vec<Usage>, Box<dyn Error>> {
+fn assemble(ptxas: &Path, ptx: &Path, gpu: u32) -> Result<Vec<Usage>, String> {
     let output = Command::new(ptxas)
         .args(["-v", "-arch", &format!("sm_{gpu}"), "-o"])
         .arg(ptx.with_extension(format!("for_sm_{gpu}.cubin")))
@@ -66,7 +73,7 @@ fn assemble(ptxas: &Path, ptx: &Path, gpu: u32) -> Result<Vec<Usage>, Box<dyn Er
         .map_err(|error| format!("{}: {error}", ptxas.display()))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(format!("ptxas refuses {} for sm_{gpu}:\n{said}", ptx.display()).into());
+        return Err(format!("ptxas refuses {} for sm_{gpu}:\n{said}", ptx.display()));
     }
     let mut usages = parse(&said);
     usages.sort_by(|a, b| a.kernel.cmp(&b.kernel));

@@ -160,6 +160,7 @@ pub struct CudaBuilder {
     build_args: Vec<String>,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
+    target_dir: Option<PathBuf>,
     emit_llvm_ir: bool,
     debug: DebugInfo,
     fma_contraction: bool,
@@ -178,6 +179,7 @@ impl CudaBuilder {
             build_args: Vec::new(),
             copy_to: None,
             out_dir: None,
+            target_dir: None,
             emit_llvm_ir: false,
             debug: DebugInfo::default(),
             fma_contraction: true,
@@ -222,6 +224,14 @@ impl CudaBuilder {
     /// Output folder; by default, the build script's `OUT_DIR`.
     pub fn out_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.out_dir = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Folder in which cargo compiles the kernel crate. Builds that differ in architectures, panic messages or contraction
+    /// alone can share one, and the crate is then compiled once. By default `device` in the output folder; in a build
+    /// script, a folder that all kernel crates of the workspace share.
+    pub fn target_dir(mut self, path: impl AsRef<Path>) -> Self {
+        self.target_dir = Some(path.as_ref().to_owned());
         self
     }
 
@@ -281,6 +291,7 @@ impl CudaBuilder {
                 (out_dir, target_dir)
             }
         };
+        let target_dir = self.target_dir.clone().unwrap_or(target_dir);
         let mut archs = self.archs.clone();
         if archs.is_empty() {
             archs.push(NvptxArch::Compute75);

@@ -1,12 +1,13 @@
 //! Builds kernels that use every item to PTX, and looks for the instructions that the items promise.
 
-use cuda_builder::{CudaBuilder, NvptxArch};
+use cuda_builder::{BuildOutput, CudaBuilder, NvptxArch};
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
+    thread,
 };
 
 #[path = "../../../tests/common/skip.rs"]
@@ -16,41 +17,46 @@ use skip::skip;
 /// The text of each kernel, by architecture and name.
 type Kernels = BTreeMap<u32, BTreeMap<String, String>>;
 
-fn build() -> &'static (Kernels, Vec<PathBuf>) {
-    static BUILT: OnceLock<(Kernels, Vec<PathBuf>)> = OnceLock::new();
+/// A builder of the kernels into a folder. All of them share what cargo compiles.
+fn builder(folder: &str) -> CudaBuilder {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
+        .out_dir(place.join(folder))
+        .target_dir(place.join("all_items_device"))
+        .rerun_if_changed(false)
+}
+
+fn images(builder: CudaBuilder) -> BuildOutput {
+    builder.build().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The kernels, their images, and one image with messages in its panics. The builds run at the same time.
+fn all() -> &'static (Kernels, Vec<PathBuf>, PathBuf) {
+    static BUILT: OnceLock<(Kernels, Vec<PathBuf>, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let output = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
-            .arch(NvptxArch::Compute75)
-            .arch(NvptxArch::Compute80)
-            .arch(NvptxArch::Compute90)
-            .out_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/all_items"))
-            .fma_contraction(false)
-            .rerun_if_changed(false)
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"));
+        let messages = thread::spawn(|| {
+            let builder = builder("all_items_messages").arch(NvptxArch::Compute75).panic_messages(true);
+            images(builder).images.swap_remove(0).path
+        });
+        let archs = [NvptxArch::Compute75, NvptxArch::Compute80, NvptxArch::Compute90];
+        let output = images(archs.into_iter().fold(builder("all_items"), CudaBuilder::arch).fma_contraction(false));
         let mut kernels = Kernels::new();
         for image in &output.images {
             let text = fs::read_to_string(&image.path).unwrap();
             let bodies = output.kernels.iter().map(|name| (name.clone(), body(&text, name).to_owned()));
             kernels.insert(image.arch.number(), bodies.collect());
         }
-        (kernels, output.images.into_iter().map(|image| image.path).collect())
+        (kernels, output.images.into_iter().map(|image| image.path).collect(), messages.join().unwrap())
     })
 }
 
-/// One image with messages in its panics.
+fn build() -> (&'static Kernels, &'static [PathBuf]) {
+    let (kernels, images, _) = all();
+    (kernels, images)
+}
+
 fn build_with_messages() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let output = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
-            .arch(NvptxArch::Compute75)
-            .out_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/all_items_messages"))
-            .panic_messages(true)
-            .rerun_if_changed(false)
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"));
-        output.images[0].path.clone()
-    })
+    &all().2
 }
 
 /// From a kernel's name to the end of its body.
@@ -104,7 +110,7 @@ fn every_kernel_of_the_cpu_is_in_the_ptx() {
 
 #[test]
 fn nothing_is_called_and_nothing_lies_on_a_stack() {
-    for (arch, kernels) in &build().0 {
+    for (arch, kernels) in build().0 {
         for (name, text) in kernels {
             // libm's large-angle reduction keeps an array, and is too large to inline; so are the functions of
             // `compiler_builtins` that take the place of instructions.
@@ -324,7 +330,7 @@ fn memory_spaces() {
         let text = &build().0[arch]["memory_constants"];
         assert!(text.contains("ld.const") && !text.contains("ld.global"), "{text}");
     }
-    for path in &build().1 {
+    for path in build().1 {
         let text = fs::read_to_string(path).unwrap();
         for declaration in [".b8 ALL_ITEMS_TABLE[64]", ".b8 ALL_ITEMS_PAIRS[32]", ".extern .shared .align 16 .b8 "] {
             assert!(text.contains(declaration), "no {declaration} in {}", path.display());
@@ -373,7 +379,7 @@ fn shared_arrays_are_as_large_as_their_type() {
         [("params_reverse_f32", "st.shared.b32", 256), ("params_reverse_f64", "st.shared.b64", 512)]
     {
         expect(ALL, kernel, &[instruction]);
-        for path in &build().1 {
+        for path in build().1 {
             let text = fs::read_to_string(path).unwrap();
             assert!(text.lines().any(|line| line.contains(".shared .align 16") && line.contains(&format!("[{size}]"))), "{size}");
         }
@@ -382,7 +388,7 @@ fn shared_arrays_are_as_large_as_their_type() {
 
 #[test]
 fn panics_trap() {
-    for path in &build().1 {
+    for path in build().1 {
         assert!(fs::read_to_string(path).unwrap().contains("trap;"));
     }
     expect(ALL, "memory_panics", &[".maxntid"]);
@@ -477,7 +483,7 @@ fn text() {
 #[test]
 fn operators_are_functions_where_they_have_to_be() {
     expect_none(ALL, "arithmetic_remainders", &["cvt.rzi.f"]);
-    for path in &build().1 {
+    for path in build().1 {
         let text = fs::read_to_string(path).unwrap();
         for function in ["fmod", "fmodf", "__fixunsdfti", "__fixsfti", "__floatuntisf", "__floattidf"] {
             let definition = format!(" {function}(\n");
@@ -499,9 +505,15 @@ fn ptxas_accepts_it() {
     if Command::new(&ptxas).arg("--version").output().is_err() {
         return skip("ptxas", "no ptxas");
     }
-    for (path, arch) in build().1.iter().zip(ALL) {
+    let assemble = |path: &Path, arch: u32| {
         let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("all_items.sm_{arch}.cubin"));
         let output = Command::new(&ptxas).args(["-arch", &format!("sm_{arch}"), "-o"]).arg(&object).arg(path).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
+    };
+    thread::scope(|scope| {
+        for (path, &arch) in build().1.iter().zip(ALL) {
+            let assemble = &assemble;
+            scope.spawn(move || assemble(path, arch));
+        }
+    });
 }
