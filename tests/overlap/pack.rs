@@ -196,7 +196,7 @@ fn a_signal_ends_a_long_launch() -> Result {
             |_| {
                 let (cancel, set) = (&cancel, &set);
                 scope.spawn(move || {
-                    thread::sleep(Duration::from_secs(5));
+                    thread::sleep(Duration::from_secs(2));
                     set.get_or_init(Instant::now);
                     cancel.cancel();
                 });

@@ -184,7 +184,7 @@ fn large_searches_end_in_time() -> Result {
         budget: Budget::Time(Duration::from_secs(seconds)),
         ..Settings::default()
     };
-    for (seconds, cancels) in [(3, false), (3600, true)] {
+    for (seconds, cancels) in [(1, false), (3600, true)] {
         let cancel = Cancel::new();
         let (start, mut first) = (Instant::now(), None);
         let save = |packings: &[Packing]| {
