@@ -292,6 +292,7 @@ impl CudaBuilder {
             }
         };
         let target_dir = self.target_dir.clone().unwrap_or(target_dir);
+        fs::create_dir_all(&out_dir).map_err(|source| BuilderError::Io { path: out_dir.clone(), source })?;
         let mut archs = self.archs.clone();
         if archs.is_empty() {
             archs.push(NvptxArch::Compute75);
@@ -392,7 +393,6 @@ fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf 
 
 /// Writes the module's declaration, and returns the build's output.
 fn write_output(folder: &Path, name: &str, package: u64, images: Vec<PtxImage>, kernels: Vec<String>) -> Result<BuildOutput> {
-    fs::create_dir_all(folder).map_err(|source| BuilderError::Io { path: folder.to_owned(), source })?;
     let module = folder.join(format!("{name}.kernels.rs"));
     emit::write(&module, declaration(name, package, &images).as_bytes())?;
     Ok(BuildOutput { images, kernels, module })

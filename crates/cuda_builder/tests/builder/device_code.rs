@@ -1,6 +1,6 @@
 //! Output of the builder for valid kernels.
 
-use crate::krate::{Krate, alone, build, child, in_child, out_dir, ptx};
+use crate::krate::{Krate, build, child, images, in_child, out_dir, ptx};
 use cuda_builder::{CudaBuilder, DebugInfo, NvptxArch};
 use std::fs;
 
@@ -286,7 +286,7 @@ fn an_image_for_each_architecture() {
     assert_eq!(output.images.iter().map(|image| image.arch.number()).collect::<Vec<_>>(), [75, 90]);
     for image in &output.images {
         let name = image.arch.target_cpu();
-        assert_eq!(image.path, out_dir().join(format!("features.{name}.ptx")));
+        assert_eq!(image.path, images().join(format!("features.{name}.ptx")));
         let copy = fs::read_to_string(copies.join(format!("kernels.{name}.ptx"))).unwrap();
         assert_has(&copy, &[&format!(".target {name}\n"), ".entry a_b_k("]);
     }
@@ -307,7 +307,7 @@ fn an_image_for_each_kernel() {
     assert!(parts.images.len() > 1 && parts.images.iter().flat_map(|image| &image.kernels).eq(&whole.kernels));
     for image in &parts.images {
         let name = &image.kernels[0];
-        assert_eq!(image.path, out_dir().join(format!("features.{name}.sm_75.ptx")));
+        assert_eq!(image.path, images().join(format!("features.{name}.sm_75.ptx")));
         // It uses everything that it declares, and its code is that of the whole.
         let part = fs::read_to_string(&image.path).unwrap();
         assert_eq!(part.matches(".entry ").count(), 1, "{name}");
@@ -323,10 +323,8 @@ fn an_image_for_each_kernel() {
 
 #[test]
 fn llvm_ir() {
-    let ir = alone(|| {
-        let output = features().emit_llvm_ir(true).build().unwrap();
-        fs::read_to_string(output.images[0].path.with_extension("ll")).unwrap()
-    });
+    let output = build(features().emit_llvm_ir(true)).unwrap();
+    let ir = fs::read_to_string(output.images[0].path.with_extension("ll")).unwrap();
     assert_has(&ir, &["target triple = \"nvptx64-nvidia-cuda\"", "define ptx_kernel void @a_b_k("]);
     // If the core library's source is installed, the toolchain's path is in texts and tables.
     let code: String = ir.lines().filter(|line| !line.starts_with(['@', '!'])).collect();
@@ -360,7 +358,7 @@ fn libraries_with_names_of_their_own() {
     let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
     krate.write("Cargo.toml", &format!("{}\n\n[lib]\nname = \"library_name\"\ncrate-type = [\"rlib\"]\n", manifest.trim_end()));
     let output = build(krate.builder()).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(output.images[0].path, out_dir().join("library_name.sm_75.ptx"));
+    assert_eq!(output.images[0].path, images().join("library_name.sm_75.ptx"));
 }
 
 /// Settings of the host's build, by the outer cargo or by hand, don't reach the device's.
@@ -396,7 +394,7 @@ fn the_environment_has_no_say() {
 #[test]
 fn documentation_needs_no_ptx() {
     if child() {
-        let output = alone(|| features().out_dir(out_dir().join("documentation")).build()).unwrap();
+        let output = build(features().out_dir(out_dir().join("documentation"))).unwrap();
         assert!(output.images.is_empty() && output.kernels.is_empty());
         let module = fs::read_to_string(output.module).unwrap();
         assert!(module.starts_with("KernelModule::new(\"features\", 0x") && module.contains("&[\n])"), "{module}");

@@ -3,14 +3,19 @@
 use cuda_builder::{BuildOutput, BuilderError, CudaBuilder};
 use std::{
     env, fs,
-    fs::File,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
-/// The folder that all builds share, so that `cuda_std` is compiled once.
+/// The folder of all builds. They share its `device`, so that `cuda_std` is compiled once.
 pub fn out_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda_builder")
+}
+
+/// The folder of a test's images, so that builds of other tests leave them alone. A test's thread has its name.
+pub fn images() -> PathBuf {
+    out_dir().join("images").join(thread::current().name().unwrap_or_default().replace("::", "."))
 }
 
 fn repository() -> &'static Path {
@@ -67,8 +72,9 @@ impl Krate {
         fs::write(&path, text).unwrap();
     }
 
+    /// A builder into the test's own folder.
     pub fn builder(&self) -> CudaBuilder {
-        CudaBuilder::new(&self.path).out_dir(out_dir()).rerun_if_changed(false)
+        CudaBuilder::new(&self.path).out_dir(images()).target_dir(out_dir().join("device")).rerun_if_changed(false)
     }
 
     /// The error of a build that has to fail.
@@ -78,25 +84,15 @@ impl Krate {
     }
 }
 
-/// Does something while no other test does: builds share files.
-pub fn alone<R>(what: impl FnOnce() -> R) -> R {
-    fs::create_dir_all(out_dir()).unwrap();
-    let lock = File::create(out_dir().join("lock")).unwrap();
-    lock.lock().unwrap();
-    what()
-}
-
 pub fn build(builder: CudaBuilder) -> Result<BuildOutput, BuilderError> {
-    alone(|| builder.build())
+    builder.build()
 }
 
 /// Builds, and gives the one image's text.
 #[track_caller]
 pub fn ptx(builder: CudaBuilder) -> String {
-    alone(|| {
-        let output = builder.build().unwrap_or_else(|error| panic!("{error}"));
-        fs::read_to_string(&output.images[0].path).unwrap()
-    })
+    let output = builder.build().unwrap_or_else(|error| panic!("{error}"));
+    fs::read_to_string(&output.images[0].path).unwrap()
 }
 
 /// Runs the test of that name again in a process of its own, where `child()` is true, and gives what it printed.
