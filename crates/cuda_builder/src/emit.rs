@@ -28,8 +28,8 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     write_images(&mut module, &machine, &images, ir)
 }
 
-/// Writes the images of the kernels in `module`. It halves the set until one image is left, because
-/// a copy of the whole module per image would take longer than everything else.
+/// Writes the images of the kernels in `module`, of which little is left. It halves the set until one image remains,
+/// because a copy of the whole module per image would take longer than everything else.
 fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&PtxImage], ir: bool) -> Result<()> {
     if images.is_empty() {
         return Ok(());
@@ -41,12 +41,12 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
         return write(&image.path, &with_version(machine.assembly(module)?));
     }
     let (first, second) = images.split_at(images.len() / 2);
-    for half in [first, second] {
-        let mut part = module.duplicate();
-        part.keep_kernels(half.iter().flat_map(|image| &image.kernels))?;
-        write_images(&mut part, machine, half, ir)?;
-    }
-    Ok(())
+    let mut copy = module.duplicate();
+    copy.keep_kernels(first.iter().flat_map(|image| &image.kernels))?;
+    write_images(&mut copy, machine, first, ir)?;
+    drop(copy);
+    module.keep_kernels(second.iter().flat_map(|image| &image.kernels))?;
+    write_images(module, machine, second, ir)
 }
 
 /// Raises the PTX version to what its inline assembly needs, if LLVM has written an older one.
