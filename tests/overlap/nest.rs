@@ -155,21 +155,19 @@ fn mirrored_parts() {
     let rings = |shape: &Shape| serde_json::json!({"outline": shape.outlines()[0], "holes": &shape.outlines()[1..]}).to_string();
     folder.write("frame.json", &rings(&frame));
     folder.write("key.json", &rings(&key));
-    // A search ends when the parts are on a sheet, and on a roll with its time.
-    let nest = |on: &str, output: &str| {
-        folder.good(&format!("nest frame.json key.json {on} --turns 90 --mirror=key --output {output}"));
+    let nest = |output: &str| {
+        folder.good(&format!("nest frame.json key.json --roll 60.01 --turns 90 --mirror=key --time 2s --output {output}"));
         std::fs::read_to_string(folder.path(output)).unwrap()
     };
-    let sheet = "--sheet 60.01x60.01 --time 4s";
-    let table = nest(sheet, "p.csv");
+    let table = nest("p.csv");
     let rows: Vec<&str> = table.lines().collect();
     assert!(
         rows[0] == "part,copy,sheet,x,y,theta,mirrored" && rows[1].ends_with(",false") && rows[2].ends_with(",true"),
         "{table}"
     );
-    let list: Value = serde_json::from_str(&nest(sheet, "p.json")).unwrap();
+    let list: Value = serde_json::from_str(&nest("p.json")).unwrap();
     assert!(list[0]["mirrored"] == false && list[1]["mirrored"] == true);
-    nest(sheet, "p.svg");
+    nest("p.svg");
     let drawn = read_shapes(folder.path("p.svg").to_str().unwrap()).unwrap();
     let cut = drawn.iter().find(|shape| shape.name() == "key-1-mirrored").expect("the key");
     let ring = &cut.outlines()[0];
@@ -181,7 +179,7 @@ fn mirrored_parts() {
     let start = lengths.iter().position(|&length| length == 30.0).unwrap();
     // Counter-clockwise, the key has its foot after its long side, and its image before it.
     assert_eq!((lengths[(start + 5) % 6], lengths[(start + 1) % 6]), (20.0, 10.0), "{ring:?}");
-    let solved: Value = serde_json::from_str(&nest("--roll 60.01 --time 2s", "p.sparrow.json")).unwrap();
+    let solved: Value = serde_json::from_str(&nest("p.sparrow.json")).unwrap();
     let again = read_parts(folder.path("p.sparrow.json").to_str().unwrap(), None).unwrap();
     let placed = solved["solution"]["layout"]["placed_items"].as_array().unwrap();
     assert_eq!((again.len(), placed.len()), (2, 2));
