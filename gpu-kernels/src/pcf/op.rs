@@ -2,7 +2,7 @@
 
 use super::Scalar;
 use core::marker::PhantomData;
-use cuda_std::math;
+use cuda_std::{KernelParam, math};
 
 /// An integral over the pairs of values of two functions.
 pub trait Operation: Copy {
@@ -10,7 +10,7 @@ pub trait Operation: Copy {
     type Scalar: Scalar;
 
     /// The operation, for this exponent if it has one.
-    fn new(p: Self::Scalar) -> Self;
+    fn new(exponent: Exponent<Self::Scalar>) -> Self;
 
     /// The sum with the contribution of `width` units of time on which the functions are `f` and `g`.
     ///
@@ -18,7 +18,63 @@ pub trait Operation: Copy {
     fn add(self, sum: Self::Scalar, width: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
 
     /// The result, from the sum up to the last breakpoint and the values that hold from there on for ever.
-    fn finish(self, sum: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
+    ///
+    /// `steps` yields the merge once more, for a sum that the type's range has spoilt: the width and both values of each
+    /// step.
+    fn finish(
+        self,
+        sum: Self::Scalar,
+        f: Self::Scalar,
+        g: Self::Scalar,
+        steps: impl Iterator<Item = [Self::Scalar; 3]> + Clone,
+    ) -> Self::Scalar;
+}
+
+/// The exponent of a distance, and the range in which sums of powers are accurate.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Exponent<T: Scalar> {
+    /// The exponent, at least 1.
+    pub p: T,
+    /// Power of two that keeps all differences at most 1 when they are multiplied by it.
+    pub scale: T,
+    /// Least sum that is accurate: what underflow takes from a sum is negligible in it.
+    pub least: T,
+}
+
+impl<T: Scalar> Exponent<T> {
+    /// The distance: infinite if the functions end on different values, `root` of the sum if that is accurate, and
+    /// otherwise [`norm`].
+    #[inline(always)]
+    fn distance(
+        self,
+        sum: T,
+        [f, g]: [T; 2],
+        steps: impl Iterator<Item = [T; 3]> + Clone,
+        root: impl FnOnce(T) -> T,
+    ) -> T {
+        if f != g {
+            T::INFINITY
+        } else if sum >= self.least && sum < T::INFINITY {
+            root(sum)
+        } else {
+            norm(self.p, steps.map(|[width, f, g]| (width, math::abs(f - g))))
+        }
+    }
+}
+
+/// (Σ width · difference^p)^(1/p), with all terms relative to the largest one.
+///
+/// It overflows only if the result does. Underflow takes at most the smallest normal number from each
+/// width^(1/p) · difference.
+#[cold]
+fn norm<T: Scalar>(p: T, terms: impl Iterator<Item = (T, T)> + Clone) -> T {
+    let root = T::ONE / p;
+    let terms = terms.map(|(width, difference)| math::powf(width, root) * difference);
+    let largest = terms.clone().fold(T::ZERO, |largest, term| if term > largest { term } else { largest });
+    if largest == T::ZERO {
+        return T::ZERO;
+    }
+    largest * math::powf(terms.fold(T::ZERO, |sum, term| sum + math::powf(term / largest, p)), root)
 }
 
 /// The type of an operation's times and values.
@@ -30,32 +86,21 @@ pub struct L1<T>(PhantomData<T>);
 
 /// (∫|f - g|²)^½.
 #[derive(Debug, Clone, Copy)]
-pub struct L2<T>(PhantomData<T>);
+pub struct L2<T: Scalar>(Exponent<T>);
 
 /// (∫|f - g|^p)^(1/p), for p ≥ 1.
 #[derive(Debug, Clone, Copy)]
-pub struct Lp<T> {
-    /// The exponent.
-    pub p: T,
-    /// Its reciprocal.
-    pub root: T,
-}
+pub struct Lp<T: Scalar>(Exponent<T>);
 
 /// ∫f·g.
 #[derive(Debug, Clone, Copy)]
 pub struct Inner<T>(PhantomData<T>);
 
-/// A distance, infinite if the functions differ for ever.
-#[inline(always)]
-fn distance<T: Scalar>(finite: T, f: T, g: T) -> T {
-    if f == g { finite } else { T::INFINITY }
-}
-
 impl<T: Scalar> Operation for L1<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: T) -> Self {
+    fn new(_: Exponent<T>) -> Self {
         L1(PhantomData)
     }
 
@@ -65,8 +110,8 @@ impl<T: Scalar> Operation for L1<T> {
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
-        distance(sum, f, g)
+    fn finish(self, sum: T, f: T, g: T, _: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        if f == g { sum } else { T::INFINITY }
     }
 }
 
@@ -74,8 +119,8 @@ impl<T: Scalar> Operation for L2<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: T) -> Self {
-        L2(PhantomData)
+    fn new(exponent: Exponent<T>) -> Self {
+        L2(exponent)
     }
 
     #[inline(always)]
@@ -85,8 +130,8 @@ impl<T: Scalar> Operation for L2<T> {
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
-        distance(math::sqrt(sum), f, g)
+    fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        self.0.distance(sum, [f, g], steps, math::sqrt)
     }
 }
 
@@ -94,19 +139,18 @@ impl<T: Scalar> Operation for Lp<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(p: T) -> Self {
-        Lp { p, root: T::ONE / p }
+    fn new(exponent: Exponent<T>) -> Self {
+        Lp(exponent)
     }
 
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        // A width of zero contributes nothing even if the power overflows.
-        if width == T::ZERO { sum } else { sum + width * T::power(math::abs(f - g), self.p) }
+        sum + width * T::power(math::abs(f - g) * self.0.scale, self.0.p)
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
-        distance(math::powf(sum, self.root), f, g)
+    fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        self.0.distance(sum, [f, g], steps, |sum| math::powf(sum, T::ONE / self.0.p) / self.0.scale)
     }
 }
 
@@ -114,7 +158,7 @@ impl<T: Scalar> Operation for Inner<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: T) -> Self {
+    fn new(_: Exponent<T>) -> Self {
         Inner(PhantomData)
     }
 
@@ -124,7 +168,7 @@ impl<T: Scalar> Operation for Inner<T> {
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
+    fn finish(self, sum: T, f: T, g: T, _: impl Iterator<Item = [T; 3]> + Clone) -> T {
         if f == T::ZERO || g == T::ZERO {
             sum
         } else if (f > T::ZERO) == (g > T::ZERO) {

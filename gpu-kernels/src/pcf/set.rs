@@ -219,16 +219,25 @@ impl<T: Scalar> Functions<'_, T> {
     /// The position is below the order's length, and the band is as the fields say.
     #[inline(always)]
     pub unsafe fn at(self, position: u32) -> (u32, *const T::Segment, u32) {
-        // SAFETY: the position is in the order (this function's contract); each function in it has an offset, and one
-        // more offset follows the last.
+        // SAFETY: the position is in the order, and the functions in it are there (this function's contract).
         unsafe {
             let function = *self.order.get_unchecked(position as usize);
-            if function == NO_FUNCTION {
-                return (function, self.segments, 0);
-            }
+            let (segments, length) = if function == NO_FUNCTION { (self.segments, 0) } else { self.segments_of(function) };
+            (function, segments, length)
+        }
+    }
+
+    /// A function's first segment, and its number of segments.
+    ///
+    /// # Safety
+    /// There is such a function, and the band is as the fields say.
+    #[inline(always)]
+    pub unsafe fn segments_of(self, function: u32) -> (*const T::Segment, u32) {
+        // SAFETY: each function has an offset, and one more offset follows the last.
+        unsafe {
             let start = *self.offsets.get_unchecked(function as usize);
             let end = *self.offsets.get_unchecked(function as usize + 1);
-            (function, self.segments.add(start as usize), (end - start) as u32)
+            (self.segments.add(start as usize), (end - start) as u32)
         }
     }
 }

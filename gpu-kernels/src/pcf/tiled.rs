@@ -21,8 +21,8 @@
 
 use super::{
     Functions, LANES, Pairs, Placement, Scalar,
-    merge::{Merge, Source},
-    op::{Inner, L1, L2, Lp, Operation, ScalarOf},
+    merge::{Merge, Source, Steps},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, ScalarOf},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -404,11 +404,11 @@ pub unsafe fn integrals<O: Operation>(
     second: Functions<'_, ScalarOf<O>>,
     window: u32,
     longest: u32,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     out: *mut ScalarOf<O>,
 ) {
-    let (op, pairs) = (O::new(p), Pairs::of_at_most(longest));
+    let (op, pairs) = (O::new(exponent), Pairs::of_at_most(longest));
     // SAFETY: this kernel's contract is that of `tile`; the positions are those of the orders.
     unsafe {
         let (merge, first_position, second_position) = tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
@@ -416,7 +416,9 @@ pub unsafe fn integrals<O: Operation>(
             // Read again (volatile, or the compiler would not): no registers hold them meanwhile.
             let first_function = first.order.as_ptr().add(first_position as usize).read_volatile();
             let second_function = second.order.as_ptr().add(second_position as usize).read_volatile();
-            out.add(placement.index(first_function, second_function)).write(merge.finish(op));
+            let ([f, g], sum) = (merge.values(), merge.sum());
+            let again = Steps::new(first.segments_of(first_function), second.segments_of(second_function));
+            out.add(placement.index(first_function, second_function)).write(op.finish(sum, f, g, again));
         }
     }
 }
@@ -447,14 +449,14 @@ pub unsafe fn pieces<O: Operation>(
     second_window: u32,
     cuts: &[ScalarOf<O>],
     pairs: Pairs,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     partials: *mut ScalarOf<O>,
 ) {
     // SAFETY: this kernel's contract is that of `tile`; a pair and a piece have one place.
     unsafe {
         let windows = [first_window, second_window];
-        let (merge, first_position, second_position) = tile::<O, true>(first, second, windows, cuts, pairs, O::new(p), placement);
+        let (merge, first_position, second_position) = tile::<O, true>(first, second, windows, cuts, pairs, O::new(exponent), placement);
         if let Some(merge) = merge {
             let piece = thread::block_idx_z() as usize;
             let at = pairs.partial(first.order.len(), piece, first_position, second_position);
@@ -478,7 +480,7 @@ pub unsafe fn combine<O: Operation>(
     second: Functions<'_, ScalarOf<O>>,
     pieces: u32,
     pairs: Pairs,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     partials: *const ScalarOf<O>,
     out: *mut ScalarOf<O>,
@@ -506,6 +508,8 @@ pub unsafe fn combine<O: Operation>(
             O::Scalar::parts(segments.add(length as usize - 1).read()).0
         };
         let (f, g) = (last(first_segments, first_length), last(second_segments, second_length));
-        out.add(placement.index(first_function, second_function)).write(O::new(p).finish(sum, f, g));
+        let again = Steps::new((first_segments, first_length), (second_segments, second_length));
+        let result = O::new(exponent).finish(sum, f, g, again);
+        out.add(placement.index(first_function, second_function)).write(result);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, direct, op, set::FunctionsArgs, tiled};
+use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, direct, op, op::Exponent, set::FunctionsArgs, tiled};
 
 use super::{Measure, PcfReal};
 use crate::{
@@ -83,6 +83,31 @@ struct Tile {
     shared: usize,
 }
 
+/// The function of two values that is integrated.
+#[derive(Clone, Copy, Debug)]
+pub struct Integrand<T: Scalar> {
+    pub measure: Measure,
+    pub exponent: Exponent<T>,
+}
+
+impl<T: PcfReal> Integrand<T> {
+    /// The integrand for functions whose differences are at most `largest`, up to a time.
+    pub fn new(measure: Measure, largest: f64, time: T) -> Self {
+        let p = if let Measure::Lp(p) = measure { p } else { 1.0 };
+        let (one, tiny) = (1.0, T::MIN_POSITIVE.to_f64());
+        // The exponent of two above the largest difference; 2 has the biased one 1024.
+        let above = (largest.to_bits() >> 52) as i32 - 1022;
+        // GPUs flush tiny powers to zero. Squares by products lose their last digits only.
+        let lost = if measure.has_power() { T::UNIT_ROUNDOFF } else { one };
+        let exponent = Exponent {
+            p: T::from_f64(p),
+            scale: T::from_f64(2f64.powi(-above).min(one / tiny)),
+            least: T::from_f64(tiny * (time.to_f64() / lost).max(one)),
+        };
+        Integrand { measure, exponent }
+    }
+}
+
 /// The most warps of a block.
 fn most_warps<T>(measure: Measure) -> u32 {
     // In double precision, powers take so many registers that there is no room for more.
@@ -151,48 +176,50 @@ macro_rules! operations {
 }
 operations!(f32 f64);
 
-/// `$launch::<O>(p, ..)` for the operation of a measure, whose exponent is `p`.
-macro_rules! for_measure {
-    ($t:ident, $measure:expr, $launch:ident($($argument:expr),*)) => {
-        match $measure {
-            Measure::Lp(1.0) => $launch::<$t::L1>($t::ONE, $($argument),*),
-            Measure::Lp(2.0) => $launch::<$t::L2>($t::ONE, $($argument),*),
-            Measure::Lp(p) => $launch::<$t::Lp>($t::from_f64(p), $($argument),*),
-            Measure::Inner => $launch::<$t::Inner>($t::ONE, $($argument),*),
+/// `$launch::<O>(exponent, ..)` for the operation of an integrand.
+macro_rules! for_integrand {
+    ($t:ident, $integrand:expr, $launch:ident($($argument:expr),*)) => {{
+        let exponent = $integrand.exponent;
+        match $integrand.measure {
+            Measure::Lp(1.0) => $launch::<$t::L1>(exponent, $($argument),*),
+            Measure::Lp(2.0) => $launch::<$t::L2>(exponent, $($argument),*),
+            Measure::Lp(_) => $launch::<$t::Lp>(exponent, $($argument),*),
+            Measure::Inner => $launch::<$t::Inner>(exponent, $($argument),*),
         }
-    };
+    }};
 }
+pub(super) use for_integrand;
 
 /// Has the driver load the kernel that [`launch()`] launches, which it would do before its first launch.
-pub fn load<T: PcfReal>(device: &Device, tiled: bool, measure: Measure) -> Result<(), DeviceError> {
-    for_measure!(T, measure, load_one(device, tiled))
+pub fn load<T: PcfReal>(device: &Device, tiled: bool, integrand: Integrand<T>) -> Result<(), DeviceError> {
+    for_integrand!(T, integrand, load_one(device, tiled))
 }
 
-fn load_one<O: Operation>(_: O::Scalar, device: &Device, tiled: bool) -> Result<(), DeviceError> {
+fn load_one<O: Operation>(_: Exponent<O::Scalar>, device: &Device, tiled: bool) -> Result<(), DeviceError> {
     let kernel = if tiled { tiled::integrals::kernel::<O>() } else { direct::integrals::kernel::<O>() };
     device.kernel_attributes(kernel).map(drop)
 }
 
-/// Launches the kernel of `tiled` or of `direct` for this measure. Pairs with a function of more than `longest`
+/// Launches the kernel of `tiled` or of `direct` for this integrand. Pairs with a function of more than `longest`
 /// segments are left out by `tiled`.
 pub fn launch<T: PcfReal>(
     stream: &Stream,
     tiled: bool,
-    measure: Measure,
+    integrand: Integrand<T>,
     longest: u32,
     [first, second]: [&Side<'_, T>; 2],
     out: &mut ViewMut<'_, T>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
-    let tile = tiled.then(|| Tile::new(stream.device(), measure, first, second));
-    for_measure!(T, measure, launch_one(stream, tile, longest, [first, second], out, placement))
+    let tile = tiled.then(|| Tile::new(stream.device(), integrand.measure, first, second));
+    for_integrand!(T, integrand, launch_one(stream, tile, longest, [first, second], out, placement))
 }
 
 /// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another,
 /// for a few of their positions at a time.
 pub fn launch_pieces<T: PcfReal>(
     stream: &Stream,
-    measure: Measure,
+    integrand: Integrand<T>,
     cut: &mut Cut<'_, T>,
     pairs: Pairs,
     [first, second]: [&Side<'_, T>; 2],
@@ -216,7 +243,7 @@ pub fn launch_pieces<T: PcfReal>(
                 seconds: second_step.min(seconds - second_start) as u32,
                 ..pairs
             };
-            for_measure!(T, measure, launch_part(stream, measure, cut, pairs, &sides, out, placement))?;
+            for_integrand!(T, integrand, launch_part(stream, integrand.measure, cut, pairs, &sides, out, placement))?;
         }
     }
     Ok(())
@@ -225,7 +252,7 @@ pub fn launch_pieces<T: PcfReal>(
 /// Launches them for one operation, with room for all partial sums.
 #[expect(clippy::too_many_arguments, reason = "those of two kernels")]
 fn launch_part<O: Operation>(
-    p: O::Scalar,
+    exponent: Exponent<O::Scalar>,
     stream: &Stream,
     measure: Measure,
     cut: &mut Cut<'_, O::Scalar>,
@@ -248,17 +275,17 @@ fn launch_part<O: Operation>(
     // There is room for all sums.
     unsafe {
         launch!(stream, tiled::pieces::<O><<<grid, warps * LANES, shared>>>(
-            rows, columns, first_window, second_window, &cut.cuts, pairs, p, placement, &mut *partials
+            rows, columns, first_window, second_window, &cut.cuts, pairs, exponent, placement, &mut *partials
         ))?;
         launch!(stream, tiled::combine::<O><<<threads, COMBINE_THREADS>>>(
-            rows, columns, pieces as u32, pairs, p, placement, &*partials, out
+            rows, columns, pieces as u32, pairs, exponent, placement, &*partials, out
         ))
     }
 }
 
 /// Launches it for one operation, of `tiled` if there is a tile.
 fn launch_one<O: Operation>(
-    p: O::Scalar,
+    exponent: Exponent<O::Scalar>,
     stream: &Stream,
     tile: Option<Tile>,
     longest: u32,
@@ -275,14 +302,14 @@ fn launch_one<O: Operation>(
                 launch!(
                     stream,
                     tiled::integrals::<O><<<grid, warps * LANES, shared>>>(
-                        rows, columns, window, longest, p, placement, out
+                        rows, columns, window, longest, exponent, placement, out
                     )
                 )
             }
             None => {
                 let threads = rows.order.len() / direct::CHAINS * columns.order.len();
                 let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
-                launch!(stream, direct::integrals::<O><<<grid, DIRECT_THREADS>>>(rows, columns, p, placement, out))
+                launch!(stream, direct::integrals::<O><<<grid, DIRECT_THREADS>>>(rows, columns, exponent, placement, out))
             }
         }
     }
