@@ -1,5 +1,7 @@
 //! Distances of any exponent, and of numbers of any size, against sums of logarithms.
 
+use gpu_kernels::pcf::{Scalar as _, power};
+use num_bigint::BigInt;
 use warpsmith::{
     device::{Backend, Device},
     engine::{Control, Engine},
@@ -156,4 +158,49 @@ fn rows_of_large_distances() {
     assert!(sums.iter().zip([1e5, 8e4, 8e4, 1.4e5]).all(|(sum, exact)| (sum / exact - 1.0).abs() < 1e-6), "{sums:?}");
     let (below, _) = matrix.below(&engine(), 2.5e4, Control::default()).unwrap();
     assert_eq!(below.columns, [1, 0, 2, 1]);
+}
+
+/// The relative difference of r^q from x^k, of positive numbers, in exact arithmetic.
+fn difference(r: f64, q: u32, x: f64, k: u32) -> f64 {
+    let parts = |number: f64| {
+        let bits = number.to_bits();
+        (BigInt::from(bits & ((1 << 52) - 1) | 1 << 52), (bits >> 52) as i64 - 1075)
+    };
+    let (r, x) = (parts(r), parts(x));
+    let (left, right) = (r.1 * i64::from(q), x.1 * i64::from(k));
+    let least = left.min(right);
+    let (r, x) = (r.0.pow(q) << (left - least), x.0.pow(k) << (right - least));
+    let quotient: BigInt = ((r - &x) << 128) / x;
+    quotient.to_string().parse::<f64>().unwrap() / 2f64.powi(128)
+}
+
+/// Polynomials keep the error that they promise, against powers of whole numbers: x^(k/4), and the roots of sums.
+#[test]
+fn powers_in_exact_arithmetic() {
+    let numbers: PcfSet<f64> = random::uniform(1, 1000, 3).unwrap();
+    for (i, point) in numbers.points().iter().enumerate().filter(|(_, point)| point.v > 0.0) {
+        let x = point.v * [1.0, 1e-3, 1e-9, 1e-30][i % 4];
+        for k in (4..60).step_by(1 + i % 5) {
+            let p = f64::from(k) / 4.0;
+            let bound = 2.0 * p + 4.0;
+            let power = power::double(x, [p, 0.0]);
+            // To first order, r^4 is off by four times as much.
+            let error = difference(power, 4, x, k) / 4.0 / f64::EPSILON * 2.0;
+            assert!(power < 1e-290 || error.abs() < bound, "{x}^{p}: {error} roundoffs");
+            let narrow = x as f32;
+            let power = power::single(narrow, [p as f32, 0.0]);
+            let error = difference(power.into(), 4, narrow.into(), k) / 4.0 / f64::from(f32::EPSILON) * 2.0;
+            assert!(power < 1e-36 || error.abs() < bound, "{narrow}^{p}: {error} roundoffs in single precision");
+        }
+        for q in [3, 7] {
+            let (root, sum) = (1.0 / f64::from(q), 1e20 * x);
+            let rest = (-f64::from(q)).mul_add(root, 1.0) / f64::from(q);
+            let error = difference(power::double(sum, [root, rest]), q, sum, 1) / f64::from(q) / f64::EPSILON * 2.0;
+            assert!(error.abs() < 5.0, "root {q} of {sum}: {error} roundoffs");
+        }
+    }
+    for p in [1.0, 2.7, 50.0, 1e6, 1e300] {
+        assert_eq!([0.0, 1.0].map(|x| f64::power(x, p)), [0.0, 1.0], "{p}");
+        assert_eq!([0.0, 1.0].map(|x| f32::power(x, (p as f32).min(1e38))), [0.0, 1.0], "{p}");
+    }
 }

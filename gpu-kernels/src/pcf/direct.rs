@@ -9,7 +9,7 @@
 use super::{
     Functions, Placement,
     merge::Steps,
-    op::{Exponent, Inner, L1, L2, Lp, Operation, ScalarOf},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -23,7 +23,9 @@ pub const CHAINS: usize = 4;
 /// # Safety
 /// Both bands are as [`Functions`] says, and every result has its place in `out`.
 #[kernel(
-    for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
+    for O in [
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+    ],
     max_threads = 256,
 )]
 pub unsafe fn integrals<O: Operation>(
@@ -59,15 +61,16 @@ pub unsafe fn integrals<O: Operation>(
         }
         let together = merges.iter().map(Steps::left).fold(u32::MAX, u32::min);
         for _ in 0..together {
-            for (sum, merge) in sums.iter_mut().zip(&mut merges) {
-                let [width, f, g] = merge.step();
-                *sum = op.add(*sum, width, f, g);
+            let steps = merges.each_mut().map(|merge| merge.step());
+            let terms = op.terms(steps.map(|[_, f, g]| [f, g]));
+            for k in 0..CHAINS {
+                sums[k] = sums[k] + steps[k][0] * terms[k];
             }
         }
         for ((function, merge), mut sum) in functions.into_iter().zip(&mut merges).zip(sums) {
             let Some(function) = function else { continue };
-            for [width, f, g] in &mut *merge {
-                sum = op.add(sum, width, f, g);
+            for step in &mut *merge {
+                sum = op.add(sum, step);
             }
             let ([f, g], again) = (merge.values(), Steps::new(first.segments_of(function), (second_segments, second_length)));
             out.add(placement.index(function, second_function)).write(op.finish(sum, f, g, again));

@@ -119,7 +119,7 @@ impl<T: Scalar> Merge<T> {
     #[inline(always)]
     pub unsafe fn step<F: Source<T>, G: Source<T>>(&mut self, f: F, g: G, op: impl Operation<Scalar = T>) {
         let end = math::min(self.first_end, self.second_end);
-        self.sum = op.add(self.sum, end - self.time, self.first_value, self.second_value);
+        self.sum = op.add(self.sum, [end - self.time, self.first_value, self.second_value]);
         self.time = end;
         // SAFETY: the function whose end comes first has a next segment (this function's contract).
         unsafe {

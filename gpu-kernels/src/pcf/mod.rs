@@ -16,6 +16,7 @@ pub mod barcode;
 pub mod direct;
 pub mod merge;
 pub mod op;
+pub mod power;
 pub mod set;
 pub mod tiled;
 

@@ -12,10 +12,15 @@ pub trait Operation: Copy {
     /// The operation, for this exponent if it has one.
     fn new(exponent: Exponent<Self::Scalar>) -> Self;
 
-    /// The sum with the contribution of `width` units of time on which the functions are `f` and `g`.
-    ///
-    /// A width of zero contributes exactly zero.
-    fn add(self, sum: Self::Scalar, width: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
+    /// The integrand at each of these pairs of values.
+    fn terms<const N: usize>(self, values: [[Self::Scalar; 2]; N]) -> [Self::Scalar; N];
+
+    /// The sum with the contribution of a step: its width, and the values of both functions.
+    #[inline(always)]
+    fn add(self, sum: Self::Scalar, [width, f, g]: [Self::Scalar; 3]) -> Self::Scalar {
+        let [term] = self.terms([[f, g]]);
+        sum + width * term
+    }
 
     /// The result, from the sum up to the last breakpoint and the values that hold from there on for ever.
     ///
@@ -39,19 +44,23 @@ pub struct Exponent<T: Scalar> {
     pub scale: T,
     /// Least sum that is accurate: what underflow takes from a sum is negligible in it.
     pub least: T,
+    /// The reciprocal of the exponent.
+    pub root: T,
+    /// Difference of the exact reciprocal from `root`.
+    pub root_rest: T,
+    /// The exponent, or its double if [`halves`](Self::halves), for powers by products.
+    pub factors: u32,
+    /// The highest bit of `factors` but one; 0 for other exponents.
+    pub bit: u32,
+    /// 1 if the factors are square roots of differences.
+    pub halves: u32,
 }
 
 impl<T: Scalar> Exponent<T> {
     /// The distance: infinite if the functions end on different values, `root` of the sum if that is accurate, and
     /// otherwise [`norm`].
     #[inline(always)]
-    fn distance(
-        self,
-        sum: T,
-        [f, g]: [T; 2],
-        steps: impl Iterator<Item = [T; 3]> + Clone,
-        root: impl FnOnce(T) -> T,
-    ) -> T {
+    fn distance(self, sum: T, [f, g]: [T; 2], steps: impl Iterator<Item = [T; 3]> + Clone, root: impl FnOnce(T) -> T) -> T {
         if f != g {
             T::INFINITY
         } else if sum >= self.least && sum < T::INFINITY {
@@ -92,6 +101,10 @@ pub struct L2<T: Scalar>(Exponent<T>);
 #[derive(Debug, Clone, Copy)]
 pub struct Lp<T: Scalar>(Exponent<T>);
 
+/// The same for multiples of a half, by products and square roots.
+#[derive(Debug, Clone, Copy)]
+pub struct Products<T: Scalar>(Exponent<T>);
+
 /// ∫f·g.
 #[derive(Debug, Clone, Copy)]
 pub struct Inner<T>(PhantomData<T>);
@@ -105,8 +118,8 @@ impl<T: Scalar> Operation for L1<T> {
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        sum + width * math::abs(f - g)
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| math::abs(f - g))
     }
 
     #[inline(always)]
@@ -124,9 +137,8 @@ impl<T: Scalar> Operation for L2<T> {
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        let difference = f - g;
-        sum + width * difference * difference
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| (f - g) * (f - g))
     }
 
     #[inline(always)]
@@ -144,13 +156,46 @@ impl<T: Scalar> Operation for Lp<T> {
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        sum + width * T::power(math::abs(f - g) * self.0.scale, self.0.p)
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| T::power(math::abs(f - g) * self.0.scale, self.0.p))
     }
 
     #[inline(always)]
     fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
-        self.0.distance(sum, [f, g], steps, |sum| math::powf(sum, T::ONE / self.0.p) / self.0.scale)
+        self.0.distance(sum, [f, g], steps, |sum| T::accurate_power(sum, [self.0.root, self.0.root_rest]) / self.0.scale)
+    }
+}
+
+impl<T: Scalar> Operation for Products<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(exponent: Exponent<T>) -> Self {
+        Products(exponent)
+    }
+
+    #[inline(always)]
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        let Exponent { scale, factors, mut bit, halves, .. } = self.0;
+        let mut factor = values.map(|[f, g]| math::abs(f - g) * scale);
+        if halves != 0 {
+            factor = factor.map(T::root);
+        }
+        let mut powers = factor;
+        // Branches are those of all threads.
+        while bit != 0 {
+            powers = powers.map(|power| power * power);
+            if factors & bit != 0 {
+                powers.iter_mut().zip(factor).for_each(|(power, factor)| *power = *power * factor);
+            }
+            bit >>= 1;
+        }
+        powers
+    }
+
+    #[inline(always)]
+    fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        Lp(self.0).finish(sum, f, g, steps)
     }
 }
 
@@ -163,8 +208,8 @@ impl<T: Scalar> Operation for Inner<T> {
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        sum + width * (f * g)
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| f * g)
     }
 
     #[inline(always)]

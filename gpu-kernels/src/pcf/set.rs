@@ -1,5 +1,6 @@
 //! Functions in memory, and the pairs of them that are computed.
 
+use super::power;
 use crate::number::Number;
 use cuda_std::{KernelParam, ScalarParam, math, prelude::*};
 
@@ -12,9 +13,15 @@ pub trait Scalar: Number + ScalarParam {
     type Segment: Copy + bytemuck::Pod + Send + Sync;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
-    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single
-    /// precision, GPUs take it from their special function units.
-    fn power(difference: Self, p: Self) -> Self;
+    /// A power of a number from 0 to 1 with an exponent of at least 1. In single precision, GPUs take it from their
+    /// special function units, which lose `4 p + 8` units in the last place, and more of tiny numbers; otherwise it is
+    /// [`accurate_power`](Self::accurate_power).
+    fn power(number: Self, p: Self) -> Self;
+    /// The same by [`power`], also for exponents from 0 to 1 and normal numbers of any size. The exponent is the sum of two
+    /// numbers.
+    fn accurate_power(number: Self, p: [Self; 2]) -> Self;
+    /// The square root, in single precision of the special function units.
+    fn root(number: Self) -> Self;
     /// Value and end.
     fn parts(segment: Self::Segment) -> (Self, Self);
     /// Value and end, by a load each, which a CPU does faster than to take a vector apart.
@@ -25,7 +32,7 @@ pub trait Scalar: Number + ScalarParam {
 }
 
 macro_rules! scalar {
-    ($($t:ty, $segment:ty, $power:path;)*) => {$(
+    ($($t:ty, $segment:ty, $power:expr, $accurate:path, $root:path;)*) => {$(
         impl Scalar for $t {
             type Segment = $segment;
             #[inline(always)]
@@ -33,8 +40,16 @@ macro_rules! scalar {
                 <$segment>::new(value, end)
             }
             #[inline(always)]
-            fn power(difference: $t, p: $t) -> $t {
-                $power(difference, p)
+            fn power(number: $t, p: $t) -> $t {
+                $power(number, p)
+            }
+            #[inline(always)]
+            fn accurate_power(number: $t, p: [$t; 2]) -> $t {
+                $accurate(number, p)
+            }
+            #[inline(always)]
+            fn root(number: $t) -> $t {
+                $root(number)
             }
             #[inline(always)]
             fn parts(segment: $segment) -> ($t, $t) {
@@ -49,8 +64,8 @@ macro_rules! scalar {
     )*};
 }
 scalar! {
-    f32, F32x2, math::fast::powf;
-    f64, F64x2, math::powf;
+    f32, F32x2, |x, p| if cuda_std::is_gpu() { math::fast::powf(x, p) } else { power::single(x, [p, 0.0]) }, power::single, math::fast::sqrt;
+    f64, F64x2, |x, p| power::double(x, [p, 0.0]), power::double, math::sqrt;
 }
 
 /// Selects the pairs of a block that are computed, and the places of their results, in bits.

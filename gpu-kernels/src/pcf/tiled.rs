@@ -22,7 +22,7 @@
 use super::{
     Functions, LANES, Pairs, Placement, Scalar,
     merge::{Merge, Source, Steps},
-    op::{Exponent, Inner, L1, L2, Lp, Operation, ScalarOf},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -393,10 +393,12 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
     L1<f32> { max_threads = 512, min_blocks = 3 },
     L2<f32> { max_threads = 512, min_blocks = 3 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
+    Products<f32> { max_threads = 512, min_blocks = 3 },
     Inner<f32> { max_threads = 512, min_blocks = 3 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
     Lp<f64> { max_threads = 256, min_blocks = 2 },
+    Products<f64> { max_threads = 512 },
     Inner<f64> { max_threads = 512 },
 ])]
 pub unsafe fn integrals<O: Operation>(
@@ -435,10 +437,12 @@ pub unsafe fn integrals<O: Operation>(
     L1<f32> { max_threads = 512, min_blocks = 2 },
     L2<f32> { max_threads = 512, min_blocks = 2 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
+    Products<f32> { max_threads = 512, min_blocks = 2 },
     Inner<f32> { max_threads = 512, min_blocks = 2 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
     Lp<f64> { max_threads = 256, min_blocks = 2 },
+    Products<f64> { max_threads = 512 },
     Inner<f64> { max_threads = 512 },
 ])]
 #[allow(clippy::too_many_arguments)]
@@ -456,7 +460,8 @@ pub unsafe fn pieces<O: Operation>(
     // SAFETY: this kernel's contract is that of `tile`; a pair and a piece have one place.
     unsafe {
         let windows = [first_window, second_window];
-        let (merge, first_position, second_position) = tile::<O, true>(first, second, windows, cuts, pairs, O::new(exponent), placement);
+        let (merge, first_position, second_position) =
+            tile::<O, true>(first, second, windows, cuts, pairs, O::new(exponent), placement);
         if let Some(merge) = merge {
             let piece = thread::block_idx_z() as usize;
             let at = pairs.partial(first.order.len(), piece, first_position, second_position);
@@ -471,7 +476,9 @@ pub unsafe fn pieces<O: Operation>(
 /// # Safety
 /// As for [`pieces()`], which has computed the sums over so many pieces; and every result has its place in `out`.
 #[kernel(
-    for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
+    for O in [
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+    ],
     max_threads = 256,
 )]
 #[allow(clippy::too_many_arguments)]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use cuda_std::math;
 use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, direct, op, op::Exponent, set::FunctionsArgs, tiled};
 
 use super::{Measure, PcfReal};
@@ -99,24 +100,36 @@ impl<T: PcfReal> Integrand<T> {
         let above = (largest.to_bits() >> 52) as i32 - 1022;
         // GPUs flush tiny powers to zero. Squares by products lose their last digits only.
         let lost = if measure.has_power() { T::UNIT_ROUNDOFF } else { one };
+        let (exponent, halves) = (T::from_f64(p), p.fract() != 0.0);
+        let root = T::ONE / exponent;
+        let factors = if halves { 2.0 * p } else { p };
+        let factors = if p <= MOST_FACTORS && factors.fract() == 0.0 { factors as u32 } else { 0 };
         let exponent = Exponent {
-            p: T::from_f64(p),
+            factors,
+            bit: if factors == 0 { 0 } else { 1 << factors.ilog2() >> 1 },
+            halves: halves.into(),
+            root,
+            root_rest: math::mul_add(-exponent, root, T::ONE) / exponent,
+            p: exponent,
             scale: T::from_f64(2f64.powi(-above).min(one / tiny)),
             least: T::from_f64(tiny * (time.to_f64() / lost).max(one)),
         };
         Integrand { measure, exponent }
     }
+
+    /// The most warps of a block.
+    fn most_warps(self) -> u32 {
+        // In double precision, powers take so many registers that there is no room for more.
+        let by_polynomial = self.measure.has_power() && self.exponent.factors == 0;
+        if by_polynomial && size_of::<T>() == 8 { 8 } else { MOST_WARPS }
+    }
 }
 
-/// The most warps of a block.
-fn most_warps<T>(measure: Measure) -> u32 {
-    // In double precision, powers take so many registers that there is no room for more.
-    if measure.has_power() && size_of::<T>() == 8 { 8 } else { MOST_WARPS }
-}
+/// The largest exponent whose powers are made by products. Larger ones take about as many as polynomials have terms.
+const MOST_FACTORS: f64 = 32.0;
 
 impl Tile {
-    fn new<T: Scalar>(device: &Device, measure: Measure, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
-        let warps = most_warps::<T>(measure);
+    fn new<T: Scalar>(device: &Device, warps: u32, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
         // In single precision the window leaves room for three blocks per multiprocessor; in double precision that
         // would be too short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
         let available = device.info().max_shared_per_block / if size_of::<T>() == 4 { 3 } else { 2 } - 1024;
@@ -161,6 +174,7 @@ pub trait Operations: Scalar {
     type L1: Operation<Scalar = Self>;
     type L2: Operation<Scalar = Self>;
     type Lp: Operation<Scalar = Self>;
+    type Products: Operation<Scalar = Self>;
     type Inner: Operation<Scalar = Self>;
 }
 
@@ -170,6 +184,7 @@ macro_rules! operations {
             type L1 = op::L1<$t>;
             type L2 = op::L2<$t>;
             type Lp = op::Lp<$t>;
+            type Products = op::Products<$t>;
             type Inner = op::Inner<$t>;
         }
     )*};
@@ -183,6 +198,7 @@ macro_rules! for_integrand {
         match $integrand.measure {
             Measure::Lp(1.0) => $launch::<$t::L1>(exponent, $($argument),*),
             Measure::Lp(2.0) => $launch::<$t::L2>(exponent, $($argument),*),
+            Measure::Lp(_) if exponent.factors > 0 => $launch::<$t::Products>(exponent, $($argument),*),
             Measure::Lp(_) => $launch::<$t::Lp>(exponent, $($argument),*),
             Measure::Inner => $launch::<$t::Inner>(exponent, $($argument),*),
         }
@@ -211,7 +227,7 @@ pub fn launch<T: PcfReal>(
     out: &mut ViewMut<'_, T>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
-    let tile = tiled.then(|| Tile::new(stream.device(), integrand.measure, first, second));
+    let tile = tiled.then(|| Tile::new(stream.device(), integrand.most_warps(), first, second));
     for_integrand!(T, integrand, launch_one(stream, tile, longest, [first, second], out, placement))
 }
 
@@ -243,7 +259,7 @@ pub fn launch_pieces<T: PcfReal>(
                 seconds: second_step.min(seconds - second_start) as u32,
                 ..pairs
             };
-            for_integrand!(T, integrand, launch_part(stream, integrand.measure, cut, pairs, &sides, out, placement))?;
+            for_integrand!(T, integrand, launch_part(stream, integrand.most_warps(), cut, pairs, &sides, out, placement))?;
         }
     }
     Ok(())
@@ -254,7 +270,7 @@ pub fn launch_pieces<T: PcfReal>(
 fn launch_part<O: Operation>(
     exponent: Exponent<O::Scalar>,
     stream: &Stream,
-    measure: Measure,
+    most_warps: u32,
     cut: &mut Cut<'_, O::Scalar>,
     pairs: Pairs,
     [first, second]: &[Side<'_, O::Scalar>; 2],
@@ -263,7 +279,7 @@ fn launch_part<O: Operation>(
 ) -> Result<(), DeviceError> {
     let (firsts, pieces) = (first.functions.order.len(), cut.cuts.len() - 1);
     // Warps without a function are idle.
-    let warps = pairs.seconds.next_power_of_two().clamp(4, most_warps::<O::Scalar>(measure));
+    let warps = pairs.seconds.next_power_of_two().clamp(4, most_warps);
     let [first_window, second_window] = windows::<O::Scalar>(stream.device(), warps, first.longest, second.longest);
     let shared = tiled::shared_bytes::<O::Scalar>([first_window, second_window], warps);
     let grid = (firsts as u32 / LANES, pairs.seconds.div_ceil(warps), pieces as u32);

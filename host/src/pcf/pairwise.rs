@@ -23,7 +23,7 @@ const STEPS_PER_WORKER: f64 = 1e7;
 /// Factor of bounds on integrals, for rounding of the sums.
 const ROUNDING: f64 = 4.0;
 /// Number of plain merge steps that cost as much as one with a power.
-const POWER: f64 = 64.0;
+const POWER: f64 = 8.0;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 

@@ -49,7 +49,7 @@ fn distance<O: Operation<Scalar: PcfReal>>(
     g: PcfRef<'_, O::Scalar>,
 ) -> O::Scalar {
     let (op, steps) = (O::new(exponent), steps(f, g));
-    let sum = steps.clone().fold(O::Scalar::ZERO, |sum, [width, f, g]| op.add(sum, width, f, g));
+    let sum = steps.clone().fold(O::Scalar::ZERO, |sum, step| op.add(sum, step));
     op.finish(sum, f.tail(), g.tail(), steps)
 }
 
