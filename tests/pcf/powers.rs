@@ -12,21 +12,22 @@ fn engine() -> Engine {
     Engine::new([Device::best().expect("the backend that was asked for")]).unwrap()
 }
 
-/// The logarithm of the distance of two functions that end on 0, by the logarithms of all terms.
-fn log_distance<T: PcfReal>(f: &Pcf<T>, g: &Pcf<T>, p: f64) -> f64 {
+/// The distance of two functions that end on 0, by the logarithms of all terms.
+fn exact<T: PcfReal>(f: &Pcf<T>, g: &Pcf<T>, p: f64) -> f64 {
     let mut times: Vec<f64> = f.points().iter().chain(g.points()).map(|point| point.t.to_f64()).collect();
     times.sort_by(f64::total_cmp);
     times.dedup();
-    let terms = times.windows(2).map(|pair| {
-        let difference = f.value_at(T::from_f64(pair[0])).to_f64() - g.value_at(T::from_f64(pair[0])).to_f64();
-        (pair[1] - pair[0]).ln() / p + difference.abs().ln()
-    });
+    let difference = |t: f64| (f.value_at(T::from_f64(t)).to_f64() - g.value_at(T::from_f64(t)).to_f64()).abs();
+    // Logarithms of numbers around 1 have the least error.
+    let largest = times.iter().map(|&t| difference(t)).fold(f64::MIN_POSITIVE, f64::max);
+    let unit = 2f64.powi(largest.log2() as i32);
+    let terms = times.windows(2).map(|pair| (pair[1] - pair[0]).ln() / p + (difference(pair[0]) / unit).ln());
     let terms: Vec<f64> = terms.collect();
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
-        return largest;
+        return 0.0;
     }
-    largest + terms.iter().map(|term| (p * (term - largest)).exp()).sum::<f64>().ln() / p
+    (largest + terms.iter().map(|term| (p * (term - largest)).exp()).sum::<f64>().ln() / p).exp() * unit
 }
 
 /// Functions with random steps of these heights, the last one without any.
@@ -44,15 +45,14 @@ fn check<T: PcfReal>(set: &PcfSet<T>, p: f64) {
     let largest_time = set.max_time().to_f64().max(T::MIN_POSITIVE.to_f64());
     let largest = set.points().iter().map(|point| point.v.to_f64().abs()).fold(0.0, f64::max);
     let near = |found: T, f: &Pcf<T>, g: &Pcf<T>, from_gpu: bool, what: &str| {
-        let (log, found) = (log_distance(f, g, p), found.to_f64());
+        let (exact, found) = (exact(f, g, p), found.to_f64());
         let (least, most) = (T::MIN_POSITIVE.to_f64(), 1.0 / T::MIN_POSITIVE.to_f64());
         let terms = (f.points().len() + g.points().len()) as f64;
         // GPUs take logarithms in single precision to so many bits.
-        let approximate = if from_gpu && size_of::<T>() == 4 { 8.0 * ((2.0 * largest).ln() - log.max(-1e3)).abs() } else { 0.0 };
-        // Roots of widths and of the sum lose what 1 / p is rounded by, times their logarithms.
-        let sizes = log.max(-1e3).abs() + largest_time.ln().abs() / p;
-        let relative = (terms + 48.0 + approximate + sizes) * T::UNIT_ROUNDOFF + 1e-14;
-        let exact = log.exp();
+        let approximate = if from_gpu && size_of::<T>() == 4 { 8.0 * (2.0 * largest / exact.max(least)).ln().abs() } else { 0.0 };
+        // Roots of widths lose what 1 / p is rounded by, times their logarithms. So does the sum of logarithms.
+        let widths = 4.0 * largest_time.ln().abs() / p;
+        let relative = (terms + 48.0 + approximate + widths) * T::UNIT_ROUNDOFF;
         let error = (found - exact).abs();
         let fits = error <= relative * exact + terms * least || (exact > most && found >= most);
         assert!(fits, "p {p}, {} {what}: {found:e} for {exact:e}, error {error:e}, bound {relative:e}", T::NAME);

@@ -242,6 +242,16 @@ impl<T: Scalar> Functions<'_, T> {
         }
     }
 
+    /// As [`at`](Self::at), for any position: those from the order's length on have no function.
+    ///
+    /// # Safety
+    /// The band is as the fields say.
+    #[inline(always)]
+    pub unsafe fn at_or_none(self, position: u32) -> (u32, *const T::Segment, u32) {
+        // SAFETY: the position is below the order's length, and the band is as the fields say (this function's contract).
+        if position as usize >= self.order.len() { (NO_FUNCTION, self.segments, 0) } else { unsafe { self.at(position) } }
+    }
+
     /// A function's first segment, and its number of segments.
     ///
     /// # Safety

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cuda_std::math;
-use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, direct, op, op::Exponent, set::FunctionsArgs, tiled};
+use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, aligned, direct, op, op::Exponent, set::FunctionsArgs, tiled};
 
 use super::{Measure, PcfReal};
 use crate::{
@@ -84,16 +84,18 @@ struct Tile {
     shared: usize,
 }
 
-/// The function of two values that is integrated.
+/// The integrals of a matrix.
 #[derive(Clone, Copy, Debug)]
-pub struct Integrand<T: Scalar> {
+pub struct Integrals<T: Scalar> {
     pub measure: Measure,
     pub exponent: Exponent<T>,
+    /// True if all functions have the same times.
+    pub aligned: bool,
 }
 
-impl<T: PcfReal> Integrand<T> {
-    /// The integrand for functions whose differences are at most `largest`, up to a time.
-    pub fn new(measure: Measure, largest: f64, time: T) -> Self {
+impl<T: PcfReal> Integrals<T> {
+    /// The integrals of functions whose differences are at most `largest`, up to a time.
+    pub fn new(measure: Measure, largest: f64, time: T, aligned: bool) -> Self {
         let p = if let Measure::Lp(p) = measure { p } else { 1.0 };
         let (one, tiny) = (1.0, T::MIN_POSITIVE.to_f64());
         // The exponent of two above the largest difference; 2 has the biased one 1024.
@@ -114,7 +116,7 @@ impl<T: PcfReal> Integrand<T> {
             scale: T::from_f64(2f64.powi(-above).min(one / tiny)),
             least: T::from_f64(tiny * (time.to_f64() / lost).max(one)),
         };
-        Integrand { measure, exponent }
+        Integrals { measure, exponent, aligned }
     }
 
     /// The most warps of a block.
@@ -160,12 +162,23 @@ fn windows<T: Scalar>(device: &Device, warps: u32, first: usize, second: usize) 
 
 /// An operation that all kernels exist for.
 pub trait Operation:
-    op::Operation + tiled::integrals::Instance + tiled::pieces::Instance + tiled::combine::Instance + direct::integrals::Instance
+    op::Operation
+    + tiled::integrals::Instance
+    + tiled::pieces::Instance
+    + tiled::combine::Instance
+    + direct::integrals::Instance
+    + aligned::tiled::Instance
+    + aligned::direct::Instance
 {
 }
 
 impl<O> Operation for O where
-    O: tiled::integrals::Instance + tiled::pieces::Instance + tiled::combine::Instance + direct::integrals::Instance
+    O: tiled::integrals::Instance
+        + tiled::pieces::Instance
+        + tiled::combine::Instance
+        + direct::integrals::Instance
+        + aligned::tiled::Instance
+        + aligned::direct::Instance
 {
 }
 
@@ -191,11 +204,11 @@ macro_rules! operations {
 }
 operations!(f32 f64);
 
-/// `$launch::<O>(exponent, ..)` for the operation of an integrand.
-macro_rules! for_integrand {
-    ($t:ident, $integrand:expr, $launch:ident($($argument:expr),*)) => {{
-        let exponent = $integrand.exponent;
-        match $integrand.measure {
+/// `$launch::<O>(exponent, ..)` for the operation of some integrals.
+macro_rules! for_integrals {
+    ($t:ident, $integrals:expr, $launch:ident($($argument:expr),*)) => {{
+        let exponent = $integrals.exponent;
+        match $integrals.measure {
             Measure::Lp(1.0) => $launch::<$t::L1>(exponent, $($argument),*),
             Measure::Lp(2.0) => $launch::<$t::L2>(exponent, $($argument),*),
             Measure::Lp(_) if exponent.factors > 0 => $launch::<$t::Products>(exponent, $($argument),*),
@@ -204,38 +217,46 @@ macro_rules! for_integrand {
         }
     }};
 }
-pub(super) use for_integrand;
+pub(super) use for_integrals;
 
 /// Has the driver load the kernel that [`launch()`] launches, which it would do before its first launch.
-pub fn load<T: PcfReal>(device: &Device, tiled: bool, integrand: Integrand<T>) -> Result<(), DeviceError> {
-    for_integrand!(T, integrand, load_one(device, tiled))
+pub fn load<T: PcfReal>(device: &Device, tiled: bool, integrals: Integrals<T>) -> Result<(), DeviceError> {
+    for_integrals!(T, integrals, load_one(device, tiled, integrals.aligned))
 }
 
-fn load_one<O: Operation>(_: Exponent<O::Scalar>, device: &Device, tiled: bool) -> Result<(), DeviceError> {
-    let kernel = if tiled { tiled::integrals::kernel::<O>() } else { direct::integrals::kernel::<O>() };
+fn load_one<O: Operation>(_: Exponent<O::Scalar>, device: &Device, tiled: bool, aligned: bool) -> Result<(), DeviceError> {
+    let kernel = match (tiled, aligned) {
+        (true, false) => tiled::integrals::kernel::<O>(),
+        (false, false) => direct::integrals::kernel::<O>(),
+        (true, true) => aligned::tiled::kernel::<O>(),
+        (false, true) => aligned::direct::kernel::<O>(),
+    };
     device.kernel_attributes(kernel).map(drop)
 }
 
-/// Launches the kernel of `tiled` or of `direct` for this integrand. Pairs with a function of more than `longest`
-/// segments are left out by `tiled`.
+/// Launches the kernel for GPUs or CPUs for these integrals. Pairs with a function of more than `longest`
+/// segments are left out by `tiled::integrals`.
 pub fn launch<T: PcfReal>(
     stream: &Stream,
     tiled: bool,
-    integrand: Integrand<T>,
+    integrals: Integrals<T>,
     longest: u32,
     [first, second]: [&Side<'_, T>; 2],
     out: &mut ViewMut<'_, T>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
-    let tile = tiled.then(|| Tile::new(stream.device(), integrand.most_warps(), first, second));
-    for_integrand!(T, integrand, launch_one(stream, tile, longest, [first, second], out, placement))
+    if integrals.aligned {
+        return for_integrals!(T, integrals, launch_aligned(stream, tiled, [first, second], out, placement));
+    }
+    let tile = tiled.then(|| Tile::new(stream.device(), integrals.most_warps(), first, second));
+    for_integrals!(T, integrals, launch_one(stream, tile, longest, [first, second], out, placement))
 }
 
 /// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another,
 /// for a few of their positions at a time.
 pub fn launch_pieces<T: PcfReal>(
     stream: &Stream,
-    integrand: Integrand<T>,
+    integrals: Integrals<T>,
     cut: &mut Cut<'_, T>,
     pairs: Pairs,
     [first, second]: [&Side<'_, T>; 2],
@@ -259,7 +280,7 @@ pub fn launch_pieces<T: PcfReal>(
                 seconds: second_step.min(seconds - second_start) as u32,
                 ..pairs
             };
-            for_integrand!(T, integrand, launch_part(stream, integrand.most_warps(), cut, pairs, &sides, out, placement))?;
+            for_integrals!(T, integrals, launch_part(stream, integrals.most_warps(), cut, pairs, &sides, out, placement))?;
         }
     }
     Ok(())
@@ -296,6 +317,31 @@ fn launch_part<O: Operation>(
         launch!(stream, tiled::combine::<O><<<threads, COMBINE_THREADS>>>(
             rows, columns, pieces as u32, pairs, exponent, placement, &*partials, out
         ))
+    }
+}
+
+/// Launches the kernel for functions that have the same times, for one operation.
+fn launch_aligned<O: Operation>(
+    exponent: Exponent<O::Scalar>,
+    stream: &Stream,
+    tiled: bool,
+    [first, second]: [&Side<'_, O::Scalar>; 2],
+    out: &mut ViewMut<'_, O::Scalar>,
+    placement: Placement,
+) -> Result<(), DeviceError> {
+    let (rows, columns) = (first.functions, second.functions);
+    let groups = |side: usize| (rows.order.len().div_ceil(side) as u32, columns.order.len().div_ceil(side) as u32);
+    // SAFETY: `Side` is what the kernels take for functions; the strides are of a block as large as `out`, for the
+    // numbers of functions in both orders. All functions have the same times.
+    unsafe {
+        if tiled {
+            let grid = groups(aligned::TILE);
+            launch!(stream, aligned::tiled::<O><<<grid, aligned::TILED_THREADS>>>(rows, columns, exponent, placement, out))
+        } else {
+            let (x, y) = groups(aligned::SIDE);
+            let grid = (x as usize * y as usize).div_ceil(DIRECT_THREADS as usize) as u32;
+            launch!(stream, aligned::direct::<O><<<grid, DIRECT_THREADS>>>(rows, columns, exponent, placement, out))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher13;
 use super::{
     PcfError, PcfReal, PcfSet, Point,
     cuts::Cuts,
-    launches::Integrand,
+    launches::Integrals,
     op::{PcfKernel, PcfOp},
 };
 use crate::device::{Backend, Device, ViewMut};
@@ -216,7 +216,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             hasher.write(bytemuck::cast_slice(cuts.times()));
         }
         if self.whole.is_some() && self.measure.has_power() {
-            hasher.write(bytemuck::bytes_of(&self.integrand().exponent.scale));
+            hasher.write(bytemuck::bytes_of(&self.integrals().exponent.scale));
         }
         hasher.finish()
     }
@@ -280,11 +280,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         }
     }
 
-    /// The integrand. Pairs of a part are scaled as those of the whole matrix.
-    fn integrand(&self) -> Integrand<T> {
+    /// The integrals. Pairs of a part are scaled as those of the whole matrix.
+    fn integrals(&self) -> Integrals<T> {
         let [rows, cols] = self.whole();
         let largest = if self.measure.has_power() { rows.largest() + cols.largest() } else { 1.0 };
-        Integrand::new(self.measure, largest, max_time([rows, cols]))
+        Integrals::new(self.measure, largest, max_time([rows, cols]), PcfSet::are_aligned(self.sets()))
     }
 
     /// Computes the matrix into new memory.
@@ -416,7 +416,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         // Functions have no distance from themselves.
         let diagonal = self.measure == Measure::Inner;
         let (rows, cols, kernel) = (self.rows, self.cols, self.kernel);
-        PcfOp { rows, cols, integrand: self.integrand(), kernel, diagonal, cuts: self.cuts() }
+        PcfOp { rows, cols, integrals: self.integrals(), kernel, diagonal, cuts: self.cuts() }
     }
 
     /// Cuts of the merges of long functions.

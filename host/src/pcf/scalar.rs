@@ -12,7 +12,7 @@ use gpu_kernels::{
 
 use super::{
     Measure, PcfError, PcfReal, PcfRef,
-    launches::{Integrand, for_integrand},
+    launches::{Integrals, for_integrals},
 };
 
 /// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where
@@ -38,8 +38,8 @@ pub fn lp_distance<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into
     let (f, g) = (f.into(), g.into());
     let largest = |f: PcfRef<'_, T>| f.points().iter().fold(0.0, |largest: f64, point| largest.max(point.v.to_f64().abs()));
     let end = if f.max_time() < g.max_time() { g.max_time() } else { f.max_time() };
-    let integrand = Integrand::new(Measure::Lp(p), largest(f) + largest(g), end);
-    Ok(for_integrand!(T, integrand, distance(f, g)))
+    let integrals = Integrals::new(Measure::Lp(p), largest(f) + largest(g), end, false);
+    Ok(for_integrals!(T, integrals, distance(f, g)))
 }
 
 /// The distance by the operation of its exponent, as kernels compute it.
