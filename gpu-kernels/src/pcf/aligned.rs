@@ -44,7 +44,8 @@ fn add<O: Operation>(op: O, sums: &mut Sums<O::Scalar>, width: O::Scalar, f: [O:
     }
 }
 
-/// Writes the results of a thread's pairs. Positions from the length of an order on have no function.
+/// Writes the results of a thread's pairs: those of each [`SIDE`] positions of both bands, from `starts` on and `stride`
+/// apart. Positions from the length of an order on have no function.
 ///
 /// # Safety
 /// As for [`direct()`].
@@ -53,25 +54,39 @@ unsafe fn finish<O: Operation>(
     op: O,
     sums: Sums<O::Scalar>,
     [first, second]: [Functions<'_, O::Scalar>; 2],
-    [first_positions, second_positions]: [[u32; SIDE]; 2],
+    starts: [u32; 2],
+    stride: u32,
     placement: Placement,
     out: *mut O::Scalar,
 ) {
-    for (sums, second_position) in sums.into_iter().zip(second_positions) {
-        for (sum, first_position) in sums.into_iter().zip(first_positions) {
-            // SAFETY: each pair that is wanted has its place (this function's contract).
-            unsafe {
-                let (f, g) = (first.at_or_none(first_position), second.at_or_none(second_position));
-                if f.2 == 0 || g.2 == 0 || !placement.wants(first_position, second_position) {
-                    continue;
-                }
-                let tail = |segments: *const <O::Scalar as Scalar>::Segment, length| {
-                    O::Scalar::read_parts(segments.add(length as usize - 1)).0
-                };
-                let steps = Steps::new((f.1, f.2), (g.1, g.2));
-                let result = op.finish(sum, tail(f.1, f.2), tail(g.1, g.2), steps);
-                out.add(placement.index(f.0, g.0)).write(result);
+    // A copy in memory for the loop: the sums themselves stay in registers.
+    let mut kept = [O::Scalar::ZERO; SIDE * SIDE];
+    let kept = kept.as_mut_ptr();
+    // SAFETY: each element is within `kept`; each pair that is wanted has its place (this function's contract).
+    unsafe {
+        let keep = |row: usize, [a, b, c, d]: [O::Scalar; SIDE]| {
+            let kept = kept.add(row * SIDE);
+            kept.write_volatile(a);
+            kept.add(1).write_volatile(b);
+            kept.add(2).write_volatile(c);
+            kept.add(3).write_volatile(d);
+        };
+        keep(0, sums[0]);
+        keep(1, sums[1]);
+        keep(2, sums[2]);
+        keep(3, sums[3]);
+        for pair in 0..SIDE * SIDE {
+            let first_position = starts[0] + (pair % SIDE) as u32 * stride;
+            let second_position = starts[1] + (pair / SIDE) as u32 * stride;
+            let (f, g) = (first.at_or_none(first_position), second.at_or_none(second_position));
+            if f.2 == 0 || g.2 == 0 || !placement.wants(first_position, second_position) {
+                continue;
             }
+            let tail = |segments: *const <O::Scalar as Scalar>::Segment, length| {
+                O::Scalar::read_parts(segments.add(length as usize - 1)).0
+            };
+            let (sum, steps) = (kept.add(pair).read_volatile(), Steps::new((f.1, f.2), (g.1, g.2)));
+            out.add(placement.index(f.0, g.0)).write(op.finish(sum, tail(f.1, f.2), tail(g.1, g.2), steps));
         }
     }
 }
@@ -119,7 +134,7 @@ pub unsafe fn direct<O: Operation>(
             add(op, &mut sums, end - time, values(f), values(g));
             time = end;
         }
-        finish(op, sums, [first, second], positions, placement, out);
+        finish(op, sums, [first, second], [first_start, second_start], 1, placement, out);
     }
 }
 
@@ -141,7 +156,8 @@ pub unsafe fn tiled<O: Operation>(
     placement: Placement,
     out: *mut ScalarOf<O>,
 ) {
-    let values = [shared_array![O::Scalar; STEPS * PITCH], shared_array![O::Scalar; STEPS * PITCH]];
+    // Registers hold all of a thread's numbers: no loop takes them by an index.
+    let (first_values, second_values) = (shared_array![O::Scalar; STEPS * PITCH], shared_array![O::Scalar; STEPS * PITCH]);
     let widths = shared_array![O::Scalar; STEPS];
     let (x, y) = (thread::thread_idx_x() as usize % THREADS, thread::thread_idx_x() as usize / THREADS);
     let starts = [thread::block_idx_x() * TILE as u32, thread::block_idx_y() * TILE as u32];
@@ -150,25 +166,36 @@ pub unsafe fn tiled<O: Operation>(
         return;
     }
     let (op, mut sums) = (O::new(exponent), [[O::Scalar::ZERO; SIDE]; SIDE]);
-    let functions = |start: u32, thread: usize| from_fn(|k| start + (k * THREADS + thread) as u32);
     // SAFETY: segments are read up to the last one of each function, as many as the first function's. Shared memory is
     // written and read between barriers, each element by one thread.
     unsafe {
         let (_, times, length) = first.at(0);
         let steps = length.max(1) as usize - 1;
-        let loaded = [(first, starts[0]), (second, starts[1])].map(|(band, start)| {
-            let positions: [u32; SIDE] = functions(start, y);
-            positions.map(|position| Some(band.at_or_none(position)).filter(|found| found.2 > 0).map(|found| found.1))
-        });
+        let find = |band: Functions<'_, O::Scalar>, start: u32| {
+            let function = |k: usize| {
+                let (_, segments, length) = band.at_or_none(start + (k * THREADS + y) as u32);
+                if length > 0 { segments } else { core::ptr::null() }
+            };
+            [function(0), function(1), function(2), function(3)]
+        };
+        let (f, g) = (find(first, starts[0]), find(second, starts[1]));
         let mut start = 0;
         while start < steps {
             let k = start + x;
-            for (values, segments) in values.iter().zip(loaded) {
-                for (i, segments) in segments.into_iter().enumerate() {
-                    let value = segments.filter(|_| k < steps).map_or(O::Scalar::ZERO, |f| O::Scalar::read_parts(f.add(k)).0);
+            let load =
+                |values: SharedArray<O::Scalar, { STEPS * PITCH }>, i: usize, segments: *const <O::Scalar as Scalar>::Segment| {
+                    let there = !segments.is_null() && k < steps;
+                    let value = if there { O::Scalar::read_parts(segments.add(k)).0 } else { O::Scalar::ZERO };
                     values.write(x * PITCH + i * THREADS + y, value);
-                }
-            }
+                };
+            load(first_values, 0, f[0]);
+            load(first_values, 1, f[1]);
+            load(first_values, 2, f[2]);
+            load(first_values, 3, f[3]);
+            load(second_values, 0, g[0]);
+            load(second_values, 1, g[1]);
+            load(second_values, 2, g[2]);
+            load(second_values, 3, g[3]);
             if y == 0 {
                 // Steps behind the last one have no width.
                 let time = |k: usize| if k == 0 { O::Scalar::ZERO } else { O::Scalar::read_parts(times.add(k - 1)).1 };
@@ -176,12 +203,20 @@ pub unsafe fn tiled<O: Operation>(
             }
             thread::sync_threads();
             for k in 0..STEPS {
-                let of = |band: usize, thread: usize| from_fn(|i| values[band].read(k * PITCH + i * THREADS + thread));
-                add(op, &mut sums, widths.read(k), of(0, x), of(1, y));
+                let four = |values: SharedArray<O::Scalar, { STEPS * PITCH }>, thread: usize| {
+                    let value = |i: usize| values.read(k * PITCH + i * THREADS + thread);
+                    [value(0), value(1), value(2), value(3)]
+                };
+                let (width, f, g) = (widths.read(k), four(first_values, x), four(second_values, y));
+                let row = |sums: [O::Scalar; SIDE], g: O::Scalar| {
+                    let add = |sum, f| op.add(sum, [width, f, g]);
+                    [add(sums[0], f[0]), add(sums[1], f[1]), add(sums[2], f[2]), add(sums[3], f[3])]
+                };
+                sums = [row(sums[0], g[0]), row(sums[1], g[1]), row(sums[2], g[2]), row(sums[3], g[3])];
             }
             thread::sync_threads();
             start += STEPS;
         }
-        finish(op, sums, [first, second], [functions(starts[0], x), functions(starts[1], y)], placement, out);
+        finish(op, sums, [first, second], [starts[0] + x as u32, starts[1] + y as u32], THREADS as u32, placement, out);
     }
 }

@@ -1,6 +1,6 @@
 //! The integrands.
 
-use super::Scalar;
+use super::{Scalar, power::several};
 use core::marker::PhantomData;
 use cuda_std::{KernelParam, math};
 
@@ -66,7 +66,8 @@ impl<T: Scalar> Exponent<T> {
         } else if sum >= self.least && sum < T::INFINITY {
             root(sum)
         } else {
-            norm(self.p, steps.map(|[width, f, g]| (width, math::abs(f - g))))
+            // Steps without width count for nothing.
+            norm(self, steps.map(|[width, f, g]| (width, if width > T::ZERO { math::abs(f - g) } else { T::ZERO })))
         }
     }
 }
@@ -76,14 +77,21 @@ impl<T: Scalar> Exponent<T> {
 /// It overflows only if the result does. Underflow takes at most the smallest normal number from each
 /// width^(1/p) · difference.
 #[cold]
-fn norm<T: Scalar>(p: T, terms: impl Iterator<Item = (T, T)> + Clone) -> T {
-    let root = T::ONE / p;
-    let terms = terms.map(|(width, difference)| math::powf(width, root) * difference);
+fn norm<T: Scalar>(exponent: Exponent<T>, terms: impl Iterator<Item = (T, T)> + Clone) -> T {
+    let root = |number: T| T::accurate_power(number, [exponent.root, exponent.root_rest]);
+    // Times this, any positive number is normal, and has a root.
+    let large = T::from_f64((1u64 << 60) as f64);
+    let rest = root(T::ONE / large);
+    let terms = terms.map(|(width, difference)| {
+        let width = if width < T::ONE { root(width * large) * rest } else { root(width) };
+        width * difference
+    });
     let largest = terms.clone().fold(T::ZERO, |largest, term| if term > largest { term } else { largest });
     if largest == T::ZERO {
         return T::ZERO;
     }
-    largest * math::powf(terms.fold(T::ZERO, |sum, term| sum + math::powf(term / largest, p)), root)
+    let power = |term: T| T::accurate_power(term / largest, [exponent.p, T::ZERO]);
+    largest * root(terms.fold(T::ZERO, |sum, term| sum + power(term)))
 }
 
 /// The type of an operation's times and values.
@@ -157,7 +165,9 @@ impl<T: Scalar> Operation for Lp<T> {
 
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
-        values.map(|[f, g]| T::power(math::abs(f - g) * self.0.scale, self.0.p))
+        let Exponent { p, scale, .. } = self.0;
+        let numbers = values.map(|[f, g]| math::abs(f - g) * scale);
+        if cuda_std::is_gpu() { numbers.map(|number| T::power(number, p)) } else { several(numbers, p, T::accurate_power) }
     }
 
     #[inline(always)]

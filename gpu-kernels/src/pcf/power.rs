@@ -17,6 +17,12 @@ fn polynomial<T: Number, const N: usize>(x: T, coefficients: [T; N]) -> T {
     sum
 }
 
+/// Powers of several numbers, for CPUs. A function of its own stores its results, from which compilers find vectors.
+#[inline(never)]
+pub fn several<T: Number, const N: usize>(numbers: [T; N], p: T, power: impl Fn(T, [T; 2]) -> T) -> [T; N] {
+    numbers.map(|number| power(number, [p, T::ZERO]))
+}
+
 /// A quotient of normal numbers that is not extreme, within two units in the last place.
 #[inline(always)]
 fn quotient(a: f64, b: f64) -> f64 {

@@ -13,9 +13,8 @@ pub trait Scalar: Number + ScalarParam {
     type Segment: Copy + bytemuck::Pod + Send + Sync;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
-    /// A power of a number from 0 to 1 with an exponent of at least 1. In single precision, GPUs take it from their
-    /// special function units, which lose `4 p + 8` units in the last place, and more of tiny numbers; otherwise it is
-    /// [`accurate_power`](Self::accurate_power).
+    /// A power of a number from 0 to 1 with an exponent of at least 1, for GPUs. In single precision, it comes from the
+    /// special function units, which lose `4 p + 8` units in the last place, and more of tiny numbers.
     fn power(number: Self, p: Self) -> Self;
     /// The same by [`power`], also for exponents from 0 to 1 and normal numbers of any size. The exponent is the sum of two
     /// numbers.
@@ -64,7 +63,7 @@ macro_rules! scalar {
     )*};
 }
 scalar! {
-    f32, F32x2, |x, p| if cuda_std::is_gpu() { math::fast::powf(x, p) } else { power::single(x, [p, 0.0]) }, power::single, math::fast::sqrt;
+    f32, F32x2, math::fast::powf, power::single, math::fast::sqrt;
     f64, F64x2, |x, p| power::double(x, [p, 0.0]), power::double, math::sqrt;
 }
 

@@ -83,10 +83,12 @@ pub enum PairwiseError {
 /// follow from the sets' breakpoints. So such entries may differ in the last digits from those of
 /// other sets with the same functions, unless these are made [parts](Self::part_of). Let u be the
 /// unit roundoff, and m and n the functions' numbers of breakpoints. A distance for p = 1 or 2 is
-/// within a relative (m + n + 2)·u of the exact one. For another p the bound is (m + n + 16 p +
-/// 16)·u, as long as the p-th power is neither tiny nor huge. An inner product is within (m + n +
-/// 2)·u·∫|f·g|. Distances are infinite if the functions differ for ever, and inner products if
-/// neither function ends at zero.
+/// within a relative (m + n + 2)·u of the exact one. For another p the bound is (m + n + 48)·u, and
+/// 8·l·u more on GPUs in `f32`, where l is the natural logarithm of the sets' largest difference
+/// over the distance; roots of extreme widths w add 4·|ln w|·u / p. Powers leave no range: only
+/// results that are subnormal numbers lose digits. An inner product is within (m + n + 2)·u·∫|f·g|.
+/// Distances are infinite if the functions differ for ever, and inner products if neither function
+/// ends at zero.
 ///
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
