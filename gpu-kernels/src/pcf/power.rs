@@ -4,6 +4,9 @@
 //! which becomes the exponent, and a rest from -½ to ½, whose exponential is a polynomial. Products of e with the upper
 //! bits of p are exact, so that the error doesn't grow with e. Coefficients interpolate at Chebyshev nodes.
 
+// Coefficients of interpolations come near those of series.
+#![allow(clippy::approx_constant, clippy::excessive_precision)]
+
 use crate::number::Number;
 use cuda_std::math;
 
