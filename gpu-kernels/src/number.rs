@@ -22,6 +22,8 @@ pub trait Number:
     const ONE: Self;
     /// Infinity.
     const INFINITY: Self;
+    /// Smallest positive normal number.
+    const MIN_POSITIVE: Self;
 
     /// The nearest number of this type, infinite where `value` is too large for it.
     fn from_f64(value: f64) -> Self;
@@ -33,6 +35,7 @@ macro_rules! number {
             const ZERO: $type = 0.0;
             const ONE: $type = 1.0;
             const INFINITY: $type = $type::INFINITY;
+            const MIN_POSITIVE: $type = $type::MIN_POSITIVE;
 
             #[inline(always)]
             fn from_f64(value: f64) -> $type {

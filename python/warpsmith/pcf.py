@@ -1409,8 +1409,7 @@ def pdist(
     X : PcfSet or array_like
         n functions, or what `PcfSet` makes them of.
     p : float
-        A finite number of at least 1; 1 and 2 are fastest. Large powers of small differences may come to 0, and those
-        of large ones to infinity.
+        A finite number of at least 1; multiples of 1/2 up to 32 are fastest.
     dtype : dtype_like, optional
         The precision, float32 or float64; by default that of the functions.
     layout : {"condensed", "packed", "dense"}

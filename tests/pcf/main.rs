@@ -14,5 +14,6 @@ mod data;
 mod files;
 mod oracle;
 mod pairwise;
+mod powers;
 mod reduced;
 mod resume;

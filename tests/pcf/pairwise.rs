@@ -13,7 +13,7 @@ use warpsmith::{
     common::Real,
     device::{Backend, Buffer, Device},
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
-    pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, lp_distance, random},
+    pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, Window, lp_distance, random},
 };
 
 use crate::oracle::{self, functions};
@@ -476,5 +476,77 @@ fn a_trace_has_every_block() -> Result {
         assert!(compute.start + compute.duration <= download.start + slack);
         assert!(download.start + download.duration <= scatter.start + slack);
     }
+    Ok(())
+}
+
+/// Functions of the same times, and one more of other times, with which they are merged: the same bits.
+fn aligned<T: PcfReal>(functions: usize, points: usize, measures: &[Measure]) {
+    let values: PcfSet<T> = random::uniform(functions, points, 11).unwrap();
+    let times: Vec<T> = values.get(0).points().iter().map(|point| point.t).collect();
+    let with_times = |function: warpsmith::pcf::PcfRef<'_, T>| {
+        Pcf::new(function.points().iter().zip(&times).map(|(point, &t)| (t, point.v))).unwrap()
+    };
+    let set = PcfSet::from_functions(values.iter().map(with_times));
+    // Neither of a larger value nor of a later time.
+    let other = || Pcf::new([T::ZERO, times[points - 1] * T::from_f64(0.75)].map(|t| (t, T::ZERO))).unwrap();
+    let merged = PcfSet::joined([&set, &PcfSet::from_functions((points > 1).then(other))]);
+    let n = merged.len();
+    for &measure in measures {
+        for kernel in KERNELS {
+            let what = format!("{measure:?} {kernel:?} of {functions} x {points} in {}", T::NAME);
+            let expected = compute_on_host(Pairwise::new(&merged, None, measure).unwrap().with_kernel(kernel), &engine());
+            let expected: Vec<T> = expected.chunks(n).take(functions).flat_map(|row| row[..functions].to_vec()).collect();
+            let matrix = Pairwise::new(&set, None, measure).unwrap().with_kernel(kernel);
+            assert!(compute_on_host(matrix, &engine()) == expected, "{what}");
+            let small = Settings {
+                memory_budget: Some(64 * points * size_of::<T>() + (1 << 12)),
+                block_side: Some(functions.div_ceil(3)),
+            };
+            assert!(compute_on_host(matrix, &engine_of(3, small)) == expected, "{what}, in blocks");
+            let rows: Vec<usize> = (0..functions).rev().step_by(3).collect();
+            let part = set.take(&rows).unwrap();
+            let part = Pairwise::cdist(&part, &set, measure).unwrap().with_kernel(kernel).part_of(&set, &set);
+            let found = compute_on_host(part, &engine());
+            for (&i, row) in rows.iter().zip(found.chunks(functions)) {
+                let same = (0..functions).all(|j| row[j] == expected[i * functions + j] || i == j);
+                assert!(same, "{what}, row {i} of a part");
+            }
+            let wide = set.cast::<f64>().unwrap();
+            for (i, j) in (1..functions.min(6)).map(|i| (functions - i, functions - i - 1)) {
+                let exact = oracle::exact(wide.get(i), wide.get(j), measure);
+                let bound = oracle::bound(wide.get(i), wide.get(j), measure, exact, T::UNIT_ROUNDOFF);
+                let found = expected[i * functions + j].to_f64();
+                assert!((found - exact.0).abs() <= bound || found == exact.0, "{what}: {found} for {exact:?}");
+            }
+        }
+    }
+}
+
+/// Numbers of functions around those of threads and tiles, and numbers of steps around those in shared memory.
+#[test]
+fn functions_of_the_same_times() {
+    let all = [1.0, 2.0, 2.7, 3.0, 3.5].map(Measure::Lp).into_iter().chain([Measure::Inner]).collect::<Vec<_>>();
+    for (functions, points) in [(1, 1), (2, 1), (2, 2), (5, 16), (9, 17), (33, 18), (65, 33), (130, 34)] {
+        aligned::<f32>(functions, points, &all);
+        aligned::<f64>(functions, points, &all);
+    }
+    // Around the length that is cut into pieces.
+    for points in [4096, 4097] {
+        aligned::<f32>(3, points, &all[..2]);
+    }
+}
+
+/// Series that are sampled on one grid, with a window, have the distances of the unsampled steps.
+#[test]
+fn sampled_series() -> Result {
+    let steps = |seed: i64| (0..50).map(move |k| (k as f64 / 2.0, ((k * 7 + seed * 13) % 10) as f64));
+    let set = PcfSet::from_functions((0..9).map(|seed| Pcf::new(steps(seed)).unwrap()));
+    let (from, until) = (Some(2.0), Some(20.0));
+    let [sampled, merged] = [Some(0.25), None]
+        .map(|step| set.windowed(&Window { from, until, step, ..Window::default() }).unwrap())
+        .map(|set| compute(Pairwise::pdist(&set, 3.0).unwrap(), &engine(), Layout::Condensed).unwrap());
+    close(&sampled, &merged, "sampled");
+    let difference = |k: i64| (((k * 7) % 10) - ((k * 7 + 13) % 10)).abs().pow(3) as f64 / 2.0;
+    close(&sampled[..1], &[(4..40).map(difference).sum::<f64>().cbrt()], "by sums");
     Ok(())
 }

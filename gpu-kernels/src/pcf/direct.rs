@@ -7,8 +7,9 @@
 //! the gain by shared memory in [`tiled`](super::tiled).
 
 use super::{
-    Functions, Placement, Scalar,
-    op::{Inner, L1, L2, Lp, Operation, ScalarOf},
+    Functions, Placement,
+    merge::Steps,
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -16,57 +17,25 @@ use cuda_std::prelude::*;
 /// Functions of the first band that a thread merges at a time.
 pub const CHAINS: usize = 4;
 
-/// A merge under way.
-#[derive(Clone, Copy)]
-struct Chain<T: Scalar> {
-    first: *const T::Segment,
-    second: *const T::Segment,
-    time: T,
-    sum: T,
-    /// Steps to go.
-    left: u32,
-}
-
-impl<T: Scalar> Chain<T> {
-    /// Takes the breakpoint that comes first, and goes on to the next segment of its function.
-    ///
-    /// # Safety
-    /// There are steps to go.
-    #[inline(always)]
-    unsafe fn step(&mut self, op: impl Operation<Scalar = T>) {
-        // SAFETY: with steps to go, a function whose end comes first has a next segment.
-        unsafe {
-            let (f, f_end) = T::read_parts(self.first);
-            let (g, g_end) = T::read_parts(self.second);
-            // One instruction on a CPU, where `math::min` is several: neither is NaN or a negative zero.
-            let end = if f_end < g_end { f_end } else { g_end };
-            self.sum = op.add(self.sum, end - self.time, f, g);
-            self.time = end;
-            // Numbers in place of a branch.
-            let ends = usize::from(f_end <= g_end);
-            self.first = self.first.add(ends);
-            self.second = self.second.add(1 - ends);
-        }
-    }
-}
-
 /// The integrals over pairs of functions. A thread for each position of the second band and each [`CHAINS`] of the
 /// first.
 ///
 /// # Safety
 /// Both bands are as [`Functions`] says, and every result has its place in `out`.
 #[kernel(
-    for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
+    for O in [
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+    ],
     max_threads = 256,
 )]
 pub unsafe fn integrals<O: Operation>(
     first: Functions<'_, ScalarOf<O>>,
     second: Functions<'_, ScalarOf<O>>,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     out: *mut ScalarOf<O>,
 ) {
-    let op = O::new(p);
+    let op = O::new(exponent);
     let groups = first.order.len() / CHAINS;
     let index = thread::index_1d() as usize;
     let (second_position, first_position) = ((index / groups) as u32, (index % groups * CHAINS) as u32);
@@ -80,36 +49,31 @@ pub unsafe fn integrals<O: Operation>(
         if second_length == 0 {
             return;
         }
-        let mut functions = [0; CHAINS];
-        let mut wanted = [false; CHAINS];
-        let mut chains =
-            [Chain { first: first.segments, second: second_segments, time: O::Scalar::ZERO, sum: O::Scalar::ZERO, left: 0 };
-                CHAINS];
-        let mut together = u32::MAX;
-        for (k, chain) in chains.iter_mut().enumerate() {
+        let none = Steps::<O::Scalar>::new((second_segments, 1), (second_segments, 1));
+        let (mut functions, mut merges, mut sums) = ([None; CHAINS], [none; CHAINS], [O::Scalar::ZERO; CHAINS]);
+        for (k, merge) in merges.iter_mut().enumerate() {
             let position = first_position + k as u32;
             let (function, segments, length) = first.at(position);
-            functions[k] = function;
-            wanted[k] = length != 0 && placement.wants(position, second_position);
-            if wanted[k] {
-                chain.first = segments;
-                chain.left = (length - 1) + (second_length - 1);
+            if length != 0 && placement.wants(position, second_position) {
+                functions[k] = Some(function);
+                *merge = Steps::new((segments, length), (second_segments, second_length));
             }
-            together = together.min(chain.left);
         }
+        let together = merges.iter().map(Steps::left).fold(u32::MAX, u32::min);
         for _ in 0..together {
-            for chain in &mut chains {
-                chain.step(op);
+            let steps = merges.each_mut().map(|merge| merge.step());
+            let terms = op.terms(steps.map(|[_, f, g]| [f, g]));
+            for k in 0..CHAINS {
+                sums[k] = sums[k] + steps[k][0] * terms[k];
             }
         }
-        for (k, chain) in chains.iter_mut().enumerate() {
-            if wanted[k] {
-                for _ in together..chain.left {
-                    chain.step(op);
-                }
-                let (f, g) = (O::Scalar::parts(*chain.first).0, O::Scalar::parts(*chain.second).0);
-                out.add(placement.index(functions[k], second_function)).write(op.finish(chain.sum, f, g));
+        for ((function, merge), mut sum) in functions.into_iter().zip(&mut merges).zip(sums) {
+            let Some(function) = function else { continue };
+            for step in &mut *merge {
+                sum = op.add(sum, step);
             }
+            let ([f, g], again) = (merge.values(), Steps::new(first.segments_of(function), (second_segments, second_length)));
+            out.add(placement.index(function, second_function)).write(op.finish(sum, f, g, again));
         }
     }
 }

@@ -17,6 +17,77 @@ pub struct Merge<T: Scalar> {
     sum: T,
 }
 
+/// The steps of a merge straight from the functions' memory: their widths, and the values of both functions.
+#[derive(Clone, Copy)]
+pub struct Steps<T: Scalar> {
+    first: *const T::Segment,
+    second: *const T::Segment,
+    time: T,
+    /// Number of steps that the iterator takes.
+    left: u32,
+}
+
+impl<T: Scalar> Steps<T> {
+    /// The merge of functions given by their segments and numbers of segments, from time 0 on.
+    ///
+    /// # Safety
+    /// The segments are there, at least one of each, for as long as steps are taken.
+    #[inline(always)]
+    pub unsafe fn new((first, m): (*const T::Segment, u32), (second, n): (*const T::Segment, u32)) -> Self {
+        Steps { first, second, time: T::ZERO, left: (m - 1) + (n - 1) }
+    }
+
+    /// Number of steps to go.
+    #[inline(always)]
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// Takes the breakpoint that comes first, and goes on to the next segment of its function. Branches are for the
+    /// caller: it counts the steps.
+    ///
+    /// # Safety
+    /// There are steps to go.
+    #[inline(always)]
+    pub unsafe fn step(&mut self) -> [T; 3] {
+        // SAFETY: with steps to go, a function whose end comes first has a next segment.
+        unsafe {
+            let (f, f_end) = T::read_parts(self.first);
+            let (g, g_end) = T::read_parts(self.second);
+            // One instruction on a CPU, where `math::min` is several: neither is NaN or a negative zero.
+            let end = if f_end < g_end { f_end } else { g_end };
+            let width = end - self.time;
+            self.time = end;
+            // Numbers in place of a branch.
+            let ends = usize::from(f_end <= g_end);
+            self.first = self.first.add(ends);
+            self.second = self.second.add(1 - ends);
+            self.left -= 1;
+            [width, f, g]
+        }
+    }
+
+    /// The values of both functions.
+    ///
+    /// # Safety
+    /// The segments are still there.
+    #[inline(always)]
+    pub unsafe fn values(&self) -> [T; 2] {
+        // SAFETY: the segments are there (this function's contract).
+        unsafe { [T::read_parts(self.first).0, T::read_parts(self.second).0] }
+    }
+}
+
+impl<T: Scalar> Iterator for Steps<T> {
+    type Item = [T; 3];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<[T; 3]> {
+        // SAFETY: there are steps to go, of segments that are there (`new`'s contract).
+        if self.left == 0 { None } else { Some(unsafe { self.step() }) }
+    }
+}
+
 /// A function's segments in memory.
 pub trait Source<T: Scalar>: Copy {
     /// From a segment's position to the next one's.
@@ -48,7 +119,7 @@ impl<T: Scalar> Merge<T> {
     #[inline(always)]
     pub unsafe fn step<F: Source<T>, G: Source<T>>(&mut self, f: F, g: G, op: impl Operation<Scalar = T>) {
         let end = math::min(self.first_end, self.second_end);
-        self.sum = op.add(self.sum, end - self.time, self.first_value, self.second_value);
+        self.sum = op.add(self.sum, [end - self.time, self.first_value, self.second_value]);
         self.time = end;
         // SAFETY: the function whose end comes first has a next segment (this function's contract).
         unsafe {
@@ -91,9 +162,9 @@ impl<T: Scalar> Merge<T> {
         self.sum
     }
 
-    /// The result, after all steps.
+    /// The values of both functions.
     #[inline(always)]
-    pub fn finish(self, op: impl Operation<Scalar = T>) -> T {
-        op.finish(self.sum, self.first_value, self.second_value)
+    pub fn values(&self) -> [T; 2] {
+        [self.first_value, self.second_value]
     }
 }

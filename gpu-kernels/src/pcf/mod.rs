@@ -7,15 +7,18 @@
 //! thread per pair, and of skipping half of a symmetric matrix in the kernel, is masspcf's ("CUDA block execution
 //! engine", *Rectangle iteration kernel*).
 //!
-//! There are two kernels for each [operation](op):
+//! There are these kernels for each [operation](op):
 //! - [`tiled`], for GPUs: a block of threads takes 32 functions, one per lane, times one for each warp, and merges them
 //!   from shared memory; merges of long functions in pieces;
-//! - [`direct`], for CPUs: a thread merges a pair straight from the functions' memory.
+//! - [`direct`], for CPUs: a thread merges a pair straight from the functions' memory;
+//! - [`aligned`], a kernel of each kind for functions that all have the same times.
 
+pub mod aligned;
 pub mod barcode;
 pub mod direct;
 pub mod merge;
 pub mod op;
+pub mod power;
 pub mod set;
 pub mod tiled;
 

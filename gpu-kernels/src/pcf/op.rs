@@ -1,8 +1,8 @@
 //! The integrands.
 
-use super::Scalar;
+use super::{Scalar, power::several};
 use core::marker::PhantomData;
-use cuda_std::math;
+use cuda_std::{KernelParam, math};
 
 /// An integral over the pairs of values of two functions.
 pub trait Operation: Copy {
@@ -10,15 +10,88 @@ pub trait Operation: Copy {
     type Scalar: Scalar;
 
     /// The operation, for this exponent if it has one.
-    fn new(p: Self::Scalar) -> Self;
+    fn new(exponent: Exponent<Self::Scalar>) -> Self;
 
-    /// The sum with the contribution of `width` units of time on which the functions are `f` and `g`.
-    ///
-    /// A width of zero contributes exactly zero.
-    fn add(self, sum: Self::Scalar, width: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
+    /// The integrand at each of these pairs of values.
+    fn terms<const N: usize>(self, values: [[Self::Scalar; 2]; N]) -> [Self::Scalar; N];
+
+    /// The sum with the contribution of a step: its width, and the values of both functions.
+    #[inline(always)]
+    fn add(self, sum: Self::Scalar, [width, f, g]: [Self::Scalar; 3]) -> Self::Scalar {
+        let [term] = self.terms([[f, g]]);
+        sum + width * term
+    }
 
     /// The result, from the sum up to the last breakpoint and the values that hold from there on for ever.
-    fn finish(self, sum: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
+    ///
+    /// `steps` yields the merge once more, for a sum that the type's range has spoilt: the width and both values of each
+    /// step.
+    fn finish(
+        self,
+        sum: Self::Scalar,
+        f: Self::Scalar,
+        g: Self::Scalar,
+        steps: impl Iterator<Item = [Self::Scalar; 3]> + Clone,
+    ) -> Self::Scalar;
+}
+
+/// The exponent of a distance, and the range in which sums of powers are accurate.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Exponent<T: Scalar> {
+    /// The exponent, at least 1.
+    pub p: T,
+    /// Power of two that keeps all differences at most 1 when they are multiplied by it.
+    pub scale: T,
+    /// Least sum that is accurate: what underflow takes from a sum is negligible in it.
+    pub least: T,
+    /// The reciprocal of the exponent.
+    pub root: T,
+    /// Difference of the exact reciprocal from `root`.
+    pub root_rest: T,
+    /// The exponent, or its double if [`halves`](Self::halves), for powers by products.
+    pub factors: u32,
+    /// The highest bit of `factors` but one; 0 for other exponents.
+    pub bit: u32,
+    /// 1 if the factors are square roots of differences.
+    pub halves: u32,
+}
+
+impl<T: Scalar> Exponent<T> {
+    /// The distance: infinite if the functions end on different values, `root` of the sum if that is accurate, and
+    /// otherwise [`norm`].
+    #[inline(always)]
+    fn distance(self, sum: T, [f, g]: [T; 2], steps: impl Iterator<Item = [T; 3]> + Clone, root: impl FnOnce(T) -> T) -> T {
+        if f != g {
+            T::INFINITY
+        } else if sum >= self.least && sum < T::INFINITY {
+            root(sum)
+        } else {
+            // Steps without width count for nothing.
+            norm(self, steps.map(|[width, f, g]| (width, if width > T::ZERO { math::abs(f - g) } else { T::ZERO })))
+        }
+    }
+}
+
+/// (Σ width · difference^p)^(1/p), with all terms relative to the largest one.
+///
+/// It overflows only if the result does. Underflow takes at most the smallest normal number from each
+/// width^(1/p) · difference.
+#[cold]
+fn norm<T: Scalar>(exponent: Exponent<T>, terms: impl Iterator<Item = (T, T)> + Clone) -> T {
+    let root = |number: T| T::accurate_power(number, [exponent.root, exponent.root_rest]);
+    // Times this, any positive number is normal, and has a root.
+    let large = T::from_f64((1u64 << 60) as f64);
+    let rest = root(T::ONE / large);
+    let terms = terms.map(|(width, difference)| {
+        let width = if width < T::ONE { root(width * large) * rest } else { root(width) };
+        width * difference
+    });
+    let largest = terms.clone().fold(T::ZERO, |largest, term| if term > largest { term } else { largest });
+    if largest == T::ZERO {
+        return T::ZERO;
+    }
+    let power = |term: T| T::accurate_power(term / largest, [exponent.p, T::ZERO]);
+    largest * root(terms.fold(T::ZERO, |sum, term| sum + power(term)))
 }
 
 /// The type of an operation's times and values.
@@ -30,43 +103,36 @@ pub struct L1<T>(PhantomData<T>);
 
 /// (∫|f - g|²)^½.
 #[derive(Debug, Clone, Copy)]
-pub struct L2<T>(PhantomData<T>);
+pub struct L2<T: Scalar>(Exponent<T>);
 
 /// (∫|f - g|^p)^(1/p), for p ≥ 1.
 #[derive(Debug, Clone, Copy)]
-pub struct Lp<T> {
-    /// The exponent.
-    pub p: T,
-    /// Its reciprocal.
-    pub root: T,
-}
+pub struct Lp<T: Scalar>(Exponent<T>);
+
+/// The same for multiples of a half, by products and square roots.
+#[derive(Debug, Clone, Copy)]
+pub struct Products<T: Scalar>(Exponent<T>);
 
 /// ∫f·g.
 #[derive(Debug, Clone, Copy)]
 pub struct Inner<T>(PhantomData<T>);
 
-/// A distance, infinite if the functions differ for ever.
-#[inline(always)]
-fn distance<T: Scalar>(finite: T, f: T, g: T) -> T {
-    if f == g { finite } else { T::INFINITY }
-}
-
 impl<T: Scalar> Operation for L1<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: T) -> Self {
+    fn new(_: Exponent<T>) -> Self {
         L1(PhantomData)
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        sum + width * math::abs(f - g)
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| math::abs(f - g))
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
-        distance(sum, f, g)
+    fn finish(self, sum: T, f: T, g: T, _: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        if f == g { sum } else { T::INFINITY }
     }
 }
 
@@ -74,19 +140,18 @@ impl<T: Scalar> Operation for L2<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: T) -> Self {
-        L2(PhantomData)
+    fn new(exponent: Exponent<T>) -> Self {
+        L2(exponent)
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        let difference = f - g;
-        sum + width * difference * difference
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| (f - g) * (f - g))
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
-        distance(math::sqrt(sum), f, g)
+    fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        self.0.distance(sum, [f, g], steps, math::sqrt)
     }
 }
 
@@ -94,19 +159,53 @@ impl<T: Scalar> Operation for Lp<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(p: T) -> Self {
-        Lp { p, root: T::ONE / p }
+    fn new(exponent: Exponent<T>) -> Self {
+        Lp(exponent)
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        // A width of zero contributes nothing even if the power overflows.
-        if width == T::ZERO { sum } else { sum + width * T::power(math::abs(f - g), self.p) }
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        let Exponent { p, scale, .. } = self.0;
+        let numbers = values.map(|[f, g]| math::abs(f - g) * scale);
+        if cuda_std::is_gpu() { numbers.map(|number| T::power(number, p)) } else { several(numbers, p, T::accurate_power) }
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
-        distance(math::powf(sum, self.root), f, g)
+    fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        self.0.distance(sum, [f, g], steps, |sum| T::accurate_power(sum, [self.0.root, self.0.root_rest]) / self.0.scale)
+    }
+}
+
+impl<T: Scalar> Operation for Products<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(exponent: Exponent<T>) -> Self {
+        Products(exponent)
+    }
+
+    #[inline(always)]
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        let Exponent { scale, factors, mut bit, halves, .. } = self.0;
+        let mut factor = values.map(|[f, g]| math::abs(f - g) * scale);
+        if halves != 0 {
+            factor = factor.map(T::root);
+        }
+        let mut powers = factor;
+        // Branches are those of all threads.
+        while bit != 0 {
+            powers = powers.map(|power| power * power);
+            if factors & bit != 0 {
+                powers.iter_mut().zip(factor).for_each(|(power, factor)| *power = *power * factor);
+            }
+            bit >>= 1;
+        }
+        powers
+    }
+
+    #[inline(always)]
+    fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        Lp(self.0).finish(sum, f, g, steps)
     }
 }
 
@@ -114,17 +213,17 @@ impl<T: Scalar> Operation for Inner<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: T) -> Self {
+    fn new(_: Exponent<T>) -> Self {
         Inner(PhantomData)
     }
 
     #[inline(always)]
-    fn add(self, sum: T, width: T, f: T, g: T) -> T {
-        sum + width * (f * g)
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| f * g)
     }
 
     #[inline(always)]
-    fn finish(self, sum: T, f: T, g: T) -> T {
+    fn finish(self, sum: T, f: T, g: T, _: impl Iterator<Item = [T; 3]> + Clone) -> T {
         if f == T::ZERO || g == T::ZERO {
             sum
         } else if (f > T::ZERO) == (g > T::ZERO) {

@@ -1,5 +1,6 @@
 //! Functions in memory, and the pairs of them that are computed.
 
+use super::power;
 use crate::number::Number;
 use cuda_std::{KernelParam, ScalarParam, math, prelude::*};
 
@@ -12,9 +13,14 @@ pub trait Scalar: Number + ScalarParam {
     type Segment: Copy + bytemuck::Pod + Send + Sync;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
-    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single
-    /// precision, GPUs take it from their special function units.
-    fn power(difference: Self, p: Self) -> Self;
+    /// A power of a number from 0 to 1 with an exponent of at least 1, for GPUs. In single precision, it comes from the
+    /// special function units, which lose `4 p + 8` units in the last place, and more of tiny numbers.
+    fn power(number: Self, p: Self) -> Self;
+    /// The same by [`power`], also for exponents from 0 to 1 and normal numbers of any size. The exponent is the sum of two
+    /// numbers.
+    fn accurate_power(number: Self, p: [Self; 2]) -> Self;
+    /// The square root, in single precision of the special function units.
+    fn root(number: Self) -> Self;
     /// Value and end.
     fn parts(segment: Self::Segment) -> (Self, Self);
     /// Value and end, by a load each, which a CPU does faster than to take a vector apart.
@@ -25,7 +31,7 @@ pub trait Scalar: Number + ScalarParam {
 }
 
 macro_rules! scalar {
-    ($($t:ty, $segment:ty, $power:path;)*) => {$(
+    ($($t:ty, $segment:ty, $power:expr, $accurate:path, $root:path;)*) => {$(
         impl Scalar for $t {
             type Segment = $segment;
             #[inline(always)]
@@ -33,8 +39,16 @@ macro_rules! scalar {
                 <$segment>::new(value, end)
             }
             #[inline(always)]
-            fn power(difference: $t, p: $t) -> $t {
-                $power(difference, p)
+            fn power(number: $t, p: $t) -> $t {
+                $power(number, p)
+            }
+            #[inline(always)]
+            fn accurate_power(number: $t, p: [$t; 2]) -> $t {
+                $accurate(number, p)
+            }
+            #[inline(always)]
+            fn root(number: $t) -> $t {
+                $root(number)
             }
             #[inline(always)]
             fn parts(segment: $segment) -> ($t, $t) {
@@ -49,8 +63,8 @@ macro_rules! scalar {
     )*};
 }
 scalar! {
-    f32, F32x2, math::fast::powf;
-    f64, F64x2, math::powf;
+    f32, F32x2, math::fast::powf, power::single, math::fast::sqrt;
+    f64, F64x2, |x, p| power::double(x, [p, 0.0]), power::double, math::sqrt;
 }
 
 /// Selects the pairs of a block that are computed, and the places of their results, in bits.
@@ -219,16 +233,35 @@ impl<T: Scalar> Functions<'_, T> {
     /// The position is below the order's length, and the band is as the fields say.
     #[inline(always)]
     pub unsafe fn at(self, position: u32) -> (u32, *const T::Segment, u32) {
-        // SAFETY: the position is in the order (this function's contract); each function in it has an offset, and one
-        // more offset follows the last.
+        // SAFETY: the position is in the order, and the functions in it are there (this function's contract).
         unsafe {
             let function = *self.order.get_unchecked(position as usize);
-            if function == NO_FUNCTION {
-                return (function, self.segments, 0);
-            }
+            let (segments, length) = if function == NO_FUNCTION { (self.segments, 0) } else { self.segments_of(function) };
+            (function, segments, length)
+        }
+    }
+
+    /// As [`at`](Self::at), for any position: those from the order's length on have no function.
+    ///
+    /// # Safety
+    /// The band is as the fields say.
+    #[inline(always)]
+    pub unsafe fn at_or_none(self, position: u32) -> (u32, *const T::Segment, u32) {
+        // SAFETY: the position is below the order's length, and the band is as the fields say (this function's contract).
+        if position as usize >= self.order.len() { (NO_FUNCTION, self.segments, 0) } else { unsafe { self.at(position) } }
+    }
+
+    /// A function's first segment, and its number of segments.
+    ///
+    /// # Safety
+    /// There is such a function, and the band is as the fields say.
+    #[inline(always)]
+    pub unsafe fn segments_of(self, function: u32) -> (*const T::Segment, u32) {
+        // SAFETY: each function has an offset, and one more offset follows the last.
+        unsafe {
             let start = *self.offsets.get_unchecked(function as usize);
             let end = *self.offsets.get_unchecked(function as usize + 1);
-            (function, self.segments.add(start as usize), (end - start) as u32)
+            (self.segments.add(start as usize), (end - start) as u32)
         }
     }
 }

@@ -21,8 +21,8 @@
 
 use super::{
     Functions, LANES, Pairs, Placement, Scalar,
-    merge::{Merge, Source},
-    op::{Inner, L1, L2, Lp, Operation, ScalarOf},
+    merge::{Merge, Source, Steps},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -393,10 +393,12 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
     L1<f32> { max_threads = 512, min_blocks = 3 },
     L2<f32> { max_threads = 512, min_blocks = 3 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
+    Products<f32> { max_threads = 512, min_blocks = 3 },
     Inner<f32> { max_threads = 512, min_blocks = 3 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
     Lp<f64> { max_threads = 256, min_blocks = 2 },
+    Products<f64> { max_threads = 512 },
     Inner<f64> { max_threads = 512 },
 ])]
 pub unsafe fn integrals<O: Operation>(
@@ -404,11 +406,11 @@ pub unsafe fn integrals<O: Operation>(
     second: Functions<'_, ScalarOf<O>>,
     window: u32,
     longest: u32,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     out: *mut ScalarOf<O>,
 ) {
-    let (op, pairs) = (O::new(p), Pairs::of_at_most(longest));
+    let (op, pairs) = (O::new(exponent), Pairs::of_at_most(longest));
     // SAFETY: this kernel's contract is that of `tile`; the positions are those of the orders.
     unsafe {
         let (merge, first_position, second_position) = tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
@@ -416,7 +418,9 @@ pub unsafe fn integrals<O: Operation>(
             // Read again (volatile, or the compiler would not): no registers hold them meanwhile.
             let first_function = first.order.as_ptr().add(first_position as usize).read_volatile();
             let second_function = second.order.as_ptr().add(second_position as usize).read_volatile();
-            out.add(placement.index(first_function, second_function)).write(merge.finish(op));
+            let ([f, g], sum) = (merge.values(), merge.sum());
+            let again = Steps::new(first.segments_of(first_function), second.segments_of(second_function));
+            out.add(placement.index(first_function, second_function)).write(op.finish(sum, f, g, again));
         }
     }
 }
@@ -433,10 +437,12 @@ pub unsafe fn integrals<O: Operation>(
     L1<f32> { max_threads = 512, min_blocks = 2 },
     L2<f32> { max_threads = 512, min_blocks = 2 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
+    Products<f32> { max_threads = 512, min_blocks = 2 },
     Inner<f32> { max_threads = 512, min_blocks = 2 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
     Lp<f64> { max_threads = 256, min_blocks = 2 },
+    Products<f64> { max_threads = 512 },
     Inner<f64> { max_threads = 512 },
 ])]
 #[allow(clippy::too_many_arguments)]
@@ -447,14 +453,15 @@ pub unsafe fn pieces<O: Operation>(
     second_window: u32,
     cuts: &[ScalarOf<O>],
     pairs: Pairs,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     partials: *mut ScalarOf<O>,
 ) {
     // SAFETY: this kernel's contract is that of `tile`; a pair and a piece have one place.
     unsafe {
         let windows = [first_window, second_window];
-        let (merge, first_position, second_position) = tile::<O, true>(first, second, windows, cuts, pairs, O::new(p), placement);
+        let (merge, first_position, second_position) =
+            tile::<O, true>(first, second, windows, cuts, pairs, O::new(exponent), placement);
         if let Some(merge) = merge {
             let piece = thread::block_idx_z() as usize;
             let at = pairs.partial(first.order.len(), piece, first_position, second_position);
@@ -469,7 +476,9 @@ pub unsafe fn pieces<O: Operation>(
 /// # Safety
 /// As for [`pieces()`], which has computed the sums over so many pieces; and every result has its place in `out`.
 #[kernel(
-    for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
+    for O in [
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+    ],
     max_threads = 256,
 )]
 #[allow(clippy::too_many_arguments)]
@@ -478,7 +487,7 @@ pub unsafe fn combine<O: Operation>(
     second: Functions<'_, ScalarOf<O>>,
     pieces: u32,
     pairs: Pairs,
-    p: ScalarOf<O>,
+    exponent: Exponent<ScalarOf<O>>,
     placement: Placement,
     partials: *const ScalarOf<O>,
     out: *mut ScalarOf<O>,
@@ -506,6 +515,8 @@ pub unsafe fn combine<O: Operation>(
             O::Scalar::parts(segments.add(length as usize - 1).read()).0
         };
         let (f, g) = (last(first_segments, first_length), last(second_segments, second_length));
-        out.add(placement.index(first_function, second_function)).write(O::new(p).finish(sum, f, g));
+        let again = Steps::new((first_segments, first_length), (second_segments, second_length));
+        let result = O::new(exponent).finish(sum, f, g, again);
+        out.add(placement.index(first_function, second_function)).write(result);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, direct, op, set::FunctionsArgs, tiled};
+use cuda_std::math;
+use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, aligned, direct, op, op::Exponent, set::FunctionsArgs, tiled};
 
 use super::{Measure, PcfReal};
 use crate::{
@@ -83,15 +84,54 @@ struct Tile {
     shared: usize,
 }
 
-/// The most warps of a block.
-fn most_warps<T>(measure: Measure) -> u32 {
-    // In double precision, powers take so many registers that there is no room for more.
-    if measure.has_power() && size_of::<T>() == 8 { 8 } else { MOST_WARPS }
+/// The integrals of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Integrals<T: Scalar> {
+    pub measure: Measure,
+    pub exponent: Exponent<T>,
+    /// True if all functions have the same times.
+    pub aligned: bool,
 }
 
+impl<T: PcfReal> Integrals<T> {
+    /// The integrals of functions whose differences are at most `largest`, up to a time.
+    pub fn new(measure: Measure, largest: f64, time: T, aligned: bool) -> Self {
+        let p = if let Measure::Lp(p) = measure { p } else { 1.0 };
+        let (one, tiny) = (1.0, T::MIN_POSITIVE.to_f64());
+        // The exponent of two above the largest difference; 2 has the biased one 1024.
+        let above = (largest.to_bits() >> 52) as i32 - 1022;
+        // GPUs flush tiny powers to zero. Squares by products lose their last digits only.
+        let lost = if measure.has_power() { T::UNIT_ROUNDOFF } else { one };
+        let (exponent, halves) = (T::from_f64(p), p.fract() != 0.0);
+        let root = T::ONE / exponent;
+        let factors = if halves { 2.0 * p } else { p };
+        let factors = if p <= MOST_FACTORS && factors.fract() == 0.0 { factors as u32 } else { 0 };
+        let exponent = Exponent {
+            factors,
+            bit: if factors == 0 { 0 } else { 1 << factors.ilog2() >> 1 },
+            halves: halves.into(),
+            root,
+            root_rest: math::mul_add(-exponent, root, T::ONE) / exponent,
+            p: exponent,
+            scale: T::from_f64(2f64.powi(-above).min(one / tiny)),
+            least: T::from_f64(tiny * (time.to_f64() / lost).max(one)),
+        };
+        Integrals { measure, exponent, aligned }
+    }
+
+    /// The most warps of a block.
+    fn most_warps(self) -> u32 {
+        // In double precision, powers take so many registers that there is no room for more.
+        let by_polynomial = self.measure.has_power() && self.exponent.factors == 0;
+        if by_polynomial && size_of::<T>() == 8 { 8 } else { MOST_WARPS }
+    }
+}
+
+/// The largest exponent whose powers are made by products. Larger ones take about as many as polynomials have terms.
+const MOST_FACTORS: f64 = 32.0;
+
 impl Tile {
-    fn new<T: Scalar>(device: &Device, measure: Measure, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
-        let warps = most_warps::<T>(measure);
+    fn new<T: Scalar>(device: &Device, warps: u32, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
         // In single precision the window leaves room for three blocks per multiprocessor; in double precision that
         // would be too short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
         let available = device.info().max_shared_per_block / if size_of::<T>() == 4 { 3 } else { 2 } - 1024;
@@ -122,12 +162,23 @@ fn windows<T: Scalar>(device: &Device, warps: u32, first: usize, second: usize) 
 
 /// An operation that all kernels exist for.
 pub trait Operation:
-    op::Operation + tiled::integrals::Instance + tiled::pieces::Instance + tiled::combine::Instance + direct::integrals::Instance
+    op::Operation
+    + tiled::integrals::Instance
+    + tiled::pieces::Instance
+    + tiled::combine::Instance
+    + direct::integrals::Instance
+    + aligned::tiled::Instance
+    + aligned::direct::Instance
 {
 }
 
 impl<O> Operation for O where
-    O: tiled::integrals::Instance + tiled::pieces::Instance + tiled::combine::Instance + direct::integrals::Instance
+    O: tiled::integrals::Instance
+        + tiled::pieces::Instance
+        + tiled::combine::Instance
+        + direct::integrals::Instance
+        + aligned::tiled::Instance
+        + aligned::direct::Instance
 {
 }
 
@@ -136,6 +187,7 @@ pub trait Operations: Scalar {
     type L1: Operation<Scalar = Self>;
     type L2: Operation<Scalar = Self>;
     type Lp: Operation<Scalar = Self>;
+    type Products: Operation<Scalar = Self>;
     type Inner: Operation<Scalar = Self>;
 }
 
@@ -145,54 +197,66 @@ macro_rules! operations {
             type L1 = op::L1<$t>;
             type L2 = op::L2<$t>;
             type Lp = op::Lp<$t>;
+            type Products = op::Products<$t>;
             type Inner = op::Inner<$t>;
         }
     )*};
 }
 operations!(f32 f64);
 
-/// `$launch::<O>(p, ..)` for the operation of a measure, whose exponent is `p`.
-macro_rules! for_measure {
-    ($t:ident, $measure:expr, $launch:ident($($argument:expr),*)) => {
-        match $measure {
-            Measure::Lp(1.0) => $launch::<$t::L1>($t::ONE, $($argument),*),
-            Measure::Lp(2.0) => $launch::<$t::L2>($t::ONE, $($argument),*),
-            Measure::Lp(p) => $launch::<$t::Lp>($t::from_f64(p), $($argument),*),
-            Measure::Inner => $launch::<$t::Inner>($t::ONE, $($argument),*),
+/// `$launch::<O>(exponent, ..)` for the operation of some integrals.
+macro_rules! for_integrals {
+    ($t:ident, $integrals:expr, $launch:ident($($argument:expr),*)) => {{
+        let exponent = $integrals.exponent;
+        match $integrals.measure {
+            Measure::Lp(1.0) => $launch::<$t::L1>(exponent, $($argument),*),
+            Measure::Lp(2.0) => $launch::<$t::L2>(exponent, $($argument),*),
+            Measure::Lp(_) if exponent.factors > 0 => $launch::<$t::Products>(exponent, $($argument),*),
+            Measure::Lp(_) => $launch::<$t::Lp>(exponent, $($argument),*),
+            Measure::Inner => $launch::<$t::Inner>(exponent, $($argument),*),
         }
-    };
+    }};
 }
+pub(super) use for_integrals;
 
 /// Has the driver load the kernel that [`launch()`] launches, which it would do before its first launch.
-pub fn load<T: PcfReal>(device: &Device, tiled: bool, measure: Measure) -> Result<(), DeviceError> {
-    for_measure!(T, measure, load_one(device, tiled))
+pub fn load<T: PcfReal>(device: &Device, tiled: bool, integrals: Integrals<T>) -> Result<(), DeviceError> {
+    for_integrals!(T, integrals, load_one(device, tiled, integrals.aligned))
 }
 
-fn load_one<O: Operation>(_: O::Scalar, device: &Device, tiled: bool) -> Result<(), DeviceError> {
-    let kernel = if tiled { tiled::integrals::kernel::<O>() } else { direct::integrals::kernel::<O>() };
+fn load_one<O: Operation>(_: Exponent<O::Scalar>, device: &Device, tiled: bool, aligned: bool) -> Result<(), DeviceError> {
+    let kernel = match (tiled, aligned) {
+        (true, false) => tiled::integrals::kernel::<O>(),
+        (false, false) => direct::integrals::kernel::<O>(),
+        (true, true) => aligned::tiled::kernel::<O>(),
+        (false, true) => aligned::direct::kernel::<O>(),
+    };
     device.kernel_attributes(kernel).map(drop)
 }
 
-/// Launches the kernel of `tiled` or of `direct` for this measure. Pairs with a function of more than `longest`
-/// segments are left out by `tiled`.
+/// Launches the kernel for GPUs or CPUs for these integrals. Pairs with a function of more than `longest`
+/// segments are left out by `tiled::integrals`.
 pub fn launch<T: PcfReal>(
     stream: &Stream,
     tiled: bool,
-    measure: Measure,
+    integrals: Integrals<T>,
     longest: u32,
     [first, second]: [&Side<'_, T>; 2],
     out: &mut ViewMut<'_, T>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
-    let tile = tiled.then(|| Tile::new(stream.device(), measure, first, second));
-    for_measure!(T, measure, launch_one(stream, tile, longest, [first, second], out, placement))
+    if integrals.aligned {
+        return for_integrals!(T, integrals, launch_aligned(stream, tiled, [first, second], out, placement));
+    }
+    let tile = tiled.then(|| Tile::new(stream.device(), integrals.most_warps(), first, second));
+    for_integrals!(T, integrals, launch_one(stream, tile, longest, [first, second], out, placement))
 }
 
 /// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another,
 /// for a few of their positions at a time.
 pub fn launch_pieces<T: PcfReal>(
     stream: &Stream,
-    measure: Measure,
+    integrals: Integrals<T>,
     cut: &mut Cut<'_, T>,
     pairs: Pairs,
     [first, second]: [&Side<'_, T>; 2],
@@ -216,7 +280,7 @@ pub fn launch_pieces<T: PcfReal>(
                 seconds: second_step.min(seconds - second_start) as u32,
                 ..pairs
             };
-            for_measure!(T, measure, launch_part(stream, measure, cut, pairs, &sides, out, placement))?;
+            for_integrals!(T, integrals, launch_part(stream, integrals.most_warps(), cut, pairs, &sides, out, placement))?;
         }
     }
     Ok(())
@@ -225,9 +289,9 @@ pub fn launch_pieces<T: PcfReal>(
 /// Launches them for one operation, with room for all partial sums.
 #[expect(clippy::too_many_arguments, reason = "those of two kernels")]
 fn launch_part<O: Operation>(
-    p: O::Scalar,
+    exponent: Exponent<O::Scalar>,
     stream: &Stream,
-    measure: Measure,
+    most_warps: u32,
     cut: &mut Cut<'_, O::Scalar>,
     pairs: Pairs,
     [first, second]: &[Side<'_, O::Scalar>; 2],
@@ -236,7 +300,7 @@ fn launch_part<O: Operation>(
 ) -> Result<(), DeviceError> {
     let (firsts, pieces) = (first.functions.order.len(), cut.cuts.len() - 1);
     // Warps without a function are idle.
-    let warps = pairs.seconds.next_power_of_two().clamp(4, most_warps::<O::Scalar>(measure));
+    let warps = pairs.seconds.next_power_of_two().clamp(4, most_warps);
     let [first_window, second_window] = windows::<O::Scalar>(stream.device(), warps, first.longest, second.longest);
     let shared = tiled::shared_bytes::<O::Scalar>([first_window, second_window], warps);
     let grid = (firsts as u32 / LANES, pairs.seconds.div_ceil(warps), pieces as u32);
@@ -248,17 +312,42 @@ fn launch_part<O: Operation>(
     // There is room for all sums.
     unsafe {
         launch!(stream, tiled::pieces::<O><<<grid, warps * LANES, shared>>>(
-            rows, columns, first_window, second_window, &cut.cuts, pairs, p, placement, &mut *partials
+            rows, columns, first_window, second_window, &cut.cuts, pairs, exponent, placement, &mut *partials
         ))?;
         launch!(stream, tiled::combine::<O><<<threads, COMBINE_THREADS>>>(
-            rows, columns, pieces as u32, pairs, p, placement, &*partials, out
+            rows, columns, pieces as u32, pairs, exponent, placement, &*partials, out
         ))
+    }
+}
+
+/// Launches the kernel for functions that have the same times, for one operation.
+fn launch_aligned<O: Operation>(
+    exponent: Exponent<O::Scalar>,
+    stream: &Stream,
+    tiled: bool,
+    [first, second]: [&Side<'_, O::Scalar>; 2],
+    out: &mut ViewMut<'_, O::Scalar>,
+    placement: Placement,
+) -> Result<(), DeviceError> {
+    let (rows, columns) = (first.functions, second.functions);
+    let groups = |side: usize| (rows.order.len().div_ceil(side) as u32, columns.order.len().div_ceil(side) as u32);
+    // SAFETY: `Side` is what the kernels take for functions; the strides are of a block as large as `out`, for the
+    // numbers of functions in both orders. All functions have the same times.
+    unsafe {
+        if tiled {
+            let grid = groups(aligned::TILE);
+            launch!(stream, aligned::tiled::<O><<<grid, aligned::TILED_THREADS>>>(rows, columns, exponent, placement, out))
+        } else {
+            let (x, y) = groups(aligned::SIDE);
+            let grid = (x as usize * y as usize).div_ceil(DIRECT_THREADS as usize) as u32;
+            launch!(stream, aligned::direct::<O><<<grid, DIRECT_THREADS>>>(rows, columns, exponent, placement, out))
+        }
     }
 }
 
 /// Launches it for one operation, of `tiled` if there is a tile.
 fn launch_one<O: Operation>(
-    p: O::Scalar,
+    exponent: Exponent<O::Scalar>,
     stream: &Stream,
     tile: Option<Tile>,
     longest: u32,
@@ -275,14 +364,14 @@ fn launch_one<O: Operation>(
                 launch!(
                     stream,
                     tiled::integrals::<O><<<grid, warps * LANES, shared>>>(
-                        rows, columns, window, longest, p, placement, out
+                        rows, columns, window, longest, exponent, placement, out
                     )
                 )
             }
             None => {
                 let threads = rows.order.len() / direct::CHAINS * columns.order.len();
                 let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
-                launch!(stream, direct::integrals::<O><<<grid, DIRECT_THREADS>>>(rows, columns, p, placement, out))
+                launch!(stream, direct::integrals::<O><<<grid, DIRECT_THREADS>>>(rows, columns, exponent, placement, out))
             }
         }
     }

@@ -5,10 +5,10 @@ use std::ops::{Range, RangeInclusive};
 use gpu_kernels::pcf::{Pairs, Placement, Triangle};
 
 use super::{
-    Measure, PcfReal, PcfSet,
+    PcfReal, PcfSet,
     band::{self, Bands},
     cuts::Cuts,
-    launches::{self, Cut, LEAST_PARTIALS, Side},
+    launches::{self, Cut, Integrals, LEAST_PARTIALS, Side},
 };
 use crate::{
     device::{Backend, Buffer, Device, DeviceError, Stream},
@@ -43,7 +43,7 @@ pub struct PcfOp<'a, T: PcfReal> {
     pub rows: &'a PcfSet<T>,
     /// `None` if they are the same functions.
     pub cols: Option<&'a PcfSet<T>>,
-    pub measure: Measure,
+    pub integrals: Integrals<T>,
     pub kernel: PcfKernel,
     /// True if entries (i, i) of a triangle are computed.
     pub diagonal: bool,
@@ -94,7 +94,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
         budget: usize,
         kept: Option<Storage<T>>,
     ) -> Result<Storage<T>, EngineError> {
-        launches::load::<T>(device, self.kernel.is_tiled(device), self.measure)?;
+        launches::load::<T>(device, self.kernel.is_tiled(device), self.integrals)?;
         tracing::debug!("{device}: kernels");
         let mut storage = match kept {
             Some(kept) => kept,
@@ -164,7 +164,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
             (true, false) => Triangle::STRICT,
             (true, true) => Triangle::WITH_DIAGONAL,
         };
-        Ok(enqueue(stream, self.kernel, self.measure, [&rows, &cols], cut, triangle, block, &mut target)?)
+        Ok(enqueue(stream, self.kernel, self.integrals, [&rows, &cols], cut, triangle, block, &mut target)?)
     }
 }
 
@@ -173,7 +173,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
 pub fn enqueue<T: PcfReal>(
     stream: &Stream,
     kernel: PcfKernel,
-    measure: Measure,
+    integrals: Integrals<T>,
     [rows, cols]: [&Side<'_, T>; 2],
     cut: Option<Cut<'_, T>>,
     triangle: Triangle,
@@ -193,7 +193,7 @@ pub fn enqueue<T: PcfReal>(
     let tiled = kernel.is_tiled(stream.device());
     let entries = &mut target.entries;
     let Some(mut cut) = cut.filter(|_| tiled && first.long + second.long > 0) else {
-        return launches::launch(stream, tiled, measure, u32::MAX, [first, second], entries, placement);
+        return launches::launch(stream, tiled, integrals, u32::MAX, [first, second], entries, placement);
     };
     // Lanes have the others' functions, so that all have something to do however few long ones there are.
     let longest = cut.longest;
@@ -206,7 +206,7 @@ pub fn enqueue<T: PcfReal>(
             second_least: *of_long.start(),
             ..Pairs::of_at_most(u32::MAX)
         };
-        launches::launch_pieces(stream, measure, &mut cut, pairs, sides, entries, placement)
+        launches::launch_pieces(stream, integrals, &mut cut, pairs, sides, entries, placement)
     };
     let swapped = Placement { triangle: triangle.swapped().0, ..placement };
     if first.long > 0 && second.long > 0 {
@@ -223,7 +223,7 @@ pub fn enqueue<T: PcfReal>(
     }
     if first.has_rest() && second.has_rest() {
         let (first, second) = (first.rest(longest)?.1, second.rest(longest)?.1);
-        launches::launch(stream, tiled, measure, longest, [&first, &second], entries, placement)?;
+        launches::launch(stream, tiled, integrals, longest, [&first, &second], entries, placement)?;
     }
     Ok(())
 }

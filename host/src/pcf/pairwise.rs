@@ -8,6 +8,7 @@ use siphasher::sip::SipHasher13;
 use super::{
     PcfError, PcfReal, PcfSet, Point,
     cuts::Cuts,
+    launches::Integrals,
     op::{PcfKernel, PcfOp},
 };
 use crate::device::{Backend, Device, ViewMut};
@@ -22,7 +23,7 @@ const STEPS_PER_WORKER: f64 = 1e7;
 /// Factor of bounds on integrals, for rounding of the sums.
 const ROUNDING: f64 = 4.0;
 /// Number of plain merge steps that cost as much as one with a power.
-const POWER: f64 = 64.0;
+const POWER: f64 = 8.0;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 
@@ -82,10 +83,12 @@ pub enum PairwiseError {
 /// follow from the sets' breakpoints. So such entries may differ in the last digits from those of
 /// other sets with the same functions, unless these are made [parts](Self::part_of). Let u be the
 /// unit roundoff, and m and n the functions' numbers of breakpoints. A distance for p = 1 or 2 is
-/// within a relative (m + n + 2)·u of the exact one. For another p the bound is (m + n + 16 p +
-/// 16)·u, as long as the p-th power is neither tiny nor huge. An inner product is within (m + n +
-/// 2)·u·∫|f·g|. Distances are infinite if the functions differ for ever, and inner products if
-/// neither function ends at zero.
+/// within a relative (m + n + 2)·u of the exact one. For another p the bound is (m + n + 48)·u, and
+/// 8·l·u more on GPUs in `f32`, where l is the natural logarithm of the sets' largest difference
+/// over the distance; roots of extreme widths w add 4·|ln w|·u / p. Powers leave no range: only
+/// results that are subnormal numbers lose digits. An inner product is within (m + n + 2)·u·∫|f·g|.
+/// Distances are infinite if the functions differ for ever, and inner products if neither function
+/// ends at zero.
 ///
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
@@ -214,6 +217,9 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         {
             hasher.write(bytemuck::cast_slice(cuts.times()));
         }
+        if self.whole.is_some() && self.measure.has_power() {
+            hasher.write(bytemuck::bytes_of(&self.integrals().exponent.scale));
+        }
         hasher.finish()
     }
 
@@ -251,37 +257,36 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         }
     }
 
-    /// True if all entries are certainly finite: no pair has a reason to be infinite, and no number
-    /// is so large that its power is.
+    /// True if all entries are certainly finite: no pair has a reason to be infinite, and no number is so large that an
+    /// entry is.
     pub fn is_finite(&self) -> bool {
-        let (value, time) = self.largest();
-        let power = match self.measure {
-            Measure::Lp(p) => value.powf(p),
-            Measure::Inner => value,
-        };
-        // A power may be infinite though its integral over a short time is not.
-        T::from_f64(ROUNDING * power * time.max(1.0)).is_finite() && self.endless_pair().is_none()
+        T::from_f64(self.largest_entry()).is_finite() && self.endless_pair().is_none()
     }
 
-    /// The largest magnitude that is integrated, before it is raised to the power p, and the last
-    /// time.
-    fn largest(&self) -> (f64, f64) {
-        let cols = self.cols.unwrap_or(self.rows);
-        let (of_rows, of_cols) = (self.rows.largest(), cols.largest());
-        let value = match self.measure {
-            Measure::Lp(_) => of_rows + of_cols,
-            Measure::Inner => of_rows * of_cols,
-        };
-        (value, self.rows.max_time().to_f64().max(cols.max_time().to_f64()))
+    /// The functions of rows and columns.
+    fn sets(&self) -> [&'a PcfSet<T>; 2] {
+        [self.rows, self.cols.unwrap_or(self.rows)]
+    }
+
+    /// The sets of the matrix that this one is, or is a part of.
+    fn whole(&self) -> [&'a PcfSet<T>; 2] {
+        self.whole.unwrap_or(self.sets())
     }
 
     /// A bound on the magnitude of all finite entries.
     pub(super) fn largest_entry(&self) -> f64 {
-        let (value, time) = self.largest();
+        let ([rows, cols], time) = (self.sets().map(PcfSet::largest), max_time(self.sets()).to_f64());
         match self.measure {
-            Measure::Lp(p) => value * (ROUNDING * time).powf(1.0 / p),
-            Measure::Inner => ROUNDING * value * time,
+            Measure::Lp(p) => (rows + cols) * (ROUNDING * time).powf(1.0 / p),
+            Measure::Inner => ROUNDING * rows * cols * time,
         }
+    }
+
+    /// The integrals. Pairs of a part are scaled as those of the whole matrix.
+    fn integrals(&self) -> Integrals<T> {
+        let [rows, cols] = self.whole();
+        let largest = if self.measure.has_power() { rows.largest() + cols.largest() } else { 1.0 };
+        Integrals::new(self.measure, largest, max_time([rows, cols]), PcfSet::are_aligned(self.sets()))
     }
 
     /// Computes the matrix into new memory.
@@ -412,12 +417,13 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     pub(super) fn op(&self) -> PcfOp<'_, T> {
         // Functions have no distance from themselves.
         let diagonal = self.measure == Measure::Inner;
-        PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal, cuts: self.cuts() }
+        let (rows, cols, kernel) = (self.rows, self.cols, self.kernel);
+        PcfOp { rows, cols, integrals: self.integrals(), kernel, diagonal, cuts: self.cuts() }
     }
 
     /// Cuts of the merges of long functions.
     fn cuts(&self) -> Option<Cuts<T>> {
-        Cuts::of(self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]))
+        Cuts::of(self.whole())
     }
 
     /// An error if entries are inner products.
@@ -433,4 +439,10 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             _ => Ok(()),
         }
     }
+}
+
+/// The last time of the functions of both sets.
+fn max_time<T: PcfReal>(sets: [&PcfSet<T>; 2]) -> T {
+    let [a, b] = sets.map(PcfSet::max_time);
+    if a < b { b } else { a }
 }

@@ -5,12 +5,20 @@
 
 use std::iter;
 
-use super::{PcfError, PcfReal, PcfRef};
+use gpu_kernels::{
+    number::Number as _,
+    pcf::op::{Exponent, Operation},
+};
+
+use super::{
+    Measure, PcfError, PcfReal, PcfRef,
+    launches::{Integrals, for_integrals},
+};
 
 /// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where
 /// they differ for ever.
 ///
-/// Large powers of small differences may come to 0, and those of large ones to infinity, in the functions' type.
+/// Powers don't leave the range of the functions' type: only the result may.
 ///
 /// # Errors
 /// If p is below 1, infinite or NaN.
@@ -28,17 +36,21 @@ use super::{PcfError, PcfReal, PcfRef};
 pub fn lp_distance<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>, p: f64) -> Result<T, PcfError> {
     check_exponent::<T>(p)?;
     let (f, g) = (f.into(), g.into());
-    if f.tail() != g.tail() {
-        return Ok(T::INFINITY);
-    }
-    let exponent = T::from_f64(p);
-    Ok(if p == 1.0 {
-        integrate(f, g, |a, b| (a - b).abs())
-    } else if p == 2.0 {
-        integrate(f, g, |a, b| (a - b) * (a - b)).sqrt()
-    } else {
-        integrate(f, g, |a, b| (a - b).abs().powf(exponent)).powf(T::ONE / exponent)
-    })
+    let largest = |f: PcfRef<'_, T>| f.points().iter().fold(0.0, |largest: f64, point| largest.max(point.v.to_f64().abs()));
+    let end = if f.max_time() < g.max_time() { g.max_time() } else { f.max_time() };
+    let integrals = Integrals::new(Measure::Lp(p), largest(f) + largest(g), end, false);
+    Ok(for_integrals!(T, integrals, distance(f, g)))
+}
+
+/// The distance by the operation of its exponent, as kernels compute it.
+fn distance<O: Operation<Scalar: PcfReal>>(
+    exponent: Exponent<O::Scalar>,
+    f: PcfRef<'_, O::Scalar>,
+    g: PcfRef<'_, O::Scalar>,
+) -> O::Scalar {
+    let (op, steps) = (O::new(exponent), steps(f, g));
+    let sum = steps.clone().fold(O::Scalar::ZERO, |sum, step| op.add(sum, step));
+    op.finish(sum, f.tail(), g.tail(), steps)
 }
 
 /// The L_p norm of a function: its [distance](lp_distance) from zero.
@@ -57,7 +69,7 @@ pub fn l2_inner<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<Pc
         // Not by the product, which may be too small for the type.
         return if (f.tail() > T::ZERO) == (g.tail() > T::ZERO) { T::INFINITY } else { -T::INFINITY };
     }
-    integrate(f, g, |a, b| a * b)
+    steps(f, g).fold(T::ZERO, |sum, [width, f, g]| sum + width * (f * g))
 }
 
 /// The integral of a function from `start` to `end`, which may be infinite; 0 if it is not after `start`.
@@ -79,15 +91,10 @@ pub(super) fn check_exponent<T: PcfReal>(p: f64) -> Result<(), PcfError> {
     if T::from_f64(p).is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
 }
 
-/// The integral of `integrand(f, g)` from 0 to the last breakpoint of either.
-fn integrate<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>, integrand: impl Fn(T, T) -> T) -> T {
-    intervals(f, g).take_while(|interval| interval.end < T::INFINITY).fold(
-        T::ZERO,
-        |mut sum, Interval { start, end, values: [a, b] }| {
-            sum += (end - start) * integrand(a, b);
-            sum
-        },
-    )
+/// The widths and both values of all intervals up to the last breakpoint of either function.
+fn steps<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>) -> impl Iterator<Item = [T; 3]> + Clone {
+    let finite = intervals(f, g).take_while(|interval| interval.end < T::INFINITY);
+    finite.map(|Interval { start, end, values: [f, g] }| [end - start, f, g])
 }
 
 /// A time from one breakpoint of either of two functions to the next.
@@ -100,7 +107,7 @@ pub(super) struct Interval<T> {
 }
 
 /// All such times, in order.
-pub(super) fn intervals<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>) -> impl Iterator<Item = Interval<T>> {
+pub(super) fn intervals<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>) -> impl Iterator<Item = Interval<T>> + Clone {
     let (f, g) = (f.points(), g.points());
     let next = |points: &[super::Point<T>], index: usize| points.get(index + 1).map_or(T::INFINITY, |point| point.t);
     let (mut i, mut j) = (0, 0);

@@ -438,6 +438,17 @@ impl<T: PcfReal> PcfSet<T> {
         }
     }
 
+    /// True if all functions of these sets have the same times, bit for bit. Sets that are not in host memory don't count.
+    pub(super) fn are_aligned([a, b]: [&Self; 2]) -> bool {
+        let Some(times) = a.offsets.get(1).and_then(|&end| a.points.host.get()?.get(..end)) else { return false };
+        let all = |set: &Self| {
+            let equal = |function: &[Point<T>]| function.iter().zip(times).all(|(point, time)| point.t == time.t);
+            let points = set.points.host.get().filter(|_| set.lengths().all(|length| length == times.len()));
+            points.is_some_and(|points| points.par_chunks_exact(times.len()).all(equal))
+        };
+        all(a) && (a.identity.is(b.identity) || all(b))
+    }
+
     /// The largest magnitude of a value.
     pub(super) fn largest(&self) -> f64 {
         match &self.points.resident {

@@ -56,7 +56,7 @@ pub struct PdistArgs {
     /// The functions: .npz, .npy or tables; - for a table from the standard input
     #[arg(value_name = "A", required = true)]
     set: Vec<PathBuf>,
-    /// The exponent, a number of at least 1; 1 and 2 are fastest
+    /// The exponent, a number of at least 1; multiples of 1/2 up to 32 are fastest
     #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
     /// Layout of the entries in the file
@@ -112,7 +112,7 @@ pub struct CdistArgs {
     /// The columns' functions
     #[arg(value_name = "B")]
     columns: PathBuf,
-    /// The exponent, a number of at least 1; 1 and 2 are fastest
+    /// The exponent, a number of at least 1; multiples of 1/2 up to 32 are fastest
     #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
     /// Inner products instead of distances

@@ -1,0 +1,86 @@
+//! Powers by polynomials, without branches or tables: compilers turn several side by side into vector instructions.
+//!
+//! x = m 2^e with m from √½ to √2. The logarithm of m is a polynomial in s = (m - 1) / (m + 1). p log2 x is an integer,
+//! which becomes the exponent, and a rest from -½ to ½, whose exponential is a polynomial. Products of e with the upper
+//! bits of p are exact, so that the error doesn't grow with e. Coefficients interpolate at Chebyshev nodes.
+
+// Coefficients of interpolations come near those of series.
+#![allow(clippy::approx_constant, clippy::excessive_precision)]
+
+use crate::number::Number;
+use cuda_std::math;
+
+/// A polynomial with these coefficients, from the constant one on.
+#[inline(always)]
+fn polynomial<T: Number, const N: usize>(x: T, coefficients: [T; N]) -> T {
+    let mut sum = coefficients[N - 1];
+    for k in (0..N - 1).rev() {
+        sum = sum * x + coefficients[k];
+    }
+    sum
+}
+
+/// Powers of several numbers, for CPUs. A function of its own stores its results, from which compilers find vectors.
+#[inline(never)]
+pub fn several<T: Number, const N: usize>(numbers: [T; N], p: T, power: impl Fn(T, [T; 2]) -> T) -> [T; N] {
+    numbers.map(|number| power(number, [p, T::ZERO]))
+}
+
+/// A quotient of normal numbers that is not extreme, within two units in the last place.
+#[inline(always)]
+fn quotient(a: f64, b: f64) -> f64 {
+    if !cuda_std::is_gpu() {
+        return a / b;
+    }
+    let rough = math::fast::rcp_f64(b);
+    let reciprocal = math::mul_add(rough, math::mul_add(-b, rough, 1.0), rough);
+    let quotient = a * reciprocal;
+    math::mul_add(reciprocal, math::mul_add(-b, quotient, a), quotient)
+}
+
+macro_rules! power {
+    ($(#[$doc:meta])* $name:ident($t:ident, $bits:ident, $lower:literal, $divide:expr, $log:expr, $exp:expr)) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name(x: $t, [p, tail]: [$t; 2]) -> $t {
+            const FRACTION: u32 = $t::MANTISSA_DIGITS - 1;
+            const ONE: $bits = (1.0 as $t).to_bits();
+            const ROOT_HALF: $bits = core::$t::consts::FRAC_1_SQRT_2.to_bits();
+            const BIAS: $t = $t::MAX_EXP as $t - 1.0;
+            // Sums with these have an integer in their last bits.
+            const WHOLE: $t = (1u64 << FRACTION) as $t;
+            const ROUND: $t = 1.5 * WHOLE;
+            let bits = x.to_bits().wrapping_add(ONE - ROOT_HALF);
+            let e = $t::from_bits(WHOLE.to_bits() | (bits >> FRACTION)) - (WHOLE + BIAS);
+            let m = $t::from_bits((bits & ((1 << FRACTION) - 1)) + ROOT_HALF);
+            let s = $divide(m - 1.0, m + 1.0);
+            let log = s * polynomial(s * s, $log);
+            let upper = $t::from_bits(p.to_bits() >> $lower << $lower);
+            let whole = p * (e + log);
+            let shifted = whole + ROUND;
+            let rest = (upper * e - (shifted - ROUND)) + ((p - upper + tail) * e + p * log);
+            let power = 1.0 + rest * polynomial(rest, $exp);
+            let power = $t::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << FRACTION));
+            if whole < 2.0 - BIAS { 0.0 } else { power }
+        }
+    };
+}
+
+power! {
+    /// x^p for x from 0 to 1 and p of at least 1, or a normal x and p from 0 to 1, where p is the sum of two numbers, within 2 p + 4 roundoffs (half units in the last place), and 0 in place
+    /// of most powers below twice the smallest normal number. Powers of 1, and of 2 to a whole exponent, are exact.
+    double(f64, u64, 27, quotient, [
+        2.8853900817779268, 0.9617966939259898, 0.577078016345514, 0.4121985858422942, 0.3205985347650481,
+        0.26233436060329546, 0.22091286734180157, 0.21366122502798326,
+    ], [
+        0.6931471805599453, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888, 0.0013333558146416936,
+        0.0001540353044173605, 1.525273382983612e-05, 1.321544258792169e-06, 1.0178062445845774e-07, 7.072585949269223e-09,
+        4.4549605981865186e-10,
+    ])
+}
+power! {
+    /// As [`double()`], in single precision.
+    single(f32, u32, 12, |a, b| a / b, [2.885_390_04, 0.961_798_85, 0.576_715_1, 0.431_719_72], [
+        0.693_147_18, 0.240_226_51, 0.055_503_57, 0.009_618_083, 0.001_339_086_3, 0.000_154_531_63,
+    ])
+}
