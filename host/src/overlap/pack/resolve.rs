@@ -9,11 +9,8 @@ use std::{
 use super::{limit::Limit, problem::Problem, trials::scale};
 use crate::overlap::{Point, convex::bounds};
 
-/// Least first growth of a container, as a share of its scale. It is more if copies overlap by more: this share of the mean depth
-/// in units of the radius.
+/// First growth of a container, as a share of its scale, and the factor by which it grows until copies are apart.
 const FIRST_ROOM: f64 = 1e-6;
-const ROOM_FOR_DEPTH: f64 = 0.01;
-/// Factor by which the growth becomes more until copies are apart, and the most.
 const MORE_ROOM: f64 = 3.0;
 const LAST_ROOM: f64 = 4.0;
 /// Least growth after the limit.
@@ -134,8 +131,7 @@ impl<'a> Bodies<'a> {
     pub fn settled(&self, side: f64, most: f64, (limit, late): (&Limit, &OnceLock<Instant>)) -> Option<Vec<[f64; 3]>> {
         let over = || limit.reached() && late.get_or_init(Instant::now).elapsed() > GRACE;
         let mut places: Vec<Point> = self.poses.iter().map(|[x, y, _]| [*x, *y]).collect();
-        let depth = self.sweep(&mut places.clone(), side) / (places.len() as f64 * self.problem.radius);
-        let (mut room, mut before) = ((ROOM_FOR_DEPTH * depth).max(FIRST_ROOM), 0.0);
+        let (mut room, mut before) = (FIRST_ROOM, 0.0);
         loop {
             scale(self.problem, &mut places, (1.0 + room) / (1.0 + before));
             if self.apart(&mut places, side * (1.0 + room), &over) {
@@ -147,7 +143,6 @@ impl<'a> Bodies<'a> {
                 return None;
             }
         }
-        tracing::debug!(copies = places.len(), depth, room, "moved apart");
         let (mut best, mut side, mut step) = (places.clone(), side * (1.0 + room), room.max(FIRST_STEP));
         for _ in 0..CONTAINERS {
             if step < LEAST_STEP || limit.reached() {
