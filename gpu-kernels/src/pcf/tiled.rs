@@ -393,7 +393,7 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
     L1<f32> { max_threads = 512, min_blocks = 3 },
     L2<f32> { max_threads = 512, min_blocks = 3 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
-    Products<f32> { max_threads = 512, min_blocks = 3 },
+    Products<f32> { max_threads = 512, min_blocks = 2 },
     Inner<f32> { max_threads = 512, min_blocks = 3 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
