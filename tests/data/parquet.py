@@ -21,8 +21,6 @@ def field(value):
     match value:
         case None:
             return "null"
-        case "":
-            return '""'
         case bool():
             return str(value).lower()
         case datetime.datetime():
@@ -34,7 +32,7 @@ def field(value):
             return str(uuid.UUID(bytes=value))
         case bytes():
             return value.decode()
-        case str() if set(value) & set('",;|\t\r\n'):
+        case str() if set(value) & set('",\r\n'):
             return '"' + value.replace('"', '""') + '"'
     return str(value)
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use assert_cmd::cargo::cargo_bin_cmd;
 use ndarray::arr1;
 use ndarray_npy::NpzWriter;
 use tempfile::tempdir;
@@ -32,21 +31,6 @@ fn names(names: &[&str]) -> Ids {
 #[track_caller]
 fn says(name: &str, text: &str, sentence: &str) {
     assert_eq!(read(name, text).unwrap_err(), format!("{name}: {sentence}"));
-}
-
-#[test]
-fn edges_in_parquet() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/parquet/edges.parquet");
-    let options = TableOptions { columns: vec![("weight".into(), "km".into())], ..TableOptions::default() };
-    let (graph, weights) = io::read_weighted(path, &options).unwrap();
-    let expected = list(4, [[0, 1], [1, 2], [2, 0], [3, 0]], false);
-    assert_eq!(graph, Graph { list: expected, ids: names(&["a", "b", "c", "d"]) });
-    assert_eq!(weights, io::Weights::Integers(vec![1, 2, 3, 4]));
-    // A pipe can't be read in any order.
-    let bytes = fs::read(path).unwrap();
-    let found = cargo_bin_cmd!("warpsmith").args(["graph", "components", "-", "--json"]).write_stdin(bytes).assert().success();
-    let found: serde_json::Value = serde_json::from_slice(&found.get_output().stdout).unwrap();
-    assert_eq!((&found["vertices"], &found["components"]), (&4.into(), &1.into()), "{found}");
 }
 
 #[test]

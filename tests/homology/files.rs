@@ -32,18 +32,6 @@ fn ends(bars: &[Bar]) -> Vec<(f64, f64)> {
     ends
 }
 
-/// Columns of a Parquet file are named, even by numbers. Their triangle has sides of 3, 4 and 5.
-#[test]
-fn parquet() -> Result {
-    let folder = tempfile::tempdir()?;
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/parquet/numbered.parquet");
-    run(folder.path(), &[path, "--degree", "0", "--output", "bars.csv"]).success();
-    let bars = fs::read_to_string(folder.path().join("bars.csv"))?;
-    let deaths: Vec<&str> = bars.lines().skip(1).filter_map(|line| line.rsplit(',').next()).collect();
-    assert_eq!(deaths, ["3", "4", "inf"]);
-    Ok(())
-}
-
 #[test]
 fn every_format_is_read_back() -> Result {
     let folder = tempfile::tempdir()?;

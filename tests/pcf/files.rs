@@ -38,32 +38,6 @@ fn names(set: &PcfSet<f64>) -> Vec<&str> {
     set.names().map_or_else(Vec::new, |names| names.iter().map(String::as_str).collect())
 }
 
-/// Files of pyarrow (tests/data/parquet.py) hold the same as their text.
-#[test]
-fn parquet() {
-    let read = |name: &str, table| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parquet").join(name);
-        let start = format!("{}: ", path.display());
-        loaded(&path, table, Window { align: true, ..Window::default() }).map_err(|error| error.replace(&start, ""))
-    };
-    let any = TableOptions::default();
-    for name in ["series", "series_v2", "ids", "nanoseconds", "int96", "no_rows"] {
-        let found = read(&format!("{name}.parquet"), any.clone());
-        assert_eq!(found, read(&format!("{name}.csv"), any.clone()), "{name}");
-    }
-    let series = read("series.parquet", any.clone()).unwrap();
-    assert_eq!(names(&series), ["north", "süd"]);
-    let north: Vec<f64> = functions(&series)[0].iter().map(|point| point.1).collect();
-    assert_eq!(north, [0, 2, 4, 6, 8, 10, 12].map(|place| f64::from(place) / 8.0 - 0.1));
-    assert_eq!(names(&read("ids.parquet", any.clone()).unwrap()), ["4611686018427387905", "-5"]);
-    let columns = table(&[("id", "id"), ("t", "t"), ("v", "v")]);
-    assert_eq!(read("nulls.parquet", columns).unwrap_err(), "line 3: column `id`: null is not a name");
-    let columns = table(&[("id", "t"), ("t", "t"), ("v", "v")]);
-    assert_eq!(read("nulls.parquet", columns).unwrap_err(), "line 4: column `v`: null is not a number");
-    let error = "line 1: there is no column `when`: they are `series`, `time`, `value`";
-    assert_eq!(read("series.parquet", table(&[("t", "when")])).unwrap_err(), error);
-}
-
 #[test]
 fn series_in_any_order() {
     let folder = Folder::of("pcf");

@@ -8,17 +8,18 @@ use std::{
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
+#[cfg(feature = "parquet")]
+use super::parquet;
 use super::{
     files::Reason,
-    parquet,
     source::{Source, unreadable},
 };
 
-/// First bytes of a gzip file, of a Zstandard frame and of an Arrow file.
+/// First bytes of a gzip file, of a Zstandard frame, of an Arrow file and of a Parquet file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-
 const ARROW: &[u8] = b"ARRO";
+const PARQUET: &[u8] = b"PAR1";
 
 /// A text as a stream.
 pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
@@ -37,8 +38,13 @@ pub(super) fn open_as_table(path: &Path) -> Result<(Decoded, bool), Reason> {
     if first == ARROW {
         return Err("is a file of Arrow, which can't be read: write it as Parquet or CSV".into());
     }
-    if first == parquet::MAGIC {
-        return Ok((BufReader::with_capacity(1 << 16, Box::new(parquet::open(source, input)?)), true));
+    if first == PARQUET {
+        #[cfg(feature = "parquet")]
+        return Ok((BufReader::with_capacity(1 << 16, Box::new(parquet::open(&source, &mut input)?)), true));
+        #[cfg(not(feature = "parquet"))]
+        return Err("is a Parquet file, which this build can't read: build it with `cargo build --release --features parquet`, \
+                    or convert the file to CSV"
+            .into());
     }
     let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
@@ -197,6 +203,8 @@ mod tests {
             }
         }
         assert!(read(b"ARROW1\0\0").unwrap_err().contains("Arrow") && read(b"PAR").is_ok());
+        #[cfg(not(feature = "parquet"))]
+        assert!(read(b"PAR1").unwrap_err().contains("--features parquet"));
         let half = [0xff, 0xfe, 0x00, 0xd8, b'a', 0];
         assert!(read(&half).unwrap_err().contains("half of a character") && read(&half[..4]).is_err());
         assert!(read(&[GZIP, b"x"].concat()).is_err() && read(&[ZSTD, b"x"].concat()).is_err());

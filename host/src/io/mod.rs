@@ -1,8 +1,8 @@
 //! Reads and writes files: the only readers of the library.
 //!
 //! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines and Matrix Market
-//!   files are for the systems' own readers. Texts may be compressed, and a table may be in
-//!   Parquet.
+//!   files are for the systems' own readers. Texts may be compressed, and with the feature
+//!   `parquet` a table may be in Parquet.
 //! - Output: [`files`] replaces a file as a whole or not at all. [`npy`] and [`npz`] write arrays.
 //!
 //! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
@@ -20,7 +20,7 @@
 //! | what a drawing's entities may stand for | 256 MiB |
 //! | parentheses within each other in WKT | 3 |
 //! | arrays and objects within each other in JSON | 127 |
-//! | a page of a Parquet file, and the texts in it | as an array in an archive |
+//! | values of a column in a row group of a Parquet file | as an array in an archive |
 //! | rows of a Parquet file | as rows of a sparse matrix |
 //! | a Parquet file from a pipe | [`LONGEST_DATA`], 1 GiB |
 //! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
@@ -40,6 +40,7 @@ mod market;
 mod names;
 pub mod npy;
 pub mod npz;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod source;
 #[cfg(feature = "rules")]

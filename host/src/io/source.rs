@@ -74,6 +74,12 @@ impl Source {
         self.size
     }
 
+    /// Returns the file itself, whose position it shares.
+    #[cfg(feature = "parquet")]
+    pub(super) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Fills the buffer from this offset, in bytes. Several threads may do so at once.
     ///
     /// # Errors
