@@ -30,9 +30,9 @@ struct Forest {
     device: Device,
     n: usize,
     trees: usize,
-    /// Of a small forest whose edges or parents were in host memory.
+    /// The rooting of a small forest whose edges or parents were in host memory.
     host: Option<Forested>,
-    /// Of a small forest made at the first work that takes a device.
+    /// Its copy on the device, made at the first work there.
     rooting: OnceLock<Rooting>,
     /// Made at the first question for a device.
     ancestors: Mutex<Option<Ancestors>>,

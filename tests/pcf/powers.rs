@@ -147,7 +147,7 @@ fn parts_of_a_matrix_with_a_large_function() {
     }
 }
 
-/// What is kept of rows: distances that overflowed.
+/// Rows keep distances whose powers overflow.
 #[test]
 fn rows_of_large_distances() {
     let set = PcfSet::from_functions([0.0, 1e4f32, 3e4, 6e4].map(|h| Pcf::new([(0.0, h), (1.0, 0.0)]).unwrap()));

@@ -1,7 +1,8 @@
 //! Strategy `block`: one block ranks a list in its shared memory, in one launch.
 //!
 //! A thread has a splitter or the head, and walks its sublist twice: first for its length, then, once pointer jumping has found
-//! what comes before the sublist, for the results. Successors in shared memory tell where sublists end. A list is valid if the sublists from the head to the end have all elements.
+//! what comes before the sublist, for the results. Successors in shared memory tell where sublists end. A list is valid if the
+//! sublists from the head to the end have all elements.
 
 use cuda_std::prelude::*;
 
@@ -26,7 +27,7 @@ pub const fn static_shared(size: usize) -> usize {
     SUBLISTS as usize * (2 * size_of::<u32>() + size) + 1024
 }
 
-/// Dynamic shared memory of each element with a weight of `size` bytes, or of 0 if there are none, in bytes.
+/// Dynamic shared memory per element, in bytes. `size` is that of its weight, or 0.
 pub const fn dynamic_shared_each(size: usize) -> usize {
     size_of::<i32>() + size
 }
@@ -122,7 +123,7 @@ pub unsafe fn rank<V: Value>(
         }
         thread::sync_threads();
 
-        // What comes before each sublist, from `jump` on.
+        // Sums over the sublists before each, from `jump` on.
         let is_first = thread as u32 == of_head.unwrap_or(splitters.count);
         let mut jump = if is_first { FIRST } else { before.read(thread) };
         let (mut base, mut count) = (V::ZERO, 0u32);

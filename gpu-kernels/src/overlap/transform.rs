@@ -56,7 +56,7 @@ pub fn turn<T: Scalar>(vector: Point<T>, (sine, cosine): (T, T)) -> Point<T> {
     Point::new(math::mul_add(cosine, vector.x, -(sine * vector.y)), math::mul_add(sine, vector.x, cosine * vector.y))
 }
 
-/// Bound on the distance by which so many sums with this point as their result are rounded.
+/// Bound on the rounding errors of so many sums near this point.
 #[inline(always)]
 fn rounding<T: Scalar>(point: Point<T>, sums: f64) -> T {
     T::from_f64(0.5 * sums) * T::EPSILON * (math::abs(point.x) + math::abs(point.y))

@@ -67,8 +67,9 @@ macro_rules! power {
 }
 
 power! {
-    /// x^p for x from 0 to 1 and p of at least 1, or a normal x and p from 0 to 1, where p is the sum of two numbers, within 2 p + 4 roundoffs (half units in the last place), and 0 in place
-    /// of most powers below twice the smallest normal number. Powers of 1, and of 2 to a whole exponent, are exact.
+    /// x^p for x from 0 to 1 and p of at least 1, or a normal x and p from 0 to 1. p is the sum of two numbers. The error is at
+    /// most 2 p + 4 roundoffs (half units in the last place). Most powers below twice the smallest normal number become 0.
+    /// Powers of 1, and of 2 to a whole exponent, are exact.
     double(f64, u64, 27, quotient, [
         2.8853900817779268, 0.9617966939259898, 0.577078016345514, 0.4121985858422942, 0.3205985347650481,
         0.26233436060329546, 0.22091286734180157, 0.21366122502798326,
