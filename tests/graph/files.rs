@@ -53,6 +53,7 @@ fn tables_of_edges() {
     let towns = read("a.csv", "from,to\n\"Berlin, Mitte\",Potsdam\nPotsdam,007\n").unwrap();
     assert_eq!(towns, Graph { list: expected, ids: names(&["Berlin, Mitte", "Potsdam", "007"]) });
     says("a.csv", "from,to\na,\n", "line 2: column `to`: `` is not a vertex");
+    says("a.csv", "from,to\na,b\0\n", "line 2: column `to`: `b\0` is not a vertex");
     says(
         "a.csv",
         "from,length\na,1\n",

@@ -35,7 +35,7 @@ enum Stage {
     Ends,
     /// Sets the flag, if it is the first signal, and prints the text at a terminal.
     Sets(&'static str),
-    /// Nothing: the output is in place, and it is too late to cancel.
+    /// Nothing: the output is in place, or the command has ended, and it is too late to cancel.
     TooLate,
 }
 
@@ -46,6 +46,11 @@ enum Stage {
 /// [asks](Interrupt::first_sets) for a flag instead.
 pub fn handle() {
     system::handle(signalled);
+}
+
+/// Ends the time in which a signal cancels the command, which has ended. Waits while one ends the process.
+pub fn ended() {
+    state().stage = Stage::TooLate;
 }
 
 /// Returns the exit code of a cancelled command: 128 plus the signal's number.

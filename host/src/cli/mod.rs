@@ -173,6 +173,7 @@ pub fn main() -> ExitCode {
         Command::New(arguments) => new::run(&arguments),
         Command::Demo => demo::run(&global),
     });
+    interrupt::ended();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
