@@ -74,8 +74,8 @@ fn rows(mut table: Table, places: &[Option<usize>], mut weights: Wanted<'_>) -> 
     let mut ends = Ends::new();
     while table.next()? {
         for column in [source, target] {
-            // Null has such a character, too, which NumPy's arrays lose at the end of names.
-            if matches!(table.text(column), text if text.is_empty() || text.contains('\0')) {
+            // Null does, too. NumPy's arrays lose NUL at the end of names.
+            if matches!(table.text(column), text if text.is_empty() || text.ends_with('\0')) {
                 return Err(table.field_error(column, "a vertex"));
             }
         }
