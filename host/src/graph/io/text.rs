@@ -74,7 +74,7 @@ fn rows(mut table: Table, places: &[Option<usize>], mut weights: Wanted<'_>) -> 
     let mut ends = Ends::new();
     while table.next()? {
         for column in [source, target] {
-            // Null does, too. NumPy's arrays lose NUL at the end of names.
+            // NumPy's arrays lose NUL at the end of names. Null is one NUL.
             if matches!(table.text(column), text if text.is_empty() || text.ends_with('\0')) {
                 return Err(table.field_error(column, "a vertex"));
             }
