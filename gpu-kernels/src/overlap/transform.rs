@@ -56,10 +56,10 @@ pub fn turn<T: Scalar>(vector: Point<T>, (sine, cosine): (T, T)) -> Point<T> {
     Point::new(math::mul_add(cosine, vector.x, -(sine * vector.y)), math::mul_add(sine, vector.x, cosine * vector.y))
 }
 
-/// Bound on the rounding errors of so many sums near this point.
+/// Bound on the rounding errors of two sums near this point.
 #[inline(always)]
-fn rounding<T: Scalar>(point: Point<T>, sums: f64) -> T {
-    T::from_f64(0.5 * sums) * T::EPSILON * (math::abs(point.x) + math::abs(point.y))
+fn rounding<T: Scalar>(point: Point<T>) -> T {
+    T::EPSILON * (math::abs(point.x) + math::abs(point.y))
 }
 
 /// Returns the pose's enclosing circle, enlarged by a bound on the rounding of its centre. The
@@ -67,7 +67,7 @@ fn rounding<T: Scalar>(point: Point<T>, sums: f64) -> T {
 #[inline(always)]
 pub fn circle<T: Scalar>(position: Point<T>, rotation: (T, T), shape: &ShapeSpan<T>) -> Circle<T> {
     let center = position.plus(turn(shape.center, rotation));
-    let slack = rounding(center, 2.0) + T::from_f64(8.0) * T::EPSILON * extent(shape);
+    let slack = rounding(center) + T::from_f64(8.0) * T::EPSILON * extent(shape);
     Circle { center, radius: shape.radius + slack, angle: T::ZERO }
 }
 
@@ -219,7 +219,7 @@ pub unsafe fn transform<T: Scalar>(
                     let (shift, vector) = image(circle.center, frame);
                     position = position.minus(vector);
                     circle.center = circle.center.minus(vector);
-                    circle.radius = circle.radius + rounding(circle.center, 2.0) + rounding(position, 2.0);
+                    circle.radius = circle.radius + rounding(circle.center) + rounding(position);
                     *out.wraps.add(pose as usize) = I32x2::new(shift[0], shift[1]);
                 }
                 *out.circles.add(row as usize) = circle;

@@ -49,7 +49,7 @@ pub(super) fn open_as_table(path: &Path) -> Result<(Decoded, bool), Reason> {
     let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
     } else if first.starts_with(ZSTD) {
-        Box::new(Frames::new(input))
+        Box::new(Frames(Some(Frame::Between(input))))
     } else {
         Box::new(input)
     };
@@ -107,13 +107,7 @@ fn start(input: &mut impl BufRead, most: usize) -> io::Result<&[u8]> {
 }
 
 /// Zstandard frames, one after the other.
-pub(super) struct Frames<R: BufRead>(Option<Frame<R>>);
-
-impl<R: BufRead> Frames<R> {
-    pub fn new(input: R) -> Self {
-        Frames(Some(Frame::Between(input)))
-    }
-}
+struct Frames<R: BufRead>(Option<Frame<R>>);
 
 enum Frame<R: BufRead> {
     Between(R),
