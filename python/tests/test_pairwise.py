@@ -144,8 +144,8 @@ def test_numbers_that_are_too_large() -> None:
 
 def test_what_can_not_be_asked_for() -> None:
     fs = PcfSet(random_arrays(7, 5))
-    for p in (0.5, 0, -1, np.inf, np.nan):
-        with pytest.raises(ValueError, match=f"p = {p}".replace("inf", "inf|p = inf").replace("nan", "NaN")):
+    for p in (0.5, 0, -1, np.nan):
+        with pytest.raises(ValueError, match=f"p = {p}".replace("nan", "NaN")):
             pcf.pdist(fs, p)
     calls: list[tuple[Any, str]] = [
         (lambda: pcf.pdist(fs, layout="square"), "layout is \"square\""),  # type: ignore[call-overload]

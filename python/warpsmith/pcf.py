@@ -695,11 +695,7 @@ class PcfSet:
         >>> PcfSet([[(0, 3), (1, 1), (3, 0)]]).norm(2) ** 2
         array([11.])
         """
-        p = real(p, "p")
-        if p == np.inf:
-            largest = np.maximum.reduceat(np.abs(self.points[:, 1]), self.offsets[:-1])
-            return largest.reshape(self.shape)[()]
-        return self._set.norms(p).reshape(self.shape)[()]
+        return self._set.norms(real(p, "p")).reshape(self.shape)[()]
 
     def restrict(self, start: float, until: float = np.inf) -> PcfSet:
         """The functions f(start + t) for t from 0 to until - start, which are zero afterwards.
@@ -1323,16 +1319,6 @@ def _sets(X: Functions, Y: Functions | None, dtype: npt.DTypeLike | None) -> tup
     return rows.astype(common), columns.astype(common)
 
 
-def _exponent(p: float) -> float:
-    p = real(p, "p")
-    if p == np.inf:
-        raise ValueError(
-            "p = inf, but it must be a finite number of at least 1; (f - g).norm(inf) is the largest difference of two "
-            "functions"
-        )
-    return p
-
-
 def _pairwise(
     what: str,
     X: Functions,
@@ -1404,12 +1390,14 @@ def pdist(
 ) -> Any:
     """The L^p distances of all pairs of functions: p-th roots of the integrals of |f - g|^p from 0 to infinity.
 
+    For infinite p they are the largest |f - g|.
+
     Parameters
     ----------
     X : PcfSet or array_like
         n functions, or what `PcfSet` makes them of.
     p : float
-        A finite number of at least 1; multiples of 1/2 up to 32 are fastest.
+        A number of at least 1, or infinity; multiples of 1/2 up to 32 are fastest.
     dtype : dtype_like, optional
         The precision, float32 or float64; by default that of the functions.
     layout : {"condensed", "packed", "dense"}
@@ -1458,7 +1446,7 @@ def pdist(
            [3., 0., 4.],
            [5., 4., 0.]])
     """
-    return _pairwise("pdist", X, None, _exponent(p), dtype, layout, out, on_device, device, progress, resume)
+    return _pairwise("pdist", X, None, real(p, "p"), dtype, layout, out, on_device, device, progress, resume)
 
 
 @overload
@@ -1523,7 +1511,7 @@ def cdist(
     >>> cdist([[(0, 3), (1, 1), (3, 0)]], [[(0, 2), (2, 0)], [(0, 0)]])
     array([[3., 5.]])
     """
-    return _pairwise("cdist", X, Y, _exponent(p), dtype, "dense", out, on_device, device, progress, resume)
+    return _pairwise("cdist", X, Y, real(p, "p"), dtype, "dense", out, on_device, device, progress, resume)
 
 
 @overload
@@ -1620,7 +1608,7 @@ def _reduced(
     rows, columns = _sets(X, Y, dtype)
     others = None if columns is None else columns._set
     with shown(progress, what) as tell:
-        found = _warpsmith.reduced(rows._set, others, _exponent(p), kept, limit, device, tell)
+        found = _warpsmith.reduced(rows._set, others, real(p, "p"), kept, limit, device, tell)
     return rows, rows if columns is None else columns, found
 
 

@@ -450,7 +450,7 @@ class PcfDistance(_Pairs):
     Parameters
     ----------
     p : float
-        A finite number of at least 1; multiples of 1/2 up to 32 are fastest.
+        A number of at least 1, or infinity; multiples of 1/2 up to 32 are fastest.
     dtype : dtype_like, optional
         The precision, float32 or float64; by default that of the functions.
     device : Device, str or sequence of these, optional

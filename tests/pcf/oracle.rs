@@ -45,6 +45,12 @@ pub fn brute(f: PcfRef<'_, f64>, g: PcfRef<'_, f64>, integrand: impl Fn(f64, f64
 pub fn exact(f: PcfRef<'_, f64>, g: PcfRef<'_, f64>, measure: Measure) -> (f64, f64) {
     let (a, b) = (f.tail(), g.tail());
     match measure {
+        Measure::Lp(f64::INFINITY) => {
+            let value = |h: PcfRef<'_, f64>, t: f64| h.points()[h.points().partition_point(|point| point.t <= t) - 1].v;
+            let difference = |point: &Point<f64>| (value(f, point.t) - value(g, point.t)).abs();
+            let largest = f.points().iter().chain(g.points()).map(difference).fold(0.0, f64::max);
+            (largest, largest)
+        }
         Measure::Lp(_) if a != b => (f64::INFINITY, f64::INFINITY),
         Measure::Lp(p) => {
             let (sum, magnitude) = brute(f, g, |a, b| (a - b).abs().powf(p));
@@ -60,6 +66,7 @@ pub fn exact(f: PcfRef<'_, f64>, g: PcfRef<'_, f64>, measure: Measure) -> (f64, 
 pub fn bound(f: PcfRef<'_, f64>, g: PcfRef<'_, f64>, measure: Measure, (exact, magnitude): (f64, f64), unit: f64) -> f64 {
     let terms = (f.points().len() + g.points().len() + 2) as f64;
     match measure {
+        Measure::Lp(f64::INFINITY) => unit * exact,
         Measure::Lp(1.0 | 2.0) => terms * unit * exact,
         Measure::Lp(p) => (terms + 16.0 * p + 16.0 + 2.0 * exact.ln().abs()) * unit * exact,
         Measure::Inner => terms * unit * magnitude,

@@ -302,7 +302,7 @@ fn extremes() -> Result {
 #[test]
 fn what_is_wrong() -> Result {
     let set: PcfSet<f64> = random::uniform(10, 10, 3)?;
-    for p in [0.5, f64::NAN, f64::INFINITY, -1.0] {
+    for p in [0.5, f64::NAN, f64::NEG_INFINITY, -1.0] {
         assert!(Pairwise::pdist(&set, p).is_err() && Pairwise::cdist(&set, &set, Measure::Lp(p)).is_err());
     }
     // Infinite in single precision.
@@ -525,7 +525,7 @@ fn aligned<T: PcfReal>(functions: usize, points: usize, measures: &[Measure]) {
 /// Numbers of functions around those of threads and tiles, and numbers of steps around those in shared memory.
 #[test]
 fn functions_of_the_same_times() {
-    let all = [1.0, 2.0, 2.7, 3.0, 3.5].map(Measure::Lp).into_iter().chain([Measure::Inner]).collect::<Vec<_>>();
+    let all = [1.0, 2.0, 2.7, 3.0, 3.5, f64::INFINITY].map(Measure::Lp).into_iter().chain([Measure::Inner]).collect::<Vec<_>>();
     for (functions, points) in [(1, 1), (2, 1), (2, 2), (5, 16), (9, 17), (33, 18), (65, 33), (130, 34)] {
         aligned::<f32>(functions, points, &all);
         aligned::<f64>(functions, points, &all);

@@ -6,7 +6,7 @@
 use super::{
     Functions, Placement, Scalar,
     merge::Steps,
-    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf, Supremum},
 };
 use crate::number::Number as _;
 use core::array::from_fn;
@@ -39,7 +39,7 @@ fn add<O: Operation>(op: O, sums: &mut Sums<O::Scalar>, width: O::Scalar, f: [O:
     for (sums, g) in sums.iter_mut().zip(g) {
         let terms = op.terms(f.map(|f| [f, g]));
         for (sum, term) in sums.iter_mut().zip(terms) {
-            *sum = *sum + width * term;
+            *sum = op.add_term(*sum, width, term);
         }
     }
 }
@@ -98,7 +98,8 @@ unsafe fn finish<O: Operation>(
 /// Both bands are as [`Functions`] says, all functions have the same times, and every result has its place in `out`.
 #[kernel(
     for O in [
-        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Supremum<f32>, Inner<f32>,
+        L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Supremum<f64>, Inner<f64>,
     ],
     max_threads = 256,
 )]
@@ -145,7 +146,8 @@ pub unsafe fn direct<O: Operation>(
 /// As for [`direct()`].
 #[kernel(
     for O in [
-        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Supremum<f32>, Inner<f32>,
+        L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Supremum<f64>, Inner<f64>,
     ],
     max_threads = 256,
 )]

@@ -9,7 +9,7 @@
 use super::{
     Functions, Placement,
     merge::Steps,
-    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf, Supremum},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -24,7 +24,8 @@ pub const CHAINS: usize = 4;
 /// Both bands are as [`Functions`] says, and every result has its place in `out`.
 #[kernel(
     for O in [
-        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Supremum<f32>, Inner<f32>,
+        L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Supremum<f64>, Inner<f64>,
     ],
     max_threads = 256,
 )]
@@ -64,7 +65,7 @@ pub unsafe fn integrals<O: Operation>(
             let steps = merges.each_mut().map(|merge| merge.step());
             let terms = op.terms(steps.map(|[_, f, g]| [f, g]));
             for k in 0..CHAINS {
-                sums[k] = sums[k] + steps[k][0] * terms[k];
+                sums[k] = op.add_term(sums[k], steps[k][0], terms[k]);
             }
         }
         for ((function, merge), mut sum) in functions.into_iter().zip(&mut merges).zip(sums) {

@@ -15,11 +15,23 @@ pub trait Operation: Copy {
     /// The integrand at each of these pairs of values.
     fn terms<const N: usize>(self, values: [[Self::Scalar; 2]; N]) -> [Self::Scalar; N];
 
+    /// The sum with the contribution of a step: its width, and the integrand.
+    #[inline(always)]
+    fn add_term(self, sum: Self::Scalar, width: Self::Scalar, term: Self::Scalar) -> Self::Scalar {
+        sum + width * term
+    }
+
     /// The sum with the contribution of a step: its width, and the values of both functions.
     #[inline(always)]
     fn add(self, sum: Self::Scalar, [width, f, g]: [Self::Scalar; 3]) -> Self::Scalar {
         let [term] = self.terms([[f, g]]);
-        sum + width * term
+        self.add_term(sum, width, term)
+    }
+
+    /// The sum over two pieces of time, from the sums over each.
+    #[inline(always)]
+    fn join(self, first: Self::Scalar, second: Self::Scalar) -> Self::Scalar {
+        first + second
     }
 
     /// The result, from the sum up to the last breakpoint and the values that hold from there on for ever.
@@ -112,6 +124,10 @@ pub struct Lp<T: Scalar>(Exponent<T>);
 /// The same for multiples of a half, by products and square roots.
 #[derive(Debug, Clone, Copy)]
 pub struct Products<T: Scalar>(Exponent<T>);
+
+/// The largest |f - g|, the limit of the others as p grows. Its sum is a maximum.
+#[derive(Debug, Clone, Copy)]
+pub struct Supremum<T>(PhantomData<T>);
 
 /// ∫f·g.
 #[derive(Debug, Clone, Copy)]
@@ -210,6 +226,36 @@ impl<T: Scalar> Operation for Products<T> {
     #[inline(always)]
     fn finish(self, sum: T, f: T, g: T, steps: impl Iterator<Item = [T; 3]> + Clone) -> T {
         Lp(self.0).finish(sum, f, g, steps)
+    }
+}
+
+impl<T: Scalar> Operation for Supremum<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(_: Exponent<T>) -> Self {
+        Supremum(PhantomData)
+    }
+
+    #[inline(always)]
+    fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
+        values.map(|[f, g]| math::abs(f - g))
+    }
+
+    #[inline(always)]
+    fn add_term(self, sum: T, width: T, term: T) -> T {
+        // Steps without width count for nothing.
+        if width > T::ZERO { self.join(sum, term) } else { sum }
+    }
+
+    #[inline(always)]
+    fn join(self, first: T, second: T) -> T {
+        if first < second { second } else { first }
+    }
+
+    #[inline(always)]
+    fn finish(self, sum: T, f: T, g: T, _: impl Iterator<Item = [T; 3]> + Clone) -> T {
+        self.join(sum, math::abs(f - g))
     }
 }
 

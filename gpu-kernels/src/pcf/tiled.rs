@@ -22,7 +22,7 @@
 use super::{
     Functions, LANES, Pairs, Placement, Scalar,
     merge::{Merge, Source, Steps},
-    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf},
+    op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf, Supremum},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -394,11 +394,13 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
     L2<f32> { max_threads = 512, min_blocks = 3 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
     Products<f32> { max_threads = 512, min_blocks = 2 },
+    Supremum<f32> { max_threads = 512, min_blocks = 3 },
     Inner<f32> { max_threads = 512, min_blocks = 3 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
     Lp<f64> { max_threads = 256, min_blocks = 2 },
     Products<f64> { max_threads = 512 },
+    Supremum<f64> { max_threads = 512 },
     Inner<f64> { max_threads = 512 },
 ])]
 pub unsafe fn integrals<O: Operation>(
@@ -438,11 +440,13 @@ pub unsafe fn integrals<O: Operation>(
     L2<f32> { max_threads = 512, min_blocks = 2 },
     Lp<f32> { max_threads = 512, min_blocks = 2 },
     Products<f32> { max_threads = 512, min_blocks = 2 },
+    Supremum<f32> { max_threads = 512, min_blocks = 2 },
     Inner<f32> { max_threads = 512, min_blocks = 2 },
     L1<f64> { max_threads = 512 },
     L2<f64> { max_threads = 512 },
     Lp<f64> { max_threads = 256, min_blocks = 2 },
     Products<f64> { max_threads = 512 },
+    Supremum<f64> { max_threads = 512 },
     Inner<f64> { max_threads = 512 },
 ])]
 #[allow(clippy::too_many_arguments)]
@@ -477,7 +481,8 @@ pub unsafe fn pieces<O: Operation>(
 /// As for [`pieces()`], which has computed the sums over so many pieces; and every result has its place in `out`.
 #[kernel(
     for O in [
-        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Inner<f64>,
+        L1<f32>, L2<f32>, Lp<f32>, Products<f32>, Supremum<f32>, Inner<f32>,
+        L1<f64>, L2<f64>, Lp<f64>, Products<f64>, Supremum<f64>, Inner<f64>,
     ],
     max_threads = 256,
 )]
@@ -507,16 +512,15 @@ pub unsafe fn combine<O: Operation>(
         if !(wanted && pairs.wants(first_length, second_length)) {
             return;
         }
-        let mut sum = O::Scalar::ZERO;
+        let (op, mut sum) = (O::new(exponent), O::Scalar::ZERO);
         for piece in 0..pieces as usize {
-            sum = sum + partials.add(pairs.partial(firsts, piece, first_position, second_position)).read();
+            sum = op.join(sum, partials.add(pairs.partial(firsts, piece, first_position, second_position)).read());
         }
         let last = |segments: *const <O::Scalar as Scalar>::Segment, length: u32| {
             O::Scalar::parts(segments.add(length as usize - 1).read()).0
         };
         let (f, g) = (last(first_segments, first_length), last(second_segments, second_length));
         let again = Steps::new((first_segments, first_length), (second_segments, second_length));
-        let result = O::new(exponent).finish(sum, f, g, again);
-        out.add(placement.index(first_function, second_function)).write(result);
+        out.add(placement.index(first_function, second_function)).write(op.finish(sum, f, g, again));
     }
 }

@@ -162,7 +162,7 @@ pub enum PcfError {
         q: f64,
     },
     /// An exponent that gives no norm.
-    #[error("p = {p}, but it must be a finite number of at least 1")]
+    #[error("p = {p}, but it must be a number of at least 1")]
     Exponent {
         /// The exponent.
         p: f64,

@@ -188,6 +188,7 @@ pub trait Operations: Scalar {
     type L2: Operation<Scalar = Self>;
     type Lp: Operation<Scalar = Self>;
     type Products: Operation<Scalar = Self>;
+    type Supremum: Operation<Scalar = Self>;
     type Inner: Operation<Scalar = Self>;
 }
 
@@ -198,6 +199,7 @@ macro_rules! operations {
             type L2 = op::L2<$t>;
             type Lp = op::Lp<$t>;
             type Products = op::Products<$t>;
+            type Supremum = op::Supremum<$t>;
             type Inner = op::Inner<$t>;
         }
     )*};
@@ -211,6 +213,7 @@ macro_rules! for_integrals {
         match $integrals.measure {
             Measure::Lp(1.0) => $launch::<$t::L1>(exponent, $($argument),*),
             Measure::Lp(2.0) => $launch::<$t::L2>(exponent, $($argument),*),
+            Measure::Lp(f64::INFINITY) => $launch::<$t::Supremum>(exponent, $($argument),*),
             Measure::Lp(_) if exponent.factors > 0 => $launch::<$t::Products>(exponent, $($argument),*),
             Measure::Lp(_) => $launch::<$t::Lp>(exponent, $($argument),*),
             Measure::Inner => $launch::<$t::Inner>(exponent, $($argument),*),

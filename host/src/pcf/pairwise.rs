@@ -30,16 +30,16 @@ const SIDES: (usize, usize) = (64, 2048);
 /// The measure of two functions: an entry of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
-    /// The distance (∫|f - g|^p)^(1/p), for p ≥ 1.
+    /// The distance (∫|f - g|^p)^(1/p) for p ≥ 1; the largest |f - g| for infinite p.
     Lp(f64),
     /// The inner product ∫f·g.
     Inner,
 }
 
 impl Measure {
-    /// True if each step of a merge takes a power, which exponents other than 1 and 2 do.
+    /// True if each step of a merge takes a power, which finite exponents other than 1 and 2 do.
     pub(super) fn has_power(self) -> bool {
-        matches!(self, Measure::Lp(p) if p != 1.0 && p != 2.0)
+        matches!(self, Measure::Lp(p) if ![1.0, 2.0, f64::INFINITY].contains(&p))
     }
 }
 
@@ -87,8 +87,8 @@ pub enum PairwiseError {
 /// 8·l·u more on GPUs in `f32`, where l is the natural logarithm of the sets' largest difference
 /// over the distance; roots of extreme widths w add 4·|ln w|·u / p. Powers leave no range: only
 /// results that are subnormal numbers lose digits. An inner product is within (m + n + 2)·u·∫|f·g|.
-/// Distances are infinite if the functions differ for ever, and inner products if neither function
-/// ends at zero.
+/// A distance for infinite p is that of two values, rounded once. Other distances are infinite if the functions differ
+/// for ever, and inner products if neither function ends at zero.
 ///
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
@@ -119,7 +119,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// set.
     ///
     /// # Errors
-    /// If the exponent is not a finite number of at least 1, also in the functions' type.
+    /// If the exponent is below 1, NaN, or too large for the functions' type.
     pub fn new(rows: &'a PcfSet<T>, cols: Option<&'a PcfSet<T>>, measure: Measure) -> Result<Self, PcfError> {
         if let Measure::Lp(p) = measure {
             super::scalar::check_exponent::<T>(p)?;
@@ -249,6 +249,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         }
         match self.measure {
             Measure::Inner => first(self.rows, T::ZERO).zip(first(cols, T::ZERO)),
+            Measure::Lp(f64::INFINITY) => None,
             // If all columns end as the first row does, another row differs from all of them.
             Measure::Lp(_) => {
                 let tail = self.rows.tails()[0];

@@ -15,13 +15,13 @@ use super::{
     launches::{Integrals, for_integrals},
 };
 
-/// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where
-/// they differ for ever.
+/// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity, which is infinite
+/// where they differ for ever; for infinite p, the largest |f - g|.
 ///
 /// Powers don't leave the range of the functions' type: only the result may.
 ///
 /// # Errors
-/// If p is below 1, infinite or NaN.
+/// If p is below 1, NaN, or too large for the type.
 ///
 /// ```
 /// use warpsmith::pcf::{Pcf, lp_distance};
@@ -56,7 +56,7 @@ fn distance<O: Operation<Scalar: PcfReal>>(
 /// The L_p norm of a function: its [distance](lp_distance) from zero.
 ///
 /// # Errors
-/// If p is below 1, infinite or NaN.
+/// If p is below 1, NaN, or too large for the type.
 pub fn lp_norm<'a, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, PcfError> {
     lp_distance(f, &super::Pcf::zero(), p)
 }
@@ -88,7 +88,7 @@ pub fn integral<'a, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, start: T, end: T) -
 
 /// An error where `p` is not the exponent of a norm, or not a number of the functions' type.
 pub(super) fn check_exponent<T: PcfReal>(p: f64) -> Result<(), PcfError> {
-    if T::from_f64(p).is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
+    if p >= 1.0 && (p == f64::INFINITY || T::from_f64(p).is_finite()) { Ok(()) } else { Err(PcfError::Exponent { p }) }
 }
 
 /// The widths and both values of all intervals up to the last breakpoint of either function.

@@ -44,7 +44,7 @@ pub struct ClusterArgs {
     set: Vec<PathBuf>,
     #[command(flatten)]
     options: SetArgs,
-    /// Exponent of the distance, a number of at least 1
+    /// Exponent of the distance, a number of at least 1, or inf
     #[arg(long, value_name = "P", value_parser = super::pairwise::exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
     /// Distance of two clusters

@@ -130,6 +130,7 @@ impl<'a> Job<'a> {
         let sets: Vec<PcfSet<T>> = sets.into_iter().zip(&self.inputs).map(cast).collect::<Result<_, _>>()?;
         tools.timeline.end("reading");
         if let Measure::Lp(p) = self.measure
+            && p.is_finite()
             && !T::from_f64(p).is_finite()
         {
             return Err(Failure::error(format_args!("p = {p:e} is too large for {}", T::NAME)));

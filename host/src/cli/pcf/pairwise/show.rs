@@ -18,8 +18,8 @@ pub struct Shown<'a> {
     system: &'static str,
     command: &'static str,
     backend: String,
-    /// The exponent of a distance; null if entries are inner products.
-    p: Option<f64>,
+    /// The exponent of a distance, a number or "inf"; null if entries are inner products.
+    p: Option<serde_json::Value>,
     inputs: Vec<String>,
     /// Numbers of functions and of their breakpoints, of each set.
     functions: Vec<usize>,
@@ -80,7 +80,11 @@ impl<'a> Shown<'a> {
             system: "pcf",
             command: job.command,
             backend: devices[0].backend().to_string(),
-            p: if let Measure::Lp(p) = job.measure { Some(p) } else { None },
+            p: match job.measure {
+                Measure::Lp(p) if p.is_finite() => Some(p.into()),
+                Measure::Lp(p) => Some(p.to_string().into()),
+                Measure::Inner => None,
+            },
             inputs: job.inputs.iter().flat_map(|inputs| inputs.0).map(|input| input.display().to_string()).collect(),
             functions: sets.iter().map(|set| set.len()).collect(),
             breakpoints: sets.iter().map(|set| set.points().len()).collect(),
@@ -136,7 +140,7 @@ impl<'a> Shown<'a> {
         }
         rows.push(("downloaded", format::bytes(*downloaded as u64)));
         rows.push(("time since the start", format::time(self.elapsed_ms)));
-        let measure = self.p.map_or("inner products".to_owned(), |p| format!("p = {p}"));
+        let measure = self.p.as_ref().map_or("inner products".to_owned(), |p| format!("p = {}", p.to_string().trim_matches('"')));
         let title = format!("{}, {measure}: {}", self.command, self.title);
         let mut table = terminal::table([title.as_str(), ""], []);
         for (name, value) in rows {
