@@ -120,6 +120,12 @@ fn planted_rules_depend_on_the_input() {
         assert!(without.share().unwrap() < 0.8, "{without:?}");
         assert_eq!(across.nearest(&[size, 1.0, (size * 7.0) % 5.0]) < 4, size <= 4.0, "{size}");
     }
+    // An input whose runs can't be told apart teaches no classes.
+    let even = |(index, run): (usize, &Run)| Run::new(1.0 + f64::from(index as u32) * 1e-6, run.traversal.clone());
+    let equal = Runs { runs: runs[0].runs.iter().enumerate().map(even).collect(), ..Runs::default() };
+    let more = inputs(false).into_iter().chain([1.0, 2.0, 3.0].map(|size| input(size, &equal, false))).collect();
+    let more = Across::learn(Vec::new(), more, None, &LearnOptions::default()).unwrap();
+    assert_eq!(more.rules(), without.rules());
     // The runs of a single input have rules, too.
     let single = Across::learn(Vec::new(), vec![input(1.0, &runs[0], false)], None, &LearnOptions::default()).unwrap();
     assert_eq!(single.judge(&input(2.0, &runs[1], false)).unwrap().share(), Some(1.0));

@@ -91,8 +91,8 @@ impl Judged {
 /// A tree over features of schedules and of inputs.
 ///
 /// The classes of each input are those of its own times. Numbers of classes differ among inputs, so that classes are
-/// [merged](Labels::merged) until each input has as many as the one with the fewest. An input with a single class doesn't
-/// count for this.
+/// [merged](Labels::merged) until each input has as many as the one with the fewest. An input with a single class counts
+/// neither for this nor for the tree.
 #[derive(Clone, Debug)]
 pub struct Across<'a> {
     names: Vec<String>,
@@ -134,13 +134,14 @@ impl<'a> Across<'a> {
         if groups.is_empty() {
             return Err(RulesError::Learning("there are no runs".to_owned()));
         }
-        let rows: Vec<usize> = (0..table.len()).collect();
+        // Runs whose classes can't be told apart teach nothing about classes.
+        let rows: Vec<usize> = (0..table.len()).filter(|&row| labels[groups[row]].count() > 1).collect();
         let (features, columns) = FeatureSet::learn(&table, &rows);
-        let all: Vec<Class> = labels.iter().flat_map(Labels::classes).copied().collect();
+        let all: Vec<Class> = labels.iter().filter(|labels| labels.count() > 1).flat_map(Labels::classes).copied().collect();
         // The runs of a single input are left out one by one.
-        let left_out = if inputs.len() == 1 { &rows } else { &groups };
-        let train = || options.size.train_groups(&columns, &all, left_out, options.criterion);
-        let search = all.iter().any(|class| class.index() > 0).then(train).transpose()?;
+        let left_out: Vec<usize> = if inputs.len() == 1 { rows.clone() } else { rows.iter().map(|&row| groups[row]).collect() };
+        let train = || options.size.train_groups(&columns, &all, &left_out, options.criterion);
+        let search = (!rows.is_empty()).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
         Ok(Across { names, inputs, labels, count, table, groups, features, search, rules })
     }
@@ -160,7 +161,7 @@ impl<'a> Across<'a> {
         &self.features
     }
 
-    /// Returns the tree and the search for its size, or `None` if all runs are of one class.
+    /// Returns the tree and the search for its size, or `None` if each input has one class.
     pub fn search(&self) -> Option<&TreeSearch> {
         self.search.as_ref()
     }
