@@ -138,6 +138,29 @@ fn planted_rules_depend_on_the_input() {
     assert!(Across::learn(Vec::new(), Vec::new(), None, &LearnOptions::default()).is_err());
 }
 
+/// The best schedule changes with the size little by little. The advice is that of similar sizes.
+#[test]
+fn similar_inputs_count_most_for_the_advice() {
+    let measured = |size: f64| {
+        let number = planted(1.0).runs.len() as f64;
+        let seconds = |index: usize| 1.0 + (index as f64 / number - size / 10.0).abs();
+        let runs = planted(1.0).runs.into_iter().enumerate().map(|(index, run)| Run::new(seconds(index), run.traversal));
+        Runs { runs: runs.collect(), ..Runs::default() }
+    };
+    let sizes = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    let runs = sizes.map(measured);
+    let inputs = sizes.iter().zip(&runs).map(|(&size, runs)| input(size, runs, true)).collect();
+    let names = ["size", "constant", "other"].map(str::to_owned).to_vec();
+    let across = Across::learn(names, inputs, Some(1), &LearnOptions::default()).unwrap();
+    for size in [1.0, 1.5, 7.5, 8.0] {
+        let judged = across.judge(&input(size, &measured(size), true)).unwrap();
+        assert!(judged.ratio() < 1.2, "{size}: {judged:?}");
+    }
+    // Far from all, the nearest one decides: no weight underflows.
+    let judged = across.judge(&input(1e9, &measured(8.0), true)).unwrap();
+    assert!(judged.ratio() < 1.05, "{judged:?}");
+}
+
 /// Each prediction is that of the only ruleset whose rules the schedule and its input follow.
 #[test]
 fn predictions_follow_the_rules() {

@@ -6,7 +6,12 @@ mod pcf;
 mod rules;
 mod tree;
 
-use std::time::Instant;
+use std::{
+    panic::resume_unwind,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
+};
 
 use warpsmith::device::{self, Backend, Device, Stream};
 
@@ -24,17 +29,23 @@ const SECTIONS: &[(&str, Section)] = &[
     ("rules", rules::section),
 ];
 
-/// The device, stream and progress display of all sections.
+/// The device of all sections.
 struct Setting {
     device: Device,
     stream: Stream,
-    progress: Progress,
+    /// Held by the section that uses the device.
+    turn: Mutex<()>,
 }
 
 /// Number of runs on a GPU after a warm-up.
 const RUNS: u32 = 5;
 
 impl Setting {
+    /// Waits until no other section uses the device, which none does until the guard is dropped.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the shortest of the times in ms that the runs return: [`RUNS`] on a GPU after a
     /// warm-up, and `on_cpu` runs on the CPU.
     fn best(&self, on_cpu: u32, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
@@ -80,13 +91,13 @@ enum Checked {
     Wrong(String),
 }
 
-/// Compares the results for `thing`s one by one with those of a sequential walk.
+/// Compares the results for `thing`s one by one with the reference.
 fn compare<T: PartialEq + std::fmt::Display>(thing: &str, found: &[T], expected: &[T]) -> Checked {
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
         None => Checked::Right,
         Some(index) => {
             let (found, expected) = (&found[index], &expected[index]);
-            Checked::Wrong(format!("{thing} {index} came to {found}, and by a sequential walk to {expected}"))
+            Checked::Wrong(format!("{thing} {index} came to {found}, and in the reference to {expected}"))
         }
     }
 }
@@ -96,12 +107,32 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     let device = global.open()?;
     terminal::print(format_args!("warpsmith {}: {}", env!("CARGO_PKG_VERSION"), place(global, &device)))?;
     let stream = device.stream()?;
-    let setting = Setting { device, stream, progress: Progress::new(global.verbose > 0) };
+    let setting = Setting { device, stream, turn: Mutex::new(()) };
+    let line = Progress::new(global.verbose > 0).spinner(usize::MAX, "computing");
+    let sections = if setting.device.backend() == Backend::Cuda {
+        // While one uses the GPU, the others compute their references on the host.
+        thread::scope(|scope| {
+            let run = |(_, section): &(_, Section)| {
+                let setting = &setting;
+                let section = *section;
+                scope.spawn(move || section(setting))
+            };
+            let threads: Vec<_> = SECTIONS.iter().map(run).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        })
+    } else {
+        let run = |(system, section): &(&str, Section)| {
+            line.say(format!("computing: {system}"));
+            section(&setting)
+        };
+        SECTIONS.iter().map(run).collect::<Vec<_>>()
+    };
+    drop(line);
 
     let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [3]).keys(2);
     let mut wrong = None;
-    for (system, section) in SECTIONS {
-        for Row { what, size, work: (count, unit), ms, checked } in section(&setting)? {
+    for ((system, _), rows) in SECTIONS.iter().zip(sections) {
+        for Row { what, size, work: (count, unit), ms, checked } in rows? {
             let checked = match checked {
                 Checked::Reference => "the reference",
                 Checked::Right => "equal",

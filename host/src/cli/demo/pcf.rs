@@ -17,10 +17,9 @@ const SAMPLE: usize = 100_000;
 
 /// Computes distances and inner products of all pairs of random functions.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
-    let Setting { device, progress, .. } = setting;
+    let Setting { device, .. } = setting;
     let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
     let set: PcfSet<f32> = random::uniform(n, POINTS, 0)?;
-    let _spinner = progress.spinner(n * n * POINTS, format!("distances on {device}"));
     let engine = Engine::new([device.clone()])?;
     let size = format!("{} functions x {POINTS}", format::grouped(n));
     let row = |what: &str, size: String, steps: u128, ms, checked| Row {
@@ -41,6 +40,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let mut rows = vec![row("pair by pair on the host, all cores", pairs_size, steps, ms, Checked::Reference)];
     let products: Vec<_> = pairs.par_iter().map(|&(i, j)| l2_inner(exact.get(i), exact.get(j))).collect();
 
+    let _turn = setting.turn();
     for (what, pairwise, expected) in [
         ("pdist, L1, condensed, f32", Pairwise::pdist(&set, 1.0)?, distances),
         ("l2_kernel, dense, f32", Pairwise::l2_kernel(&set), products),

@@ -74,6 +74,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let what = format!("tree search, then {} rulesets", model.rules.all().len());
     rows.push(row(&what, found.len(), RANKS, ms, checked));
 
+    let _turn = setting.turn();
     let setup = Arc::new(Multiplication::new(MATRIX.matrix::<f32>()?, Staging::Auto));
     let mut group = Group::threads(&vec![setting.device.clone(); THREADS], setup, STREAMS)?;
     let mut run = schedules.iter().step_by(schedules.len() / RUN).take(RUN);

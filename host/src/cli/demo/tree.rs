@@ -17,9 +17,8 @@ const PAIRS: usize = 1_000_000;
 /// Roots a tree given by its edges, adds up weights over its subtrees, and finds lowest common
 /// ancestors.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
-    let Setting { device, stream, progress } = setting;
+    let Setting { device, stream, .. } = setting;
     let n: usize = if device.backend() == Backend::Cuda { 10_000_000 } else { 500_000 };
-    let spinner = progress.spinner(n, "generating a tree, and walking it on the host");
     let row = |what: &str, count: usize, things, ms, checked| {
         let size = format!("{} {things}", format::grouped(count));
         Row { what: what.to_owned(), size, work: (count, things), ms, checked }
@@ -43,9 +42,9 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         Ok::<_, Failure>((parents, depths, sums))
     })?;
     let mut rows = vec![row("edges in order, one core of the host", n, "vertices", ms, Checked::Reference)];
-    drop((spinner, tree));
+    drop(tree);
 
-    let _spinner = progress.spinner(n, format!("rooting on {device}"));
+    let _turn = setting.turn();
     let edges = device.upload(&edges)?;
     let mut rooter = Rooter::new(device)?.timed();
     let mut rooting = Rooting::new(device);

@@ -223,9 +223,9 @@ impl<'a> Across<'a> {
         regions.into_iter().map(region).collect()
     }
 
-    /// Returns the input whose numbers are nearest. A number is compared by its logarithm if all inputs have one above 0,
-    /// and in units of the standard deviation over the inputs learned from.
-    pub fn nearest(&self, numbers: &[f64]) -> usize {
+    /// Returns the distance of each input from these numbers: the mean of squared differences. A number is compared by its
+    /// logarithm if all inputs have one above 0, and in units of the standard deviation over the inputs learned from.
+    fn distances(&self, numbers: &[f64]) -> Vec<f64> {
         let mut distances = vec![0.0; self.inputs.len()];
         for (column, &number) in numbers.iter().enumerate() {
             let all = || self.inputs.iter().map(|input| input.numbers[column]);
@@ -234,9 +234,15 @@ impl<'a> Across<'a> {
             let mean = all().map(scaled).sum::<f64>() / self.inputs.len() as f64;
             let deviation = (all().map(|number| (scaled(number) - mean).powi(2)).sum::<f64>() / self.inputs.len() as f64).sqrt();
             for (distance, other) in distances.iter_mut().zip(all()).filter(|_| deviation > 0.0) {
-                *distance += ((scaled(other) - scaled(number)) / deviation).powi(2);
+                *distance += ((scaled(other) - scaled(number)) / deviation).powi(2) / numbers.len() as f64;
             }
         }
+        distances
+    }
+
+    /// Returns the input whose numbers are nearest.
+    pub fn nearest(&self, numbers: &[f64]) -> usize {
+        let distances = self.distances(numbers);
         (0..distances.len()).min_by(|&a, &b| distances[a].total_cmp(&distances[b])).unwrap_or(0)
     }
 
@@ -244,7 +250,8 @@ impl<'a> Across<'a> {
     ///
     /// The advised schedule is one of the unseen input's runs. It is of the fastest predicted class, and of those measured
     /// with the most inputs, it has the least geometric mean of times relative to the input's fastest. Only those inputs
-    /// learned from count that follow the same rules about inputs.
+    /// learned from count that follow the same rules about inputs. An input's weight is e^-d, where d is the mean over all
+    /// numbers of the squared difference from the unseen input, in standard deviations.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without runs, and as [`Labels::with`].
@@ -264,6 +271,10 @@ impl<'a> Across<'a> {
         };
         let within = || predicted.iter().zip(&times).filter(|&pair| is_within(pair)).count();
 
+        // Relative to the nearest, whose weight would otherwise underflow where all are far away.
+        let distances = self.distances(&unseen.numbers);
+        let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
+        let weight = |input: usize| (least - distances[input]).exp();
         let mut measured: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
         for (index, input) in self.inputs.iter().enumerate() {
             let fastest = input.runs.fastest().map_or(0.0, |run| run.seconds).max(f64::MIN_POSITIVE);
@@ -281,9 +292,13 @@ impl<'a> Across<'a> {
         let score = |row: usize| {
             let there = measured.get(&unseen.runs.runs[row].traversal.to_string());
             let counts = |input: usize| meeting.get(&leaves[row]).is_none_or(|inputs| inputs.contains(&input));
-            let relative: Vec<f64> =
-                there.into_iter().flatten().filter(|(input, _)| counts(*input)).map(|&(_, relative)| relative).collect();
-            (std::cmp::Reverse(relative.len()), relative.iter().sum::<f64>() / relative.len().max(1) as f64)
+            let (mut number, mut sum, mut weights) = (0, 0.0, 0.0);
+            for &(input, relative) in there.into_iter().flatten().filter(|(input, _)| counts(*input)) {
+                number += 1;
+                sum += weight(input) * relative;
+                weights += weight(input);
+            }
+            (std::cmp::Reverse(number), if weights > 0.0 { sum / weights } else { 0.0 })
         };
         let scores: Vec<_> = candidates.iter().map(|&row| score(row)).collect();
         let better = |&a: &usize, &b: &usize| scores[a].0.cmp(&scores[b].0).then_with(|| scores[a].1.total_cmp(&scores[b].1));
