@@ -1,15 +1,20 @@
-"""Writes the 30 sparse matrices of docs/design-rules-experiments.md: matrices.py FOLDER [NUMBER..]
+"""Writes the 30 sparse matrices of docs/design-rules-experiments.md: matrices.py [--large] FOLDER [NUMBER..]
 
 The shapes are those of SuiteSparse: band, R-MAT, grid, power law, and blocks. Sizes are log-uniform. Of each shape, the
-first four are to learn from, and the last two are unseen.
+first four are to learn from, and the last two are unseen. --large makes larger matrices.
 """
 
+import math
 import sys
 from pathlib import Path
 
 import numpy as np
 
 SHAPES = ["band", "rmat", "grid", "power", "block"]
+LARGE = sys.argv[1:2] == ["--large"]
+FOLDER, *NUMBERS = sys.argv[2 if LARGE else 1 :]
+# About the logarithms of the least and the most nonzeros, and the most rows.
+LEAST, MOST, ROWS = (math.log10(2.5e7) - 0.6, math.log10(2.5e7), 4e6) if LARGE else (4.8, 6.4, 4e5)
 
 
 def band(random, rows, degree):
@@ -58,17 +63,29 @@ def block(random, rows, degree):
     return rows, np.concatenate([i, more[0]]), np.concatenate([j, more[1]])
 
 
+def digits(pairs):
+    """The text of pairs of numbers, one pair per line. All numbers have the same width."""
+    width = len(str(pairs.max()))
+    text = np.full((len(pairs), 2, width + 1), ord(" "), dtype=np.uint8)
+    for k in reversed(range(width)):
+        text[:, :, k] = pairs % 10 + ord("0")
+        pairs = pairs // 10
+    text[:, 1, width] = ord("\n")
+    return text
+
+
 def write(folder, number):
     shape = SHAPES[number // 6]
     random = np.random.default_rng(number)
     degree = int(4 * 12 ** random.random())
-    rows = int(min(4e5, 10 ** random.uniform(4.8, 6.4) / degree))
+    rows = int(min(ROWS, 10 ** random.uniform(LEAST, MOST) / degree))
     rows, i, j = globals()[shape](random, rows, degree)
     keys = np.unique((i * rows + j)[(j >= 0) & (j < rows)])
     with open(folder / f"{shape}{number % 6}.mtx", "w") as file:
         file.write(f"%%MatrixMarket matrix coordinate pattern general\n{rows} {rows} {len(keys)}\n")
-        np.savetxt(file, np.stack([keys // rows + 1, keys % rows + 1], axis=1), fmt="%d")
+        file.flush()
+        digits(np.stack([keys // rows + 1, keys % rows + 1], axis=1)).tofile(file)
 
 
-for number in sys.argv[2:] or range(6 * len(SHAPES)):
-    write(Path(sys.argv[1]), int(number))
+for number in NUMBERS or range(6 * len(SHAPES)):
+    write(Path(FOLDER), int(number))

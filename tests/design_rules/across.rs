@@ -2,7 +2,7 @@
 
 use warpsmith::design_rules::{
     Class, Feature, LabelOptions, Labels, LearnOptions, Rule, Run, Runs, Traversal,
-    learn::{Across, Input, Limit},
+    learn::{Across, Input, Limit, Region},
 };
 
 use crate::folder::Folder;
@@ -87,7 +87,7 @@ fn planted_rules_depend_on_the_input() {
     let runs = sizes.map(planted);
     let inputs = |has_numbers| sizes.iter().zip(&runs).map(|(&size, runs)| input(size, runs, has_numbers)).collect::<Vec<_>>();
     let names = ["size", "constant", "other"].map(str::to_owned).to_vec();
-    let across = Across::learn(names, inputs(true), None, &LearnOptions::default()).unwrap();
+    let across = Across::learn(names.clone(), inputs(true), None, &LearnOptions::default()).unwrap();
     assert!(across.labels().iter().all(|labels| labels.starts() == [0, 24]));
     let regions = across.regions();
     let said: Vec<_> = regions
@@ -123,9 +123,14 @@ fn planted_rules_depend_on_the_input() {
     // An input whose runs can't be told apart teaches no classes.
     let even = |(index, run): (usize, &Run)| Run::new(1.0 + f64::from(index as u32) * 1e-6, run.traversal.clone());
     let equal = Runs { runs: runs[0].runs.iter().enumerate().map(even).collect(), ..Runs::default() };
-    let more = inputs(false).into_iter().chain([1.0, 2.0, 3.0].map(|size| input(size, &equal, false))).collect();
-    let more = Across::learn(Vec::new(), more, None, &LearnOptions::default()).unwrap();
-    assert_eq!(more.rules(), without.rules());
+    let more = inputs(true).into_iter().chain([1.0, 2.0, 7.0].map(|size| input(size, &equal, true))).collect();
+    let more = Across::learn(names, more, None, &LearnOptions::default()).unwrap();
+    assert_eq!(more.rules(), across.rules());
+    let counts = |regions: &[Region]| -> Vec<_> {
+        let points = regions.iter().flat_map(|region| region.advice.as_ref().unwrap().points());
+        points.map(|point| (point.effect.members, point.effect.others)).collect()
+    };
+    assert_eq!(counts(&more.regions()), counts(&regions));
     // The runs of a single input have rules, too.
     let single = Across::learn(Vec::new(), vec![input(1.0, &runs[0], false)], None, &LearnOptions::default()).unwrap();
     assert_eq!(single.judge(&input(2.0, &runs[1], false)).unwrap().share(), Some(1.0));

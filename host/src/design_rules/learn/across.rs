@@ -50,7 +50,7 @@ pub struct Region {
     pub conditions: Vec<Rule>,
     /// Indices of the inputs learned from.
     pub inputs: Vec<usize>,
-    /// Advice on their fastest class. Gains are those of relative times; `seconds` is the difference at an input whose
+    /// Advice on their fastest class, by those inputs whose classes can be told apart. Gains are those of relative times; `seconds` is the difference at an input whose
     /// times have the geometric mean of all.
     pub advice: Option<Advice>,
 }
@@ -214,7 +214,11 @@ impl<'a> Across<'a> {
                     set
                 })
                 .collect();
-            let rows: Vec<usize> = (0..times.len()).filter(|&row| inputs.contains(&self.groups[row])).collect();
+            // Where classes can be told apart with some inputs, the others have none to count.
+            let is_told = |input: usize| self.labels[input].count() > 1;
+            let any = inputs.iter().any(|&input| is_told(input));
+            let counts = |input: usize| inputs.contains(&input) && (is_told(input) || !any);
+            let rows: Vec<usize> = (0..times.len()).filter(|&row| counts(self.groups[row])).collect();
             let relative: Vec<f64> = rows.iter().map(|&row| times[row] * (whole - own[self.groups[row]]).exp()).collect();
             let classes: Vec<Class> = rows.iter().map(|&row| classes[row]).collect();
             let advice = Advice::of(&rules, &classes, &MeasuredRows::new(&self.table, &rows, &relative));
