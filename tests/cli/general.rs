@@ -1,6 +1,7 @@
 //! The command line, on the backend that `WARPSMITH_BACKEND` names, by default on the best device.
 
 use std::{
+    fs,
     io::Read as _,
     process::{Command, Stdio},
 };
@@ -22,14 +23,45 @@ fn order_of(next: &[i32]) -> Vec<usize> {
     order
 }
 
-/// All options are in the help, and examples.
+/// Each command has a manual page, help that fits a screen, and all of it behind `help`.
 #[test]
-fn help_shows_examples() {
+fn help_of_every_command() {
     let folder = Folder::of("");
-    for command in ["", "list-rank", "devices", "demo", "concurrency", "new"] {
-        let help = folder.good(&format!("{command} --help"));
-        assert!(help.contains("Examples:"), "{help}");
+    assert_eq!(folder.good("man pages/man1"), "Written: pages/man1\n");
+    let pages = fs::read_dir(folder.path("pages/man1")).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap());
+    // Names of commands have hyphens, too.
+    let words = |page: String| {
+        let hyphened = ["list-rank", "l2-kernel", "stable-rank"];
+        let name = hyphened.iter().fold(page, |name, word| name.replace(word, &word.replace('-', "_")));
+        name.strip_prefix("warpsmith-")?.strip_suffix(".1").map(|name| name.replace('-', " ").replace('_', "-"))
+    };
+    let commands: Vec<String> = pages.filter_map(words).collect();
+    assert!(commands.len() > 40, "{commands:?}");
+    for command in &commands {
+        let brief = folder.good(&format!("{command} --help"));
+        assert!(brief.lines().count() <= 60 && brief.contains("Examples:"), "{command}: {brief}");
+        assert!(brief.contains(&format!("warpsmith help {command}\n")), "{brief}");
+        let whole = folder.good(&format!("help {command}"));
+        assert!(whole.contains("--backend <BACKEND>") && whole.contains("Examples:"), "{command}: {whole}");
     }
+    let brief = folder.good("pcf pdist -h");
+    assert!(!brief.contains("--decimal-comma") && brief.contains("-o, --output"), "{brief}");
+    assert!(folder.good("help pcf pdist").contains("--decimal-comma"));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(folder.good(&format!("completions {shell}")).contains("memory-budget"), "{shell}");
+    }
+    // A folder can't be made below a file.
+    folder.good("list-rank --n 10 -o ranks.npy");
+    folder.bad("man ranks.npy/man1", "ranks.npy/man1: ");
+}
+
+#[test]
+fn no_warnings_if_quiet() {
+    let folder = Folder::of("");
+    folder.write("ends.csv", "function,t,v\n0,0,1\n1,0,2\n");
+    assert!(folder.warned("pcf pdist ends.csv --output d.npy", true).contains("Written"));
+    assert!(folder.good("pcf pdist ends.csv -q --output d.npy").contains("Written"));
+    folder.bad("pcf pdist ends.csv -q -v --output d.npy", "cannot be used with");
 }
 
 #[test]

@@ -148,12 +148,12 @@ fn options_of(command: &str, folder: &Path) -> Vec<(String, Vec<String>)> {
     let names: Vec<&str> = command.split(' ').take_while(|word| !word.starts_with('-') && !word.contains('.')).collect();
     let deepest = (1..=names.len().min(2)).rev().find_map(|depth| {
         let output =
-            Command::new(cargo_bin!("warpsmith")).args(&names[..depth]).arg("--help").current_dir(folder).output().unwrap();
+            Command::new(cargo_bin!("warpsmith")).arg("help").args(&names[..depth]).current_dir(folder).output().unwrap();
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     });
     let mut options: Vec<(String, Vec<String>)> = Vec::new();
     for line in deepest.unwrap().lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix("-v, ").unwrap_or(line).strip_prefix("--") {
+        if let Some(name) = line.get(4..).filter(|_| line.get(2..4) == Some(", ")).unwrap_or(line).strip_prefix("--") {
             let (name, value) = name.split_once(' ').unwrap_or((name, ""));
             let values = if value.starts_with('<') { vec![value.to_owned()] } else { Vec::new() };
             options.push((format!("--{}", name.trim_end_matches("...")), values));

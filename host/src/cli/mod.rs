@@ -13,6 +13,7 @@ mod edges;
 mod failure;
 mod format;
 mod graph;
+mod help;
 mod homology;
 mod interrupt;
 mod list_rank;
@@ -39,7 +40,7 @@ mod tree;
 use std::process::ExitCode;
 
 use clap::{
-    ArgAction, Args, Parser, Subcommand, ValueEnum,
+    ArgAction, Args, FromArgMatches as _, Parser, Subcommand, ValueEnum,
     builder::{OsStringValueParser, TypedValueParser},
 };
 use failure::Failure;
@@ -53,6 +54,7 @@ use warpsmith::{
 #[command(
     name = "warpsmith",
     version,
+    disable_help_flag = true,
     about = "GPU algorithms with kernels written in Rust. Without a command: a demonstration.",
     long_about = "GPU algorithms with kernels written in Rust. They run on an NVIDIA GPU, or on the CPU if there is no GPU.\n\n\
         Without a command a demonstration runs.",
@@ -70,14 +72,19 @@ use warpsmith::{
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg    parts on sheets, to cut\n  \
         warpsmith concurrency --output study            what limits a kernel: tables and plots\n  \
-        warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n  \
+        warpsmith rules --help                          schedules of CUDA+MPI programs, and rules\n  \
         warpsmith new my-kernels                        a project with kernels of your own\n\n\
-        Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by\n\
-        SIGHUP.\n\
-        Environment: WARPSMITH_BACKEND (cuda or cpu) replaces `--backend auto`. WARPSMITH_THREADS (or\n\
-        RAYON_NUM_THREADS) is the default of `--threads`. WARPSMITH_SYNC=1 waits for every launch, so that a\n\
-        fault on a GPU names its kernel. COLUMNS is the width of tables; without it, the terminal's width or 80.\n\
-        NO_COLOR=1 turns colours off."
+        Options of all commands:\n  \
+        -h, --help               help that fits a screen; warpsmith help COMMAND has all\n  \
+        --backend <BACKEND>      auto (a GPU if one can be used, otherwise the CPU), cuda, cpu\n  \
+        --device <I>             CUDA device, by its number in warpsmith devices [default: 0]\n  \
+        --threads <N>            worker threads on the CPU [default: one per core]\n  \
+        -v, -vv                  log to stderr what is done, or more\n  \
+        -q, --quiet              no progress and no warnings on stderr\n\n\
+        Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.\n\n\
+        Environment: WARPSMITH_BACKEND (cuda or cpu) replaces `--backend auto`. WARPSMITH_THREADS (or RAYON_NUM_THREADS) is \
+        the default of `--threads`. WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel. COLUMNS \
+        is the width of tables; without it, the terminal's width or 80. NO_COLOR=1 turns colours off."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -90,19 +97,25 @@ struct Arguments {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of all commands")]
 struct Global {
+    /// Print help that fits a screen
+    #[arg(short, long, action = ArgAction::HelpShort, global = true, hide_short_help = true)]
+    help: Option<bool>,
     /// Backend for the kernels
-    #[arg(long, value_enum, default_value_t = Backend::Auto, global = true)]
+    #[arg(long, value_enum, default_value_t = Backend::Auto, global = true, hide_short_help = true)]
     backend: Backend,
     /// Ordinal of the CUDA device, as `warpsmith devices` lists them [default: 0]
-    #[arg(long, value_name = "I", allow_negative_numbers = true, global = true)]
+    #[arg(long, value_name = "I", allow_negative_numbers = true, global = true, hide_short_help = true)]
     device: Option<u32>,
     /// Worker threads on the CPU, for kernels and for the host's own computations [default:
     /// WARPSMITH_THREADS, else one per core]
-    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true, hide_short_help = true)]
     threads: Option<usize>,
     /// Log to stderr what is done; -vv logs more
-    #[arg(short, long, action = ArgAction::Count, global = true)]
+    #[arg(short, long, action = ArgAction::Count, global = true, hide_short_help = true)]
     verbose: u8,
+    /// Show no progress and no warnings on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose", hide_short_help = true)]
+    quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -141,6 +154,8 @@ enum Command {
     Devices(devices::Arguments),
     #[command(about = "Start a project with GPU kernels of your own")]
     New(new::Arguments),
+    Completions(help::Completions),
+    Man(help::Man),
     /// A demonstration of each system, checked and timed, that ends in a table
     #[command(after_help = "Examples:\n  \
         warpsmith demo                  on a GPU if there is one, otherwise on the CPU\n  \
@@ -157,8 +172,10 @@ fn utf8() -> impl TypedValueParser<Value = String> {
 pub fn main() -> ExitCode {
     timeline::start();
     interrupt::handle();
-    let Arguments { global, command } = Arguments::parse();
+    let parsed = Arguments::from_arg_matches(&help::command().get_matches());
+    let Arguments { global, command } = parsed.unwrap_or_else(|error| error.exit());
     terminal::trace(global.verbose);
+    terminal::be_quiet(global.quiet);
     let result = threads::start(global.threads).map_err(Failure::error).and_then(|_| match command.unwrap_or(Command::Demo) {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
         Command::Tree(arguments) => tree::run(&global, &arguments),
@@ -171,6 +188,8 @@ pub fn main() -> ExitCode {
         Command::Rules(arguments) => rules::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::New(arguments) => new::run(&arguments),
+        Command::Completions(arguments) => help::completions(&arguments),
+        Command::Man(arguments) => help::man(&arguments),
         Command::Demo => demo::run(&global),
     });
     interrupt::ended();

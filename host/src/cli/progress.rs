@@ -3,14 +3,14 @@
 use std::{
     borrow::Cow,
     fmt,
-    io::{IsTerminal as _, Write as _, stderr},
+    io::{IsTerminal as _, stderr},
     thread,
     time::Duration,
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::printable::printable;
+use super::{printable::printable, terminal};
 
 /// Minimum number of elements for a line to show: work on fewer is over before anyone looks.
 const LONG: usize = 10_000_000;
@@ -27,9 +27,9 @@ pub struct ProgressLine {
 }
 
 impl Progress {
-    /// Shows progress if stderr is a terminal, unless `quiet`.
-    pub fn new(quiet: bool) -> Self {
-        Progress { shown: !quiet && stderr().is_terminal() }
+    /// Shows progress if stderr is a terminal, unless it is `logged` or `--quiet` was given.
+    pub fn new(logged: bool) -> Self {
+        Progress { shown: !logged && !terminal::is_quiet() && stderr().is_terminal() }
     }
 
     /// Returns a spinner for work on `n` elements whose end can't be predicted.
@@ -75,8 +75,7 @@ impl ProgressLine {
 
     /// Prints a warning on stderr.
     pub fn warn(&self, text: impl fmt::Display) {
-        // If stderr is closed, the warning is lost.
-        self.bar.suspend(|| drop(writeln!(stderr(), "warning: {}", printable(text))));
+        self.bar.suspend(|| terminal::warn(text));
     }
 
     /// Shows that `n` elements of `total` are done.

@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     fmt::{self, Display},
     io::{self, ErrorKind, IsTerminal as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, TableStyle, Width, presets};
@@ -45,10 +46,25 @@ pub fn unprinted(error: &io::Error) -> Failure {
     }
 }
 
+/// True if neither progress nor warnings show.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Turns off progress and warnings, if `quiet`.
+pub fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Returns true if neither progress nor warnings are to show.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 /// Prints a warning about valid results on stderr.
 pub fn warn(text: impl Display) {
-    // If stderr is closed, the warning is lost.
-    let _ = writeln!(io::stderr(), "warning: {}", printable(text));
+    if !is_quiet() {
+        // If stderr is closed, the warning is lost.
+        let _ = writeln!(io::stderr(), "warning: {}", printable(text));
+    }
 }
 
 /// Writes one JSON object to stdout.

@@ -1,0 +1,86 @@
+//! Help that fits a screen, completions for shells, and manual pages.
+
+use std::{fs, io, path::PathBuf};
+
+use clap::{Args, Command, CommandFactory as _};
+use clap_complete::Shell;
+
+use super::{Arguments, failure::Failure, terminal};
+
+/// Headings of options that only the whole help shows: several commands share them.
+const SHARED: [&str; 3] = ["Tables", "Time", "Barcodes"];
+
+/// Returns the program's command. `--help` of a subcommand fits a screen, and `warpsmith help SUBCOMMAND` has all.
+pub fn command() -> Command {
+    brief(Arguments::command(), &[], "")
+}
+
+/// Leaves examples and the subcommand's own options in the short help. Examples of a subcommand without its own are those
+/// among `above`.
+fn brief(command: Command, path: &[&str], above: &str) -> Command {
+    let is_of_this = |line: &&str| line.trim_start().starts_with(&format!("warpsmith {} ", path.join(" ")));
+    let whole = match command.get_after_help() {
+        Some(whole) => whole.to_string(),
+        None => format!("Examples:\n{}", above.lines().filter(is_of_this).collect::<Vec<_>>().join("\n")),
+    };
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let mut command = command.mut_args(|arg| match (arg.get_id().as_str(), arg.get_help_heading()) {
+        (_, Some(heading)) if SHARED.contains(&heading) => arg.hide_short_help(true),
+        ("output", _) if arg.get_long().is_some() => arg.short('o'),
+        _ => arg,
+    });
+    if !path.is_empty() {
+        let examples = whole.split("\n\n").next().unwrap_or_default();
+        let is_shared = |arg: &clap::Arg| arg.get_help_heading().is_some_and(|heading| SHARED.contains(&heading));
+        let shared = if command.get_arguments().any(is_shared) { ", with the options of tables and times" } else { "" };
+        let more =
+            format!("{examples}\n\nMore{shared}: warpsmith help {}\nOptions of all commands: warpsmith --help", path.join(" "));
+        command = command.after_help(more).after_long_help(whole.clone());
+    }
+    for name in &names {
+        command = command.mut_subcommand(name, |command| brief(command, &[path, &[name]].concat(), &whole));
+    }
+    command
+}
+
+/// Options of `completions`.
+#[derive(Args, Debug)]
+#[command(
+    about = "Print completions for a shell",
+    after_help = "Examples:\n  \
+        warpsmith completions bash > ~/.local/share/bash-completion/completions/warpsmith\n  \
+        warpsmith completions zsh > ~/.zfunc/_warpsmith         with ~/.zfunc in fpath"
+)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Prints completions.
+pub fn completions(arguments: &Completions) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command(), "warpsmith", &mut text);
+    io::Write::write_all(&mut io::stdout().lock(), &text).map_err(|error| terminal::unprinted(&error))
+}
+
+/// Options of `man`.
+#[derive(Args, Debug)]
+#[command(
+    about = "Write the manual pages of all commands into a folder",
+    after_help = "Examples:\n  \
+        warpsmith man ~/.local/share/man/man1        man warpsmith-pcf-pdist then shows one"
+)]
+pub struct Man {
+    /// The folder, which is made if it doesn't exist
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// Writes the manual pages.
+pub fn man(arguments: &Man) -> Result<(), Failure> {
+    let folder = &arguments.folder;
+    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
+    written.map_err(|error| Failure::error(format_args!("{}: {error}", folder.display())))?;
+    terminal::print(format_args!("Written: {}", folder.display()))
+}
