@@ -66,29 +66,6 @@ fn heeded<'a>(rules: &'a Value, traversal: &Traversal) -> Vec<&'a Value> {
 }
 
 #[test]
-fn help_shows_examples() {
-    let folder = Folder::of("rules");
-    for (command, options) in [
-        ("", "explore count learn study report"),
-        (
-            "explore",
-            "--ranks --streams --iterations --exhaustive --passes --search --platform --matrix --machine --seed --resume --check \
-             --output --json",
-        ),
-        ("count", "--streams --list --json"),
-        ("learn", "--criterion --max-leaf-nodes --full --labels --resolution --percentile --radius --against --second --json"),
-        ("study", "--iterations --seeds --search --plot --json"),
-        ("report", "--html --criterion --max-leaf-nodes --json"),
-    ] {
-        let help = folder.good(&format!("{command} --help"));
-        assert!(help.contains("Examples:\n  warpsmith rules ") && help.contains("--backend"), "{help}");
-        for option in options.split_whitespace() {
-            assert!(help.contains(option), "{command}: {option}");
-        }
-    }
-}
-
-#[test]
 fn schedules_are_counted_and_listed() {
     let folder = Folder::of("rules");
     let result = folder.json("count spmv --streams 3");

@@ -14,17 +14,6 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn help_shows_examples() {
-    let folder = folder();
-    let help = folder.good("--help");
-    assert!(help.contains("Examples:\n  warpsmith graph ") && help.contains("--backend"), "{help}");
-    for command in ["components", "bridges", "bcc", "forest"] {
-        let help = folder.good(&format!("{command} --help"));
-        assert!(help.contains("Arrays (int32): ") && help.contains("--output"), "{help}");
-    }
-}
-
-#[test]
 fn arrays_and_counts() {
     let folder = folder();
     let found = folder.json("components a.txt --output all --vertices 9");

@@ -38,27 +38,6 @@ fn near(value: &Value, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn help_shows_examples() {
-    let folder = Folder::new();
-    for (command, options) in [
-        ("", "total pairs gradient plot"),
-        (
-            "total",
-            "--shape --ensembles --lattice --against --dtype --deterministic --boundary --check --no-check --all --output --json",
-        ),
-        ("pairs", "--shape --ensembles --lattice --against --dtype --deterministic --above --output --json"),
-        ("gradient", "--shape --ensembles --lattice --against --dtype --deterministic --boundary --output --json"),
-        ("plot", "--shape --ensembles --packing --boundary --title --json"),
-    ] {
-        let help = folder.good(&format!("{command} --help"));
-        assert!(help.contains("Examples:\n  warpsmith overlap ") && help.contains("--backend"), "{help}");
-        for option in options.split(' ') {
-            assert!(help.contains(option), "{command}: {option}");
-        }
-    }
-}
-
-#[test]
 fn totals() {
     let folder = Folder::new();
     let result = folder.json("total p.csv --shape square.json");

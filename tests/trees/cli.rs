@@ -24,16 +24,6 @@ fn array<T: ReadableElement>(folder: &Folder, archive: &str, name: &str) -> Vec<
 }
 
 #[test]
-fn help_shows_examples() {
-    let folder = folder();
-    let help = folder.good("--help");
-    assert!(help.contains("Examples:\n  warpsmith tree ") && help.contains("--backend"), "{help}");
-    for command in ["root", "lca", "sums"] {
-        assert!(folder.good(&format!("{command} --help")).contains("--output"));
-    }
-}
-
-#[test]
 fn roots() {
     let folder = folder();
     let found = folder.json("root tree.npy --root 0 --output tree.npz");
