@@ -29,6 +29,7 @@ __all__ = [
     "__version__",
     "biconnected",
     "bridges",
+    "check",
     "components",
     "devices",
     "forest",
@@ -47,6 +48,7 @@ __all__ = [
     "rips",
     "root",
     "study",
+    "study_runs",
     "time",
     "nest_text",
     "write_text",
@@ -386,9 +388,7 @@ class Runs:
 @final
 class Model:
     @staticmethod
-    def learn(
-        runs: Runs, labels: str, resolution: float | None, radius: int | None, percentile: float, criterion: str
-    ) -> Model: ...
+    def learn(runs: Runs, options: dict[str, Any]) -> Model: ...
     @property
     def classes(self) -> _Indices: ...
     @property
@@ -428,6 +428,19 @@ class Explorer:
     @property
     def is_exhausted(self) -> bool: ...
 
+def check(
+    program: Dag | str, schedules: list[str], runs: Runs | None, path: str, streams: int
+) -> tuple[str, list[int], list[tuple[str, str]] | None, int]: ...
+def study_runs(
+    runs: Runs,
+    judge: Runs | None,
+    names: Sequence[str],
+    iterations: list[int],
+    seeds: int,
+    searches: list[str],
+    options: dict[str, Any],
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
 def study(
     streams: list[int] | None,
     batch: list[int] | None,
