@@ -807,10 +807,10 @@ def study(
     --------
     >>> explorer = Explorer(Dag(dict.fromkeys("abcd", "cpu")), 1, strategy="dfs")
     >>> while (schedule := explorer.ask()) is not None:
-    ...     explorer.tell(schedule, 1.0 + (schedule < "b"))
-    >>> studied = study(explorer.runs, iterations=[6, 24], seeds=2, search=["dfs"])
-    >>> [point["slower"]["mean"] for point in studied[0]["points"]], studied[0]["near"]["mean"]
-    ([1.0, 0.0], 7.0)
+    ...     explorer.tell(schedule, 2.0 if schedule < "b" else 1.0)
+    >>> studied = study(explorer.runs, iterations=[24], seeds=2, search=["dfs"])
+    >>> studied[0]["near"]["mean"], studied[0]["points"][0]["accuracy"]["mean"]
+    (7.0, 1.0)
     """
     given, name = (runs, "runs") if isinstance(runs, Runs) else (Runs.load(runs), os.fspath(runs))
     second, second_name = None, "judge"
