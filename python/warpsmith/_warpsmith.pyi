@@ -242,6 +242,9 @@ class Overlap:
     def pairs(
         self, poses: npt.NDArray[np.float64], offsets: _Indices, shapes: npt.NDArray[np.uint32] | None
     ) -> tuple[list[_Indices], npt.NDArray[np.int32], _Array]: ...
+    def common(
+        self, poses: npt.NDArray[np.float64], offsets: _Indices, shapes: npt.NDArray[np.uint32] | None
+    ) -> list[npt.NDArray[np.float64]]: ...
 
 def pack(
     parts: list[tuple[Shape, int]],

@@ -206,6 +206,7 @@ mod tests {
             }
         }
         assert!(read(b"ARROW1\0\0").unwrap_err().contains("Arrow") && read(b"PAR").is_ok());
+        assert!(read(&[0xff; 8]).unwrap_err().contains("Arrow") && read(b"FEA1").unwrap_err().contains("Feather version 1"));
         #[cfg(not(feature = "parquet"))]
         assert!(read(b"PAR1").unwrap_err().contains("--features parquet"));
         let half = [0xff, 0xfe, 0x00, 0xd8, b'a', 0];

@@ -34,6 +34,8 @@ pub(super) struct Arrow<R> {
     read: usize,
     /// Number of rows of all batches so far.
     all: u64,
+    /// True after the last batch. A file has a directory behind it.
+    is_done: bool,
 }
 
 struct Column {
@@ -86,14 +88,18 @@ impl<R: Read> Arrow<R> {
             rows: 0,
             read: 0,
             all: 0,
+            is_done: false,
         })
     }
 
     /// Reads the next batch with rows. Returns false at the end.
     fn next(&mut self) -> io::Result<bool> {
         (self.rows, self.read) = (0, 0);
-        while self.rows == 0 {
-            let Some(metadata) = self.messages.metadata()? else { return Ok(false) };
+        while self.rows == 0 && !self.is_done {
+            let Some(metadata) = self.messages.metadata()? else {
+                self.is_done = true;
+                break;
+            };
             let message = message(&metadata)?;
             let body = self.messages.body(message.bodyLength())?;
             let version = message.version();
@@ -118,7 +124,7 @@ impl<R: Read> Arrow<R> {
                 return Err(invalid("it is damaged".into()));
             }
         }
-        Ok(true)
+        Ok(!self.is_done)
     }
 
     /// Checks what a batch declares against the file's size, before memory is allocated.
