@@ -12,7 +12,8 @@ use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, RulesError, Run, Schedule, Space, Traversal, TraversalTable, emit,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, RulesError, Run, Schedule, Space, Traversal,
+        TraversalTable, emit,
         learn::tree::{Criterion, Size},
         program_of, report,
         schedule::MAX_STREAMS,
@@ -164,9 +165,7 @@ pub fn study_runs(
     let methods = [SearchMethod::Surrogate, SearchMethod::Mcts, SearchMethod::Random, SearchMethod::Dfs];
     let method = |name: &String| {
         let found = methods.into_iter().find(|method| method.strategy().name() == name);
-        found.ok_or_else(|| {
-            PyValueError::new_err(format!("search has {name:?}: \"surrogate\", \"mcts\", \"random\" or \"dfs\""))
-        })
+        found.ok_or_else(|| PyValueError::new_err(format!("search has {name:?}: \"surrogate\", \"mcts\", \"random\" or \"dfs\"")))
     };
     let searches = searches.iter().map(method).collect::<PyResult<Vec<_>>>()?;
     let (options, runs, judge) = (options.of(&runs.0)?, &*runs.0, judge.map(|judge| &*judge.0));

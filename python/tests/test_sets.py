@@ -502,7 +502,7 @@ def test_repairs() -> None:
         PcfSet([[(0, 1), (2, 1), (1, 0)]])
     # Whole numbers, too, and one time at all breakpoints.
     same(PcfSet(repeated.astype(np.int8), repair="last"), [[0, 2], [1, 1], [2, 3]])
-    same(PcfSet([(0, value) for value in range(100)], repair="last"), [[0, 99]])
+    same(PcfSet(np.array([(0, value) for value in range(100)]), repair="last"), [[0, 99]])
     with pytest.raises(ValueError, match="must be at t = 0"):
         PcfSet([[(2, 1), (1, 0)]], repair="last")
     with pytest.raises(ValueError, match="finite"):

@@ -383,8 +383,13 @@ impl Values {
                 places(value, digits).into()
             }
             DataType::Timestamp(unit, zone) => {
-                let (value, digits) =
-                    units!(unit, TimestampSecondType, TimestampMillisecondType, TimestampMicrosecondType, TimestampNanosecondType);
+                let (value, digits) = units!(
+                    unit,
+                    TimestampSecondType,
+                    TimestampMillisecondType,
+                    TimestampMicrosecondType,
+                    TimestampNanosecondType
+                );
                 let (when, digits) = match digits {
                     0 => (DateTime::from_timestamp(value, 0), SecondsFormat::Secs),
                     3 => (DateTime::from_timestamp_millis(value), SecondsFormat::Millis),

@@ -23,11 +23,7 @@ use parquet::{
 };
 
 use super::{BATCH, MOST_PLACES, Rows, date, decimal, in_column, lines, places, time, uuid};
-use crate::io::{
-    LONGEST_DATA, Source, archived, declared,
-    decoded::invalid,
-    table::NULL,
-};
+use crate::io::{LONGEST_DATA, Source, archived, declared, decoded::invalid, table::NULL};
 
 /// The rows of a Parquet file.
 pub(super) struct Parquet {
