@@ -66,7 +66,7 @@ fn refused(bytes: &[u8]) -> String {
     String::from_utf8(output.get_output().stderr.clone()).unwrap()
 }
 
-/// Texts state the number of their lengths, for which memory would be allocated.
+/// A page of texts states the number of lengths, and the decoder allocates memory for this number.
 #[test]
 fn numbers_of_lengths_are_bounded() {
     for version in [1, 2] {

@@ -322,7 +322,7 @@ impl Runs {
     /// may use `streams`.
     ///
     /// # Errors
-    /// The first schedule that is none of the program's, and errors of [`check_program`](Self::check_program).
+    /// The first schedule that the program doesn't have, and errors of [`check_program`](Self::check_program).
     pub fn check_schedules(&self, dag: &Dag, streams: usize, path: &Path) -> Result<(), RulesError> {
         let mut most = streams;
         if !self.about.signature.is_empty() {

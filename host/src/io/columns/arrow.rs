@@ -50,7 +50,7 @@ struct Values {
     array: ArrayRef,
     /// Nulls of the structures around the column.
     nulls: Vec<NullBuffer>,
-    /// The value of each row, if they are in a dictionary.
+    /// Index of each row's value, if the values are in a dictionary.
     keys: Option<Vec<usize>>,
 }
 
@@ -187,7 +187,7 @@ impl<R: Read> Messages<R> {
         self.size.unwrap_or(self.read)
     }
 
-    /// Reads so many bytes, or fewer at the end. Memory grows with what there is.
+    /// Reads so many bytes, or fewer at the end. Memory grows with the bytes that are read.
     fn bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         (&mut self.input).take(count as u64).read_to_end(&mut bytes)?;
@@ -206,8 +206,8 @@ impl<R: Read> Messages<R> {
         self.metadata_after(&first)
     }
 
-    /// Reads metadata that begins with these bytes: four of 255, and its length. Those of 255 are missing before
-    /// version 0.15.
+    /// Reads metadata that begins with these bytes: four times 255, then its length. Before version 0.15, files have the
+    /// length alone.
     fn metadata_after(&mut self, first: &[u8]) -> io::Result<Option<Vec<u8>>> {
         if first.is_empty() {
             return Ok(None);

@@ -241,7 +241,7 @@ impl Pages {
         };
         let lengths = match encoding {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => 1,
-            // Those of common beginnings, then those of the rest.
+            // Lengths of common beginnings, then lengths of the rest.
             Encoding::DELTA_BYTE_ARRAY => 2,
             _ => return true,
         };
