@@ -1,4 +1,4 @@
-//! Parquet files of pyarrow (tests/data/parquet.py), as tables of every system.
+//! Parquet and Arrow files of pyarrow (tests/data/parquet.py), as tables of every system.
 
 use std::{
     fs,
@@ -44,6 +44,100 @@ fn texts() {
         csv += &format!("{},{number},1.5,{},sensor {},{bool}\n", number << 31, place % 7, place / 10);
     }
     assert_eq!(text(&data("encodings.parquet")), Ok(csv));
+    for name in ["file.arrow", "lz4.arrow", "zstd.arrow", "stream.arrows", "words.arrows", "no_batches.arrow", "kinds.arrow"] {
+        let csv = fs::read_to_string(data(name).with_extension("csv")).unwrap();
+        assert_eq!(text(&data(name)).map(|text| text.replace('\0', "null")), Ok(csv), "{name}");
+    }
+    let rows = (0..200).map(|place| match place {
+        50 => "1,\0\n".to_owned(),
+        _ => format!("{},sensor {}\n", place % 7, place / 10),
+    });
+    let csv = "length,prefix\n".to_owned() + &rows.collect::<String>();
+    for version in [1, 2] {
+        assert_eq!(text(&data(&format!("deltas_{version}.parquet"))).as_ref(), Ok(&csv));
+    }
+}
+
+/// Runs the command on these bytes, which it refuses, and returns the error.
+fn refused(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x"), bytes).unwrap();
+    let output = cargo_bin_cmd!("warpsmith").current_dir(&folder).args(["graph", "components", "x"]).assert().code(2);
+    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+}
+
+/// A page of texts states the number of lengths, and the decoder allocates memory for this number.
+#[test]
+fn numbers_of_lengths_are_bounded() {
+    for version in [1, 2] {
+        let whole = fs::read(data(&format!("deltas_{version}.parquet"))).unwrap();
+        // Blocks of 128 values in four parts. The number of values follows.
+        let places: Vec<usize> = (0..whole.len()).filter(|&place| whole[place..].starts_with(&[0x80, 0x01, 0x04])).collect();
+        // Lengths of the first column; common beginnings and lengths of the second one.
+        assert_eq!(places.len(), 3, "{places:?}");
+        for (place, name) in places.into_iter().zip(["length", "prefix", "prefix"]) {
+            // One more than there are rows, and 2^40.
+            for number in [&[0xc9, 0x01][..], &[0x80, 0x80, 0x80, 0x80, 0x80, 0x20]] {
+                let mut bytes = whole.clone();
+                bytes[place + 3..place + 3 + number.len()].copy_from_slice(number);
+                let error = refused(&bytes);
+                assert!(error.contains(&format!("x: can't be read: column `{name}`: it is damaged")), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_arrow_files_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    let mut errors = 0;
+    for name in ["file.arrow", "lz4.arrow", "stream.arrows", "words.arrows", "kinds.arrow"] {
+        let whole = fs::read(data(name)).unwrap();
+        // A part of a stream is one, too, if it ends after a message.
+        for end in (4..whole.len()).step_by(7) {
+            fs::write(&path, &whole[..end]).unwrap();
+            errors += usize::from(text(&path).is_err());
+        }
+        // Whatever byte is wrong, the result is text or an error.
+        for place in (4..whole.len()).step_by(3) {
+            let mut bytes = whole.clone();
+            bytes[place] ^= [1, 0x80, 0xff][place % 3];
+            fs::write(&path, &bytes).unwrap();
+            errors += usize::from(text(&path).is_err());
+        }
+    }
+    assert!(errors > 1000, "{errors}");
+    let error = refused(&fs::read(data("file.arrow")).unwrap()[..600]);
+    assert!(error.contains("x: can't be read: it ends too early"), "{error}");
+    let error = refused(b"ARROW1");
+    assert!(error.contains("x: can't be read as Arrow: it is damaged"), "{error}");
+    let error = refused(b"FEA1");
+    assert!(error.contains("x: is a file of Feather version 1, which can't be read"), "{error}");
+    // Lengths beyond the file: of metadata, and of decompressed values.
+    let error = refused(&[&[0xff; 4][..], &[0xff, 0xff, 0xff, 0x7f]].concat());
+    assert!(error.contains("x: can't be read as Arrow: it is damaged"), "{error}");
+    let mut bytes = fs::read(data("lz4.arrow")).unwrap();
+    // Frames begin with these bytes, after the length of their values.
+    let frame = bytes.windows(4).position(|bytes| bytes == [0x04, 0x22, 0x4d, 0x18]).unwrap();
+    bytes[frame - 8..frame].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    let error = refused(&bytes);
+    assert!(error.contains("x: can't be read: it declares 10995116"), "{error}");
+}
+
+/// Rows of a stream count as lines of its text.
+#[test]
+fn arrow_files_from_pipes() {
+    let mut command = cargo_bin_cmd!("warpsmith");
+    command.args(["graph", "components", "-"]).write_stdin(fs::read(data("words.arrows")).unwrap());
+    let error = String::from_utf8(command.assert().code(2).get_output().stderr.clone()).unwrap();
+    assert!(error.contains("line 7: column `from`: null"), "{error}");
+    let bytes = fs::read(data("file.arrow")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = cargo_bin_cmd!("warpsmith");
+    command.current_dir(&folder).args(["pcf", "pdist", "-", "--align", "--until", "9", "--output", "d.csv"]);
+    command.write_stdin(bytes).assert().success();
+    assert!(fs::read_to_string(folder.path().join("d.csv")).unwrap().contains("süd"));
 }
 
 #[test]
@@ -85,6 +179,10 @@ fn functions() {
     };
     let any = TableOptions::default();
     let names = |name| read(name, any.clone()).unwrap().names().map(|names| names.to_vec()).unwrap_or_default();
+    for name in ["file.arrow", "lz4.arrow", "zstd.arrow", "stream.arrows", "no_batches.arrow"] {
+        let csv = format!("{}.csv", name.split('.').next().unwrap());
+        assert_eq!(read(name, any.clone()), read(&csv, any.clone()), "{name}");
+    }
     for name in ["series", "series_v2", "ids", "nanoseconds", "int96", "no_rows"] {
         let found = read(&format!("{name}.parquet"), any.clone());
         assert_eq!(found, read(&format!("{name}.csv"), any.clone()), "{name}");

@@ -5,6 +5,7 @@ mod dlpack;
 
 use std::{
     any::Any,
+    borrow::Cow,
     sync::{
         Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, Ordering},
@@ -262,9 +263,9 @@ impl DeviceArray {
                 return Ok(None);
             }
             let device = Device::gpu(py, ordinal as u32)?;
-            let stream = work::brief(py, || Ok(KeptStream::take(&device)?))?;
-            let tensor = Tensor::take(array, stream.handle())?;
-            work::brief(py, || Ok(stream.synchronize()?))?;
+            // Most libraries enqueue their work on this stream, and make none wait then.
+            let tensor = Tensor::take(array, dlpack::DEFAULT_STREAM)?;
+            work::brief(py, || Ok(device.device.synchronize_default()?))?;
             if tensor.device != (kind, ordinal) {
                 return Err(PyBufferError::new_err("__dlpack__ gave an array on another device than __dlpack_device__"));
             }
@@ -314,7 +315,7 @@ impl DeviceArray {
         if let Some(stream) = get("stream")? {
             let handle: u64 = stream.extract()?;
             work::brief(py, || {
-                let own = device.device.stream()?;
+                let own = KeptStream::take(&device)?;
                 // SAFETY: the protocol promises that the stream belongs to the array's device, and lives
                 // while the interface is used; `array` is held meanwhile.
                 unsafe { own.wait_for_handle(handle)? };
@@ -545,6 +546,14 @@ impl DeviceArray {
         }
         of_type!(self.memory.dtype.0, copy(py, self))
     }
+}
+
+/// Returns NumPy's name of the type of an array's elements.
+pub fn dtype_of<'a>(array: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
+    Ok(match array.cast::<DeviceArray>() {
+        Ok(array) => array.get().memory.dtype.0.into(),
+        Err(_) => array.getattr("dtype")?.str()?.to_string().into(),
+    })
 }
 
 /// Shares another library's array on a GPU as a DeviceArray. Returns None for arrays elsewhere.

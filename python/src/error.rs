@@ -166,6 +166,7 @@ failures! {
     }
     RulesError(error) {
         RulesError::File(error) => error.into(),
+        RulesError::Cancelled => Failure::interrupt(),
         error => Failure::value(&error),
     }
 }

@@ -13,7 +13,7 @@ use warpsmith::{
 };
 
 use crate::{
-    array::Item,
+    array::{Item, dtype_of},
     device::Device,
     error::Failure,
     input::{Input, Output},
@@ -148,7 +148,7 @@ pub fn minimum_spanning_forest<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Arrays<'py>, Bound<'py, PyAny>, usize)> {
     let call = Call { py, edges, device };
-    match weights.getattr("dtype")?.str()?.to_str()? {
+    match &*dtype_of(weights)? {
         "int32" => call.spanning::<i32, i128>(weights, n),
         "int64" => call.spanning::<i64, i128>(weights, n),
         "float32" => call.spanning::<f32, f64>(weights, n),

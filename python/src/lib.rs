@@ -35,7 +35,7 @@ mod _warpsmith {
         overlap::{Overlap, Shape},
         pack::{nest, nest_text, pack, write_text},
         pcf::{PcfSet, load_barcodes, pairwise, pairwise_file, reduced, time},
-        rules::{Dag, Explorer, Model, Runs},
+        rules::{Dag, Explorer, Model, Runs, check, study_runs},
         spmv::Matrix,
         trees::{Rooted, root},
     };

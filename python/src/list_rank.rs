@@ -12,7 +12,7 @@ use warpsmith::{
 };
 
 use crate::{
-    array::Item,
+    array::{Item, dtype_of},
     device::Device,
     input::{Input, Output},
     kept::{self, RANKERS, Summed},
@@ -81,7 +81,7 @@ pub fn prefix_sums<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let next = Input::of(next, "next")?;
     let device = next.device(py, device)?;
-    match weights.getattr("dtype")?.str()?.to_str()? {
+    match &*dtype_of(weights)? {
         "int32" => sums::<i32>(py, next, weights, head, &device),
         "int64" => sums::<i64>(py, next, weights, head, &device),
         "float32" => sums::<f32>(py, next, weights, head, &device),

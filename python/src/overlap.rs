@@ -294,6 +294,8 @@ impl Shape {
 pub struct Overlap {
     device: Device,
     inner: Inner,
+    shapes: Arc<[overlap::Shape]>,
+    lattice: Option<Lattice>,
 }
 
 #[derive(Clone)]
@@ -485,20 +487,21 @@ impl Overlap {
     ) -> PyResult<Self> {
         let device = Device::of(py, device)?;
         let boundary = boundary.map(vertices).transpose()?;
-        let shapes: Vec<overlap::Shape> = shapes.iter().map(|shape| shape.get().0.shape.clone()).collect();
+        let shapes: Arc<[overlap::Shape]> = shapes.iter().map(|shape| shape.get().0.shape.clone()).collect();
+        let lattice = lattice.map(|[a, b]| Lattice::new(a, b)).transpose().map_err(Failure::from)?;
         fn made<T: OverlapReal>(
             device: &warpsmith::device::Device,
             shapes: &[overlap::Shape],
             boundary: Option<Vec<[f64; 2]>>,
-            lattice: Option<[[f64; 2]; 2]>,
+            lattice: Option<Lattice>,
             deterministic: bool,
         ) -> Result<Arc<Mutex<Evaluator<T>>>, Failure> {
             let mut made = overlap::Overlap::new(device, shapes)?.deterministic(deterministic);
             if let Some(vertices) = boundary {
                 made = made.boundary(Boundary::polygon(&vertices)?)?;
             }
-            if let Some([a, b]) = lattice {
-                made = made.lattice(Lattice::new(a, b)?)?;
+            if let Some(lattice) = lattice {
+                made = made.lattice(lattice)?;
             }
             Ok(Arc::new(Mutex::new(Evaluator { overlap: made, scene: None })))
         }
@@ -513,7 +516,7 @@ impl Overlap {
             } else {
                 Inner::F32(made(&device.device, &shapes, boundary, lattice, deterministic)?)
             };
-            Ok(Overlap { device, inner })
+            Ok(Overlap { device, inner, shapes, lattice })
         })
     }
 
@@ -618,5 +621,26 @@ impl Overlap {
             let pairs = with(py, evaluator, poses, move |evaluator| Ok(evaluator.overlap.pairs(&packings)?))?;
             Ok(arrays(py, &pairs))
         })
+    }
+
+    /// The convex polygons that pairs of poses have in common.
+    fn common<'py>(
+        &self,
+        py: Python<'py>,
+        poses: PyReadonlyArray2<'py, f64>,
+        offsets: PyReadonlyArray1<'py, i64>,
+        shapes: Option<PyReadonlyArray1<'py, u32>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let packings = packings(rows(&poses), &offsets, shapes)?;
+        let rings = each!(&self.inner, evaluator => {
+            let (poses, shapes, lattice) = (packings.poses().len(), self.shapes.clone(), self.lattice);
+            with(py, evaluator, poses, move |evaluator| {
+                let pairs = evaluator.overlap.pairs(&packings)?;
+                // An image lies on its copy's other side, too.
+                let both = pairs.iter().flat_map(|&pair| [Some(pair), (pair.shift != [0; 2]).then(|| pair.turned())]);
+                Ok(both.flatten().flat_map(|pair| pair.common(&packings, &shapes, lattice.as_ref())).collect::<Vec<_>>())
+            })?
+        });
+        polygons(py, &rings)
     }
 }

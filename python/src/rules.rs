@@ -2,20 +2,25 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use warpsmith::{
     design_rules::{
-        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, Run, Schedule, Space, Traversal, TraversalTable, emit,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Measured, RulesError, Run, Schedule, Space, Traversal,
+        TraversalTable, emit,
         learn::tree::{Criterion, Size},
-        report,
+        program_of, report,
         schedule::MAX_STREAMS,
-        search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
+        search::{DepthFirst, Mcts, Random, SearchMethod, Strategy, Surrogate},
+        study::Study,
     },
-    io::files::Destination,
+    io::files::{Destination, FileError},
 };
 
 use crate::{error::Failure, work};
@@ -114,6 +119,118 @@ impl Runs {
     }
 }
 
+/// Options of learning, by their names in Python.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Learning<'py> {
+    labels: Bound<'py, PyString>,
+    resolution: Option<f64>,
+    radius: Option<usize>,
+    percentile: f64,
+    criterion: Bound<'py, PyString>,
+}
+
+impl Learning<'_> {
+    /// Returns the library's options for these runs.
+    fn of(&self, runs: &design_rules::Runs) -> PyResult<LearnOptions> {
+        let (labels, criterion) = (self.labels.to_cow()?, self.criterion.to_cow()?);
+        let (labels, size) = match &*labels {
+            "density" => (LabelOptions::density(runs.about.noise, self.resolution), Size::Validated),
+            "paper" => (LabelOptions::Paper { radius: self.radius, percentile: self.percentile }, Size::Paper),
+            _ => return Err(PyValueError::new_err(format!("labels is {labels:?}: \"density\" or \"paper\""))),
+        };
+        let criterion = match &*criterion {
+            "gini" => Criterion::Gini,
+            "entropy" => Criterion::Entropy,
+            _ => return Err(PyValueError::new_err(format!("criterion is {criterion:?}: \"gini\" or \"entropy\""))),
+        };
+        Ok(LearnOptions { labels, criterion, size })
+    }
+}
+
+/// Repeats searches on the runs of a whole space, as JSON. `names` are those of the files in errors.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are Python's")]
+pub fn study_runs(
+    py: Python<'_>,
+    runs: &Runs,
+    judge: Option<&Runs>,
+    names: [PathBuf; 2],
+    iterations: Vec<usize>,
+    seeds: u64,
+    searches: Vec<String>,
+    options: Learning<'_>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let methods = [SearchMethod::Surrogate, SearchMethod::Mcts, SearchMethod::Random, SearchMethod::Dfs];
+    let method = |name: &String| {
+        let found = methods.into_iter().find(|method| method.strategy().name() == name);
+        found.ok_or_else(|| PyValueError::new_err(format!("search has {name:?}: \"surrogate\", \"mcts\", \"random\" or \"dfs\"")))
+    };
+    let searches = searches.iter().map(method).collect::<PyResult<Vec<_>>>()?;
+    let (options, runs, judge) = (options.of(&runs.0)?, &*runs.0, judge.map(|judge| &*judge.0));
+    let [name, judge_name] = names;
+    work::cancellable(py, progress.as_ref(), |control| {
+        let in_file = |error: RulesError| match error {
+            RulesError::Cancelled => error,
+            error => FileError::new(&name, error.to_string()).into(),
+        };
+        let cancel = control.cancel.cloned().unwrap_or_default();
+        let dag = program_of(&runs.about).map_err(in_file)?;
+        let mut study = Study::new(&dag, runs).map_err(in_file)?;
+        if let Some(judge) = judge {
+            judge.check_program(&dag, &judge_name)?;
+            study = study.judged_by(judge).map_err(|error| FileError::new(&judge_name, error.to_string()))?;
+        }
+        let (done, all) = (AtomicUsize::new(0), seeds as usize * searches.len());
+        let tell = || {
+            let done = 1 + done.fetch_add(1, Ordering::Relaxed);
+            if let Some(note) = control.progress {
+                note(done, all);
+            }
+        };
+        let repeat = |&search: &SearchMethod| study.repeat(search, &iterations, seeds, &options, &cancel, tell).map_err(in_file);
+        let searches = searches.iter().map(repeat).collect::<Result<Vec<_>, _>>()?;
+        serde_json::to_string(&searches).map_err(Failure::runtime)
+    })
+}
+
+/// Number of operations, choices and dependences, the dependences that no data justify, and number of schedules.
+type Checked = (String, [usize; 3], Option<Vec<(String, String)>>, usize);
+
+/// Checks a program, or its file, and schedules of it. `path` is the name of the runs in errors.
+#[pyfunction]
+pub fn check(
+    py: Python<'_>,
+    program: &Bound<'_, PyAny>,
+    schedules: Vec<String>,
+    runs: Option<&Runs>,
+    path: PathBuf,
+    streams: usize,
+) -> PyResult<Checked> {
+    let (dag, file) = match program.cast::<Dag>() {
+        Ok(dag) => (dag.get().0.clone(), None),
+        Err(_) => {
+            let file: PathBuf = program.extract()?;
+            (Arc::new(design_rules::Dag::read(&file).map_err(Failure::from)?), Some(file))
+        }
+    };
+    let runs = runs.map(|runs| runs.0.clone());
+    work::owned(py, usize::MAX, move || {
+        for text in &schedules {
+            Schedule::parse(&dag, streams, text)?;
+        }
+        if let Some(runs) = &runs {
+            runs.check_schedules(&dag, streams, &path)?;
+        }
+        let file = file.unwrap_or_else(|| dag.name().into());
+        let unjustified = dag.unjustified().map_err(|reason| FileError::new(&file, reason))?;
+        let pairs = unjustified.map(|pairs| pairs.into_iter().map(|[u, v]| (u, v)).collect());
+        let tried = schedules.len() + runs.map_or(0, |runs| runs.tried());
+        Ok((dag.name().to_owned(), [dag.len() - 1, dag.choices().len(), dag.edges().count()], pairs, tried))
+    })
+}
+
 /// A model learned from runs.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Model {
@@ -128,27 +245,8 @@ fn numbers<'py>(py: Python<'py>, classes: &[Class]) -> Bound<'py, PyArray1<i64>>
 #[pymethods]
 impl Model {
     #[staticmethod]
-    fn learn(
-        py: Python<'_>,
-        runs: &Runs,
-        labels: &str,
-        resolution: Option<f64>,
-        radius: Option<usize>,
-        percentile: f64,
-        criterion: &str,
-    ) -> PyResult<Self> {
-        let (labels, size) = match labels {
-            "density" => (LabelOptions::density(runs.0.about.noise, resolution), Size::Validated),
-            "paper" => (LabelOptions::Paper { radius, percentile }, Size::Paper),
-            _ => return Err(PyValueError::new_err(format!("labels is {labels:?}: \"density\" or \"paper\""))),
-        };
-        let criterion = match criterion {
-            "gini" => Criterion::Gini,
-            "entropy" => Criterion::Entropy,
-            _ => return Err(PyValueError::new_err(format!("criterion is {criterion:?}: \"gini\" or \"entropy\""))),
-        };
-        let options = LearnOptions { labels, criterion, size };
-        let runs = runs.0.clone();
+    fn learn(py: Python<'_>, runs: &Runs, options: Learning<'_>) -> PyResult<Self> {
+        let (options, runs) = (options.of(&runs.0)?, runs.0.clone());
         work::owned(py, usize::MAX, move || {
             let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
             let model = Arc::new(design_rules::Model::learn_all(&table, &runs.times(), &options)?);

@@ -11,7 +11,7 @@ use warpsmith::trees::{
 };
 
 use crate::{
-    array::Item,
+    array::{Item, dtype_of},
     device::Device,
     error::Failure,
     input::{Input, Output},
@@ -161,7 +161,7 @@ impl Rooted {
 
     /// The sums along the paths from the roots, and over subtrees.
     fn sums<'py>(&self, py: Python<'py>, weights: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        match weights.getattr("dtype")?.str()?.to_str()? {
+        match &*dtype_of(weights)? {
             "int32" => self.sums_of::<i32>(py, weights),
             "int64" => self.sums_of::<i64>(py, weights),
             "float32" => self.sums_of::<f32>(py, weights),

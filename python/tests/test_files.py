@@ -275,5 +275,9 @@ def test_parquet() -> None:
     for name in ("series", "series_v2", "ids"):
         found, expected = (pcf.PcfSet.load(data / f"{name}.{extension}", align=True) for extension in ("parquet", "csv"))
         assert (found == expected).all() and found.names == expected.names
+    for file in ("file.arrow", "lz4.arrow", "stream.arrows"):
+        path = data / file
+        found, expected = (pcf.PcfSet.load(each, align=True) for each in (path, path.with_suffix(".csv")))
+        assert (found == expected).all() and found.names == expected.names
     with pytest.raises(ValueError, match="line 3: column `id`: null is not a name"):
         pcf.PcfSet.load(data / "nulls.parquet")

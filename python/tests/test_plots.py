@@ -12,6 +12,7 @@ import pytest
 from integrals import random_arrays, value
 
 from warpsmith.homology import rips
+from warpsmith.overlap import Overlap, Shape
 from warpsmith.pcf import PcfSet
 
 matplotlib: Any = pytest.importorskip("matplotlib")
@@ -85,6 +86,74 @@ def test_diagrams(ax: Any) -> None:
         diagrams.plot(kind="bars")  # type: ignore[arg-type]
     with pytest.raises(IndexError):
         diagrams.plot(2)
+
+
+SQUARE = Shape([(0, 0), (1, 0), (1, 1), (0, 1)], name="square")
+FRAME = Shape([(0, 0), (4, 0), (4, 4), (0, 4)], name="frame", holes=[[(1, 1), (3, 1), (3, 3), (1, 3)]])
+
+
+def legend(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def area(path: Any) -> float:
+    """Area of a path by the shoelace formula; holes run the other way."""
+    rings = [ring[:-1] for ring in path.to_polygons(closed_only=True)]
+    return float(sum(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)) for x, y in (ring.T for ring in rings)) / 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_overlaps(ax: Any, dtype: str) -> None:
+    poses = np.array([[0, 0, 0], [0.5, 0.25, 0], [0.5, 0.25, np.pi / 2], [9, 9, 0]])
+    kinds = [0, 1, 0, 1]
+    overlap = Overlap([FRAME, SQUARE], boundary="square", dtype=dtype)
+    assert overlap.plot(poses, ax, shapes=kinds, scale=12, alpha=0.25) is ax
+    frames, squares, common, boundary = list[Any](ax.collections)
+    assert [len(collection.get_paths()) for collection in (frames, squares)] == [2, 2]
+    assert [area(path) for path in frames.get_paths()] == pytest.approx([12, 12])
+    assert frames.get_alpha() == 0.25 and (frames.get_facecolor() != squares.get_facecolor()).any()
+    # Red areas add up to those of the pairs, and each lies within its two copies.
+    pairs = overlap.pairs(poses, shapes=kinds)
+    assert len(pairs.area) == 2 and sum(map(area, common.get_paths())) == pytest.approx(pairs.area.sum(), rel=1e-5)
+    np.testing.assert_array_equal(np.asarray(common.get_facecolor()), [[1, 0, 0, 1]])
+    assert boundary.get_paths()[0].get_extents().bounds == (-6, -6, 12, 12)
+    assert legend(ax) == ["frame (2)", "square (2)"]
+    # Nothing in common, no boundary, one shape: copies alone.
+    ax.clear()
+    overlap = Overlap([SQUARE])
+    overlap.plot([[0, 0, 0]], ax)
+    assert len(ax.collections) == 1 and ax.get_legend() is None
+    ax.clear()
+    overlap.plot(np.empty((0, 3)), ax)
+    assert len(ax.collections[0].get_paths()) == 0
+    # Shapes of one name are numbered.
+    Overlap([SQUARE, SQUARE]).plot([[0, 0, 0]], ax)
+    assert legend(ax) == ["square 0 (1)", "square 1 (0)"]
+
+
+def test_overlaps_of_a_lattice(ax: Any) -> None:
+    # Images to the right and left overlap by a quarter of the square.
+    overlap = Overlap([SQUARE], lattice=[[0.75, 0.0], [0.0, 2.0]])
+    overlap.plot([[0, 0, 0]], ax)
+    _, common, cell = ax.collections
+    bounds = sorted(path.get_extents().bounds for path in common.get_paths())
+    assert bounds == [(0, 0, 0.25, 1), (0.75, 0, 0.25, 1)]
+    assert cell.get_paths()[0].get_extents().bounds == (0, 0, 0.75, 2)
+
+
+def test_what_is_no_plot_of_overlaps(ax: Any) -> None:
+    overlap = Overlap([SQUARE])
+    with pytest.raises(ValueError, match="one packing is drawn"):
+        overlap.plot([[[0, 0, 0]]], ax)
+    with pytest.raises(ValueError, match="scale is for a boundary"):
+        overlap.plot([[0, 0, 0]], ax, scale=3)
+    with pytest.raises(TypeError, match="scale is 'x'"):
+        Overlap([SQUARE], boundary="square").plot([[0, 0, 0]], ax, scale="x")  # type: ignore[arg-type]
+    with pytest.raises(ValueError):
+        overlap.plot([[0, 0, 0]], ax, shapes=[1])
+    with pytest.raises(ValueError, match="shape"):
+        overlap.plot([0, 0, 0], ax)
+    assert not ax.collections
 
 
 def test_no_matplotlib() -> None:

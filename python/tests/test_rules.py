@@ -313,3 +313,115 @@ def test_what_is_no_program() -> None:
             HOST.count(streams)
     with pytest.raises(ValueError, match='strategy is "best"'):
         Explorer(HOST, strategy="best")  # type: ignore[arg-type]
+
+
+def program(folder: Path, items: list[dict[str, Any]]) -> Path:
+    path = folder / "mine.json"
+    path.write_text(json.dumps({"operations": items}))
+    return path
+
+
+def test_orders_without_data_are_listed(tmp_path: Path) -> None:
+    pack = {"name": "Pack", "kind": "gpu", "reads": ["x"], "writes": ["buffer"]}
+    send = {"name": "Send", "kind": "cpu", "after": ["Pack"], "reads": ["buffer"]}
+    sum_ = {"name": "Sum", "kind": "gpu", "after": ["Send"], "reads": ["x"], "writes": ["y"]}
+    found = rules.check(program(tmp_path, [pack, send, sum_]))
+    # Pack before Send, Send before Sum, and Sum before the end; only reads of x are common to Pack and Sum.
+    assert found == rules.Checked("mine", 3, 0, 3, [("Send", "Sum")], 0)
+    assert rules.check(program(tmp_path, [pack, send])).unjustified == []
+    with pytest.raises(ValueError, match="mine.json: `Pack` and `Send` access `buffer`, .*neither comes after the other"):
+        rules.check(program(tmp_path, [pack, {**send, "after": []}]))
+    silent = [{"name": "a", "kind": "cpu"}, {"name": "b", "kind": "cpu"}]
+    assert rules.check(str(program(tmp_path, silent))).unjustified is None
+    with pytest.raises(ValueError, match="mine.json"):
+        rules.check(program(tmp_path, [{"name": "a"}]))
+    with pytest.raises(FileNotFoundError, match="none.json"):
+        rules.check(tmp_path / "none.json")
+
+
+def test_schedules_are_checked(tmp_path: Path) -> None:
+    assert rules.check(HOST) == rules.Checked("host", 5, 0, 6, None, 0)
+    assert rules.check(HOST, ORDERS).schedules == rules.check(HOST, Runs(ORDERS, np.ones(20))).schedules == 20
+    with pytest.raises(ValueError, match="`b` can't come next"):
+        rules.check(HOST, [ORDERS[0], "b;a;c;d;e"])
+    wrong = Runs([ORDERS[0], "b;a;c;d;e"], [1.0, 1.0])
+    wrong.save(tmp_path / "runs.csv")
+    for runs, name in ((wrong, "runs"), (tmp_path / "runs.csv", "runs.csv")):
+        with pytest.raises(ValueError, match=f"{name}: the schedule .*`b` can't come next"):
+            rules.check(HOST, runs)
+    explorer = Explorer(HOST, 1)
+    told(explorer, lambda _: 1.0)
+    assert rules.check(HOST, explorer.runs).schedules == 20
+    other = Dag(dict.fromkeys("abcde", "cpu"), [("a", "b")], name="host")
+    with pytest.raises(ValueError, match="with other operations or edges"):
+        rules.check(other, explorer.runs)
+    # Streams of schedules as text are limited.
+    dag = Dag({"a": "gpu", "b": "gpu"})
+    schedule = "a@0;b@1;CER-after-a;CER-after-b;CES-b4-end-after-a;CES-b4-end-after-b"
+    assert rules.check(dag, [schedule]).schedules == 1
+    with pytest.raises(ValueError):
+        rules.check(dag, [schedule], streams=1)
+    with pytest.raises(ValueError, match="it takes 1 to 8"):
+        rules.check(dag, streams=9)
+    with pytest.raises(TypeError):
+        rules.check(3)  # type: ignore[arg-type]
+
+
+def explored(times: Any, dag: Dag = HOST) -> tuple[Runs, list[float]]:
+    """Runs of all schedules of a program, depth first, and their times."""
+    explorer = Explorer(dag, 1, strategy="dfs")
+    schedules = told(explorer, times)
+    return explorer.runs, [times(schedule) for schedule in schedules]
+
+
+def test_searches_are_repeated(tmp_path: Path) -> None:
+    runs, times = explored(lambda schedule: 1.0 + 2.0 * schedule.index("d") + 0.001 * schedule.index("e"))
+    marks: list[tuple[int, int]] = []
+    counts = [8, 15, 20, 50]
+    options: dict[str, Any] = {"iterations": counts, "seeds": 3}
+    found = rules.study(runs, search=["dfs", "random"], progress=lambda done, all: marks.append((done, all)), **options)
+    assert [each["search"] for each in found] == ["dfs", "random"] and marks[-1] == (6, 6)
+    dfs = found[0]
+    best = min(times)
+    for count, point in zip(counts, dfs["points"]):
+        seen = min(count, 20)
+        assert (point["iterations"], point["share"]) == (seen, seen / 20)
+        assert point["slower"]["mean"] == pytest.approx(min(times[:seen]) / best - 1)
+        assert point["slower"]["deviation"] < 1e-12
+    near = 1 + next(index for index, time in enumerate(times) if time <= 1.01 * best)
+    assert dfs["near"] == {"mean": near, "deviation": 0, "least": near, "greatest": near}
+    assert [each["points"][-1]["accuracy"]["least"] for each in found] == [1, 1]
+    # By a second measurement all take the same: whatever is found first is near.
+    second, _ = explored(lambda _: 1.0)
+    assert rules.study(runs, judge=second, search=["dfs"], **options)[0]["near"]["mean"] == 1
+    runs.save(tmp_path / "full.csv")
+    second.save(tmp_path / "second.csv")
+    for judge in (None, tmp_path / "second.csv"):
+        again = rules.study(tmp_path / "full.csv", judge=judge, search=["dfs"], **options)[0]
+        assert again["near"]["mean"] == (near if judge is None else 1)
+
+
+def test_what_is_no_study(tmp_path: Path) -> None:
+    runs, times = explored(lambda schedule: 1.0 + schedule.index("d"))
+    other, _ = explored(lambda _: 1.0, Dag({"a": "cpu"}, name="other"))
+    calls: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        (Runs(runs.schedules, times), {}, ValueError, "runs: .*does not say what its operations and edges are"),
+        (runs, {"search": ["best"]}, ValueError, 'search has "best"'),
+        (runs, {"search": "dfs"}, TypeError, "search is of the type str"),
+        (runs, {"seeds": 0}, ValueError, "seeds is 0, but it must be at least 1"),
+        (runs, {"iterations": []}, ValueError, "at least one seed and one number of iterations"),
+        (runs, {"iterations": [-1]}, ValueError, "iterations is -1"),
+        (runs, {"iterations": [1]}, ValueError, "runs: nothing to learn"),
+        (runs, {"labels": "best"}, ValueError, 'labels is "best"'),
+        (runs, {"labels": None}, TypeError, "must be strings"),
+        (runs, {"judge": other}, ValueError, "judge: it has runs of the program `other`, not of `host`"),
+        (tmp_path / "none.csv", {}, FileNotFoundError, "none.csv"),
+    ]
+    for given, options, error, text in calls:
+        with pytest.raises(error, match=text):
+            rules.study(given, **options)
+    explorer = Explorer(HOST, 1, strategy="dfs")
+    for schedule in ORDERS[:10]:
+        explorer.tell(schedule, 1.0)
+    with pytest.raises(ValueError, match="there are runs of 10 schedules, and it takes all 20"):
+        rules.study(explorer.runs)

@@ -496,8 +496,13 @@ def test_repairs() -> None:
     again = PcfSet.from_parts([0, 5, 5], repeated, repair="last")
     np.testing.assert_array_equal(again.lengths, [3, 1])
     for repair in ("raise", "sort"):
-        with pytest.raises(ValueError, match="repeats"):
+        with pytest.raises(ValueError, match='repeats .* repair="last" sorts them, and keeps the last'):
             PcfSet([repeated], repair=repair)
+    with pytest.raises(ValueError, match='repair="last" sorts them'):
+        PcfSet([[(0, 1), (2, 1), (1, 0)]])
+    # Whole numbers, too, and one time at all breakpoints.
+    same(PcfSet(repeated.astype(np.int8), repair="last"), [[0, 2], [1, 1], [2, 3]])
+    same(PcfSet(np.array([(0, value) for value in range(100)]), repair="last"), [[0, 99]])
     with pytest.raises(ValueError, match="must be at t = 0"):
         PcfSet([[(2, 1), (1, 0)]], repair="last")
     with pytest.raises(ValueError, match="finite"):
@@ -517,6 +522,13 @@ def test_repairs_as_of_masspcf() -> None:
         points[0, 0] = 0
         theirs = masspcf.Pcf(points)
         np.testing.assert_array_equal(PcfSet(points, repair="last")(t), [theirs(time) for time in t])
+    # From 17 breakpoints on, masspcf's order of those at one time is the given one only if times ascend.
+    ascending = np.stack([np.sort(rng.integers(0, 8, 99) / 2), rng.normal(size=99)], axis=1)
+    ascending[0, 0] = 0
+    whole = [[0, 1], [2, 3], [2, 7], [1, 4]]
+    for given in (ascending, np.array(whole)):
+        theirs = masspcf.Pcf(given)
+        np.testing.assert_array_equal(PcfSet(given, repair="last")(t), [theirs(time) for time in t])
 
 
 def test_names() -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import _warpsmith
 from ._arrays import numbers_in_range, reals, whole
 from ._parts import Array, Part, Turns, geometries, mirrors, parts as parts_of, shapes as shapes_of, turns as turns_of
+from ._plot import drawn, placed
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
@@ -91,13 +92,7 @@ class Packed(NamedTuple):
 
     def _copies(self) -> list[list[Array]]:
         """The outlines of each copy."""
-        cosine, sine = np.cos(self.poses[:, 2]), np.sin(self.poses[:, 2])
-        turns = np.stack([np.stack([cosine, sine], axis=-1), np.stack([-sine, cosine], axis=-1)], axis=1)
-        outlines = [shape.outlines for shape in self._images()]
-        return [
-            [ring @ turn + place for ring in outlines[shape]]
-            for shape, turn, place in zip(self.shapes, turns, self.poses[:, :2])
-        ]
+        return placed([shape.outlines for shape in self._images()], self.shapes, self.poses)
 
     def geometries(self) -> list[Any]:
         """The copies where they lie, as Shapely's polygons, in the order of the poses.
@@ -130,33 +125,7 @@ class Packed(NamedTuple):
         ImportError
             If matplotlib is not installed.
         """
-        try:
-            from matplotlib import pyplot
-            from matplotlib.collections import PathCollection
-            from matplotlib.patches import Patch
-            from matplotlib.path import Path
-        except ImportError as error:
-            raise ImportError("plots need matplotlib: pip install matplotlib") from error
-        where = pyplot.gca() if ax is None else ax
-
-        def path(rings: list[Array]) -> Any:
-            return Path.make_compound_path(*(Path(np.concatenate([ring, ring[:1]]), closed=True) for ring in rings))
-
-        paths = [path(copy) for copy in self._copies()]
-        # The order of names gives a shape its colour, whatever the order of the shapes is.
-        names = sorted(part.name for part in self.parts)
-        marks = []
-        for index, part in enumerate(self.parts):
-            own = [path for path, shape in zip(paths, self._kinds()) if shape == index]
-            look = {"facecolor": f"C{names.index(part.name) % 10}", "edgecolor": "black", "alpha": 0.6, **style}
-            where.add_collection(PathCollection(own, **look))
-            marks.append(Patch(**{"label": f"{part.name} ({part.count:,})", **look}))
-        where.add_collection(PathCollection([path([self.outline])], facecolor="none", edgecolor="black"))
-        where.set_aspect("equal")
-        where.autoscale_view()
-        if len(self.parts) > 1:
-            where.legend(handles=marks, loc="upper left", bbox_to_anchor=(1, 1))
-        return where
+        return drawn(ax, self._copies(), self._kinds(), [part.name for part in self.parts], self.outline, style)
 
     def _repr_html_(self, width: int = 300) -> str:
         low, extent = self.outline.min(axis=0), np.ptp(self.outline, axis=0)

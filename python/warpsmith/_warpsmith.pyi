@@ -29,6 +29,7 @@ __all__ = [
     "__version__",
     "biconnected",
     "bridges",
+    "check",
     "components",
     "devices",
     "forest",
@@ -47,6 +48,7 @@ __all__ = [
     "rips",
     "root",
     "study",
+    "study_runs",
     "time",
     "nest_text",
     "write_text",
@@ -240,6 +242,9 @@ class Overlap:
     def pairs(
         self, poses: npt.NDArray[np.float64], offsets: _Indices, shapes: npt.NDArray[np.uint32] | None
     ) -> tuple[list[_Indices], npt.NDArray[np.int32], _Array]: ...
+    def common(
+        self, poses: npt.NDArray[np.float64], offsets: _Indices, shapes: npt.NDArray[np.uint32] | None
+    ) -> list[npt.NDArray[np.float64]]: ...
 
 def pack(
     parts: list[tuple[Shape, int]],
@@ -386,9 +391,7 @@ class Runs:
 @final
 class Model:
     @staticmethod
-    def learn(
-        runs: Runs, labels: str, resolution: float | None, radius: int | None, percentile: float, criterion: str
-    ) -> Model: ...
+    def learn(runs: Runs, options: dict[str, Any]) -> Model: ...
     @property
     def classes(self) -> _Indices: ...
     @property
@@ -428,6 +431,19 @@ class Explorer:
     @property
     def is_exhausted(self) -> bool: ...
 
+def check(
+    program: Dag | str, schedules: list[str], runs: Runs | None, path: str, streams: int
+) -> tuple[str, list[int], list[tuple[str, str]] | None, int]: ...
+def study_runs(
+    runs: Runs,
+    judge: Runs | None,
+    names: Sequence[str],
+    iterations: list[int],
+    seeds: int,
+    searches: list[str],
+    options: dict[str, Any],
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
 def study(
     streams: list[int] | None,
     batch: list[int] | None,

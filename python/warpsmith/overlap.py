@@ -19,17 +19,21 @@ array([[ 0.5 ,  0.25],
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import items, on_gpu, reals
+from ._arrays import items, on_gpu, real, reals
 from ._nest import Left, Nested, Placement, Sheet, nest
 from ._pack import Packed, pack
 from ._parts import Part, shapes as shapes_of
+from ._plot import drawn, placed
 from ._warpsmith import Device, Shape
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "Evaluation",
@@ -266,6 +270,67 @@ class Overlap:
         array, offsets, flat = _packings(poses)
         (packing, first, second), shifts, areas = self._overlap.pairs(flat, offsets, _shapes(shapes, array.shape[:-1]))
         return Pairs(packing, first, second, shifts.reshape(-1, 2), areas)
+
+
+    def plot(
+        self,
+        poses: Any,
+        ax: Axes | None = None,
+        *,
+        shapes: npt.ArrayLike | None = None,
+        scale: float | None = None,
+        **style: Any,
+    ) -> Axes:
+        """Draws the copies of a packing with matplotlib, and the areas that they have in common in red.
+
+        Several shapes have a legend. A lattice's cell is drawn at the origin. Of its images only what they have in
+        common with the copies is drawn.
+
+        Parameters
+        ----------
+        poses : (n, 3) array_like
+            x, y and theta of each copy.
+        ax : matplotlib.axes.Axes, optional
+            The axes; by default the current ones.
+        shapes
+            As in `evaluate`.
+        scale : float, optional
+            The boundary's scale, to draw it.
+        **style
+            Arguments of `matplotlib.collections.PathCollection`, for the copies.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes. Their figure's ``savefig`` writes SVG, PNG or PDF.
+
+        Raises
+        ------
+        ValueError
+            As `evaluate`, and if there are several packings.
+        ImportError
+            If matplotlib is not installed.
+        """
+        there = on_gpu(poses)
+        array, offsets, flat = _packings(poses if there is None else there.numpy())
+        if array.ndim != 2:
+            raise ValueError(f"poses have the shape {array.shape}, but one packing is drawn: (poses, 3)")
+        chosen = _shapes(shapes, array.shape[:-1])
+        own, boundary, vectors = self._given[0], self._given[2], self._given[3]
+        outline = None
+        if scale is not None:
+            if boundary is None:
+                raise ValueError("scale is for a boundary, which the evaluator doesn't have")
+            outline = real(scale, "scale") * reals(_SQUARE if isinstance(boundary, str) else boundary, "boundary").astype(np.float64)
+        elif vectors is not None:
+            a, b = reals(vectors, "lattice").astype(np.float64)
+            outline = np.stack([np.zeros(2), a, a + b, b])
+        common = self._overlap.common(flat, offsets, chosen)
+        kinds = np.zeros(len(flat), np.int64) if chosen is None else chosen
+        names = [shape.name for shape in own]
+        if len(set(names)) < len(names):
+            names = [f"{name} {index}".lstrip() for index, name in enumerate(names)]
+        return drawn(ax, placed([shape.outlines for shape in own], kinds, flat), kinds, names, outline, style, common)
 
 
 def _overlap(shapes: Any, dtype: Any, boundary: Any, lattice: Any, deterministic: bool, device: Any) -> Overlap:

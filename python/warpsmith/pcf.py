@@ -95,8 +95,8 @@ class PcfSet:
         A name for each function, in C order.
     repair : {"raise", "sort", "last"}
         What to do with breakpoints that don't ascend strictly: raise an error; sort them, which leaves repeated times
-        an error; or sort them and keep the last of those at one time, as masspcf does. With the latter two, a function
-        without breakpoints is zero.
+        an error, since either value may be meant; or sort them and keep the last of those at one time, in the order
+        given, as masspcf does. With the latter two, a function without breakpoints is zero.
 
     Raises
     ------
@@ -1039,7 +1039,12 @@ def _make(offsets: npt.NDArray[np.int64], points: Array, shape: list[int] | None
         raise ValueError(f'repair is {repair!r}, but it must be "raise", "sort" or "last"')
     if repair != "raise":
         offsets, points = _repaired(offsets, points, repair == "last")
-    return _wrap(_warpsmith.PcfSet(offsets, points, shape))
+    try:
+        return _wrap(_warpsmith.PcfSet(offsets, points, shape))
+    except ValueError as error:
+        if "strictly ascending" not in str(error):
+            raise
+        raise ValueError(f'{error}; repair="last" sorts them, and keeps the last of those at one time') from None
 
 
 def _repaired(

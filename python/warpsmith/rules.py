@@ -48,9 +48,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import items, real, reals, whole
+from ._arrays import items, numbers_in_range, real, reals, whole
+from ._progress import Progress, shown
 
-__all__ = ["Dag", "Explorer", "Model", "Ruleset", "Runs", "learn"]
+__all__ = ["Checked", "Dag", "Explorer", "Model", "Ruleset", "Runs", "check", "learn", "study"]
 
 Kind = Literal["cpu", "gpu"]
 
@@ -665,15 +666,167 @@ def learn(
     >>> model.rulesets[0].rules
     ['a before b']
     """
+    given = runs if isinstance(runs, Runs) else Runs.load(runs)
+    return _learned(given, _options(labels, resolution, radius, percentile, criterion))
+
+
+def _options(
+    labels: str, resolution: float | None, radius: int | None, percentile: float, criterion: str
+) -> dict[str, Any]:
     if radius is not None:
         radius = whole(radius, "radius", 1, 2**63 - 1)
-    given = runs if isinstance(runs, Runs) else Runs.load(runs)
+    if not isinstance(labels, str) or not isinstance(criterion, str):
+        raise TypeError(f"labels is {labels!r} and criterion is {criterion!r}, but they must be strings")
     names = ("labels", "resolution", "radius", "percentile", "criterion")
-    return _learned(given, dict(zip(names, (labels, resolution, radius, percentile, criterion))))
+    return dict(zip(names, (labels, resolution, radius, percentile, criterion)))
 
 
 def _learned(runs: Runs, options: dict[str, Any]) -> Model:
     model = object.__new__(Model)
-    model._model = _warpsmith.Model.learn(runs._runs, **options)
+    model._model = _warpsmith.Model.learn(runs._runs, options)
     model._given = runs, options
     return model
+
+
+class Checked(NamedTuple):
+    """The result of `check`."""
+
+    program: str
+    """The program's name."""
+    operations: int
+    """Number of operations, without the end."""
+    choices: int
+    """Number of choices between alternatives."""
+    dependences: int
+    """Number of dependences, including those of the end."""
+    unjustified: list[tuple[str, str]] | None
+    """Dependences between operations that share no data which one of them writes. They may exclude fast schedules. None
+    if no operation states what it reads and writes."""
+    schedules: int
+    """Number of schedules that were checked."""
+
+
+def check(
+    program: Dag | str | os.PathLike[str],
+    schedules: Runs | str | os.PathLike[str] | Iterable[str] = (),
+    *,
+    streams: int = 2,
+) -> Checked:
+    """Checks a program and schedules of it, as the command ``warpsmith rules check``.
+
+    Parameters
+    ----------
+    program : Dag or path_like
+        The program, or its file of JSON. Only a file states what operations read and write.
+    schedules : Runs, path_like or iterable of str
+        Runs, their file, or schedules as text.
+    streams : int
+        The most streams that a schedule may use, 1 to 8. A file of ``warpsmith rules explore`` has its own number.
+
+    Returns
+    -------
+    Checked
+
+    Raises
+    ------
+    ValueError
+        If the file describes no program, a schedule is none of the program's, or two operations access the same data
+        in no order although one of them writes it.
+    OSError
+        If a file can't be read.
+
+    Examples
+    --------
+    >>> dag = Dag({"a": "cpu", "b": "cpu"}, [("a", "b")])
+    >>> check(dag, ["a;b"]).schedules
+    1
+    """
+    known, path = None, "runs"
+    if isinstance(schedules, (str, os.PathLike)):
+        known, path = Runs.load(schedules), os.fspath(schedules)
+    elif isinstance(schedules, Runs):
+        known = schedules
+    texts = [] if known else items(schedules, "schedules")
+    given = program._dag if isinstance(program, Dag) else os.fspath(program)
+    name, (operations, choices, dependences), unjustified, tried = _warpsmith.check(
+        given, texts, None if known is None else known._runs, path, _streams(streams)
+    )
+    return Checked(name, operations, choices, dependences, unjustified, tried)
+
+
+def study(
+    runs: Runs | str | os.PathLike[str],
+    *,
+    iterations: Iterable[int] = (50, 100, 200, 400),
+    seeds: int = 20,
+    search: Iterable[Literal["surrogate", "mcts", "random", "dfs"]] = ("surrogate", "mcts", "random"),
+    judge: Runs | str | os.PathLike[str] | None = None,
+    labels: Literal["density", "paper"] = "density",
+    resolution: float | None = None,
+    radius: int | None = None,
+    percentile: float = 98.0,
+    criterion: Literal["gini", "entropy"] = "gini",
+    progress: bool | Progress = False,
+) -> list[dict[str, Any]]:
+    """Repeats searches on a space that was measured: times are looked up, and nothing is run.
+
+    Parameters
+    ----------
+    runs : Runs or path_like
+        Runs of all schedules of a program, or their file, as ``warpsmith rules explore --exhaustive`` writes it.
+    iterations : iterable of int
+        Numbers of iterations after which a search is judged.
+    seeds : int
+        Number of seeds, from 0 on.
+    search : iterable of {"surrogate", "mcts", "random", "dfs"}
+        The strategies, as of `Explorer`.
+    judge : Runs or path_like, optional
+        A second measurement of the same schedules, which judges how near searches get to the fastest.
+    labels, resolution, radius, percentile, criterion
+        As of `learn`.
+    progress : bool or callable
+        Whether to show the progress, or a function that is called with the number of finished searches and of all.
+
+    Returns
+    -------
+    list of dict
+        A dictionary for each strategy, with the figures of ``warpsmith rules study --json``: ``search``; ``points``, one
+        for each number of iterations, with the ``accuracy`` over the whole space of the rules learned from the
+        schedules found, and how much ``slower`` the fastest of them is than the fastest of all; ``near``, the number of
+        iterations until a schedule within 1 % of the fastest is found. Each of these has a ``mean``, a ``deviation``, a
+        ``least`` and a ``greatest`` over the seeds. ``warpsmith.concurrency.columns`` makes arrays of points.
+
+    Raises
+    ------
+    ValueError
+        If schedules are missing, the program is unknown, or an option is out of range.
+    OSError
+        If a file can't be read.
+
+    Examples
+    --------
+    >>> explorer = Explorer(Dag(dict.fromkeys("abcd", "cpu")), 1, strategy="dfs")
+    >>> while (schedule := explorer.ask()) is not None:
+    ...     explorer.tell(schedule, 2.0 if schedule < "b" else 1.0)
+    >>> studied = study(explorer.runs, iterations=[24], seeds=2, search=["dfs"])
+    >>> studied[0]["near"]["mean"], studied[0]["points"][0]["accuracy"]["mean"]
+    (7.0, 1.0)
+    """
+    given, name = (runs, "runs") if isinstance(runs, Runs) else (Runs.load(runs), os.fspath(runs))
+    second, second_name = None, "judge"
+    if judge is not None:
+        second, second_name = (judge, "judge") if isinstance(judge, Runs) else (Runs.load(judge), os.fspath(judge))
+    counts = [whole(number, "iterations") for number in items(iterations, "iterations")]
+    with numbers_in_range(), shown(progress, "study") as tell:
+        made = _warpsmith.study_runs(
+            given._runs,
+            None if second is None else second._runs,
+            [name, second_name],
+            counts,
+            whole(seeds, "seeds", 1, 100_000),
+            items(search, "search"),
+            _options(labels, resolution, radius, percentile, criterion),
+            tell,
+        )
+    found: list[dict[str, Any]] = json.loads(made)
+    return found

@@ -10,6 +10,7 @@ use crate::Random;
 #[derive(Clone)]
 pub enum Content {
     Text(Vec<u8>),
+    Binary(Vec<u8>),
     /// Header and elements.
     Npy(Vec<u8>, Vec<u8>),
     /// Entries; true if they are compressed.
@@ -48,6 +49,7 @@ impl Content {
                 let entries = entries.collect();
                 Content::Npz(entries, packed)
             }
+            "parquet" | "arrow" | "arrows" => Content::Binary(bytes.to_vec()),
             _ => Content::Text(bytes.to_vec()),
         }
     }
@@ -63,7 +65,7 @@ impl Content {
     /// The file.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
-            Content::Text(text) => text.clone(),
+            Content::Text(bytes) | Content::Binary(bytes) => bytes.clone(),
             Content::Npy(header, body) => {
                 let length = (header.len() as u32).to_le_bytes();
                 [b"\x93NUMPY\x02\x00", &length[..], header, body].concat()
@@ -87,6 +89,7 @@ impl Content {
     pub fn damage(&mut self, random: &mut Random, others: &[Content]) {
         match self {
             Content::Text(text) => damage_text(text, random, others),
+            Content::Binary(bytes) => damage_numbers(bytes, random),
             Content::Npy(header, body) => match random.below(4) {
                 0 | 1 => {
                     damage_text(header, random, &[]);
@@ -172,7 +175,7 @@ fn damage_text(text: &mut Vec<u8>, random: &mut Random, others: &[Content]) {
     }
 }
 
-/// Damages elements of arrays: as 4 and 8 bytes.
+/// Damages numbers of 4 and 8 bytes.
 fn damage_numbers(body: &mut Vec<u8>, random: &mut Random) {
     const WIDE: &[u64] = &[0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64, 1 << 40, u32::MAX as u64, 1 << 31];
     const FLOATS: &[f64] =

@@ -46,6 +46,8 @@ const READERS: &[(&str, Read)] = &[
     ("runs", runs),
     ("machines", machines),
     ("lists", lists),
+    #[cfg(feature = "parquet")]
+    ("tables", tables),
 ];
 
 /// Longest duration of a case, on a busy machine.
@@ -151,9 +153,10 @@ type Group = (&'static str, Read, Vec<(String, Content)>);
 
 /// All files, by readers.
 fn corpus() -> Vec<Group> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let group = |&(name, read): &(&'static str, Read)| {
-        let mut files: Vec<PathBuf> = match fs::read_dir(folder.join(name)) {
+        let folder = tests.join(if name == "tables" { "data/parquet".to_owned() } else { format!("corpus/{name}") });
+        let mut files: Vec<PathBuf> = match fs::read_dir(folder) {
             Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
             Err(_) => Vec::new(),
         };
@@ -221,6 +224,12 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
             Ok(())
         }
     }
+}
+
+/// Parquet, Arrow, and CSV.
+#[cfg(feature = "parquet")]
+fn tables(path: &Path, _pick: u64) -> Result<(), String> {
+    text(path).map(drop).map_err(|reason| format!("{}: {reason}", path.display()))
 }
 
 fn bars(path: &Path, pick: u64) -> Result<(), String> {

@@ -398,6 +398,14 @@ impl Cuda {
         self.check("cuCtxSynchronize", unsafe { driver::cuCtxSynchronize() })
     }
 
+    /// Waits for the legacy default stream.
+    pub(super) fn synchronize_default(&self) -> Result<(), DeviceError> {
+        let _entered = self.enter()?;
+        let legacy = std::ptr::without_provenance_mut(driver::CU_STREAM_LEGACY);
+        // SAFETY: each context has this stream as long as it lives.
+        self.check("cuStreamSynchronize", unsafe { driver::cuStreamSynchronize(legacy) })
+    }
+
     /// The stream for transfers that belong to no stream of the caller's.
     pub(super) fn service(&'static self) -> Result<&'static CudaStream, DeviceError> {
         if let Some(stream) = self.service.get() {

@@ -428,6 +428,18 @@ impl Device {
         }
     }
 
+    /// Waits for all work on the legacy default stream, whose handle is 1. Other libraries enqueue work there, or let
+    /// it wait for theirs; streams of this library are independent of it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Fault`] if a kernel went wrong.
+    pub fn synchronize_default(&self) -> Result<(), DeviceError> {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.synchronize_default(),
+            Inner::Cpu(_) => Ok(()),
+        }
+    }
+
     /// The compute capability, times ten, of the PTX images that this device uses, such as 75 or 80; where
     /// [modules](kernel_module!) were built for different ones, the lowest. `None` on the CPU, and where a module has
     /// no image for the GPU.

@@ -85,6 +85,9 @@ pub enum RulesError {
         /// The beginning of the line.
         line: String,
     },
+    /// The work was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// The ranks.
     #[error(transparent)]
     Ranks(#[from] crate::ranks::RanksError),

@@ -9,23 +9,26 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 #[cfg(feature = "parquet")]
-use super::parquet;
+use super::columns;
 use super::{
     files::Reason,
     source::{Source, unreadable},
 };
 
-/// First bytes of a gzip file, of a Zstandard frame, of an Arrow file and of a Parquet file.
+/// First bytes of a gzip file, of a Zstandard frame, of an Arrow file and stream, of its predecessor, and of a Parquet
+/// file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const ARROW: &[u8] = b"ARRO";
+const STREAM: &[u8] = &[0xff; 4];
+const FEATHER: &[u8] = b"FEA1";
 const PARQUET: &[u8] = b"PAR1";
 
 /// A text as a stream.
 pub(crate) type Decoded = BufReader<Box<dyn Read + Send>>;
 
 /// Opens a text. If its first bytes are those of gzip or Zstandard, the result decompresses it. A text that begins with the
-/// byte order mark of UTF-16 is read as UTF-8, and a Parquet file as CSV.
+/// byte order mark of UTF-16 is read as UTF-8, and a Parquet or Arrow file as CSV.
 pub(crate) fn open(path: &Path) -> Result<Decoded, Reason> {
     open_as_table(path).map(|(text, _)| text)
 }
@@ -35,16 +38,22 @@ pub(super) fn open_as_table(path: &Path) -> Result<(Decoded, bool), Reason> {
     let source = Source::open(path)?;
     let mut input = BufReader::with_capacity(1 << 16, source.clone());
     let first = start(&mut input, ZSTD.len()).map_err(unreadable)?;
-    if first == ARROW {
-        return Err("is a file of Arrow, which can't be read: write it as Parquet or CSV".into());
+    if first == FEATHER {
+        return Err("is a file of Feather version 1, which can't be read: write it as version 2, Parquet or CSV".into());
     }
-    if first == PARQUET {
+    let is_arrow = first == ARROW || first == STREAM;
+    if is_arrow || first == PARQUET {
         #[cfg(feature = "parquet")]
-        return Ok((BufReader::with_capacity(1 << 16, Box::new(parquet::open(&source, &mut input)?)), true));
+        let table = if is_arrow { columns::arrow(&source, input)? } else { columns::parquet(&source, &mut input)? };
+        #[cfg(feature = "parquet")]
+        return Ok((BufReader::with_capacity(1 << 16, table), true));
         #[cfg(not(feature = "parquet"))]
-        return Err("is a Parquet file, which this build can't read: build it with `cargo build --release --features parquet`, \
-                    or convert the file to CSV"
-            .into());
+        return Err(format!(
+            "is {} file, which this build can't read: build it with `cargo build --release --features parquet`, or convert the \
+             file to CSV",
+            if is_arrow { "an Arrow" } else { "a Parquet" }
+        )
+        .into());
     }
     let stream: Box<dyn Read + Send> = if first.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(input))
@@ -197,6 +206,7 @@ mod tests {
             }
         }
         assert!(read(b"ARROW1\0\0").unwrap_err().contains("Arrow") && read(b"PAR").is_ok());
+        assert!(read(&[0xff; 8]).unwrap_err().contains("Arrow") && read(b"FEA1").unwrap_err().contains("Feather version 1"));
         #[cfg(not(feature = "parquet"))]
         assert!(read(b"PAR1").unwrap_err().contains("--features parquet"));
         let half = [0xff, 0xfe, 0x00, 0xd8, b'a', 0];

@@ -2,7 +2,7 @@
 //!
 //! - Input: [`Source`] opens a file once, whatever it is. [`npy`] reads NumPy arrays; tables, lines and Matrix Market
 //!   files are for the systems' own readers. Texts may be compressed, and with the feature
-//!   `parquet` a table may be in Parquet.
+//!   `parquet` a table may be in Parquet or Arrow.
 //! - Output: [`files`] replaces a file as a whole or not at all. [`npy`] and [`npz`] write arrays.
 //!
 //! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
@@ -20,9 +20,9 @@
 //! | what a drawing's entities may stand for | 256 MiB |
 //! | parentheses within each other in WKT | 3 |
 //! | arrays and objects within each other in JSON | 127 |
-//! | values of a column in a row group of a Parquet file | as an array in an archive |
-//! | rows of a Parquet file | as rows of a sparse matrix |
-//! | a Parquet file from a pipe | [`LONGEST_DATA`], 1 GiB |
+//! | values of a column in a row group of a Parquet file, of a batch of an Arrow file | as an array in an archive |
+//! | rows of a Parquet or Arrow file | as rows of a sparse matrix |
+//! | a Parquet file from a pipe, a batch of an Arrow file | [`LONGEST_DATA`], 1 GiB |
 //! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
 //! | dimensions of an array | 64 |
 //! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
@@ -32,6 +32,8 @@
 
 #[cfg(any(feature = "graph", feature = "pcf"))]
 pub(crate) mod archive;
+#[cfg(feature = "parquet")]
+mod columns;
 mod decoded;
 pub mod files;
 mod lines;
@@ -40,8 +42,6 @@ mod market;
 mod names;
 pub mod npy;
 pub mod npz;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod source;
 #[cfg(feature = "rules")]
 pub(crate) mod sqlite;

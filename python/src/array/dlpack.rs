@@ -20,6 +20,8 @@ use super::Memory;
 pub const CPU: i32 = 1;
 pub const CUDA: i32 = 2;
 pub const CUDA_MANAGED: i32 = 13;
+/// Handle of CUDA's legacy default stream.
+pub const DEFAULT_STREAM: u64 = 1;
 /// Codes of types.
 pub const INT: u8 = 0;
 pub const FLOAT: u8 = 2;
@@ -195,12 +197,10 @@ pub struct Tensor {
 impl Tensor {
     /// Takes the structure of an array's capsule. The other library makes the stream with this handle wait for the work
     /// that it has enqueued.
-    pub fn take(array: &Bound<'_, PyAny>, stream: Option<u64>) -> PyResult<Self> {
+    pub fn take(array: &Bound<'_, PyAny>, stream: u64) -> PyResult<Self> {
         let py = array.py();
         let arguments = PyDict::new(py);
-        if let Some(stream) = stream {
-            arguments.set_item("stream", stream)?;
-        }
+        arguments.set_item("stream", stream)?;
         let old = arguments.copy()?;
         arguments.set_item("max_version", (1, 0))?;
         let capsule = match array.call_method("__dlpack__", (), Some(&arguments)) {

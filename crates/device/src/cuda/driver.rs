@@ -70,6 +70,8 @@ pub(super) const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_uint = 9;
 pub(super) const CU_LIMIT_STACK_SIZE: c_uint = 0;
 /// The bytes of the heap that kernels allocate from.
 pub(super) const CU_LIMIT_MALLOC_HEAP_SIZE: c_uint = 2;
+/// Handle of the legacy default stream.
+pub(super) const CU_STREAM_LEGACY: usize = 1;
 
 /// Options of `cuModuleLoadDataEx`.
 pub(super) mod jit {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{Boundary, Overlap, Packings, Shape, Wanted, convex_intersection, io::PoseLayout};
+use warpsmith::overlap::{Boundary, Overlap, Packings, Shape, Wanted, io::PoseLayout};
 
 use super::{
     draw::{Picture, Polygons},
@@ -82,14 +82,7 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let vertices =
         (0..poses.len()).map(|pose| loaded.shapes[shape_of(pose)].outlines().iter().map(Vec::len).sum::<usize>()).sum();
     picture.check_memory(format_args!("a picture of {count}"), vertices)?;
-    let mut common = Vec::new();
-    for pair in &pairs {
-        let pieces = |pose: usize| loaded.shapes[shape_of(pose)].posed_pieces(poses[pose]);
-        let second: Vec<_> = pieces(pair.second).collect();
-        for first in pieces(pair.first) {
-            common.extend(second.iter().map(|second| convex_intersection(&first, second)).filter(|ring| !ring.is_empty()));
-        }
-    }
+    let common = pairs.iter().flat_map(|pair| pair.common(&one, &loaded.shapes, None)).collect();
 
     let [low, high] = loaded.packings.bounds(packing, &loaded.shapes).unwrap_or_default();
     let (middle, side) = match arguments.boundary {

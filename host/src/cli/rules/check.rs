@@ -47,30 +47,12 @@ pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
         schedules += 1;
     }
     if let Some(path) = &arguments.runs {
-        let mut runs = Runs::read(path)?;
-        if runs.about.signature.is_empty() {
-            // A table of one's own says nothing of that.
-            runs.about.streams = arguments.streams;
-        } else {
-            runs.check_program(&dag, path)?;
-        }
-        let in_file = |error| Failure::error(format_args!("{}: {error}", path.display()));
-        for (_, traversal) in runs.rows() {
-            Schedule::parse(&dag, runs.about.streams, &traversal.to_string()).map_err(in_file)?;
-        }
+        let runs = Runs::read(path)?;
+        runs.check_schedules(&dag, arguments.streams, path)?;
         schedules += runs.tried();
     }
-    let pair = |u, v| [dag.label(u), dag.label(v)];
-    let orders = dag.orders();
-    if let Some(&(u, v, data)) = orders.as_ref().and_then(|orders| orders.races.first()) {
-        let [u, v] = pair(u, v);
-        let file = arguments.choice.program.file().unwrap_or(Path::new(dag.name()));
-        return Err(Failure::error(format_args!(
-            "{}: `{u}` and `{v}` access `{data}`, at least one writes it, and neither comes after the other",
-            file.display()
-        )));
-    }
-    let unjustified = orders.map(|orders| orders.unjustified.iter().map(|&(u, v)| pair(u, v)).collect::<Vec<_>>());
+    let file = arguments.choice.program.file().unwrap_or(Path::new(dag.name()));
+    let unjustified = dag.unjustified().map_err(|reason| Failure::error(format_args!("{}: {reason}", file.display())))?;
     let (operations, choices, dependences) = (dag.len() - 1, dag.choices().len(), dag.edges().count());
     if arguments.json {
         return terminal::print_json(&json!({

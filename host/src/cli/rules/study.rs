@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::design_rules::{
-    Runs, program_of,
-    search::SearchMethod,
-    study::{NEAR, Repeated, Spread, Study},
+use warpsmith::{
+    common::Cancel,
+    design_rules::{
+        Runs, program_of,
+        search::SearchMethod,
+        study::{NEAR, Repeated, Spread, Study},
+    },
 };
 
 use super::learning::{Learning, Origin};
@@ -105,7 +108,8 @@ pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
         let name = search.strategy().name();
         let work = progress.costly_bar(arguments.seeds as usize, usize::MAX, format!("searching: {name}"));
         let options = arguments.learning.options(&runs)?;
-        let repeated = study.repeat(*search, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
+        let repeated =
+            study.repeat(*search, &arguments.iterations, arguments.seeds, &options, &Cancel::new(), || work.advance(1));
         searches.push(repeated.map_err(in_file)?);
     }
     if let Some(target) = &plot {

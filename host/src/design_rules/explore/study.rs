@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::search::{Explorer, SearchMethod};
+use crate::common::Cancel;
 use crate::design_rules::{Accuracy, Dag, Labels, LearnOptions, Model, RulesError, Runs, Schedule, TraversalTable};
 
 /// A time so near to the least one counts as found: 1 %.
@@ -121,17 +122,18 @@ impl<'a> Study<'a> {
         Ok(self)
     }
 
-    /// Repeats a search with the seeds 0, 1, ... Seeds share the machine's cores.
+    /// Repeats a search with the seeds 0, 1, ... Seeds share the machine's cores. Calls `done` after each one.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without seeds, for no iterations or fewer than can be learned from. More iterations
-    /// than there are schedules count as all of these.
+    /// than there are schedules count as all of these. [`RulesError::Cancelled`] if `cancel` is set.
     pub fn repeat(
         &self,
         search: SearchMethod,
         iterations: &[usize],
         seeds: u64,
         options: &LearnOptions,
+        cancel: &Cancel,
         done: impl Fn() + Sync,
     ) -> Result<Repeated, RulesError> {
         if seeds == 0 || iterations.is_empty() {
@@ -141,7 +143,7 @@ impl<'a> Study<'a> {
         let all: Vec<One> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
-                let one = self.once(search, iterations, seed, options);
+                let one = self.once(search, iterations, seed, options, cancel);
                 done();
                 one
             })
@@ -170,7 +172,14 @@ impl<'a> Study<'a> {
     }
 
     /// One seed's search. It goes on until it is near, too.
-    fn once(&self, search: SearchMethod, iterations: &[usize], seed: u64, options: &LearnOptions) -> Result<One, RulesError> {
+    fn once(
+        &self,
+        search: SearchMethod,
+        iterations: &[usize],
+        seed: u64,
+        options: &LearnOptions,
+        cancel: &Cancel,
+    ) -> Result<One, RulesError> {
         // By the times that a search sees it would choose this one, could it see all.
         let chosen = (0..self.times.len()).min_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
         let fastest = chosen.map_or(0.0, |row| self.judge[row]);
@@ -180,6 +189,7 @@ impl<'a> Study<'a> {
         let (mut rows, mut best) = (Vec::new(), Vec::new());
         let (mut least, mut found, mut near, mut seconds) = (f64::INFINITY, f64::INFINITY, None, 0.0);
         while rows.len() < longest || near.is_none() {
+            cancel.check().map_err(|_| RulesError::Cancelled)?;
             let start = Instant::now();
             let Some(schedule) = explorer.propose() else { break };
             seconds += start.elapsed().as_secs_f64();
@@ -197,6 +207,7 @@ impl<'a> Study<'a> {
             }
         }
         let point = |&iterations: &usize| {
+            cancel.check().map_err(|_| RulesError::Cancelled)?;
             let seen = iterations.min(rows.len());
             let model = Model::learn(&self.table, &self.times, &rows[..seen], options)?;
             let accuracy = Accuracy::of(&model, &self.table, &self.times)?.map(Accuracy::share);
@@ -260,10 +271,10 @@ mod tests {
             index => 2.0 + (index % 2) as f64,
         });
         let study = Study::new(&dag, &runs).unwrap();
-        let found = study.repeat(SearchMethod::Dfs, &[2, 8, 10], 3, &LearnOptions::PAPER, || {});
+        let found = study.repeat(SearchMethod::Dfs, &[2, 8, 10], 3, &LearnOptions::PAPER, &Cancel::new(), || {});
         // Two runs are too few to learn from as in the paper.
         assert!(found.unwrap_err().to_string().contains("takes 4 runs"));
-        let found = study.repeat(SearchMethod::Dfs, &[8, 10], 3, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[8, 10], 3, &LearnOptions::default(), &Cancel::new(), || {}).unwrap();
         assert_eq!((found.search, found.near.mean, found.near.deviation), ("dfs", 3.0, 0.0));
         assert_eq!(found.points.iter().map(|point| point.iterations).collect::<Vec<_>>(), [8, 10]);
         assert!((found.points[0].slower.mean - 0.005).abs() < 1e-12 && found.points[1].slower.mean == 0.0);
@@ -277,7 +288,7 @@ mod tests {
         let first = space(&dag, |index| if index == 4 { 1.0 } else { 2.0 + (index % 3) as f64 });
         let second = space(&dag, |index| if index == 2 { 5.0 } else { 2.0 });
         let study = Study::new(&dag, &first).unwrap().judged_by(&second).unwrap();
-        let found = study.repeat(SearchMethod::Dfs, &[8], 1, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[8], 1, &LearnOptions::default(), &Cancel::new(), || {}).unwrap();
         assert_eq!((found.near.mean, found.points[0].slower.mean), (1.0, 0.0));
         let mut short = second;
         short.runs.pop();
@@ -291,14 +302,14 @@ mod tests {
         let study = |levels: f64| {
             let runs = space(&dag, |index| if index % 2 == 0 { 1.0 } else { levels } + 1e-3 * (index % 7) as f64);
             let study = Study::new(&dag, &runs).unwrap();
-            let found = study.repeat(SearchMethod::Random, &[60], 2, &LearnOptions::default(), || {}).unwrap();
+            let found = study.repeat(SearchMethod::Random, &[60], 2, &LearnOptions::default(), &Cancel::new(), || {}).unwrap();
             (found.points[0].classes.mean, found.points[0].accuracy.map(|spread| spread.least > 0.0))
         };
         assert_eq!((study(1.0), study(2.0)), ((1.0, None), (2.0, Some(true))));
         // Two slow schedules are a class among 24, but not among all.
         let runs = space(&dag, |index| if [3, 5].contains(&index) { 1.2 } else { 1.0 } + 1e-6 * (index % 7) as f64);
         let study = Study::new(&dag, &runs).unwrap();
-        let found = study.repeat(SearchMethod::Dfs, &[24], 1, &LearnOptions::default(), || {}).unwrap();
+        let found = study.repeat(SearchMethod::Dfs, &[24], 1, &LearnOptions::default(), &Cancel::new(), || {}).unwrap();
         assert_eq!((found.points[0].classes.mean, found.points[0].accuracy), (2.0, None));
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Timeline;
 use crate::design_rules::schedule::{MAX_STREAMS, Space};
-use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, statistics::percentile};
+use crate::design_rules::{Dag, RulesError, Schedule, Traversal, error::check_time, statistics::percentile};
 use crate::io::files::{Destination, FileError, Reason};
 use crate::io::{Lines, Table, brief, quoted, reserve};
 
@@ -316,6 +316,23 @@ impl Runs {
             format!("it has runs of the program `{}`, not of `{}`", self.about.program, dag.name())
         };
         Err(FileError::new(path, reason).into())
+    }
+
+    /// Checks that all schedules tried are schedules of a program. Runs that don't state the number of streams
+    /// may use `streams`.
+    ///
+    /// # Errors
+    /// The first schedule that the program doesn't have, and errors of [`check_program`](Self::check_program).
+    pub fn check_schedules(&self, dag: &Dag, streams: usize, path: &Path) -> Result<(), RulesError> {
+        let mut most = streams;
+        if !self.about.signature.is_empty() {
+            self.check_program(dag, path)?;
+            most = self.about.streams;
+        }
+        for (_, traversal) in self.rows() {
+            Schedule::parse(dag, most, &traversal.to_string()).map_err(|error| FileError::new(path, error.to_string()))?;
+        }
+        Ok(())
     }
 }
 

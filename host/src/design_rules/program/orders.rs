@@ -48,4 +48,19 @@ impl Dag {
             races: races.filter_map(|(u, v)| Some((u, v, conflict(u, v)?))).collect(),
         })
     }
+
+    /// Lists the dependences that no data justify, by the operations' [labels](Self::label). Returns `None` if no
+    /// operation states what it accesses.
+    ///
+    /// # Errors
+    /// The first two operations that conflict, and the data, if neither comes after the other.
+    pub fn unjustified(&self) -> Result<Option<Vec<[String; 2]>>, String> {
+        let Some(orders) = self.orders() else { return Ok(None) };
+        let pair = |u, v| [self.label(u), self.label(v)];
+        if let Some(&(u, v, data)) = orders.races.first() {
+            let [u, v] = pair(u, v);
+            return Err(format!("`{u}` and `{v}` access `{data}`, at least one writes it, and neither comes after the other"));
+        }
+        Ok(Some(orders.unjustified.iter().map(|&(u, v)| pair(u, v)).collect()))
+    }
 }

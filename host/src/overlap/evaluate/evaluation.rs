@@ -1,6 +1,6 @@
 //! Results of an evaluation, and the choice among them.
 
-use crate::overlap::OverlapReal;
+use crate::overlap::{Lattice, OverlapReal, Packings, Shape, convex_intersection};
 
 /// Results to compute in addition to the packings' totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,4 +71,28 @@ pub struct OverlapPair<T: OverlapReal> {
     pub shift: [i32; 2],
     /// The area that they have in common.
     pub area: T,
+}
+
+impl<T: OverlapReal> OverlapPair<T> {
+    /// Returns the convex polygons that the first pose and the second one's image have in common, counter-clockwise.
+    /// The pair is one of these packings and shapes.
+    pub fn common(&self, packings: &Packings, shapes: &[Shape], lattice: Option<&Lattice>) -> Vec<Vec<[f64; 2]>> {
+        let start = packings.range(self.packing).start;
+        let [a, b] = lattice.map_or([[0.0; 2]; 2], Lattice::vectors);
+        let pieces = |pose: usize, [across, up]: [i32; 2]| {
+            let [x, y, theta] = packings.poses()[start + pose];
+            let moved = [0, 1].map(|axis| f64::from(across) * a[axis] + f64::from(up) * b[axis]);
+            let shape = &shapes[packings.shape_of(start + pose) as usize];
+            shape.posed_pieces([x + moved[0], y + moved[1], theta]).collect::<Vec<_>>()
+        };
+        let (first, second) = (pieces(self.first, [0; 2]), pieces(self.second, self.shift));
+        let pairs = first.iter().flat_map(|first| second.iter().map(move |second| convex_intersection(first, second)));
+        pairs.filter(|ring| !ring.is_empty()).collect()
+    }
+
+    /// Returns the same pair as the second pose sees it.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        OverlapPair { first: self.second, second: self.first, shift: self.shift.map(|count| -count), ..self }
+    }
 }

@@ -68,9 +68,8 @@ pub fn list<T: OverlapReal>(
             let (taken, others) = (wrap(&row_wraps, pair.x), wrap(&candidate_wraps, pair.y));
             let shift = [pair.z + taken[0] - others[0], pair.w + taken[1] - others[1]];
             let pair = OverlapPair { packing, first, second, shift, area };
-            let back = OverlapPair { first: second, second: first, shift: shift.map(|count| -count), ..pair };
-            let turned = mode == Mode::HALF && (first, [0; 2]) > (second, shift);
-            if turned { back } else { pair }
+            let is_turned = mode == Mode::HALF && (first, [0; 2]) > (second, shift);
+            if is_turned { pair.turned() } else { pair }
         })
         .collect();
     pairs.sort_unstable_by_key(|pair| (pair.packing, pair.first, pair.second, pair.shift));

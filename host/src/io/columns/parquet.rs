@@ -1,19 +1,14 @@
-//! Reads Parquet files as tables of text, by the crate `parquet`.
-//!
-//! Columns of lists and maps are left out. A field of a structure has the name `structure.field`.
+//! Parquet files.
 
 use std::{
-    cell::Cell,
     fs::File,
-    io::{self, Cursor, Read},
+    io::{self, Read},
     ops::Range,
-    panic::{self, AssertUnwindSafe},
-    sync::Once,
 };
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat};
 use parquet::{
-    basic::{Compression, ConvertedType, LogicalType},
+    basic::{Compression, ConvertedType, Encoding, LogicalType},
     column::{
         page::{Page, PageMetadata, PageReader},
         reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
@@ -24,32 +19,20 @@ use parquet::{
         metadata::ColumnChunkMetaData,
         reader::{FileReader, SerializedFileReader},
     },
-    record::Field,
     schema::types::{ColumnDescPtr, ColumnDescriptor},
 };
 
-use super::{
-    archived, declared,
-    decoded::invalid,
-    files::Reason,
-    source::{LONGEST_DATA, Source, quoted},
-    table::NULL,
-};
+use super::{BATCH, MOST_PLACES, Rows, date, decimal, in_column, lines, places, time, uuid};
+use crate::io::{LONGEST_DATA, Source, archived, declared, decoded::invalid, table::NULL};
 
-/// Number of rows that are read at once.
-const BATCH: usize = 1024;
-/// Largest number of decimal places.
-const MOST_PLACES: i32 = 38;
-
-/// The table as CSV with a header, and [`NULL`] for no value.
-pub(super) struct Table {
+/// The rows of a Parquet file.
+pub(super) struct Parquet {
     file: SerializedFileReader<File>,
     columns: Vec<Column>,
     /// Row groups that are still to be read.
     groups: Range<usize>,
     /// Number of rows of the present group that are still to be read.
     rows: usize,
-    text: Cursor<Vec<u8>>,
 }
 
 struct Column {
@@ -61,14 +44,9 @@ struct Column {
     reader: Option<ColumnReader>,
 }
 
-/// Opens a Parquet file. `input` has the bytes of a pipe, from its start.
-pub(super) fn open(source: &Source, input: &mut impl Read) -> std::result::Result<Table, Reason> {
-    let table = guarded(|| Table::new(source, input));
-    table.map_err(|error| Reason::because("can't be read as Parquet", error))
-}
-
-impl Table {
-    fn new(source: &Source, input: &mut impl Read) -> io::Result<Self> {
+impl Parquet {
+    /// Opens a file. `input` has the bytes of a pipe, from its start.
+    pub fn new(source: &Source, input: &mut impl Read) -> io::Result<Self> {
         let (file, size) = match source.size() {
             Some(size) => (source.file()?, size),
             None => {
@@ -88,24 +66,25 @@ impl Table {
             .filter(|(_, kind)| kind.max_rep_level() == 0 && can_show(kind))
             .map(|(place, kind)| Column { name: kind.path().parts().join("."), place, kind: kind.clone(), reader: None })
             .collect();
-        if columns.is_empty() {
-            return Err(invalid("it has no columns of single values".into()));
-        }
         let mut rows = 0_u64;
         for group in metadata.row_groups() {
             rows = rows.saturating_add(group.num_rows() as u64);
             for column in &columns {
-                check(group.column(column.place), size).map_err(|error| column.error(error))?;
+                check(group.column(column.place), size).map_err(|error| in_column(&column.name, error))?;
             }
         }
         if rows > declared(size) {
             return Err(invalid(format!("it declares {rows} rows, which are too many for its {size} bytes")));
         }
-        let text = Cursor::new(lines([columns.iter().map(|column| &column.name)])?);
-        Ok(Table { groups: 0..metadata.num_row_groups(), file, columns, rows: 0, text })
+        Ok(Parquet { groups: 0..metadata.num_row_groups(), file, columns, rows: 0 })
+    }
+}
+
+impl Rows for Parquet {
+    fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| &*column.name).collect()
     }
 
-    /// Produces the text of the next rows. It is empty at the end.
     fn batch(&mut self) -> io::Result<Vec<u8>> {
         while self.rows == 0 {
             let Some(group) = self.groups.next() else { return Ok(Vec::new()) };
@@ -113,8 +92,9 @@ impl Table {
             self.rows = group.metadata().num_rows() as usize;
             for column in &mut self.columns {
                 let pages = group.get_column_page_reader(column.place);
-                let pages = pages.map_err(|error| column.error(because(error)))?;
-                column.reader = Some(get_column_reader(column.kind.clone(), Box::new(Pages(pages))));
+                let pages = pages.map_err(|error| in_column(&column.name, because(error)))?;
+                let pages = Pages { pages, kind: column.kind.clone(), rows: self.rows };
+                column.reader = Some(get_column_reader(column.kind.clone(), Box::new(pages)));
             }
         }
         let rows = self.rows.min(BATCH);
@@ -122,24 +102,6 @@ impl Table {
         self.rows -= rows;
         lines((0..rows).map(|row| columns.iter().map(move |column| &column[row])))
     }
-}
-
-impl Read for Table {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.text.read(buffer)?;
-        if read > 0 || buffer.is_empty() {
-            return Ok(read);
-        }
-        self.text = Cursor::new(guarded(|| self.batch())?);
-        self.text.read(buffer)
-    }
-}
-
-/// Writes rows as CSV.
-fn lines<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) -> io::Result<Vec<u8>> {
-    let mut text = csv::Writer::from_writer(Vec::new());
-    rows.into_iter().try_for_each(|row| text.write_record(row))?;
-    text.into_inner().map_err(|error| error.into_error())
 }
 
 /// Checks what the metadata says of a column's values against the file's size.
@@ -172,10 +134,6 @@ fn because(error: ParquetError) -> io::Error {
 }
 
 impl Column {
-    fn error(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("column {}: {error}", quoted(&self.name)))
-    }
-
     /// Reads the texts of the next rows.
     fn read(&mut self, rows: usize) -> io::Result<Vec<Vec<u8>>> {
         let (kind, reader) = (&self.kind, self.reader.as_mut().expect("a group is open"));
@@ -197,7 +155,7 @@ impl Column {
             ColumnReader::ByteArrayColumnReader(reader) => texts(reader, kind, rows, |value| bytes(kind, value.data())),
             ColumnReader::FixedLenByteArrayColumnReader(reader) => texts(reader, kind, rows, |value| bytes(kind, value.data())),
         };
-        texts.map_err(|error| self.error(because(error)))
+        texts.map_err(|error| in_column(&self.name, because(error)))
     }
 }
 
@@ -222,21 +180,18 @@ fn texts<T: DataType>(
 
 /// Shows an integer, whose column may be of decimals, dates or times.
 fn integer(column: &ColumnDescriptor, value: i64) -> String {
-    let (logical, places) = (column.logical_type_ref(), |places| decimal(Decimal::from_i64(value, places, places)));
+    let logical = column.logical_type_ref();
     // Files without logical types have times in UTC.
     let utc = !matches!(logical, Some(LogicalType::Timestamp(kind)) if !kind.is_adjusted_to_u_t_c);
     match (column.converted_type(), logical) {
-        (ConvertedType::DECIMAL, _) => places(column.type_scale()),
-        (ConvertedType::TIME_MILLIS, _) => places(3),
-        (ConvertedType::TIME_MICROS, _) => places(6),
-        (ConvertedType::DATE, _) => {
-            let midnight = time(DateTime::from_timestamp(86_400 * value, 0), SecondsFormat::Secs, false);
-            midnight.trim_end_matches("T00:00:00").to_owned()
-        }
+        (ConvertedType::DECIMAL, _) => places(value, column.type_scale()),
+        (ConvertedType::TIME_MILLIS, _) => places(value, 3),
+        (ConvertedType::TIME_MICROS, _) => places(value, 6),
+        (ConvertedType::DATE, _) => date(value),
         (ConvertedType::TIMESTAMP_MILLIS, _) => time(DateTime::from_timestamp_millis(value), SecondsFormat::Millis, utc),
         (ConvertedType::TIMESTAMP_MICROS, _) => time(DateTime::from_timestamp_micros(value), SecondsFormat::Micros, utc),
         // Only nanoseconds have no converted type.
-        (_, Some(LogicalType::Time(_))) => places(9),
+        (_, Some(LogicalType::Time(_))) => places(value, 9),
         (_, Some(LogicalType::Timestamp(_))) => time(Some(DateTime::from_timestamp_nanos(value)), SecondsFormat::Nanos, utc),
         (ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32, _) => (value as u32).to_string(),
         (ConvertedType::UINT_64, _) => (value as u64).to_string(),
@@ -246,51 +201,105 @@ fn integer(column: &ColumnDescriptor, value: i64) -> String {
 
 /// Shows bytes, whose column may be of decimals or UUIDs.
 fn bytes(column: &ColumnDescriptor, value: &[u8]) -> Vec<u8> {
-    match (column.converted_type(), column.logical_type_ref(), <[u8; 16]>::try_from(value)) {
-        (ConvertedType::DECIMAL, ..) => {
+    match (column.converted_type(), column.logical_type_ref()) {
+        (ConvertedType::DECIMAL, _) => {
             decimal(Decimal::from_bytes(value.to_vec().into(), MOST_PLACES, column.type_scale())).into()
         }
-        (_, Some(LogicalType::Uuid), Ok(bytes)) => {
-            let digits = format!("{:032x}", u128::from_be_bytes(bytes));
-            [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-").into()
-        }
+        (_, Some(LogicalType::Uuid)) => uuid(value),
         _ => value.to_vec(),
     }
 }
 
-fn decimal(value: Decimal) -> String {
-    Field::Decimal(value).to_string().trim_end_matches('.').to_owned()
+/// Pages of a column. Counts are checked before memory for them is allocated.
+struct Pages {
+    pages: Box<dyn PageReader>,
+    kind: ColumnDescPtr,
+    /// Number of rows of the row group.
+    rows: usize,
 }
 
-/// Shows a date and time as in RFC 3339. Without one, the text is an error where readers need a time.
-fn time(time: Option<DateTime<Utc>>, digits: SecondsFormat, utc: bool) -> String {
-    let Some(time) = time else { return "a time out of range".to_owned() };
-    let digits = if time.timestamp_subsec_nanos() == 0 { SecondsFormat::Secs } else { digits };
-    let text = time.to_rfc3339_opts(digits, true);
-    if utc { text } else { text.trim_end_matches('Z').to_owned() }
+impl Pages {
+    /// Returns true if a page declares no more values than it has. A dictionary's values take a bit each at least. The
+    /// lengths of texts are decoded as a whole, and their number is part of their encoding.
+    fn is_sound(&self, page: &Page) -> bool {
+        let levels = self.kind.max_def_level();
+        let (buf, encoding, start) = match page {
+            Page::DictionaryPage { buf, num_values, .. } => return *num_values as usize <= 8 * buf.len(),
+            Page::DataPage { buf, encoding, .. } if levels == 0 => (buf, encoding, 0),
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
+                let length = match def_level_encoding {
+                    Encoding::RLE => buf.first_chunk().map(|&length| 4 + u32::from_le_bytes(length) as usize),
+                    // Levels of this many bits follow one another.
+                    _ => Some((*num_values as usize * (16 - levels.leading_zeros() as usize)).div_ceil(8)),
+                };
+                let Some(length) = length else { return false };
+                (buf, encoding, length)
+            }
+            Page::DataPageV2 { buf, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+                (buf, encoding, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
+            }
+        };
+        let lengths = match encoding {
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => 1,
+            // Lengths of common beginnings, then lengths of the rest.
+            Encoding::DELTA_BYTE_ARRAY => 2,
+            _ => return true,
+        };
+        let after = |bytes, _| packed(bytes, self.rows);
+        buf.get(start..).and_then(|bytes: &[u8]| (0..lengths).try_fold(bytes, after)).is_some()
+    }
 }
 
-/// Pages of a column. Dictionaries are checked before memory for them is allocated.
-struct Pages(Box<dyn PageReader>);
+/// Returns what follows integers encoded as `DELTA_BINARY_PACKED`. Returns `None` if there are more than `most`, or too
+/// few bytes.
+fn packed(mut bytes: &[u8], most: usize) -> Option<&[u8]> {
+    /// Takes an integer of seven bits per byte.
+    fn integer(bytes: &mut &[u8]) -> Option<usize> {
+        let mut value = 0;
+        for place in 0..usize::BITS.div_ceil(7) {
+            let byte = bytes.split_off_first()?;
+            value |= usize::from(byte & 0x7f).checked_shl(7 * place)?;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+    let [block, parts, values, _first] = [(); 4].map(|()| integer(&mut bytes));
+    let (parts, mut left) = (parts?, values?);
+    let part = block?.checked_div(parts)?;
+    if left > most {
+        return None;
+    }
+    left = left.saturating_sub(1);
+    while left > 0 {
+        let _least = integer(&mut bytes)?;
+        for &width in bytes.split_off(..parts)? {
+            // Parts without values have no bits, whatever their width is.
+            if left > 0 {
+                bytes.split_off(..usize::from(width).checked_mul(part)? / 8)?;
+                left = left.saturating_sub(part);
+            }
+        }
+    }
+    Some(bytes)
+}
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let page = self.0.get_next_page()?;
+        let page = self.pages.get_next_page()?;
         match &page {
-            // A value takes a bit at least.
-            Some(Page::DictionaryPage { buf, num_values, .. }) if *num_values as usize > 8 * buf.len() => {
-                Err(ParquetError::General("it is damaged".into()))
-            }
+            Some(page) if !self.is_sound(page) => Err(ParquetError::General("it is damaged".into())),
             _ => Ok(page),
         }
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.0.peek_next_page()
+        self.pages.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.0.skip_next_page()
+        self.pages.skip_next_page()
     }
 }
 
@@ -299,36 +308,5 @@ impl Iterator for Pages {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.get_next_page().transpose()
-    }
-}
-
-/// Runs a part of the reader. Panics of the crate, which damaged files cause, are errors.
-fn guarded<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    thread_local!(static IS_QUIET: Cell<bool> = const { Cell::new(false) });
-    static HOOK: Once = Once::new();
-    // Messages of these panics say nothing to users.
-    HOOK.call_once(|| {
-        let others = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !IS_QUIET.get() {
-                others(info);
-            }
-        }));
-    });
-    IS_QUIET.set(true);
-    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
-    IS_QUIET.set(false);
-    outcome.unwrap_or_else(|_| Err(invalid("it is damaged".into())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimals() {
-        for (number, places, wanted) in [(0, 0, "0"), (-50, 0, "-50"), (5, 3, "0.005"), (-1234, 3, "-1.234"), (-4, 1, "-0.4")] {
-            assert_eq!(decimal(Decimal::from_i64(number, places, places)), wanted);
-        }
     }
 }
