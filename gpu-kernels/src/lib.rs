@@ -3,6 +3,10 @@
 //! The crate is compiled twice: by `cuda_builder` to PTX, and as an ordinary library whose kernels run on the CPU.
 #![no_std]
 
+// For the processor's features.
+#[cfg(not(cuda_device))]
+extern crate std;
+
 pub mod collectives;
 pub mod components;
 pub mod concurrency;

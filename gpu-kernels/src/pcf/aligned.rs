@@ -36,11 +36,9 @@ type Sums<T> = [[T; SIDE]; SIDE];
 /// Adds a step of this width to the sums.
 #[inline(always)]
 fn add<O: Operation>(op: O, sums: &mut Sums<O::Scalar>, width: O::Scalar, f: [O::Scalar; SIDE], g: [O::Scalar; SIDE]) {
-    for (sums, g) in sums.iter_mut().zip(g) {
-        let terms = op.terms(f.map(|f| [f, g]));
-        for (sum, term) in sums.iter_mut().zip(terms) {
-            *sum = op.add_term(*sum, width, term);
-        }
+    let terms: [_; SIDE * SIDE] = op.terms(from_fn(|pair| [f[pair % SIDE], g[pair / SIDE]]));
+    for (sum, term) in sums.as_flattened_mut().iter_mut().zip(terms) {
+        *sum = op.add_term(*sum, width, term);
     }
 }
 

@@ -17,6 +17,9 @@ use cuda_std::prelude::*;
 /// Functions of the first band that a thread merges at a time.
 pub const CHAINS: usize = 4;
 
+/// Steps of each merge whose powers are computed at a time.
+const BATCH: usize = 8;
+
 /// The integrals over pairs of functions. A thread for each position of the second band and each [`CHAINS`] of the
 /// first.
 ///
@@ -60,7 +63,20 @@ pub unsafe fn integrals<O: Operation>(
                 *merge = Steps::new((segments, length), (second_segments, second_length));
             }
         }
-        let together = merges.iter().map(Steps::left).fold(u32::MAX, u32::min);
+        let mut together = merges.iter().map(Steps::left).fold(u32::MAX, u32::min) as usize;
+        while O::HAS_POLYNOMIAL && together >= BATCH {
+            let (mut widths, mut values) = ([O::Scalar::ZERO; CHAINS * BATCH], [[O::Scalar::ZERO; 2]; CHAINS * BATCH]);
+            for step in 0..BATCH {
+                for (k, merge) in merges.iter_mut().enumerate() {
+                    let [width, f, g] = merge.step();
+                    (widths[step * CHAINS + k], values[step * CHAINS + k]) = (width, [f, g]);
+                }
+            }
+            for (index, term) in op.terms(values).into_iter().enumerate() {
+                sums[index % CHAINS] = op.add_term(sums[index % CHAINS], widths[index], term);
+            }
+            together -= BATCH;
+        }
         for _ in 0..together {
             let steps = merges.each_mut().map(|merge| merge.step());
             let terms = op.terms(steps.map(|[_, f, g]| [f, g]));

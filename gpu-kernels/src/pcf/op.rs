@@ -9,6 +9,9 @@ pub trait Operation: Copy {
     /// The type of times, values and the integral.
     type Scalar: Scalar;
 
+    /// True if each term takes a polynomial, whose latency CPUs hide by several terms at a time.
+    const HAS_POLYNOMIAL: bool = false;
+
     /// The operation, for this exponent if it has one.
     fn new(exponent: Exponent<Self::Scalar>) -> Self;
 
@@ -173,6 +176,7 @@ impl<T: Scalar> Operation for L2<T> {
 
 impl<T: Scalar> Operation for Lp<T> {
     type Scalar = T;
+    const HAS_POLYNOMIAL: bool = true;
 
     #[inline(always)]
     fn new(exponent: Exponent<T>) -> Self {
@@ -182,8 +186,12 @@ impl<T: Scalar> Operation for Lp<T> {
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
         let Exponent { p, scale, .. } = self.0;
-        let numbers = values.map(|[f, g]| math::abs(f - g) * scale);
-        if cuda_std::is_gpu() { numbers.map(|number| T::power(number, p)) } else { several(numbers, p, T::accurate_power) }
+        let number = |[f, g]: [T; 2]| math::abs(f - g) * scale;
+        if cuda_std::is_gpu() {
+            values.map(|values| T::power(number(values), p))
+        } else {
+            several(&values, |values| T::accurate_power(number(values), [p, T::ZERO]))
+        }
     }
 
     #[inline(always)]

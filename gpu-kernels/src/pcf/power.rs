@@ -20,10 +20,40 @@ fn polynomial<T: Number, const N: usize>(x: T, coefficients: [T; N]) -> T {
     sum
 }
 
-/// Powers of several numbers, for CPUs. A function of its own stores its results, from which compilers find vectors.
+/// The terms of several pairs of values, for CPUs. Functions of their own store their results, from which compilers find
+/// vectors.
+///
+/// Wider vectors, where the processor has them, make the same operations: results have the same bits.
+#[inline(always)]
+pub fn several<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
+    #[cfg(all(target_arch = "x86_64", not(cuda_device)))]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { several_avx2(values, term) };
+    }
+    several_plain(values, term)
+}
+
 #[inline(never)]
-pub fn several<T: Number, const N: usize>(numbers: [T; N], p: T, power: impl Fn(T, [T; 2]) -> T) -> [T; N] {
-    numbers.map(|number| power(number, [p, T::ZERO]))
+fn several_plain<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
+    each(values, term)
+}
+
+#[cfg(all(target_arch = "x86_64", not(cuda_device)))]
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+fn several_avx2<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
+    each(values, term)
+}
+
+#[inline(always)]
+fn each<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
+    // Not by `map`, which stays a function of its own, without these vectors, for long arrays.
+    let mut terms = [T::ZERO; N];
+    for (to, &values) in terms.iter_mut().zip(values) {
+        *to = term(values);
+    }
+    terms
 }
 
 /// A quotient of normal numbers that is not extreme, within two units in the last place.
