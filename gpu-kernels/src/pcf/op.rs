@@ -9,7 +9,7 @@ pub trait Operation: Copy {
     /// The type of times, values and the integral.
     type Scalar: Scalar;
 
-    /// True if each term takes a polynomial, whose latency CPUs hide by several terms at a time.
+    /// True if each term takes a long polynomial, whose latency CPUs hide by several terms at a time.
     const HAS_POLYNOMIAL: bool = false;
 
     /// The operation, for this exponent if it has one.
@@ -176,7 +176,7 @@ impl<T: Scalar> Operation for L2<T> {
 
 impl<T: Scalar> Operation for Lp<T> {
     type Scalar = T;
-    const HAS_POLYNOMIAL: bool = true;
+    const HAS_POLYNOMIAL: bool = size_of::<T>() == 8;
 
     #[inline(always)]
     fn new(exponent: Exponent<T>) -> Self {

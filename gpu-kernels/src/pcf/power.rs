@@ -23,11 +23,12 @@ fn polynomial<T: Number, const N: usize>(x: T, coefficients: [T; N]) -> T {
 /// The terms of several pairs of values, for CPUs. Functions of their own store their results, from which compilers find
 /// vectors.
 ///
-/// Wider vectors, where the processor has them, make the same operations: results have the same bits.
+/// Wider vectors, where the processor has them, make the same operations: results have the same bits. Single precision gains
+/// nothing from them.
 #[inline(always)]
 pub fn several<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
     #[cfg(all(target_arch = "x86_64", not(cuda_device)))]
-    if std::is_x86_feature_detected!("avx2") {
+    if size_of::<T>() == 8 && std::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2.
         return unsafe { several_avx2(values, term) };
     }
