@@ -3,8 +3,8 @@
 use bytemuck::Zeroable;
 use cuda_std::{I32x2, U64x2};
 use gpu_kernels::{
-    components::{NONE, Status},
-    spanning::{self as kernels, BATCH, Extent, ListsArgs, Progress, ROUNDS, SAMPLE},
+    components::{BATCH, NONE, Status},
+    spanning::{self as kernels, Extent, ListsArgs, Progress, ROUNDS, SAMPLE},
 };
 
 use super::{EdgeError, Found, GraphError, connectivity::same_length, edges::check_numbers};
