@@ -191,8 +191,7 @@ fn measure<W: Weight<Total: Into128>>(arguments: &Arguments, stream: &Stream, ca
             Ok((ms, count))
         });
     }
-    let weights: Vec<i32> =
-        (0..graph.edges.len() as u64).into_par_iter().map(|edge| 1 + draw(!edge, 1 << 23) as i32).collect();
+    let weights: Vec<i32> = (0..graph.edges.len() as u64).into_par_iter().map(|edge| 1 + draw(!edge, 1 << 23) as i32).collect();
     let on_device = device.upload(&weights.iter().map(|&weight| of(weight)).collect::<Vec<_>>())?;
     let mut indices = device.empty();
     let new = |timed| -> Result<_> {

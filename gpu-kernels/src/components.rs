@@ -297,31 +297,41 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
     const SHIFT: u32 = WINDOW.ilog2();
     let (window, storage) = (shared_array![u32; WINDOW], shared_array![u32; STORAGE]);
     let (base, thread) = (thread::block_idx_x() * WINDOW as u32, thread::thread_idx_x() as usize);
-    let own: [usize; EACH] = core::array::from_fn(|i| i * WINDOW_THREADS + thread);
+    let own = |i: usize| i * WINDOW_THREADS + thread;
     // SAFETY: `vertex` is in the window at all calls.
-    let load = |vertex: u32| unsafe { atomic::block::load(window.at(vertex as usize)) };
+    let load = |vertex: usize| unsafe { atomic::block::load(window.at(vertex)) };
     let store = |vertex: usize, word: u32| unsafe { atomic::block::store(window.at(vertex), word) };
-    for vertex in own {
-        store(vertex, vertex as u32);
+    for i in 0..EACH {
+        store(own(i), own(i) as u32);
     }
     let start = first_from(edges, base as i32);
     let mut first = start;
     thread::sync_threads();
     while first < edges.len() && first + WINDOW - start <= 1 << (32 - SHIFT) {
         let end = (base + WINDOW as u32).min(n);
-        let is_inside = |I32x2 { x, y }: &I32x2| (base..end).contains(&(*x as u32)) && (base..end).contains(&(*y as u32));
-        // The ends within the window; 0 and 0 for an edge that isn't there.
-        let ends = own.map(|i| match edges.get(first + i).filter(|&ends| is_inside(ends)) {
-            Some(ends) => (ends.x as u32 - base, ends.y as u32 - base),
-            None => (0, 0),
-        });
+        let is_inside = |I32x2 { x, y }| (base..end).contains(&(x as u32)) && (base..end).contains(&(y as u32));
+        let mut loaded = [I32x2::splat(-1); EACH];
+        for i in 0..EACH {
+            if let Some(&ends) = edges.get(first + own(i)) {
+                loaded[i] = ends;
+            }
+        }
+        // The ends within the window, in two halves of a word; 0 for an edge that isn't there.
+        let mut pairs = [0; EACH];
+        let mut inside = 0;
+        for i in 0..EACH {
+            if is_inside(loaded[i]) {
+                pairs[i] = (loaded[i].x as u32 - base) << 16 | (loaded[i].y as u32 - base);
+                inside += 1;
+            }
+        }
         for _ in 0..ROUNDS {
             let mut remains = false;
-            for (i, (u, v)) in own.into_iter().zip(ends) {
-                let (a, b) = (load(u) & PARENT, load(v) & PARENT);
+            for i in 0..EACH {
+                let (a, b) = (load((pairs[i] >> 16) as usize) & PARENT, load((pairs[i] & 0xffff) as usize) & PARENT);
                 if a != b {
                     let (small, large) = (a.min(b), a.max(b));
-                    let edge = (first - start + i) as u32;
+                    let edge = (first - start + own(i)) as u32;
                     // SAFETY: the root is in the window. It has its own number as long as nothing has hooked it.
                     unsafe { atomic::block::compare_exchange(window.at(large as usize), large, edge << SHIFT | small) };
                     remains = true;
@@ -331,25 +341,27 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
                 break;
             }
             // Each thread moves its own vertices up, while all others do.
-            for vertex in own {
-                let word = load(vertex as u32);
-                let (mut parent, mut above) = (word & PARENT, load(word & PARENT) & PARENT);
+            for i in 0..EACH {
+                let word = load(own(i));
+                let mut parent = word & PARENT;
+                let mut above = load(parent as usize) & PARENT;
                 while above != parent {
-                    store(vertex, word & !PARENT | above);
-                    (parent, above) = (above, load(above) & PARENT);
+                    store(own(i), word & !PARENT | above);
+                    (parent, above) = (above, load(above as usize) & PARENT);
                 }
             }
             thread::sync_threads();
         }
         first += WINDOW;
-        // It pays while half of the threads find something.
-        if 2 * thread::sync_threads_count(ends.iter().any(|&(u, v)| u != v)) < WINDOW_THREADS as u32 {
+        // It pays while half of the threads find a quarter of their edges inside.
+        if 2 * thread::sync_threads_count(inside >= EACH / 4) < WINDOW_THREADS as u32 {
             break;
         }
     }
-    let words = own.map(|vertex| load(vertex as u32));
-    let is_hooked = |i: usize| words[i] & PARENT != own[i] as u32;
-    let hooked = (0..EACH).filter(|&i| is_hooked(i)).count() as u32;
+    let mut hooked = 0;
+    for i in 0..EACH {
+        hooked += (load(own(i)) & PARENT != own(i) as u32) as u32;
+    }
     // SAFETY: all threads of the block come here. There is a parent for each vertex, which is in one window, and a place for
     // each that was hooked (this kernel's contract).
     unsafe {
@@ -358,12 +370,12 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
         let place = if thread == 0 { forest.count(scan.total) } else { 0 };
         let mut place = (block.broadcast(place, 0) + scan.prefix) as usize;
         for i in 0..EACH {
-            let vertex = base as usize + own[i];
-            if vertex < n as usize {
-                parents.add(vertex).write((base + (words[i] & PARENT)) as i32);
+            let (vertex, word) = (base + own(i) as u32, load(own(i)));
+            if vertex < n {
+                parents.add(vertex as usize).write((base + (word & PARENT)) as i32);
             }
-            if forest.collects && is_hooked(i) {
-                forest.put(place, edges, start as u32 + (words[i] >> SHIFT));
+            if forest.collects && word & PARENT != own(i) as u32 {
+                forest.put(place, edges, start as u32 + (word >> SHIFT));
                 place += 1;
             }
         }
@@ -498,11 +510,11 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
     length + lanes.count_ones() as usize
 }
 
-/// Unites the ends of edges, but for edges within the largest set, if `largest` has a bit for each vertex. Counts edges from
-/// a vertex to itself, and finds the first edge that isn't between vertices. Blocks of 256 threads.
+/// Unites the ends of edges, but for edges within the largest set, unless `largest` is empty. Counts edges from a vertex to
+/// itself, and finds the first edge that isn't between vertices. Blocks of 256 threads.
 ///
 /// # Safety
-/// `parents` has `n` elements, those of [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all
+/// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all
 /// edges of a forest, if it collects them, and its status is valid for atomic access.
 #[kernel(block = [256])]
 pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {
@@ -514,32 +526,60 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, par
     let mut warp = Warp { edges, parents, forest, waiting, waits: 0, found, finds: 0, counted: 0 };
     let (count, mut loops) = (sample.count as usize, 0);
     for_each_batch(count, |first| {
-        let numbers: [usize; BATCH] = core::array::from_fn(|i| sample.edge(first + i * WIDTH));
-        let ends: [Option<I32x2>; BATCH] =
-            core::array::from_fn(|i| if first + i * WIDTH < count { edges.get(numbers[i]).copied() } else { None });
-        let remain: [bool; BATCH] = core::array::from_fn(|i| match ends[i] {
-            Some(I32x2 { x: u, y: v }) if u as u32 >= n || v as u32 >= n => {
+        let number = |i: usize| sample.edge(first + i * WIDTH);
+        let mut ends = [None; BATCH];
+        for i in 0..BATCH {
+            if first + i * WIDTH < count {
+                ends[i] = edges.get(number(i)).copied();
+            }
+        }
+        // What is no edge between two vertices becomes a loop at 0.
+        let mut pairs = [(0, 0); BATCH];
+        for i in 0..BATCH {
+            match ends[i] {
+                Some(I32x2 { x: u, y: v }) if (u as u32) < n && (v as u32) < n => {
+                    pairs[i] = (u as usize, v as usize);
+                    loops += (u == v) as u32;
+                }
                 // SAFETY: the status is valid for atomic access (this kernel's contract).
-                unsafe { atomic::device::fetch_min(&raw mut (*forest.status).outside, numbers[i] as u32) };
-                false
+                Some(_) => unsafe {
+                    atomic::device::fetch_min(&raw mut (*forest.status).outside, number(i) as u32);
+                },
+                None => {}
             }
-            Some(I32x2 { x: u, y: v }) if u == v => {
-                loops += 1;
-                false
+        }
+        if n == 0 {
+            return;
+        }
+        // All loads come before the first comparison. (A loop of long turns isn't unrolled, and arrays in it would be in
+        // memory: so there is a bit for each edge.) SAFETY: all are vertices, which have parents or bits (this kernel's
+        // contract).
+        let mut remain = 0u32;
+        unsafe {
+            let mut found = [(0, 0); BATCH];
+            if largest.is_empty() {
+                let parent = |vertex: usize| mem::load_relaxed(parents.add(vertex)) as u32;
+                for i in 0..BATCH {
+                    found[i] = (parent(pairs[i].0), parent(pairs[i].1));
+                }
+                for i in 0..BATCH {
+                    remain |= ((found[i].0 != found[i].1) as u32) << i;
+                }
+            } else {
+                let word = |vertex: usize| *largest.get_unchecked(vertex / 32);
+                for i in 0..BATCH {
+                    found[i] = (word(pairs[i].0), word(pairs[i].1));
+                }
+                for i in 0..BATCH {
+                    let ((u, v), (of_u, of_v)) = (pairs[i], found[i]);
+                    let is_within = of_u >> (u % 32) & of_v >> (v % 32) & 1 != 0;
+                    remain |= ((u != v && !is_within) as u32) << i;
+                }
             }
-            Some(I32x2 { x: u, y: v }) if largest.is_empty() => {
-                // SAFETY: both are vertices.
-                unsafe { mem::load_relaxed(parents.add(u as usize)) != mem::load_relaxed(parents.add(v as usize)) }
-            }
-            Some(I32x2 { x: u, y: v }) => {
-                let bit = |vertex: i32| largest[vertex as usize / 32] >> (vertex % 32) & 1;
-                bit(u) & bit(v) == 0
-            }
-            None => false,
-        });
+        }
         for i in 0..BATCH {
             // SAFETY: the arrays are this warp's, whose lanes all come by, and the edge is between vertices.
-            unsafe { warp.add(remain[i].then_some(numbers[i] as u32)) };
+            unsafe { warp.add((remain >> i & 1 != 0).then(|| number(i) as u32)) };
         }
     });
     // SAFETY: as above; the status is valid for atomic access (this kernel's contract).

@@ -87,7 +87,7 @@ pub fn level(before: &[i32], width: u32, mut minima: DisjointSlice<i32>) {
 }
 
 /// The lowest common ancestor of each pair of vertices: -1 for vertices of different trees, and where there is no such
-/// vertex, which is counted in `bad`. Any grid.
+/// vertex, which sets `bad` to 1. Any grid.
 ///
 /// # Safety
 /// `bad` is valid for atomic access.
@@ -105,8 +105,8 @@ pub unsafe fn query(
     for (i, ancestor) in ancestors.grid_stride_mut() {
         let (u, v) = (pairs[i].x as u32 as usize, pairs[i].y as u32 as usize);
         let (Some(&u), Some(&v)) = (records.get(u), records.get(v)) else {
-            // SAFETY: the counter is valid for atomic access (this kernel's contract).
-            unsafe { atomic::device::fetch_add(bad, 1) };
+            // SAFETY: the flag is valid for atomic access (this kernel's contract).
+            unsafe { atomic::device::store(bad, 1) };
             *ancestor = -1;
             continue;
         };

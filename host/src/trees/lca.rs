@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     components::{THREADS, grid},
-    device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
+    device::{Buffer, Device, DeviceError, LaunchConfig, MappedBuffer, Stream},
     launch,
     list_rank::{ListRanker, Options},
 };
@@ -26,8 +26,8 @@ pub struct Ancestors {
     ends: Buffer<I32x2>,
     records: Buffer<I32x4>,
     table: Buffer<i32>,
-    /// 0 between calls.
-    bad: Buffer<u32>,
+    /// 0 between calls. The host needs no copy to look at it.
+    bad: MappedBuffer<u32>,
 }
 
 impl Ancestors {
@@ -43,7 +43,7 @@ impl Ancestors {
             ends: device.empty(),
             records: device.empty(),
             table: device.empty(),
-            bad: device.alloc_zeroed(1)?,
+            bad: device.mapped(1)?,
         })
     }
 
@@ -87,16 +87,17 @@ impl Ancestors {
     /// A pair isn't of vertices (the error names the first), lengths differ, or the device fails.
     pub fn of(&mut self, stream: &Stream, pairs: &Buffer<I32x2>, ancestors: &mut Buffer<i32>) -> Result<(), TreeError> {
         same_length("ancestors", ancestors.len(), pairs.len())?;
-        // SAFETY: the counter is a buffer's only element.
+        // SAFETY: the flag is a buffer's only element.
         unsafe {
             launch!(stream, lca::query<<<grid(stream, pairs.len()), THREADS>>>(
-                pairs, &self.records, &self.order, &self.ups, &self.table, ancestors, &mut self.bad
+                pairs, &self.records, &self.order, &self.ups, &self.table, ancestors, self.bad.as_view_mut()
             ))?;
         }
-        if stream.download_vec(&self.bad)? == [0] {
+        stream.synchronize()?;
+        // SAFETY: the kernel that writes it is done.
+        if std::mem::take(unsafe { &mut self.bad.as_mut_slice()[0] }) == 0 {
             return Ok(());
         }
-        stream.fill_zero(&mut self.bad)?;
         let n = self.records.len();
         let is_vertex = |vertex: i32| usize::try_from(vertex).is_ok_and(|vertex| vertex < n);
         let pairs = stream.download_vec(pairs)?.into_iter().map(I32x2::to_array);
