@@ -6,7 +6,7 @@
     pip install numpy scipy
     cargo bench --no-run --bench figures          # prints the program's path
     python3 benches/peers/trees.py --euler euler-meets-cuda --bcc FAST-BCC-on-GPUs --moderngpu moderngpu \\
-        [--ours PATH/TO/figures] [--n 1e7] [--input NAME]... [--quick] [--rounds 3] [--work FOLDER] [--json FILE]
+        [--ours PATH/TO/figures]... [--n 1e7] [--input NAME]... [--quick] [--rounds 3] [--work FOLDER] [--json FILE]
 
 It needs nvcc (CUDA 13.0 was tried, on an H200), 16 GiB of memory, and 5 GiB in the folder for temporary files.
 moderngpu is newer than the one that euler-meets-cuda names, which CUDA 13's headers refuse.

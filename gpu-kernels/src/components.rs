@@ -213,7 +213,7 @@ impl Sample {
     }
 }
 
-/// Where the edges of a spanning forest go.
+/// Room for the edges of a spanning forest, and their count.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Forest {
     /// True if there is room for the edges. Otherwise they are counted alone.
@@ -393,15 +393,12 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
 /// Edges of the forest that a warp gives their places together.
 const TOGETHER: usize = 128;
 
-/// Edges that may wait for a lane of a warp: those of a batch, and less than 32 from before.
-const WAITING: usize = 32 * BATCH + 32;
-
-/// What a warp keeps in shared memory.
+/// Lists of edges that a warp keeps in shared memory.
 struct Warp<'a> {
     edges: &'a [I32x2],
     parents: *mut i32,
     forest: Forest,
-    /// Edges that wait for a lane: up to [`WAITING`].
+    /// Edges that wait for a lane: less than 64.
     waiting: *mut u32,
     waits: usize,
     /// Edges of the forest that wait for a place: less than [`TOGETHER`] + 32.
@@ -412,39 +409,25 @@ struct Warp<'a> {
 }
 
 impl Warp<'_> {
-    /// Lets edges of a batch wait for a lane: those with a bit in `remain`. All lanes of the warp come here.
+    /// Lets an edge wait for a lane. All lanes of the warp come here.
     ///
     /// # Safety
     /// The arrays are valid for all that waits; parents are those of [`hook()`].
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
-    unsafe fn add(&mut self, mut remain: u32, number: impl Fn(usize) -> usize) {
+    unsafe fn add(&mut self, edge: Option<u32>) {
         // SAFETY: the arrays are this warp's, and barriers divide its writes from its reads (this function's contract).
         unsafe {
             if !is_gpu() {
-                for i in 0..BATCH {
-                    self.unite((remain >> i & 1 != 0).then(|| number(i) as u32));
-                }
-                return;
+                return self.unite(edge);
             }
-            if warp::ballot(warp::FULL_MASK, remain != 0) == 0 {
-                return;
-            }
-            let up_to = inclusive_scan(Lanes::FULL, remain.count_ones(), Sum) as usize;
-            let mut place = self.waits + up_to - remain.count_ones() as usize;
-            while remain != 0 {
-                self.waiting.add(place).write(number(remain.trailing_zeros() as usize) as u32);
-                remain &= remain - 1;
-                place += 1;
-            }
-            self.waits += warp::shuffle_idx(warp::FULL_MASK, up_to as u32, 31) as usize;
-            warp::sync_warp(warp::FULL_MASK);
-            while self.waits >= 32 {
+            self.waits = list(self.waiting, self.waits, edge);
+            if self.waits >= 32 {
                 self.waits -= 32;
                 let edge = self.waiting.add(self.waits + warp::lane_id() as usize).read();
+                warp::sync_warp(warp::FULL_MASK);
                 self.unite(Some(edge));
             }
-            warp::sync_warp(warp::FULL_MASK);
         }
     }
 
@@ -544,37 +527,34 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
 #[kernel(block = [256])]
 pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {
     const WARPS: usize = 8;
-    let (waiting, found) = (shared_array![u32; WARPS * WAITING], shared_array![u32; WARPS * (TOGETHER + 32)]);
+    let (waiting, found) = (shared_array![u32; WARPS * 64], shared_array![u32; WARPS * (TOGETHER + 32)]);
     let warp = if is_gpu() { warp::warp_id() as usize } else { 0 };
     // SAFETY: there are so many warps.
-    let (waiting, found) = unsafe { (waiting.at(WAITING * warp), found.at((TOGETHER + 32) * warp)) };
+    let (waiting, found) = unsafe { (waiting.at(64 * warp), found.at((TOGETHER + 32) * warp)) };
     let mut warp = Warp { edges, parents, forest, waiting, waits: 0, found, finds: 0, counted: 0 };
     let (count, mut loops) = (sample.count as usize, 0);
     for_each_batch(count, |first| {
         let number = |i: usize| sample.edge(first + i * WIDTH);
-        let is_there = |i: usize| first + i * WIDTH < count && number(i) < edges.len();
-        let mut ends = [I32x2::splat(-1); BATCH];
+        let mut ends = [None; BATCH];
         for i in 0..BATCH {
-            if is_there(i) {
-                // The L1 cache is for parents and bits. SAFETY: the edge is there.
-                ends[i] = unsafe { mem::load_nc_no_allocate(edges.as_ptr().add(number(i))) };
+            if first + i * WIDTH < count {
+                ends[i] = edges.get(number(i)).copied();
             }
         }
-        // What is no edge between two vertices becomes a loop at 0.
-        let (mut pairs, mut wrong) = ([(0, 0); BATCH], 0u32);
+        // Anything but an edge between two vertices becomes a loop at 0.
+        let mut pairs = [(0, 0); BATCH];
         for i in 0..BATCH {
-            let (u, v) = (ends[i].x as u32, ends[i].y as u32);
-            if u.max(v) < n {
-                pairs[i] = (u as usize, v as usize);
-                loops += (u == v) as u32;
-            } else {
-                wrong |= (is_there(i) as u32) << i;
+            match ends[i] {
+                Some(I32x2 { x: u, y: v }) if (u as u32) < n && (v as u32) < n => {
+                    pairs[i] = (u as usize, v as usize);
+                    loops += (u == v) as u32;
+                }
+                // SAFETY: the status is valid for atomic access (this kernel's contract).
+                Some(_) => unsafe {
+                    atomic::device::fetch_min(&raw mut (*forest.status).outside, number(i) as u32);
+                },
+                None => {}
             }
-        }
-        if wrong != 0 {
-            let edge = number(wrong.trailing_zeros() as usize) as u32;
-            // SAFETY: the status is valid for atomic access (this kernel's contract).
-            unsafe { atomic::device::fetch_min(&raw mut (*forest.status).outside, edge) };
         }
         if n == 0 {
             return;
@@ -605,8 +585,10 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, par
                 }
             }
         }
-        // SAFETY: the arrays are this warp's, whose lanes all come by, and these edges are between vertices.
-        unsafe { warp.add(remain, number) };
+        for i in 0..BATCH {
+            // SAFETY: the arrays are this warp's, whose lanes all come by, and the edge is between vertices.
+            unsafe { warp.add((remain >> i & 1 != 0).then(|| number(i) as u32)) };
+        }
     });
     // SAFETY: as above; the status is valid for atomic access (this kernel's contract).
     unsafe {

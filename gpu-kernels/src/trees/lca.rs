@@ -65,7 +65,7 @@ pub unsafe fn blocks(
     }
 }
 
-/// What a query reads of each vertex: its preorder number, and both of its ends. Any grid.
+/// Writes the record of each vertex that queries read: its preorder number, and both of its ends. Any grid.
 #[kernel(max_threads = 256)]
 pub fn records(preorder: &[i32], ends: &[I32x2], mut records: DisjointSlice<I32x4>) {
     for (vertex, record) in records.grid_stride_mut() {
