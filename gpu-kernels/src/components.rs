@@ -287,6 +287,7 @@ pub const WINDOW_THREADS: usize = 1024;
 /// # Safety
 /// `parents` has `n` elements, for as many windows as there are blocks. `forest` has room for all edges of a forest, if it
 /// collects them; its status is that of [`start()`], and valid for atomic access.
+#[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
 #[kernel(block = [1024])]
 pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: Forest) {
     // Items of a thread, and rounds.
@@ -524,6 +525,7 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
 /// # Safety
 /// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all
 /// edges of a forest, if it collects them, and its status is valid for atomic access.
+#[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
 #[kernel(block = [256])]
 pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {
     const WARPS: usize = 8;
@@ -560,9 +562,9 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, par
             return;
         }
         // All loads come before the first comparison. (A loop of long turns isn't unrolled, and arrays in it would be in
-        // memory: so there is a bit for each edge.) SAFETY: all are vertices, which have parents or bits (this kernel's
-        // contract).
+        // memory: so there is a bit for each edge.)
         let mut remain = 0u32;
+        // SAFETY: all are vertices, which have parents or bits (this kernel's contract).
         unsafe {
             let mut found = [(0, 0); BATCH];
             if largest.is_empty() {
@@ -647,7 +649,7 @@ pub unsafe fn flatten_largest(parents: *mut i32, n: u32, largest: *mut u32) {
     let lane = warp::lane_id();
     // SAFETY: the sample is of vertices, and parents are, too (this kernel's contract). A warp's vertices share a word.
     unsafe {
-        let root = flat(parents, ((mix(lane as u64 + 1) >> 32) * n as u64 >> 32) as usize);
+        let root = flat(parents, (((mix(lane as u64 + 1) >> 32) * n as u64) >> 32) as usize);
         let same = warp::match_any(warp::FULL_MASK, root).count_ones();
         let most = warp::reduce_max(warp::FULL_MASK, same << 5 | lane);
         let root = warp::shuffle_idx(warp::FULL_MASK, root, most & 31);
