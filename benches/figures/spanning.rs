@@ -5,6 +5,17 @@
 //! default the temporary one), the program is run with it between the fifth and the sixth call, and the medians of the
 //! times that it prints (`Dev+: SECONDS s`) and its total weight (`weight: N`), if it prints one, are compared.
 //!
+//! With `--components` it is connected components, without weights, and the peer prints their number
+//! (`number of connected components: N`). ECL-CC (burtscher/ECL-Suite, `ECL-CC_11.cu`) times one run, and CUDA 13 has no
+//! clock rates. These edits make it a peer:
+//!
+//! ```sh
+//! sed -e 's/deviceProp.[a-zA-Z]*lockRate/0/g' \
+//!     -e 's/^  timer.start();/  double runtime = 0;\n  for (int i = 0; i < 11; i++) { timer.start();/' \
+//!     -e 's/^  double \(runtime = timer.stop();\)/  \1 printf("Dev: %.9f s\\n", runtime); }/' \
+//!     -e 's/^  .. verification code.*/  return 0;/' ECL-CC_11.cu
+//! ```
+//!
 //! `--type f32|f64|i32|i64` is the type of weights (i32), `--lightest X` the number of edges per vertex that come first,
 //! `--steps` prints the steps of a further call, `--quick` takes graphs of about a hundredth of the size. Other arguments
 //! are the names of the cases to take.
@@ -21,7 +32,7 @@ use gpu_kernels::list_rank::generate::mix;
 use rayon::prelude::*;
 use warpsmith::{
     device::{Device, Stream},
-    graph::{EdgeList, GraphError, MinimumForests, Weight, generate},
+    graph::{Components, EdgeList, GraphError, MinimumForests, Weight, generate},
 };
 
 use crate::median;
@@ -109,7 +120,8 @@ fn roads(side: usize, bends: usize) -> EdgeList {
     EdgeList { vertices: streets.vertices + streets.edges.len() * bends, edges, arcs: false }
 }
 
-/// Writes the graph as ECL-MST reads it: a row of neighbours for each vertex, and the weights in the same order.
+/// Writes the graph as ECL's programs read it: a row of neighbours for each vertex, and the weights, if there are any, in
+/// the same order.
 fn write_rows(graph: &EdgeList, weights: &[i32], path: &Path) -> Result {
     let mut starts = vec![0i32; graph.vertices + 1];
     graph.edges.iter().flatten().for_each(|&end| starts[end as usize + 1] += 1);
@@ -117,12 +129,15 @@ fn write_rows(graph: &EdgeList, weights: &[i32], path: &Path) -> Result {
         starts[vertex + 1] += starts[vertex];
     }
     let mut places = starts.clone();
-    let (mut neighbours, mut of_arcs) = (vec![0; 2 * weights.len()], vec![0; 2 * weights.len()]);
+    let (mut neighbours, mut of_arcs) = (vec![0; 2 * graph.edges.len()], vec![0; 2 * weights.len()]);
     // Edges ascend: smaller neighbours come first.
     for to in 0..2 {
-        for (&ends, &weight) in graph.edges.iter().zip(weights) {
+        for (edge, &ends) in graph.edges.iter().enumerate() {
             let place = &mut places[ends[1 - to] as usize];
-            (neighbours[*place as usize], of_arcs[*place as usize]) = (ends[to], weight);
+            neighbours[*place as usize] = ends[to];
+            if let Some(&weight) = weights.get(edge) {
+                of_arcs[*place as usize] = weight;
+            }
             *place += 1;
         }
     }
@@ -133,7 +148,7 @@ fn write_rows(graph: &EdgeList, weights: &[i32], path: &Path) -> Result {
     Ok(file.flush()?)
 }
 
-/// Runs the peer, and returns its times in ms and the total weight that it prints.
+/// Runs the peer, and returns its times in ms and the total weight or the number of components that it prints.
 fn run_peer(program: &str, file: &Path) -> Result<(Vec<f64>, Option<i128>)> {
     let output = Command::new(program).arg(file).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -146,10 +161,13 @@ fn run_peer(program: &str, file: &Path) -> Result<(Vec<f64>, Option<i128>)> {
         text.lines().filter_map(|line| after(line, "Dev")?.parse::<f64>().ok()).map(|s| 1000.0 * s).collect::<Vec<_>>();
     // The first loads the program's code.
     times.drain(..times.len().saturating_sub(CALLS));
-    Ok((times, text.lines().find_map(|line| after(line, "weight")?.parse().ok())))
+    let result = |line| after(line, "weight").or_else(|| after(line, "number of connected components"));
+    Ok((times, text.lines().find_map(|line| result(line)?.parse().ok())))
 }
 
+#[derive(Default)]
 struct Arguments {
+    components: bool,
     peer: Option<String>,
     folder: PathBuf,
     lightest: Option<f64>,
@@ -160,11 +178,22 @@ struct Arguments {
 fn measure<W: Weight<Total: Into128>>(arguments: &Arguments, stream: &Stream, case: &str, of: fn(i32) -> W) -> Result {
     let device = stream.device();
     let graph = graph(case, arguments.quick)?;
-    let (n, m) = (graph.vertices, graph.edges.len());
-    let weights: Vec<i32> = (0..m as u64).into_par_iter().map(|edge| 1 + draw(!edge, 1 << 23) as i32).collect();
     let edges = graph.upload(device)?;
+    let mut labels = device.alloc(graph.vertices)?;
+    if arguments.components {
+        let mut components = Components::new(device)?;
+        return compare(arguments, case, &graph, &[], || {
+            let mut count = 0;
+            let ms = stream.time(|stream| {
+                count = components.label(stream, &edges, &mut labels)?.count as i128;
+                Ok::<_, GraphError>(())
+            })?;
+            Ok((ms, count))
+        });
+    }
+    let weights: Vec<i32> = (0..graph.edges.len() as u64).into_par_iter().map(|edge| 1 + draw(!edge, 1 << 23) as i32).collect();
     let on_device = device.upload(&weights.iter().map(|&weight| of(weight)).collect::<Vec<_>>())?;
-    let (mut labels, mut indices) = (device.alloc(n)?, device.empty());
+    let mut indices = device.empty();
     let new = |timed| -> Result<_> {
         let forests = MinimumForests::new(device, timed)?;
         Ok(match arguments.lightest {
@@ -172,7 +201,6 @@ fn measure<W: Weight<Total: Into128>>(arguments: &Arguments, stream: &Stream, ca
             None => forests,
         })
     };
-    let mut forests = new(false)?;
     let mut call = |forests: &mut MinimumForests| {
         let (mut total, mut steps) = (0, Vec::new());
         let ms = stream.time(|stream| {
@@ -182,38 +210,8 @@ fn measure<W: Weight<Total: Into128>>(arguments: &Arguments, stream: &Stream, ca
         })?;
         Ok::<_, Box<dyn Error>>((ms, total, steps))
     };
-    let mut total = 0;
-    for _ in 0..WARM_UP {
-        total = call(&mut forests)?.1;
-    }
-    let mut times = Vec::new();
-    for _ in 0..CALLS / 2 + 1 {
-        times.push(call(&mut forests)?.0);
-    }
-    let peer = match &arguments.peer {
-        Some(program) => {
-            let file = arguments.folder.join(format!("{case}.egr"));
-            write_rows(&graph, &weights, &file)?;
-            let found = run_peer(program, &file);
-            std::fs::remove_file(&file)?;
-            Some(found?)
-        }
-        None => None,
-    };
-    while times.len() < CALLS {
-        times.push(call(&mut forests)?.0);
-    }
-    let (ours, spread) = median(times);
-    print!("| {case} | {n} | {m} | {ours:.3} | {:.0} % |", 100.0 * spread);
-    if let Some((times, weight)) = peer {
-        let (theirs, spread) = median(times);
-        print!(" {theirs:.3} | {:.0} % | {:.2} |", 100.0 * spread, ours / theirs);
-        if weight.is_some_and(|weight| weight != total) {
-            return Err(format!("the total is {total}, but the peer's is {weight:?}").into());
-        }
-        print!(" {} |", if weight.is_some() { "equal" } else { "" });
-    }
-    println!();
+    let mut forests = new(false)?;
+    compare(arguments, case, &graph, &weights, || call(&mut forests).map(|(ms, total, _)| (ms, total)))?;
     if arguments.steps {
         drop(forests);
         let mut timed = new(true)?;
@@ -222,6 +220,49 @@ fn measure<W: Weight<Total: Into128>>(arguments: &Arguments, stream: &Stream, ca
         let steps: Vec<_> = steps.iter().map(|step| format!("{} {:.3}", step.name, step.ms)).collect();
         println!("    {}", steps.join(", "));
     }
+    Ok(())
+}
+
+/// Measures `call`, which returns its time in ms and its result, with the peer between two of its runs, and prints a line.
+fn compare(
+    arguments: &Arguments,
+    case: &str,
+    graph: &EdgeList,
+    weights: &[i32],
+    mut call: impl FnMut() -> Result<(f64, i128)>,
+) -> Result {
+    let mut result = 0;
+    for _ in 0..WARM_UP {
+        result = call()?.1;
+    }
+    let mut times = Vec::new();
+    for _ in 0..CALLS / 2 + 1 {
+        times.push(call()?.0);
+    }
+    let peer = match &arguments.peer {
+        Some(program) => {
+            let file = arguments.folder.join(format!("{case}.egr"));
+            write_rows(graph, weights, &file)?;
+            let found = run_peer(program, &file);
+            std::fs::remove_file(&file)?;
+            Some(found?)
+        }
+        None => None,
+    };
+    while times.len() < CALLS {
+        times.push(call()?.0);
+    }
+    let (ours, spread) = median(times);
+    print!("| {case} | {} | {} | {ours:.3} | {:.0} % |", graph.vertices, graph.edges.len(), 100.0 * spread);
+    if let Some((times, of_peer)) = peer {
+        let (theirs, spread) = median(times);
+        print!(" {theirs:.3} | {:.0} % | {:.2} |", 100.0 * spread, ours / theirs);
+        if of_peer.is_some_and(|of_peer| of_peer != result) {
+            return Err(format!("the result is {result}, but the peer's is {of_peer:?}").into());
+        }
+        print!(" {} |", if of_peer.is_some() { "equal" } else { "" });
+    }
+    println!();
     Ok(())
 }
 
@@ -242,7 +283,7 @@ impl Into128 for f64 {
 
 pub fn main(arguments: Vec<String>) -> Result {
     let mut rest = arguments.into_iter();
-    let mut given = Arguments { peer: None, folder: std::env::temp_dir(), lightest: None, steps: false, quick: false };
+    let mut given = Arguments { folder: std::env::temp_dir(), ..Arguments::default() };
     let (mut kind, mut cases) = ("i32".to_owned(), Vec::new());
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{argument} takes a value"));
@@ -252,6 +293,7 @@ pub fn main(arguments: Vec<String>) -> Result {
             "--lightest" => given.lightest = Some(value()?.parse()?),
             "--type" => kind = value()?,
             "--steps" => given.steps = true,
+            "--components" => given.components = true,
             "--quick" => given.quick = true,
             _ => cases.push(argument),
         }
@@ -262,7 +304,7 @@ pub fn main(arguments: Vec<String>) -> Result {
     let device = Device::best()?;
     let stream = device.stream()?;
     println!("{device}, {kind}, ms, medians of {CALLS}\n");
-    println!("| input | vertices | edges | warpsmith | spread | peer | spread | ratio | totals |");
+    println!("| input | vertices | edges | warpsmith | spread | peer | spread | ratio | results |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |");
     for case in &cases {
         match &*kind {

@@ -6,7 +6,7 @@
     pip install numpy scipy
     cargo bench --no-run --bench figures          # prints the program's path
     python3 benches/peers/trees.py --euler euler-meets-cuda --bcc FAST-BCC-on-GPUs --moderngpu moderngpu \\
-        [--ours PATH/TO/figures] [--n 1e7] [--input NAME]... [--quick] [--rounds 3] [--work FOLDER] [--json FILE]
+        [--ours PATH/TO/figures]... [--n 1e7] [--input NAME]... [--quick] [--rounds 3] [--work FOLDER] [--json FILE]
 
 It needs nvcc (CUDA 13.0 was tried, on an H200), 16 GiB of memory, and 5 GiB in the folder for temporary files.
 moderngpu is newer than the one that euler-meets-cuda names, which CUDA 13's headers refuse.
@@ -287,7 +287,8 @@ def main():
     parser = argparse.ArgumentParser(description="Measures euler-meets-cuda, FAST-BCC and warpsmith in turns.")
     for name in "euler", "bcc", "moderngpu":
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True, metavar="FOLDER", help="its clone")
-    parser.add_argument("--ours", metavar="PATH", help="warpsmith's program of benches/figures")
+    ours = "warpsmith's program of benches/figures; again for a newer one, which the ratio is of"
+    parser.add_argument("--ours", action="append", default=[], metavar="PATH", help=ours)
     parser.add_argument("--n", type=float, default=1e7, help="vertices of a tree (default: 1e7)")
     parser.add_argument("--input", action="append", choices=[*SHAPES, *GRAPHS], help="one to measure with (default: all)")
     parser.add_argument("--quick", action="store_true", help="small graphs")
@@ -310,11 +311,11 @@ def measure(arguments, folder):
         inputs = {name: of.result() for name, of in made.items()}
 
     peers = Peers(programs, folder, inputs)
-    ours = Ours(arguments.ours, folder, inputs)
+    ours = [Ours(path, folder, inputs) for path in arguments.ours]
     todo = [(name, *row) for name in trees for row in TREE_ROWS] + [(name, *row) for name in graphs for row in GRAPH_ROWS]
     for turn in range(arguments.rounds):
-        if ours.path:
-            ours.run(n, trees, graphs)
+        for version in ours:
+            version.run(n, trees, graphs)
         for name, peer, what in dict.fromkeys((name, peer, what) for name, _, peer, what, *_ in todo):
             if (peer, what, name) in peers.wrong:
                 continue
@@ -326,26 +327,26 @@ def measure(arguments, folder):
     query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     device = subprocess.run(query, capture_output=True, text=True).stdout.strip()
     print(f"{device}, ms, medians of {arguments.rounds} turns\n")
-    print("| input | n | m | task | peer | as it is | of a pool | warpsmith | ratio |")
-    print("| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |")
+    print("| input | n | m | task | peer | as it is | of a pool |" + " warpsmith |" * len(ours), "ratio |")
+    print("| --- | ---: | ---: | --- | --- | ---: | ---: |" + " ---: |" * len(ours), "---: |")
     rows = []
     for name, task, peer, what, timer, lines in todo:
         facts = inputs[name]
         times = [peers.median(peer, what, name, pooled, timer) for pooled in (False, True)]
-        times.append(ours.median(name, lines))
+        times += [version.median(name, lines) for version in ours]
         wrong = peers.wrong.get((peer, what, name))
-        ratio = times[1] / times[2] if times[1] and times[2] and not wrong else None
+        ratio = times[1] / times[-1] if times[1] and ours and times[-1] and not wrong else None
         cells = [f"{time:.2f}" if time else "" for time in times] + [f"{ratio:.2f}" if ratio else ""]
         if wrong:
             cells[:2] = wrong, ""
         print(f"| {name} | {facts['n']:,} | {facts['m']:,} | {task} | {peer} |", " | ".join(cells), "|")
-        row = {"input": name, "task": task, "peer": peer, "as_it_is": times[0], "pool": times[1], "ours": times[2]}
+        row = {"input": name, "task": task, "peer": peer, "as_it_is": times[0], "pool": times[1], "ours": times[2:]}
         rows.append({**row, "wrong": wrong})
     for name in graphs:
         print(f"\n{name}: {inputs[name].get('bridges')} bridges, {inputs[name].get('blocks')} blocks")
     if arguments.json:
         timers = [[*map(str, key), *times] for key, times in peers.times.items()]
-        of_ours = [[*key, *times] for key, times in ours.times.items()]
+        of_ours = [[version.path, *key, *times] for version in ours for key, times in version.times.items()]
         report = {"inputs": inputs, "rows": rows, "timers": timers, "ours": of_ours}
         pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1) + "\n")
 

@@ -14,14 +14,31 @@
 //! of the same set, because sets are never divided. (Else nearly all threads would ask the L2 cache
 //! for the few roots of large sets.) What a compare-and-swap that fails has found is up to date.
 //!
+//! Most edges need no atomics in the L2 cache:
+//!
+//! - If edges ascend by their first end, a block unites within its window of vertices in shared memory
+//!   ([`start_windows()`]): streets and meshes are numbered so that most edges are short. Windows are disjoint. In any
+//!   other order of the edges few are found, and the result is right all the same.
+//! - With many edges, a sample of them comes first. Then one bit per vertex tells the largest set ([`flatten_largest()`]),
+//!   and edges within it are passed over by two bits.
+//! - Edges that remain wait in a list until there is one for each lane of a warp ([`hook()`]). So do edges of the forest
+//!   until they take their places, because one counter gives a place to all threads.
+//!
 //! Sources: J. Jaiganesh and M. Burtscher, *A High-Performance Connected Components Implementation for GPUs*, HPDC
 //! 2018, for hooking and path halving; M. Sutton, T. Ben-Nun and A. Barak, *Optimizing Parallel Graph Connectivity
-//! Computation via Subgraph Sampling*, IPDPS 2018, for flat sets before most of the edges.
+//! Computation via Subgraph Sampling*, IPDPS 2018, for flat sets before most of the edges, and the largest of them.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
-use crate::list_rank::generate::mix;
+use crate::{
+    collectives::{
+        Sum,
+        block::{Block, STORAGE},
+        warp::{Lanes, inclusive_scan},
+    },
+    list_rank::generate::mix,
+};
 
 /// In place of an edge: none.
 pub const NONE: u32 = u32::MAX;
@@ -34,6 +51,8 @@ pub struct Status {
     pub outside: u32,
     /// Edges from a vertex to itself.
     pub loops: u32,
+    /// Vertices that have been hooked: edges of a spanning forest.
+    pub hooked: u32,
 }
 
 /// The root of a vertex's set, or one that it had.
@@ -95,6 +114,51 @@ pub unsafe fn unite(parents: *mut i32, u: i32, v: i32) -> Option<i32> {
     }
 }
 
+/// Items that a thread deals with at a time, so that their loads don't wait for each other.
+pub const BATCH: usize = 4;
+
+/// Lanes that reserve places together: those of a warp on a GPU. On the CPU each thread is on its own.
+pub(crate) const WIDTH: usize = if is_gpu() { 32 } else { 1 };
+
+/// Calls `visit` with the first of [`BATCH`] items in steps of [`WIDTH`]. All lanes of a warp make the same number of
+/// calls; items from `count` on aren't there. Any grid of whole warps.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub(crate) fn for_each_batch(count: usize, mut visit: impl FnMut(usize)) {
+    let thread = thread::index_1d() as usize;
+    let (group, lane) = (thread / WIDTH, if is_gpu() { warp::lane_id() as usize } else { 0 });
+    let step = thread::grid_stride_1d() as usize * BATCH;
+    let mut first = group * WIDTH * BATCH;
+    while first < count {
+        visit(first + lane);
+        first += step;
+    }
+}
+
+/// Reserves `own` places behind the counter, and returns the first of them.
+///
+/// # Safety
+/// `counter` is valid for atomic access. On a GPU all lanes of the warp are here.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub(crate) unsafe fn reserve(counter: *mut u32, own: u32) -> usize {
+    let (up_to, all) = if is_gpu() {
+        let up_to = inclusive_scan(Lanes::FULL, own, Sum);
+        (up_to, warp::shuffle_idx(warp::FULL_MASK, up_to, 31))
+    } else {
+        (own, own)
+    };
+    let mut first = 0;
+    if all > 0 && (!is_gpu() || warp::lane_id() == 0) {
+        // SAFETY: the counter is valid for atomic access (this function's contract).
+        first = unsafe { atomic::device::fetch_add(counter, all) };
+    }
+    if is_gpu() {
+        first = warp::shuffle_idx(warp::FULL_MASK, first, 0);
+    }
+    (first + up_to - own) as usize
+}
+
 /// Each vertex alone. Any grid.
 ///
 /// # Safety
@@ -106,7 +170,7 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
     }
     if thread::index_1d() == 0 {
         // SAFETY: the pointer is valid for a write (this kernel's contract), and only one thread writes.
-        unsafe { status.write(Status { outside: NONE, loops: 0 }) };
+        unsafe { status.write(Status { outside: NONE, loops: 0, hooked: 0 }) };
     }
 }
 
@@ -125,7 +189,7 @@ pub struct Sample {
 impl Sample {
     /// The number of an edge of the sample.
     #[inline(always)]
-    fn edge(self, index: usize) -> usize {
+    pub(crate) fn edge(self, index: usize) -> usize {
         if self.step == 1 { index } else { index / RUN * (RUN * self.step as usize) + index % RUN }
     }
 
@@ -149,35 +213,415 @@ impl Sample {
     }
 }
 
-/// Unites the ends of edges. `hooks` gets the edge of each root that is hooked. Counts edges from a
-/// vertex to itself, and finds the first edge that isn't between vertices. Any grid.
+/// Room for the edges of a spanning forest, and their count.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Forest {
+    /// True if there is room for the edges. Otherwise they are counted alone.
+    pub collects: bool,
+    /// The ends of each edge.
+    pub edges: *mut I32x2,
+    /// The number of each edge.
+    pub indices: *mut u32,
+    /// Counts the edges.
+    pub status: *mut Status,
+}
+
+impl Forest {
+    /// Gives an edge its place.
+    ///
+    /// # Safety
+    /// There is room at the place, which no other edge has.
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn put(self, place: usize, edges: &[I32x2], edge: u32) {
+        // SAFETY: the place is this edge's (this function's contract).
+        unsafe {
+            self.edges.add(place).write(edges[edge as usize]);
+            self.indices.add(place).write(edge);
+        }
+    }
+
+    /// Counts edges, and returns the place of the first.
+    ///
+    /// # Safety
+    /// The status is valid for atomic access.
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn count(self, edges: u32) -> u32 {
+        // SAFETY: the status is valid for atomic access (this function's contract).
+        if edges > 0 { unsafe { atomic::device::fetch_add(&raw mut (*self.status).hooked, edges) } } else { 0 }
+    }
+}
+
+/// The first of the edges whose first end is `vertex` or larger, if they ascend by their first ends; otherwise any. All
+/// lanes of the warp come here.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+fn first_from(edges: &[I32x2], vertex: i32) -> usize {
+    let (mut first, mut end) = (0, edges.len());
+    while first < end {
+        // The lanes look at as many edges, `step` apart.
+        let step = (end - first).div_ceil(32);
+        let probe = first + warp::lane_id() as usize * step;
+        let before = warp::ballot(warp::FULL_MASK, probe < end && edges[probe].x < vertex).count_ones() as usize;
+        if before == 0 {
+            break;
+        }
+        (first, end) = (first + (before - 1) * step + 1, end.min(first + before * step));
+    }
+    first
+}
+
+/// Vertices of a window of [`start_windows()`]: its parents fit into shared memory.
+pub const WINDOW: usize = 8192;
+
+/// Threads of a block of [`start_windows()`].
+pub const WINDOW_THREADS: usize = 1024;
+
+/// Each vertex alone but for edges within its window of [`WINDOW`] vertices, if edges ascend by their first ends: a part of
+/// these edges, or all. A block for each window.
+///
+/// In a round, each edge between two roots hooks one of them. Then all vertices find their roots, by pointer jumping: a
+/// chain of any length takes its logarithm. Rounds end early; what is left over is left to [`hook()`].
 ///
 /// # Safety
-/// `parents` and `hooks` have `n` elements, those of [`start()`] and of earlier edges. `status` is valid for atomic
-/// access.
-#[kernel(max_threads = 256)]
-pub unsafe fn hook(edges: &[I32x2], sample: Sample, n: u32, parents: *mut i32, hooks: *mut u32, status: *mut Status) {
-    let mut loops = 0;
-    sample.for_each(edges, |edge, I32x2 { x: u, y: v }| {
-        if u as u32 >= n || v as u32 >= n {
-            // SAFETY: the status is valid for atomic access (this kernel's contract).
-            unsafe { atomic::device::fetch_min(&raw mut (*status).outside, edge as u32) };
-        } else if u == v {
-            loops += 1;
-        } else {
-            // SAFETY: both are below `n`: no parent is larger than its vertex (this kernel's
-            // contract). A vertex is hooked once, so that no other thread writes its edge.
-            unsafe {
-                if let Some(root) = unite(parents, u, v) {
-                    hooks.add(root as usize).write(edge as u32);
+/// `parents` has `n` elements, for as many windows as there are blocks. `forest` has room for all edges of a forest, if it
+/// collects them; its status is that of [`start()`], and valid for atomic access.
+#[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
+#[kernel(block = [1024])]
+pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: Forest) {
+    // Items of a thread, and rounds.
+    const EACH: usize = WINDOW / WINDOW_THREADS;
+    const ROUNDS: usize = 8;
+    // A vertex's parent, and above it the edge that hooked it, counted from the window's first.
+    const PARENT: u32 = WINDOW as u32 - 1;
+    const SHIFT: u32 = WINDOW.ilog2();
+    let (window, storage) = (shared_array![u32; WINDOW], shared_array![u32; STORAGE]);
+    let (base, thread) = (thread::block_idx_x() * WINDOW as u32, thread::thread_idx_x() as usize);
+    let own = |i: usize| i * WINDOW_THREADS + thread;
+    // SAFETY: `vertex` is in the window at all calls.
+    let load = |vertex: usize| unsafe { atomic::block::load(window.at(vertex)) };
+    for i in 0..EACH {
+        // SAFETY: the vertex is this thread's, and all others wait for the barrier.
+        unsafe { window.write(own(i), own(i) as u32) };
+    }
+    let start = first_from(edges, base as i32);
+    let mut first = start;
+    thread::sync_threads();
+    while first < edges.len() && first + WINDOW - start <= 1 << (32 - SHIFT) {
+        let end = (base + WINDOW as u32).min(n);
+        let is_inside = |I32x2 { x, y }| (base..end).contains(&(x as u32)) && (base..end).contains(&(y as u32));
+        let mut loaded = [I32x2::splat(-1); EACH];
+        for i in 0..EACH {
+            if let Some(&ends) = edges.get(first + own(i)) {
+                loaded[i] = ends;
+            }
+        }
+        // The ends within the window, in two halves of a word; 0 for an edge that isn't there.
+        let mut pairs = [0; EACH];
+        let mut inside = 0;
+        for i in 0..EACH {
+            if is_inside(loaded[i]) {
+                pairs[i] = (loaded[i].x as u32 - base) << 16 | (loaded[i].y as u32 - base);
+                inside += 1;
+            }
+        }
+        for _ in 0..ROUNDS {
+            let mut remains = false;
+            for i in 0..EACH {
+                let (a, b) = (load((pairs[i] >> 16) as usize) & PARENT, load((pairs[i] & 0xffff) as usize) & PARENT);
+                if a != b {
+                    let (small, large) = (a.min(b), a.max(b));
+                    let edge = (first - start + own(i)) as u32;
+                    // SAFETY: the root is in the window. It has its own number as long as nothing has hooked it.
+                    unsafe { atomic::block::compare_exchange(window.at(large as usize), large, edge << SHIFT | small) };
+                    remains = true;
+                }
+            }
+            if !thread::sync_threads_or(remains) {
+                break;
+            }
+            // Each thread moves its own vertices up, while all others do.
+            for i in 0..EACH {
+                let word = load(own(i));
+                let mut parent = word & PARENT;
+                let mut above = load(parent as usize) & PARENT;
+                while above != parent {
+                    // SAFETY: the vertex is in the window.
+                    unsafe { atomic::block::fetch_min(window.at(own(i)), word & !PARENT | above) };
+                    (parent, above) = (above, load(above as usize) & PARENT);
+                }
+            }
+            thread::sync_threads();
+        }
+        first += WINDOW;
+        // It pays while half of the threads find a quarter of their edges inside.
+        if 2 * thread::sync_threads_count(inside >= EACH / 4) < WINDOW_THREADS as u32 {
+            break;
+        }
+    }
+    let mut hooked = 0;
+    for i in 0..EACH {
+        hooked += (load(own(i)) & PARENT != own(i) as u32) as u32;
+    }
+    // SAFETY: all threads of the block come here. There is a parent for each vertex, which is in one window, and a place for
+    // each that was hooked (this kernel's contract).
+    unsafe {
+        let block = Block::with_threads(storage, WINDOW_THREADS as u32);
+        let scan = block.exclusive_scan(hooked, Sum);
+        let place = if thread == 0 { forest.count(scan.total) } else { 0 };
+        let place = block.broadcast(place, 0) + scan.prefix;
+        // The warp's edges in order of their vertices.
+        let mut place = warp::shuffle_idx(warp::FULL_MASK, place, 0) as usize;
+        for i in 0..EACH {
+            let (vertex, word) = (base + own(i) as u32, load(own(i)));
+            if vertex < n {
+                parents.add(vertex as usize).write((base + (word & PARENT)) as i32);
+            }
+            if forest.collects {
+                let is_hooked = word & PARENT != own(i) as u32;
+                let lanes = warp::ballot(warp::FULL_MASK, is_hooked);
+                if is_hooked {
+                    let before = (lanes & ((1 << warp::lane_id()) - 1)).count_ones();
+                    forest.put(place + before as usize, edges, start as u32 + (word >> SHIFT));
+                }
+                place += lanes.count_ones() as usize;
+            }
+        }
+    }
+}
+
+/// Edges of the forest that a warp gives their places together.
+const TOGETHER: usize = 128;
+
+/// Lists of edges that a warp keeps in shared memory.
+struct Warp<'a> {
+    edges: &'a [I32x2],
+    parents: *mut i32,
+    forest: Forest,
+    /// Edges that wait for a lane: less than 64.
+    waiting: *mut u32,
+    waits: usize,
+    /// Edges of the forest that wait for a place: less than [`TOGETHER`] + 32.
+    found: *mut u32,
+    finds: usize,
+    /// Edges of the forest that have no place.
+    counted: u32,
+}
+
+impl Warp<'_> {
+    /// Lets an edge wait for a lane. All lanes of the warp come here.
+    ///
+    /// # Safety
+    /// The arrays are valid for all that waits; parents are those of [`hook()`].
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn add(&mut self, edge: Option<u32>) {
+        // SAFETY: the arrays are this warp's, and barriers divide its writes from its reads (this function's contract).
+        unsafe {
+            if !is_gpu() {
+                return self.unite(edge);
+            }
+            self.waits = list(self.waiting, self.waits, edge);
+            if self.waits >= 32 {
+                self.waits -= 32;
+                let edge = self.waiting.add(self.waits + warp::lane_id() as usize).read();
+                warp::sync_warp(warp::FULL_MASK);
+                self.unite(Some(edge));
+            }
+        }
+    }
+
+    /// Unites the ends of an edge per lane. All lanes of the warp come here.
+    ///
+    /// # Safety
+    /// As [`add`](Self::add).
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn unite(&mut self, edge: Option<u32>) {
+        // SAFETY: waiting edges are between vertices, and no parent is larger than its vertex; else as `add`.
+        unsafe {
+            let edge = edge.filter(|&edge| {
+                let I32x2 { x: u, y: v } = self.edges[edge as usize];
+                unite(self.parents, u, v).is_some()
+            });
+            if !self.forest.collects {
+                self.counted += edge.is_some() as u32;
+            } else if is_gpu() {
+                self.finds = list(self.found, self.finds, edge);
+                if self.finds >= TOGETHER {
+                    self.collect(TOGETHER);
+                }
+            } else if let Some(edge) = edge {
+                self.forest.put(self.forest.count(1) as usize, self.edges, edge);
+            }
+        }
+    }
+
+    /// Gives the last `count` edges that were found their places. All lanes of the warp come here.
+    ///
+    /// # Safety
+    /// As [`add`](Self::add).
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn collect(&mut self, count: usize) {
+        let lane = warp::lane_id() as usize;
+        self.finds -= count;
+        // SAFETY: these places are for this warp alone; else as `add`.
+        unsafe {
+            let first = if lane == 0 { self.forest.count(count as u32) } else { 0 };
+            let first = warp::shuffle_idx(warp::FULL_MASK, first, 0) as usize;
+            for i in (lane..count).step_by(32) {
+                self.forest.put(first + i, self.edges, self.found.add(self.finds + i).read());
+            }
+            warp::sync_warp(warp::FULL_MASK);
+        }
+    }
+
+    /// Deals with all that waits. All lanes of the warp come here.
+    ///
+    /// # Safety
+    /// As [`add`](Self::add).
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn finish(&mut self) {
+        // SAFETY: as `add`.
+        unsafe {
+            if !is_gpu() {
+                self.forest.count(self.counted);
+                return;
+            }
+            let lane = warp::lane_id() as usize;
+            self.unite(if lane < self.waits { Some(self.waiting.add(lane).read()) } else { None });
+            self.collect(self.finds);
+            let counted = warp::reduce_add(warp::FULL_MASK, self.counted);
+            if lane == 0 {
+                self.forest.count(counted);
+            }
+        }
+    }
+}
+
+/// Appends the lanes' edges to a list of the warp's, and returns its new length.
+///
+/// # Safety
+/// The list has room, and is this warp's. On a GPU all lanes of the warp come here.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
+    let lanes = warp::ballot(warp::FULL_MASK, edge.is_some());
+    if let Some(edge) = edge {
+        let before = lanes & ((1 << warp::lane_id()) - 1);
+        // SAFETY: there is room, and no other lane has this place (this function's contract).
+        unsafe { list.add(length + before.count_ones() as usize).write(edge) };
+    }
+    warp::sync_warp(warp::FULL_MASK);
+    length + lanes.count_ones() as usize
+}
+
+/// Unites the ends of edges, but for edges within the largest set, unless `largest` is empty. Counts edges from a vertex to
+/// itself, and finds the first edge that isn't between vertices. Blocks of 256 threads.
+///
+/// # Safety
+/// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all
+/// edges of a forest, if it collects them, and its status is valid for atomic access.
+#[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
+#[kernel(block = [256])]
+pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {
+    const WARPS: usize = 8;
+    let (waiting, found) = (shared_array![u32; WARPS * 64], shared_array![u32; WARPS * (TOGETHER + 32)]);
+    let warp = if is_gpu() { warp::warp_id() as usize } else { 0 };
+    // SAFETY: there are so many warps.
+    let (waiting, found) = unsafe { (waiting.at(64 * warp), found.at((TOGETHER + 32) * warp)) };
+    let mut warp = Warp { edges, parents, forest, waiting, waits: 0, found, finds: 0, counted: 0 };
+    let (count, mut loops) = (sample.count as usize, 0);
+    for_each_batch(count, |first| {
+        let number = |i: usize| sample.edge(first + i * WIDTH);
+        let mut ends = [None; BATCH];
+        for i in 0..BATCH {
+            if first + i * WIDTH < count {
+                ends[i] = edges.get(number(i)).copied();
+            }
+        }
+        // Anything but an edge between two vertices becomes a loop at 0.
+        let mut pairs = [(0, 0); BATCH];
+        for i in 0..BATCH {
+            match ends[i] {
+                Some(I32x2 { x: u, y: v }) if (u as u32) < n && (v as u32) < n => {
+                    pairs[i] = (u as usize, v as usize);
+                    loops += (u == v) as u32;
+                }
+                // SAFETY: the status is valid for atomic access (this kernel's contract).
+                Some(_) => unsafe {
+                    atomic::device::fetch_min(&raw mut (*forest.status).outside, number(i) as u32);
+                },
+                None => {}
+            }
+        }
+        if n == 0 {
+            return;
+        }
+        // All loads come before the first comparison. (A loop of long turns isn't unrolled, and arrays in it would be in
+        // memory: so there is a bit for each edge.)
+        let mut remain = 0u32;
+        // SAFETY: all are vertices, which have parents or bits (this kernel's contract).
+        unsafe {
+            let mut found = [(0, 0); BATCH];
+            if largest.is_empty() {
+                let parent = |vertex: usize| mem::load_relaxed(parents.add(vertex)) as u32;
+                for i in 0..BATCH {
+                    found[i] = (parent(pairs[i].0), parent(pairs[i].1));
+                }
+                for i in 0..BATCH {
+                    remain |= ((found[i].0 != found[i].1) as u32) << i;
+                }
+            } else {
+                let word = |vertex: usize| *largest.get_unchecked(vertex / 32);
+                for i in 0..BATCH {
+                    found[i] = (word(pairs[i].0), word(pairs[i].1));
+                }
+                for i in 0..BATCH {
+                    let ((u, v), (of_u, of_v)) = (pairs[i], found[i]);
+                    let is_within = of_u >> (u % 32) & of_v >> (v % 32) & 1 != 0;
+                    remain |= ((u != v && !is_within) as u32) << i;
                 }
             }
         }
+        for i in 0..BATCH {
+            // SAFETY: the arrays are this warp's, whose lanes all come by, and the edge is between vertices.
+            unsafe { warp.add((remain >> i & 1 != 0).then(|| number(i) as u32)) };
+        }
     });
-    // All edges are the last sample.
-    if loops > 0 && sample.step == 1 {
-        // SAFETY: the status is valid for atomic access (this kernel's contract).
-        unsafe { atomic::device::fetch_add(&raw mut (*status).loops, loops) };
+    // SAFETY: as above; the status is valid for atomic access (this kernel's contract).
+    unsafe {
+        warp.finish();
+        // All edges are the last sample.
+        if loops > 0 && sample.step == 1 {
+            atomic::device::fetch_add(&raw mut (*forest.status).loops, loops);
+        }
+    }
+}
+
+/// The root of a vertex's set, while no root is hooked.
+///
+/// # Safety
+/// As [`find()`].
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+unsafe fn flat(parents: *mut i32, vertex: usize) -> i32 {
+    // SAFETY: these are the vertices that `vertex` leads to (this function's contract). Each vertex has its own thread,
+    // and what others find meanwhile is an earlier or later parent of the same set.
+    unsafe {
+        let load = |vertex: i32| mem::load_relaxed(parents.add(vertex as usize));
+        let parent = load(vertex as i32);
+        let (mut root, mut next) = (parent, load(parent));
+        while next != root {
+            (root, next) = (next, load(next));
+        }
+        if root != parent {
+            mem::store_relaxed(parents.add(vertex), root);
+        }
+        root
     }
 }
 
@@ -188,8 +632,34 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, n: u32, parents: *mut i32, h
 #[kernel(max_threads = 256)]
 pub unsafe fn flatten(parents: *mut i32, n: u32) {
     for vertex in thread::grid_stride(n as usize) {
-        // SAFETY: parents are vertices (this kernel's contract), and no vertex of a set is smaller than its root.
-        unsafe { atomic::device::fetch_min(parents.add(vertex), find(parents, vertex as i32)) };
+        // SAFETY: parents are vertices (this kernel's contract).
+        unsafe { flat(parents, vertex) };
+    }
+}
+
+/// [`flatten()`], and a bit for each vertex of the set that most of a sample of 32 vertices are in. Any grid of whole warps.
+///
+/// # Safety
+/// As [`flatten()`]; `largest` has a word for every 32 vertices.
+#[kernel(max_threads = 256)]
+pub unsafe fn flatten_largest(parents: *mut i32, n: u32, largest: *mut u32) {
+    if n == 0 {
+        return;
+    }
+    let lane = warp::lane_id();
+    // SAFETY: the sample is of vertices, and parents are, too (this kernel's contract). A warp's vertices share a word.
+    unsafe {
+        let root = flat(parents, (((mix(lane as u64 + 1) >> 32) * n as u64) >> 32) as usize);
+        let same = warp::match_any(warp::FULL_MASK, root).count_ones();
+        let most = warp::reduce_max(warp::FULL_MASK, same << 5 | lane);
+        let root = warp::shuffle_idx(warp::FULL_MASK, root, most & 31);
+        for vertex in thread::grid_stride((n as usize).next_multiple_of(32)) {
+            let is_in = vertex < n as usize && flat(parents, vertex) == root;
+            let word = warp::ballot(warp::FULL_MASK, is_in);
+            if lane == 0 {
+                largest.add(vertex / 32).write(word);
+            }
+        }
     }
 }
 
@@ -232,35 +702,5 @@ pub unsafe fn count_repeats(edges: &[I32x2], table: *mut u64, mask: u64, repeats
     if count > 0 {
         // SAFETY: the count is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(repeats, count) };
-    }
-}
-
-/// Marks the vertices that are below another one. Any grid.
-#[kernel(max_threads = 256)]
-pub fn mark_hooked(labels: &[i32], mut hooked: DisjointSlice<i32>) {
-    for (vertex, hooked) in hooked.grid_stride_mut() {
-        *hooked = (labels[vertex] != vertex as i32) as i32;
-    }
-}
-
-/// Writes the edges that have hooked vertices, in the order of these; `places` is the exclusive scan of
-/// [`mark_hooked()`]. Any grid.
-///
-/// # Safety
-/// `labels` and `places` have the same length; `hooks` has it, too, and an edge for each vertex that isn't its own
-/// label. `forest` and `indices` have as many elements as there are such vertices.
-#[kernel(max_threads = 256)]
-pub unsafe fn collect(edges: &[I32x2], labels: &[i32], places: &[i32], hooks: *const u32, forest: *mut I32x2, indices: *mut u32) {
-    for vertex in thread::grid_stride(labels.len()) {
-        if labels[vertex] != vertex as i32 {
-            let place = places[vertex] as usize;
-            // SAFETY: there is an edge for the vertex, and each such vertex has a place of its own (this kernel's
-            // contract).
-            unsafe {
-                let edge = hooks.add(vertex).read();
-                forest.add(place).write(edges[edge as usize]);
-                indices.add(place).write(edge);
-            }
-        }
     }
 }

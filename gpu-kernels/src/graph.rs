@@ -84,35 +84,39 @@ pub unsafe fn rows(row_ptr: &[i32], columns: &[i32], mut edges: DisjointSlice<I3
     }
 }
 
-/// Properties of a rooted forest's vertices, by their own numbers.
-#[derive(Clone, Copy, Debug, KernelParam)]
-pub struct Rooted<'a> {
-    /// Parents; negative for roots.
-    pub parents: &'a [i32],
-    /// Positions in preorder.
-    pub positions: &'a [i32],
-    /// Number of vertices of each subtree.
-    pub sizes: &'a [i32],
-}
-
-/// Brings vertices into preorder: `order` gets the vertex at each position, `spans` its end and its parent's position
-/// ([`NONE`] for roots), `reaches` the position twice. Any grid.
+/// Brings vertices into preorder. `records` has parent, preorder number and size of each (see
+/// [`tour::of_families()`](crate::trees::tour::of_families())), which `parents`, `positions` and `sizes` get. `spans` gets
+/// at each position the end of the subtree, the parent's position ([`NONE`] for roots), the end of the parent's subtree and
+/// the vertex; `reaches` the position twice. Any grid.
 ///
 /// # Safety
 /// All arrays have as many elements as there are vertices. Positions are a permutation, and parents are vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn order(rooted: Rooted<'_>, order: *mut i32, spans: *mut U32x2, mut reaches: DisjointSlice<U32x2>) {
-    for (vertex, reach) in reaches.grid_stride_mut() {
+pub unsafe fn order(
+    records: &[I32x4],
+    mut parents: DisjointSlice<i32>,
+    mut positions: DisjointSlice<i32>,
+    mut sizes: DisjointSlice<i32>,
+    spans: *mut U32x4,
+    mut reaches: DisjointSlice<U32x2>,
+) {
+    let numbers = positions.grid_stride_mut().zip(sizes.grid_stride_mut());
+    for (((vertex, parent), (_, reach)), ((_, position), (_, size))) in
+        parents.grid_stride_mut().zip(reaches.grid_stride_mut()).zip(numbers)
+    {
         // One position per vertex.
         *reach = U32x2::splat(vertex as u32);
-        let (parent, position) = (rooted.parents[vertex], rooted.positions[vertex] as u32);
-        let above = if parent < 0 { NONE } else { rooted.positions[parent as usize] as u32 };
+        [*parent, *position, *size, _] = records[vertex].to_array();
+        let (above, end_above) = if *parent < 0 {
+            (NONE, 0)
+        } else {
+            let above = records[*parent as usize];
+            (above.y as u32, (above.y + above.z) as u32)
+        };
+        let span = U32x4::new((*position + *size) as u32, above, end_above, vertex as u32);
         // SAFETY: positions are a permutation, so that they are in range, and no other vertex has this one (this
         // kernel's contract).
-        unsafe {
-            order.add(position as usize).write(vertex as i32);
-            spans.add(position as usize).write(U32x2::new(position + rooted.sizes[vertex] as u32, above));
-        }
+        unsafe { spans.add(*position as usize).write(span) };
     }
 }
 
@@ -285,21 +289,20 @@ impl Reaches<'_> {
 /// warps.
 ///
 /// # Safety
-/// `bits` has an element for each vertex, `order` has these in preorder, and `counts` is valid for atomic access.
+/// `bits` has an element for each vertex, `spans` is as after [`order()`], and `counts` is valid for atomic access.
 #[kernel(max_threads = 256)]
-pub unsafe fn judge(reaches: Reaches<'_>, spans: &[U32x2], order: &[i32], bits: *mut u8, counts: *mut Counts) {
+pub unsafe fn judge(reaches: Reaches<'_>, spans: &[U32x4], bits: *mut u8, counts: *mut Counts) {
     let position = thread::index_1d();
-    let span = spans.get(position as usize).copied().unwrap_or(U32x2::new(position + 1, NONE));
+    let span = spans.get(position as usize).copied().unwrap_or(U32x4::new(position + 1, NONE, 0, 0));
     let reach = reaches.join(position, span.x);
     let mut found = 0;
     if span.y != NONE {
-        let above = spans[span.y as usize];
         found |= BRIDGE * (reach.x >= position && reach.y < span.x) as u8;
-        found |= FENCE * (reach.x >= span.y && reach.y < above.x) as u8;
+        found |= FENCE * (reach.x >= span.y && reach.y < span.z) as u8;
     }
     if (position as usize) < spans.len() {
         // SAFETY: there are bits for each vertex, and no other position is this vertex's (this kernel's contract).
-        unsafe { bits.add(order[position as usize] as usize).write(found) };
+        unsafe { bits.add(span.w as usize).write(found) };
     }
     let bridges = warp::ballot(warp::FULL_MASK, found & BRIDGE != 0);
     if bridges != 0 && warp::lane_id() == 0 {

@@ -29,9 +29,9 @@ use cuda_std::prelude::*;
 use crate::{
     collectives::{
         Sum,
-        warp::{Lanes, inclusive_scan, reduce},
+        warp::{Lanes, reduce},
     },
-    components::{NONE, Status, find, unite},
+    components::{BATCH, NONE, Status, WIDTH, find, for_each_batch, reserve, unite},
     list_rank::generate::mix,
 };
 
@@ -43,9 +43,6 @@ pub const ROUNDS: usize = 96;
 
 /// Number of weights in a sample: the threads of its block.
 pub const SAMPLE: usize = 256;
-
-/// Edges that a thread deals with at a time, so that their loads don't wait for each other.
-pub const BATCH: usize = 4;
 
 /// State of a search.
 #[repr(C)]
@@ -154,7 +151,7 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, least: *mut u64, counters: 
         unsafe { counters.add(counter).write(0) };
     }
     if thread::index_1d() == 0 {
-        let status = Status { outside: NONE, loops: 0 };
+        let status = Status { outside: NONE, loops: 0, hooked: 0 };
         let state = Progress { status, unordered: NONE, threshold: u32::MAX, joined: 0, pending: 0 };
         // SAFETY: the pointer is valid for a write (this kernel's contract), and only one thread writes.
         unsafe { progress.write(state) };
@@ -182,48 +179,6 @@ pub unsafe fn choose<W: Weight>(weights: &[W], place: u32, progress: *mut Progre
             (&raw mut (*progress).threshold).write(word);
         }
     }
-}
-
-/// Lanes that reserve places together: those of a warp on a GPU. On the CPU each thread is on its own.
-const WIDTH: usize = if is_gpu() { 32 } else { 1 };
-
-/// Calls `visit` with the first of [`BATCH`] items in steps of [`WIDTH`]. All lanes of a warp make the same number of
-/// calls; items from `count` on aren't there. Any grid of whole warps.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-fn for_each_batch(count: usize, mut visit: impl FnMut(usize)) {
-    let thread = thread::index_1d() as usize;
-    let (group, lane) = (thread / WIDTH, if is_gpu() { warp::lane_id() as usize } else { 0 });
-    let step = thread::grid_stride_1d() as usize * BATCH;
-    let mut first = group * WIDTH * BATCH;
-    while first < count {
-        visit(first + lane);
-        first += step;
-    }
-}
-
-/// Reserves `own` places behind the counter, and returns the first of them.
-///
-/// # Safety
-/// `counter` is valid for atomic access. On a GPU all lanes of the warp are here.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-unsafe fn reserve(counter: *mut u32, own: u32) -> usize {
-    let (up_to, all) = if is_gpu() {
-        let up_to = inclusive_scan(Lanes::FULL, own, Sum);
-        (up_to, warp::shuffle_idx(warp::FULL_MASK, up_to, 31))
-    } else {
-        (own, own)
-    };
-    let mut first = 0;
-    if all > 0 && (!is_gpu() || warp::lane_id() == 0) {
-        // SAFETY: the counter is valid for atomic access (this function's contract).
-        first = unsafe { atomic::device::fetch_add(counter, all) };
-    }
-    if is_gpu() {
-        first = warp::shuffle_idx(warp::FULL_MASK, first, 0);
-    }
-    (first + up_to - own) as usize
 }
 
 /// Takes a key to a root. Returns true if the root had none.

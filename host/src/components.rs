@@ -16,10 +16,9 @@
 //! ```
 
 use cuda_std::I32x2;
-use gpu_kernels::components::{self as kernels, NONE, Sample, Status};
+use gpu_kernels::components::{self as kernels, BATCH, ForestArgs, NONE, Sample, Status, WINDOW, WINDOW_THREADS};
 
 use crate::{
-    collectives::{ScanWorkspace, exclusive_scan_in_place},
     device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
@@ -61,14 +60,14 @@ pub struct Found {
 
 /// Finds components on one device, and keeps its arrays from call to call: graphs of one size allocate nothing again.
 ///
-/// It takes 8 bytes for each vertex beside the labels. All arrays and streams must be of its device.
+/// It takes a bit for each vertex beside the labels. All arrays and streams must be of its device.
 #[derive(Debug)]
 pub struct Components {
-    hooks: Buffer<u32>,
-    /// Index in the forest of each vertex's edge.
-    places: Buffer<i32>,
+    /// A bit for each vertex of the largest set.
+    largest: Buffer<u32>,
     status: Buffer<Status>,
-    scan: ScanWorkspace<i32>,
+    /// The forest of calls without one.
+    none: (Buffer<I32x2>, Buffer<u32>),
 }
 
 impl Components {
@@ -77,8 +76,7 @@ impl Components {
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        let scan = ScanWorkspace::new(device)?;
-        Ok(Components { hooks: device.empty(), places: device.empty(), status: device.alloc(1)?, scan })
+        Ok(Components { largest: device.empty(), status: device.alloc(1)?, none: (device.empty(), device.empty()) })
     }
 
     /// Labels each vertex with the smallest vertex of its component. There are as many vertices as `labels`.
@@ -86,33 +84,8 @@ impl Components {
     /// # Errors
     /// [`EdgeError`]: an edge's end is no vertex, or the device fails. The labels are garbage then.
     pub fn label(&mut self, stream: &Stream, edges: &Buffer<I32x2>, labels: &mut Buffer<i32>) -> Result<Found, EdgeError> {
-        let (n, m) = (labels.len(), edges.len());
-        for (what, count) in [("vertices", n), ("edges", m)] {
-            if count > MOST {
-                return Err(EdgeError::TooMany { what, count });
-            }
-        }
-        self.hooks.ensure(n)?;
-        start(stream, labels, &mut self.status)?;
-        self.places.ensure(n)?;
-        let Components { hooks, status, .. } = self;
-        in_parts(stream, m, labels, |sample, labels| {
-            let grid = grid(stream, sample.count as usize);
-            // SAFETY: labels and hooks have `n` elements, and the labels have been started.
-            unsafe {
-                launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, sample, n as u32, labels, &mut *hooks, &mut *status))
-            }
-        })?;
-        launch!(stream, kernels::mark_hooked<<<grid(stream, n), THREADS>>>(&*labels, &mut self.places))?;
-        exclusive_scan_in_place(stream, &mut self.places, &mut self.scan)?;
-        let hooked = stream.download_vec(self.scan.total())?[0];
-        let Status { outside, loops } = stream.download_vec(&self.status)?[0];
-        if outside != NONE {
-            let edge = outside as usize;
-            let I32x2 { x: u, y: v } = stream.download_vec(edges.view(edge..=edge)?)?[0];
-            return Err(EdgeError::OutOfRange { edge, u, v, vertices: n });
-        }
-        Ok(Found { count: n - hooked as usize, loops: loops as usize })
+        let Components { largest, status, none } = self;
+        find(stream, edges, labels, largest, status, (&mut none.0, &mut none.1))
     }
 
     /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as
@@ -129,18 +102,81 @@ impl Components {
         forest: &mut Buffer<I32x2>,
         indices: &mut Buffer<u32>,
     ) -> Result<Found, EdgeError> {
-        let found = self.label(stream, edges, labels)?;
         let n = labels.len();
+        forest.ensure(n)?;
+        indices.ensure(n)?;
+        let found = find(stream, edges, labels, &mut self.largest, &mut self.status, (forest, indices))?;
         forest.ensure(n - found.count)?;
         indices.ensure(n - found.count)?;
-        // SAFETY: the arrays are those of `label`, and the forest has an edge for each vertex that was hooked.
-        unsafe {
-            launch!(stream, kernels::collect<<<grid(stream, n), THREADS>>>(
-                edges, &*labels, &self.places, &self.hooks, forest, indices
-            ))?;
-        }
         Ok(found)
     }
+}
+
+/// Finds components, and a spanning forest if there is room for one edge per vertex.
+fn find(
+    stream: &Stream,
+    edges: &Buffer<I32x2>,
+    labels: &mut Buffer<i32>,
+    largest: &mut Buffer<u32>,
+    status: &mut Buffer<Status>,
+    forest: (&mut Buffer<I32x2>, &mut Buffer<u32>),
+) -> Result<Found, EdgeError> {
+    let (n, m) = (labels.len(), edges.len());
+    for (what, count) in [("vertices", n), ("edges", m)] {
+        if count > MOST {
+            return Err(EdgeError::TooMany { what, count });
+        }
+    }
+    let samples = samples(n, m);
+    // Graphs that are dense are hardly local. On the CPU, windows cost more than they save.
+    let in_windows = samples.len() == 1 && (stream.device().info().backend == Backend::Cuda || n <= WINDOW);
+    // SAFETY: the status is one element.
+    unsafe {
+        let labels = labels.view_mut(..if in_windows { 0 } else { n })?;
+        launch!(stream, kernels::start<<<grid(stream, n), THREADS>>>(labels, &mut *status))?;
+    }
+    let (edges_of_forest, indices) = forest;
+    let collects = n > 0 && edges_of_forest.len() == n;
+    macro_rules! forest {
+        () => {
+            ForestArgs { collects, edges: &mut *edges_of_forest, indices: &mut *indices, status: &mut *status }
+        };
+    }
+    if in_windows && n > 0 {
+        let windows = n.div_ceil(WINDOW) as u32;
+        // SAFETY: there is a block for each window, and room for an edge per vertex, if any.
+        unsafe {
+            launch!(stream, kernels::start_windows<<<windows, WINDOW_THREADS as u32>>>(
+                edges, n as u32, &mut *labels, forest!()
+            ))?;
+        }
+    }
+    for (i, &sample) in samples.iter().enumerate() {
+        largest.ensure(if i == 0 { 0 } else { n.div_ceil(32) })?;
+        let blocks = grid(stream, (sample.count as usize).div_ceil(BATCH));
+        // SAFETY: there are `n` labels, which have been started, and room for an edge per vertex, if any.
+        unsafe {
+            launch!(stream, kernels::hook<<<blocks, THREADS>>>(
+                edges, sample, &*largest, n as u32, &mut *labels, forest!()
+            ))?;
+        }
+        if i + 1 < samples.len() {
+            largest.ensure(n.div_ceil(32))?;
+            // SAFETY: there are `n` labels, all of them vertices, and a bit for each.
+            unsafe {
+                launch!(stream, kernels::flatten_largest<<<grid(stream, n), THREADS>>>(&mut *labels, n as u32, &mut *largest))?;
+            }
+        } else {
+            flatten(stream, labels)?;
+        }
+    }
+    let Status { outside, loops, hooked } = stream.download_vec(&*status)?[0];
+    if outside != NONE {
+        let edge = outside as usize;
+        let I32x2 { x: u, y: v } = stream.download_vec(edges.view(edge..=edge)?)?[0];
+        return Err(EdgeError::OutOfRange { edge, u, v, vertices: n });
+    }
+    Ok(Found { count: n - hooked as usize, loops: loops as usize })
 }
 
 /// Returns the number of edges that repeat others, in either direction: all but one of the edges
@@ -162,20 +198,25 @@ pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceEr
     Ok(stream.download_vec(&repeats)?[0] as usize)
 }
 
-/// Unites by a sample of the edges, a few for each vertex, then by all: by then most edges need little more than a look.
-/// `hook` gets which edges to unite by, and the labels. After each time the labels are roots. With few edges, there is no
-/// sample.
+/// Returns which edges to unite by: with many edges first a sample, a few for each vertex, then all. By then most edges need
+/// little more than a look.
+fn samples(n: usize, m: usize) -> Vec<Sample> {
+    let most = FIRST * n;
+    let step = m.checked_div(most).map_or(1, |step| step.max(1));
+    let samples = [Sample { count: most as u32, step: step as u32 }, Sample { count: m as u32, step: 1 }];
+    samples[(step == 1) as usize..].to_vec()
+}
+
+/// Unites by a sample of the edges, if there are many, then by all. `hook` gets which edges to unite by, and the labels.
+/// After each time the labels are roots.
 pub(crate) fn in_parts(
     stream: &Stream,
     m: usize,
     labels: &mut Buffer<i32>,
     mut hook: impl FnMut(Sample, &mut Buffer<i32>) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
-    let most = FIRST * labels.len();
-    let step = m.checked_div(most).map_or(1, |step| step.max(1));
-    let samples = [Sample { count: most as u32, step: step as u32 }, Sample { count: m as u32, step: 1 }];
-    for sample in &samples[(step == 1) as usize..] {
-        hook(*sample, labels)?;
+    for sample in samples(labels.len(), m) {
+        hook(sample, labels)?;
         flatten(stream, labels)?;
     }
     Ok(())

@@ -108,6 +108,23 @@ proptest! {
     }
 }
 
+/// Both sides of the size of a window of `start_windows`, and several windows on a GPU.
+#[test]
+fn windows_of_vertices() {
+    let device = Device::best().unwrap();
+    for n in [8191, 8192, 8193, 16_385] {
+        let mut path = edges(n, (1..n as i32).map(|v| [v - 1, v]));
+        assert_eq!(graph::components(&device, &path).unwrap(), vec![0; n], "{n}");
+        path.edges.reverse();
+        assert_eq!(graph::components(&device, &path).unwrap(), vec![0; n], "{n}");
+        // Half of the vertices apart, and the last one alone if there is one more.
+        let half = n as i32 / 2;
+        let pairs = edges(n, (0..half).map(|v| [v, v + half]));
+        let expected: Vec<i32> = (0..n as i32).map(|v| if v < 2 * half { v % half } else { v }).collect();
+        assert_eq!(graph::components(&device, &pairs).unwrap(), expected, "{n}");
+    }
+}
+
 #[test]
 fn forests_span() {
     let device = Device::best().unwrap();

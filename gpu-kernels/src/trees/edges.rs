@@ -7,11 +7,17 @@
 //! followed by the next root's. So a forest of m edges and n - m trees is one list of 2n elements.
 //!
 //! A vertex is a root where its label is its own number.
+//!
+//! If any order of the arcs and of the roots will do, threads chain the arcs out of each vertex as they come ([`chain()`],
+//! [`add_roots()`], [`close()`]), and nothing is sorted.
 
 use cuda_std::prelude::*;
 
 use super::Status;
-use crate::list_rank::{distributed::sum_of_warp, generate::mix};
+use crate::{
+    components::{BATCH, WIDTH, for_each_batch, reserve},
+    list_rank::{distributed::sum_of_warp, generate::mix},
+};
 
 /// Looks at all edges. Any grid of whole warps.
 ///
@@ -193,6 +199,76 @@ pub unsafe fn check_mirrored(edges: &[I32x2], parents: &[i32], mirrored: *mut u3
             if !is_new {
                 atomic::device::fetch_add(&raw mut (*status).unmirrored, 1);
             }
+        }
+    }
+}
+
+/// Chains the arcs out of each vertex in any order. `heads`, -1 at first, gets the last arc of each chain. `next` gets the
+/// arc that each arc's twin found there, or `!v` if the twin is the first out of v. Any grid.
+///
+/// # Safety
+/// Edges are between vertices, and `heads` has an element for each of these, valid for atomic access. `next` has two
+/// elements for each edge, at a multiple of 8 bytes.
+#[kernel(max_threads = 256)]
+pub unsafe fn chain(edges: &[I32x2], heads: *mut i32, next: *mut i32) {
+    for edge in thread::grid_stride(edges.len()) {
+        let (I32x2 { x: u, y: v }, arc) = (edges[edge], 2 * edge as i32);
+        // SAFETY: both are vertices, and the elements are this edge's (this kernel's contract).
+        unsafe {
+            let at_u = atomic::device::exchange(heads.add(u as usize), arc);
+            let at_v = atomic::device::exchange(heads.add(v as usize), arc + 1);
+            let after = I32x2::new(if at_v < 0 { !v } else { at_v }, if at_u < 0 { !u } else { at_u });
+            next.cast::<I32x2>().add(edge).write(after);
+        }
+    }
+}
+
+/// Adds the elements of the roots, in any order, behind `arcs` arcs. `heads` gets the element that leaves each root. Any grid
+/// of whole warps.
+///
+/// # Safety
+/// `heads` is as after [`chain()`], with an element for each label. There are `trees` roots, `roots` has an element and
+/// `next` two more than `arcs` for each. `count` is 0 at first, and valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn add_roots(
+    labels: &[i32],
+    arcs: u32,
+    trees: u32,
+    heads: *mut i32,
+    roots: *mut i32,
+    next: *mut i32,
+    count: *mut u32,
+) {
+    for_each_batch(labels.len(), |first| {
+        let is_root = |v: usize| labels.get(v).is_some_and(|&label| label == v as i32);
+        let vertices: [usize; BATCH] = core::array::from_fn(|i| first + i * WIDTH);
+        let found = vertices.map(is_root);
+        // SAFETY: all lanes of the warp are here. Places differ and are below the number of roots, and each root's elements
+        // are this thread's (this kernel's contract).
+        unsafe {
+            let mut place = reserve(count, found.iter().map(|&found| found as u32).sum());
+            for i in 0..BATCH {
+                if found[i] {
+                    let (head, enter) = (heads.add(vertices[i]), arcs as i32 + 2 * place as i32);
+                    let successors = next.add(enter as usize);
+                    successors.write(if *head < 0 { enter + 1 } else { *head });
+                    successors.add(1).write(if place + 1 < trees as usize { enter + 2 } else { -1 });
+                    head.write(enter + 1);
+                    roots.add(place).write(vertices[i] as i32);
+                    place += 1;
+                }
+            }
+        }
+    });
+}
+
+/// Closes the circles of arcs: where a chain ends follows its head, or the element that leaves the root. `next` has the arcs
+/// alone. Any grid.
+#[kernel(max_threads = 256)]
+pub fn close(heads: &[i32], mut next: DisjointSlice<i32>) {
+    for (_, next) in next.grid_stride_mut() {
+        if *next < 0 {
+            *next = heads[!*next as usize];
         }
     }
 }

@@ -77,6 +77,34 @@ fn numbers((first, last): (u32, u32), entered: &[U32x4]) -> (i32, i32, i32) {
     (preorder, ((last - first) / 2 + 1) as i32, 2 * preorder - first as i32)
 }
 
+/// The child and the parent of edge i, or root number i less the edges with the parent -1. The tour enters the child by the
+/// edge.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+fn family(edges: &[I32x2], roots: &[i32], positions: &[i32], i: usize) -> (i32, i32) {
+    if i >= edges.len() {
+        (roots[i - edges.len()], -1)
+    } else if positions[2 * i] < positions[2 * i + 1] {
+        (edges[i].y, edges[i].x)
+    } else {
+        (edges[i].x, edges[i].y)
+    }
+}
+
+/// Parent (-1 for roots), preorder number and size of each vertex, by the edges and then the roots. Any grid.
+///
+/// # Safety
+/// Each vertex is the child of one edge or a root; `records` has an element for each.
+#[kernel(max_threads = 256)]
+pub unsafe fn of_families(edges: &[I32x2], roots: &[i32], positions: &[i32], entered: &[U32x4], records: *mut I32x4) {
+    for i in thread::grid_stride(edges.len() + roots.len()) {
+        let (child, parent) = family(edges, roots, positions, i);
+        let (preorder, size, _) = numbers(visits(positions, i), entered);
+        // SAFETY: there is a record for the vertex, which is no other's (this kernel's contract).
+        unsafe { records.add(child as usize).write(I32x4::new(parent, preorder, size, 0)) };
+    }
+}
+
 /// The child of each edge, which the tour enters by it, and then the roots; with each one's parent, -1 for roots, and
 /// where it is entered and left. Any grid.
 #[kernel(max_threads = 256)]
@@ -92,13 +120,7 @@ pub fn of_edges(
     let families = child.grid_stride_mut().zip(parent.grid_stride_mut());
     for (((i, child), (_, parent)), ((_, first), (_, last))) in families.zip(first.grid_stride_mut().zip(last.grid_stride_mut()))
     {
-        (*child, *parent) = if i >= edges.len() {
-            (roots[i - edges.len()], -1)
-        } else if positions[2 * i] < positions[2 * i + 1] {
-            (edges[i].y, edges[i].x)
-        } else {
-            (edges[i].x, edges[i].y)
-        };
+        (*child, *parent) = family(edges, roots, positions, i);
         let (from, to) = visits(positions, i);
         (*first, *last) = (from as i32, to as i32);
     }

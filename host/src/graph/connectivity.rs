@@ -1,9 +1,9 @@
 //! Bridges and biconnected components on a device.
 
-use cuda_std::{I32x2, U32x2};
+use cuda_std::{I32x2, U32x2, U32x4};
 use gpu_kernels::{
     components::Status,
-    graph::{self as kernels, BLOCK, BRIDGE, Counts, FENCE, ReachesArgs, RootedArgs},
+    graph::{self as kernels, BLOCK, BRIDGE, Counts, FENCE, ReachesArgs},
 };
 
 use super::{Components, Found, GraphError};
@@ -12,7 +12,7 @@ use crate::{
     components::{THREADS, flatten, grid, in_parts, start},
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
-    trees::{Rooter, Rooting, Roots},
+    trees::Rooter,
 };
 
 /// Report of a search for bridges.
@@ -53,7 +53,6 @@ pub struct Biconnected {
 pub struct Connectivity {
     components: Components,
     rooter: Rooter,
-    rooting: Rooting,
     timed: bool,
     /// Sets of vertices: components at first.
     sets: Buffer<i32>,
@@ -61,8 +60,10 @@ pub struct Connectivity {
     forest: Buffer<I32x2>,
     indices: Buffer<u32>,
     /// See [`kernels::order()`].
-    order: Buffer<i32>,
-    spans: Buffer<U32x2>,
+    parents: Buffer<i32>,
+    positions: Buffer<i32>,
+    sizes: Buffer<i32>,
+    spans: Buffer<U32x4>,
     /// A bit for each edge.
     in_forest: Buffer<u32>,
     reaches: Buffer<U32x2>,
@@ -84,13 +85,14 @@ impl Connectivity {
         Ok(Connectivity {
             components: Components::new(device)?,
             rooter: Rooter::new(device)?,
-            rooting: Rooting::new(device),
             timed,
             sets: device.empty(),
             status: device.empty(),
             forest: device.empty(),
             indices: device.empty(),
-            order: device.empty(),
+            parents: device.empty(),
+            positions: device.empty(),
+            sizes: device.empty(),
             spans: device.empty(),
             in_forest: device.empty(),
             reaches: device.empty(),
@@ -126,7 +128,7 @@ impl Connectivity {
         let mut clock = Clock::start(stream, self.timed)?;
         let found = self.judge(stream, edges, Some(arcs), n, &mut clock)?;
         start(stream, labels, &mut self.status)?;
-        let parents = self.rooting.parent();
+        let parents = &self.parents;
         // SAFETY: there are as many sets as vertices, which have been started.
         unsafe { launch!(stream, kernels::hook_tree<<<grid(stream, n), THREADS>>>(parents, &self.bits, BRIDGE, &mut *labels))? };
         flatten(stream, labels)?;
@@ -158,7 +160,7 @@ impl Connectivity {
         let found = self.judge(stream, edges, None, n, &mut clock)?;
 
         let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
-        let (parents, positions) = (self.rooting.parent(), self.rooting.preorder());
+        let (parents, positions) = (&self.parents, &self.positions);
         // SAFETY: there are as many sets as vertices, which `judge` has started.
         unsafe { launch!(stream, kernels::hook_tree<<<of_vertices, THREADS>>>(parents, &self.bits, FENCE, &mut self.sets))? };
         flatten(stream, &mut self.sets)?;
@@ -197,12 +199,14 @@ impl Connectivity {
         self.sets.ensure(n)?;
         let found = self.components.forest(stream, edges, &mut self.sets, &mut self.forest, &mut self.indices)?;
         clock.end("forest", (8 * m + 40 * n) as u64)?;
-        self.rooter.edges(stream, n, &self.forest, Roots::Labels(&self.sets), &mut self.rooting)?;
+        let records = self.rooter.spanning(stream, &self.forest, &self.sets, found.count)?;
         clock.end("rooting", 24 * n as u64)?;
 
         let blocks = n.div_ceil(BLOCK);
         let levels = blocks.checked_ilog2().map_or(0, |last| last as usize + 1);
-        self.order.ensure(n)?;
+        for buffer in [&mut self.parents, &mut self.positions, &mut self.sizes] {
+            buffer.ensure(n)?;
+        }
         self.spans.ensure(n)?;
         self.reaches.ensure(n)?;
         self.before.ensure(n)?;
@@ -210,14 +214,11 @@ impl Connectivity {
         self.table.ensure(levels * blocks)?;
         self.counts.ensure(1)?;
         stream.fill_zero(&mut self.counts)?;
-        let parents = self.rooting.parent();
-        let rooted = RootedArgs { parents, positions: self.rooting.preorder(), sizes: self.rooting.size() };
         let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
-        // SAFETY: all arrays have an element for each of the `n` vertices; preorder and parents are
-        // the rooter's.
+        // SAFETY: all arrays have an element for each of the `n` vertices; the records are the rooter's.
         unsafe {
             launch!(stream, kernels::order<<<of_vertices, THREADS>>>(
-                rooted, &mut self.order, &mut self.spans, &mut self.reaches
+                records, &mut self.parents, &mut self.positions, &mut self.sizes, &mut self.spans, &mut self.reaches
             ))?;
         }
         let words = if arcs == Some(false) { m.div_ceil(32) } else { 0 };
@@ -228,11 +229,11 @@ impl Connectivity {
             // SAFETY: there is a bit for each edge.
             unsafe { launch!(stream, kernels::mark<<<grid, THREADS>>>(&self.indices, &mut self.in_forest))? };
         }
-        clock.end("order", (36 * n + if words > 0 { m / 8 + 4 * n } else { 0 }) as u64)?;
-        let positions = self.rooting.preorder();
+        clock.end("order", (52 * n + if words > 0 { m / 8 + 4 * n } else { 0 }) as u64)?;
+        let (parents, positions) = (&self.parents, &self.positions);
         match arcs {
             Some(arcs) => {
-                let left_out = parents.view(..if arcs { n } else { 0 })?;
+                let left_out = parents.as_view().view(..if arcs { n } else { 0 })?;
                 // SAFETY: edges are between the vertices, which `forest` has checked.
                 unsafe {
                     launch!(stream, kernels::reach<<<of_edges, THREADS>>>(
@@ -242,7 +243,7 @@ impl Connectivity {
             }
             None => {
                 start(stream, &mut self.sets, &mut self.status)?;
-                let (sizes, reaches) = (self.rooting.size(), &mut self.reaches);
+                let (sizes, reaches) = (&self.sizes, &mut self.reaches);
                 in_parts(stream, m, &mut self.sets, |sample, sets| {
                     let grid = grid(stream, sample.count as usize);
                     // SAFETY: sets and reaches are of the vertices, which edges are between: `forest` has checked it.
@@ -270,7 +271,7 @@ impl Connectivity {
         // SAFETY: there are bits for each vertex; the rest is of the kernels before.
         unsafe {
             launch!(stream, kernels::judge<<<of_positions, THREADS>>>(
-                reaches, &self.spans, &self.order, &mut self.bits, &mut self.counts
+                reaches, &self.spans, &mut self.bits, &mut self.counts
             ))?;
         }
         clock.end("ranges", (37 * n + 16 * levels * blocks) as u64)?;

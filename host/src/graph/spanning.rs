@@ -3,8 +3,8 @@
 use bytemuck::Zeroable;
 use cuda_std::{I32x2, U64x2};
 use gpu_kernels::{
-    components::{NONE, Status},
-    spanning::{self as kernels, BATCH, Extent, ListsArgs, Progress, ROUNDS, SAMPLE},
+    components::{BATCH, NONE, Status},
+    spanning::{self as kernels, Extent, ListsArgs, Progress, ROUNDS, SAMPLE},
 };
 
 use super::{EdgeError, Found, GraphError, connectivity::same_length, edges::check_numbers};
@@ -356,7 +356,7 @@ impl MinimumForests {
         unsafe { launch!(stream, kernels::measure::<W><<<grid, THREADS>>>(weights, &mut self.extent))? };
         let Extent { least, greatest, unordered } = stream.download_vec(&self.extent)?[0];
         if unordered != u64::MAX {
-            let status = Status { outside: NONE, loops: 0 };
+            let status = Status { outside: NONE, loops: 0, hooked: 0 };
             return Ok(Progress { status, unordered: unordered as u32, ..Progress::zeroed() });
         }
         self.words.ensure(m)?;

@@ -1,29 +1,33 @@
 //! Lowest common ancestors.
 
-use cuda_std::I32x2;
+use cuda_std::{I32x2, I32x4};
 use gpu_kernels::trees::lca;
 
 use super::{
     error::{TreeError, same_length},
+    rooter::of_device,
     rooting::Rooting,
 };
 use crate::{
     components::{THREADS, grid},
-    device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
+    device::{Buffer, Device, DeviceError, LaunchConfig, MappedBuffer, Stream},
     launch,
+    list_rank::{ListRanker, Options},
 };
 
 /// Answers which vertex is the lowest common ancestor of two, for many pairs in one call.
 ///
-/// Takes 20 bytes per vertex (the preorder number, and four numbers in preorder), and a table of 4
-/// bytes per 32 vertices and level: 3 bytes per vertex for 10^8 vertices.
+/// Takes 40 bytes per vertex, and a table of 4 bytes per 32 vertices and level: 3 bytes per vertex for 10^8 vertices.
 pub struct Ancestors {
-    preorder: Buffer<i32>,
-    entries: Buffer<I32x2>,
+    ranker: ListRanker,
+    /// The vertices in preorder.
+    order: Buffer<i32>,
+    ups: Buffer<i32>,
     ends: Buffer<I32x2>,
+    records: Buffer<I32x4>,
     table: Buffer<i32>,
-    /// 0 between calls.
-    bad: Buffer<u32>,
+    /// 0 between calls. The host needs no copy to look at it.
+    bad: MappedBuffer<u32>,
 }
 
 impl Ancestors {
@@ -32,8 +36,15 @@ impl Ancestors {
     /// # Errors
     /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        let (preorder, entries, ends, table) = (device.empty(), device.empty(), device.empty(), device.empty());
-        Ok(Ancestors { preorder, entries, ends, table, bad: device.alloc_zeroed(1)? })
+        Ok(Ancestors {
+            ranker: ListRanker::new(device, Options::default()),
+            order: device.empty(),
+            ups: device.empty(),
+            ends: device.empty(),
+            records: device.empty(),
+            table: device.empty(),
+            bad: device.mapped(1)?,
+        })
     }
 
     /// Makes ready for questions about a forest. Doesn't wait.
@@ -43,23 +54,24 @@ impl Ancestors {
     pub fn build(&mut self, stream: &Stream, rooting: &Rooting) -> Result<(), DeviceError> {
         let n = rooting.n();
         let (blocks, levels) = lca::table_size(n);
-        self.entries.ensure(n)?;
+        self.order.ensure(n)?;
+        self.ups.ensure(n)?;
         self.ends.ensure(n)?;
+        self.records.ensure(n)?;
         self.table.ensure(blocks * levels)?;
-        self.preorder.ensure(n)?;
         if n == 0 {
             return Ok(());
         }
-        stream.copy(rooting.preorder(), &mut self.preorder)?;
-        // SAFETY: preorder numbers are a permutation, and there are as many entries.
+        let (parent, preorder) = (rooting.parent(), rooting.preorder());
+        self.ranker.order(stream, preorder, &mut self.order).map_err(of_device)?;
+        let (per_block, per_position) = (grid(stream, blocks), LaunchConfig::for_elements(n, THREADS).grid.x);
+        // SAFETY: the table's first level has an element for each block.
         unsafe {
-            launch!(stream, lca::entries<<<grid(stream, n), THREADS>>>(
-                rooting.parent(), rooting.preorder(), &mut self.entries
+            launch!(stream, lca::blocks<<<per_position, THREADS>>>(
+                &self.order, parent, preorder, &mut self.ups, &mut self.ends, &mut self.table
             ))?;
         }
-        let (per_block, per_entry) = (grid(stream, blocks), LaunchConfig::for_elements(n, THREADS).grid.x);
-        // SAFETY: the table's first level has an element for each block.
-        unsafe { launch!(stream, lca::blocks<<<per_entry, THREADS>>>(&self.entries, &mut self.ends, &mut self.table))? };
+        launch!(stream, lca::records<<<grid(stream, n), THREADS>>>(preorder, &self.ends, &mut self.records))?;
         for level in 1..levels {
             let (before, mut minima) = self.table.split_at_mut(level * blocks)?;
             let before = before.as_view().view((level - 1) * blocks..)?;
@@ -75,17 +87,18 @@ impl Ancestors {
     /// A pair isn't of vertices (the error names the first), lengths differ, or the device fails.
     pub fn of(&mut self, stream: &Stream, pairs: &Buffer<I32x2>, ancestors: &mut Buffer<i32>) -> Result<(), TreeError> {
         same_length("ancestors", ancestors.len(), pairs.len())?;
-        // SAFETY: the counter is a buffer's only element.
+        // SAFETY: the flag is a buffer's only element.
         unsafe {
             launch!(stream, lca::query<<<grid(stream, pairs.len()), THREADS>>>(
-                pairs, &self.preorder, &self.entries, &self.ends, &self.table, ancestors, &mut self.bad
+                pairs, &self.records, &self.order, &self.ups, &self.table, ancestors, self.bad.as_view_mut()
             ))?;
         }
-        if stream.download_vec(&self.bad)? == [0] {
+        stream.synchronize()?;
+        // SAFETY: the kernel that writes it is done.
+        if std::mem::take(unsafe { &mut self.bad.as_mut_slice()[0] }) == 0 {
             return Ok(());
         }
-        stream.fill_zero(&mut self.bad)?;
-        let n = self.preorder.len();
+        let n = self.records.len();
         let is_vertex = |vertex: i32| usize::try_from(vertex).is_ok_and(|vertex| vertex < n);
         let pairs = stream.download_vec(pairs)?.into_iter().map(I32x2::to_array);
         match pairs.enumerate().find(|(_, ends)| !ends.iter().copied().all(is_vertex)) {

@@ -1,6 +1,6 @@
 //! Rooting: from edges or parents to numbers.
 
-use cuda_std::{I32x2, U32x4};
+use cuda_std::{I32x2, I32x4, U32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
 use super::{
@@ -63,6 +63,9 @@ pub struct Rooter {
     mirrored: Buffer<u32>,
     /// Each vertex, by the edge to its parent: the vertex, its parent, and where the tour enters and leaves it.
     families: [Buffer<i32>; 4],
+    /// Number of roots so far, and each vertex's numbers, of [`spanning`](Self::spanning).
+    count: Buffer<u32>,
+    records: Buffer<I32x4>,
 }
 
 impl Rooter {
@@ -91,6 +94,8 @@ impl Rooter {
             before: device.empty(),
             mirrored: device.empty(),
             families: [(); 4].map(|()| device.empty()),
+            count: device.alloc(1)?,
+            records: device.empty(),
         })
     }
 
@@ -305,6 +310,51 @@ impl Rooter {
         Ok(launch!(stream, tour::of_visits<<<grid(stream, n), THREADS>>>(&self.entered, preorder, size, depth))?)
     }
 
+    /// Roots a spanning forest that is known to be one, with children and trees in any order: `labels` has the root of each
+    /// vertex, of `trees` trees. Returns parent (-1 for roots), preorder number and size of each vertex.
+    #[cfg(feature = "graph")]
+    pub(crate) fn spanning(
+        &mut self,
+        stream: &Stream,
+        edges: &Buffer<I32x2>,
+        labels: &Buffer<i32>,
+        trees: usize,
+    ) -> Result<&Buffer<I32x4>, TreeError> {
+        let (n, arcs) = (labels.len(), 2 * edges.len());
+        check_roots(n, Roots::Each)?;
+        self.records.ensure(n)?;
+        if n == 0 {
+            return Ok(&self.records);
+        }
+        self.firsts.ensure(n)?;
+        self.roots.ensure(trees)?;
+        self.next.ensure(2 * n)?;
+        stream.fill(&mut self.firsts, -1)?;
+        stream.fill_zero(&mut self.count)?;
+        let per_vertex = grid(stream, n);
+        // SAFETY: the forest's edges are between the vertices, and two elements for each of them and each root are 2 n.
+        // Blocks are whole warps.
+        unsafe {
+            launch!(stream, edges::chain<<<grid(stream, edges.len()), THREADS>>>(edges, &mut self.firsts, &mut self.next))?;
+            launch!(stream, edges::add_roots<<<per_vertex, THREADS>>>(
+                labels, arcs as u32, trees as u32, &mut self.firsts, &mut self.roots, &mut self.next, &mut self.count
+            ))?;
+        }
+        let (of_arcs, _) = self.next.split_at_mut(arcs)?;
+        launch!(stream, edges::close<<<grid(stream, arcs), THREADS>>>(&self.firsts, of_arcs))?;
+        if !self.rank(stream, arcs as i32)? {
+            return Err(TreeError::Miscounted { n });
+        }
+        self.mark(stream)?;
+        // SAFETY: each vertex but the roots is the child of one of the forest's edges.
+        unsafe {
+            launch!(stream, tour::of_families<<<per_vertex, THREADS>>>(
+                edges, &self.roots, &self.positions, &self.entered, &mut self.records
+            ))?;
+        }
+        Ok(&self.records)
+    }
+
     /// Roots a forest from the parent of each vertex, -1 for roots: of one tree where `root` is given, else any number.
     ///
     /// # Errors
@@ -421,7 +471,7 @@ impl Rooter {
 }
 
 /// Returns the only error that a permutation can have.
-fn of_device(error: ListError) -> DeviceError {
+pub(super) fn of_device(error: ListError) -> DeviceError {
     match error {
         ListError::Device(error) => error,
         other => unreachable!("{other}"),

@@ -148,6 +148,8 @@ fn graphs() -> Result {
     let device = Device::best()?;
     let triangles = graph::generate::cliques(30, 3);
     assert_eq!(graph::components(&device, &triangles)?, [0; 90]);
+    // Edges enough for a sample of them to come first.
+    assert_eq!(graph::components(&device, &graph::generate::cliques(10, 12))?, [0; 120]);
     for arcs in [false, true] {
         let (bridges, parts) = graph::bridges(&device, &EdgeList { arcs, ..triangles.clone() })?;
         assert_eq!(bridges.len(), 29);
