@@ -20,8 +20,8 @@ fn polynomial<T: Number, const N: usize>(x: T, coefficients: [T; N]) -> T {
     sum
 }
 
-/// The terms of several pairs of values, for CPUs. Functions of their own store their results, from which compilers find
-/// vectors.
+/// The terms of several pairs of values, for CPUs. A function that isn't inlined stores its results, and the compiler then
+/// uses vectors.
 ///
 /// Wider vectors, where the processor has them, make the same operations: results have the same bits. Single precision gains
 /// nothing from them.

@@ -214,7 +214,7 @@ impl<'a> Across<'a> {
                     set
                 })
                 .collect();
-            // Where classes can be told apart with some inputs, the others have none to count.
+            // Inputs whose classes can't be told apart have none to count, unless all inputs are so.
             let is_told = |input: usize| self.labels[input].count() > 1;
             let any = inputs.iter().any(|&input| is_told(input));
             let counts = |input: usize| inputs.contains(&input) && (is_told(input) || !any);
