@@ -37,6 +37,8 @@ def merged(f: Array, g: Array) -> tuple[Array, Array, Array]:
 def distance(f: Array, g: Array, p: float) -> float:
     """The L^p distance of two functions that end on the same value."""
     lengths, a, b = merged(f, g)
+    if p == np.inf:
+        return float(np.abs(a - b).max(initial=0))
     return float(np.sum(lengths * np.abs(a - b) ** p) ** (1 / p))
 
 

@@ -27,7 +27,7 @@ def packed(matrix: Any) -> Any:
     return matrix[np.tril_indices(len(matrix))]
 
 
-@pytest.mark.parametrize("p", [1, 2, 3.5])
+@pytest.mark.parametrize("p", [1, 2, 3.5, np.inf])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_distances(p: float, dtype: str) -> None:
     arrays = random_arrays(1, 40)
@@ -88,6 +88,7 @@ def test_arrays_are_taken_as_they_are() -> None:
 def test_functions_that_differ_for_ever() -> None:
     fs = PcfSet([[(0, 1)], [(0, 2)], [(0, 2), (1, 1)]])
     np.testing.assert_array_equal(pcf.pdist(fs), [np.inf, 1, np.inf])
+    assert np.all(np.isfinite(pcf.pdist(fs, np.inf)))
     assert np.all(np.isinf(pcf.l2_kernel(fs)))
 
 

@@ -378,6 +378,7 @@ fn commands_agree<T: PcfReal + ReadableElement>(dtype: &str) {
         ("pdist a.npz --p 1.5 --layout dense", None, Measure::Lp(1.5), Layout::Dense, &[2, 5, 4, 2, 5, 4]),
         ("cdist a.npz b.csv", Some(&b), Measure::Lp(1.0), Layout::Dense, &[2, 5, 4, 24]),
         ("cdist a.npz b.csv --p 3", Some(&b), Measure::Lp(3.0), Layout::Dense, &[2, 5, 4, 24]),
+        ("cdist a.npz b.csv --p inf", Some(&b), Measure::Lp(f64::INFINITY), Layout::Dense, &[2, 5, 4, 24]),
         ("cdist a.npz b.csv --inner", Some(&b), Measure::Inner, Layout::Dense, &[2, 5, 4, 24]),
         ("l2-kernel a.npz --layout packed", None, Measure::Inner, Layout::Packed, &[820]),
         ("l2-kernel a.npz", None, Measure::Inner, Layout::Dense, &[2, 5, 4, 2, 5, 4]),
@@ -440,6 +441,8 @@ fn what_is_said_of_a_matrix() {
     );
     assert_eq!(value["merge_steps"], 300 * 19 * 11 + 11 * 6 * 300);
     assert_eq!(folder.json("l2-kernel b.npz --output d.npy")["layout"], "dense");
+    assert_eq!(folder.json("pdist b.npz --p inf --output d.npy")["p"], "inf");
+    assert!(folder.good("pdist b.npz --p inf --output d.npy").contains("p = inf"));
     assert_eq!(folder.json("l2-kernel b.npz --layout packed --output d.npy")["layout"], "packed");
 
     let table = folder.good("pdist a.npz --p 2.5 --trace t.json --output d.npy");
