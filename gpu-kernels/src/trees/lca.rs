@@ -4,7 +4,7 @@
 //! after u up to v lie below their lowest common ancestor w or are v's way down from it, so that the least `up` among
 //! them is w's number. Positions are in blocks of [`BLOCK`]. If u and v are in two of them, the minimum comes from those
 //! behind u in its block, those up to v in its block, and the whole blocks between. Each vertex has the first two in its
-//! [`records`], so that a query reads one sector per vertex. A sparse table gives the third by two of its entries: of each
+//! [`records()`], so that a query reads one sector per vertex. A sparse table gives the third by two of its entries: of each
 //! power of two of blocks from each block on. Only within a block the entries themselves are looked at.
 //!
 //! A root has no parent: its `up` is -1, and so is the answer for vertices of different trees.
