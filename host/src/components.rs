@@ -68,6 +68,7 @@ pub struct Components {
     status: Buffer<Status>,
     /// The forest of calls without one.
     none: (Buffer<I32x2>, Buffer<u32>),
+    windows: bool,
 }
 
 impl Components {
@@ -76,7 +77,14 @@ impl Components {
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Components { largest: device.empty(), status: device.alloc(1)?, none: (device.empty(), device.empty()) })
+        let windows = device.backend() == Backend::Cuda;
+        Ok(Components { largest: device.empty(), status: device.alloc(1)?, none: (device.empty(), device.empty()), windows })
+    }
+
+    /// Chooses if sets are first united within windows of neighbouring vertices, unless there are many edges per vertex. GPUs
+    /// do so by default. On the CPU, it costs more time than it saves, and a stack for each of a block's 1,024 threads.
+    pub fn with_windows(self, windows: bool) -> Self {
+        Components { windows, ..self }
     }
 
     /// Labels each vertex with the smallest vertex of its component. There are as many vertices as `labels`.
@@ -84,8 +92,8 @@ impl Components {
     /// # Errors
     /// [`EdgeError`]: an edge's end is no vertex, or the device fails. The labels are garbage then.
     pub fn label(&mut self, stream: &Stream, edges: &Buffer<I32x2>, labels: &mut Buffer<i32>) -> Result<Found, EdgeError> {
-        let Components { largest, status, none } = self;
-        find(stream, edges, labels, largest, status, (&mut none.0, &mut none.1))
+        let Components { largest, status, none, windows } = self;
+        find(stream, edges, labels, largest, status, (&mut none.0, &mut none.1), *windows)
     }
 
     /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as
@@ -105,7 +113,7 @@ impl Components {
         let n = labels.len();
         forest.ensure(n)?;
         indices.ensure(n)?;
-        let found = find(stream, edges, labels, &mut self.largest, &mut self.status, (forest, indices))?;
+        let found = find(stream, edges, labels, &mut self.largest, &mut self.status, (forest, indices), self.windows)?;
         forest.ensure(n - found.count)?;
         indices.ensure(n - found.count)?;
         Ok(found)
@@ -120,6 +128,7 @@ fn find(
     largest: &mut Buffer<u32>,
     status: &mut Buffer<Status>,
     forest: (&mut Buffer<I32x2>, &mut Buffer<u32>),
+    windows: bool,
 ) -> Result<Found, EdgeError> {
     let (n, m) = (labels.len(), edges.len());
     for (what, count) in [("vertices", n), ("edges", m)] {
@@ -128,8 +137,8 @@ fn find(
         }
     }
     let samples = samples(n, m);
-    // Graphs that are dense are hardly local. On the CPU, windows cost more than they save.
-    let in_windows = samples.len() == 1 && (stream.device().info().backend == Backend::Cuda || n <= WINDOW);
+    // Graphs that are dense are hardly local.
+    let in_windows = windows && samples.len() == 1;
     // SAFETY: the status is one element.
     unsafe {
         let labels = labels.view_mut(..if in_windows { 0 } else { n })?;

@@ -108,20 +108,27 @@ proptest! {
     }
 }
 
-/// Both sides of the size of a window of `start_windows`, and several windows on a GPU.
+/// Both sides of the size of a window of `start_windows`.
 #[test]
 fn windows_of_vertices() {
     let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let mut components = Components::new(&device).unwrap().with_windows(true);
+    let mut labels_of = |graph: &EdgeList| {
+        let mut labels = device.alloc(graph.vertices).unwrap();
+        components.label(&stream, &graph.upload(&device).unwrap(), &mut labels).unwrap();
+        stream.download_vec(&labels).unwrap()
+    };
     for n in [8191, 8192, 8193, 16_385] {
         let mut path = edges(n, (1..n as i32).map(|v| [v - 1, v]));
-        assert_eq!(graph::components(&device, &path).unwrap(), vec![0; n], "{n}");
+        assert_eq!(labels_of(&path), vec![0; n], "{n}");
         path.edges.reverse();
-        assert_eq!(graph::components(&device, &path).unwrap(), vec![0; n], "{n}");
+        assert_eq!(labels_of(&path), vec![0; n], "{n}");
         // Half of the vertices apart, and the last one alone if there is one more.
         let half = n as i32 / 2;
         let pairs = edges(n, (0..half).map(|v| [v, v + half]));
         let expected: Vec<i32> = (0..n as i32).map(|v| if v < 2 * half { v % half } else { v }).collect();
-        assert_eq!(graph::components(&device, &pairs).unwrap(), expected, "{n}");
+        assert_eq!(labels_of(&pairs), expected, "{n}");
     }
 }
 

@@ -148,6 +148,9 @@ fn graphs() -> Result {
     let device = Device::best()?;
     let triangles = graph::generate::cliques(30, 3);
     assert_eq!(graph::components(&device, &triangles)?, [0; 90]);
+    let (stream, mut labels) = (device.stream()?, device.alloc(90)?);
+    graph::Components::new(&device)?.with_windows(true).label(&stream, &triangles.upload(&device)?, &mut labels)?;
+    assert_eq!(stream.download_vec(&labels)?, [0; 90]);
     // Edges enough for a sample of them to come first.
     assert_eq!(graph::components(&device, &graph::generate::cliques(10, 12))?, [0; 120]);
     for arcs in [false, true] {
