@@ -27,7 +27,7 @@ fn order_of(next: &[i32]) -> Vec<usize> {
 #[test]
 fn help_of_every_command() {
     let folder = Folder::of("");
-    assert_eq!(folder.good("man pages/man1"), "Written: pages/man1\n");
+    assert_eq!(folder.good("manual pages/man1"), "Written: pages/man1\n");
     let pages = fs::read_dir(folder.path("pages/man1")).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap());
     // Names of commands have hyphens, too.
     let words = |page: String| {
@@ -52,7 +52,7 @@ fn help_of_every_command() {
     }
     // A folder can't be made below a file.
     folder.good("list-rank --n 10 -o ranks.npy");
-    folder.bad("man ranks.npy/man1", "ranks.npy/man1: ");
+    folder.bad("manual ranks.npy/man1", "ranks.npy/man1: ");
 }
 
 #[test]

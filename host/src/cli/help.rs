@@ -64,21 +64,21 @@ pub fn completions(arguments: &Completions) -> Result<(), Failure> {
     io::Write::write_all(&mut io::stdout().lock(), &text).map_err(|error| terminal::unprinted(&error))
 }
 
-/// Options of `man`.
+/// Options of `manual`.
 #[derive(Args, Debug)]
 #[command(
     about = "Write the manual pages of all commands into a folder",
     after_help = "Examples:\n  \
-        warpsmith man ~/.local/share/man/man1        man warpsmith-pcf-pdist then shows one"
+        warpsmith manual ~/.local/share/man/man1        man warpsmith-pcf-pdist then shows one"
 )]
-pub struct Man {
+pub struct Manual {
     /// The folder, which is made if it doesn't exist
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }
 
 /// Writes the manual pages.
-pub fn man(arguments: &Man) -> Result<(), Failure> {
+pub fn manual(arguments: &Manual) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
     written.map_err(|error| Failure::error(format_args!("{}: {error}", folder.display())))?;

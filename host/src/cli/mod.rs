@@ -155,7 +155,7 @@ enum Command {
     #[command(about = "Start a project with GPU kernels of your own")]
     New(new::Arguments),
     Completions(help::Completions),
-    Man(help::Man),
+    Manual(help::Manual),
     /// A demonstration of each system, checked and timed, that ends in a table
     #[command(after_help = "Examples:\n  \
         warpsmith demo                  on a GPU if there is one, otherwise on the CPU\n  \
@@ -189,7 +189,7 @@ pub fn main() -> ExitCode {
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::New(arguments) => new::run(&arguments),
         Command::Completions(arguments) => help::completions(&arguments),
-        Command::Man(arguments) => help::man(&arguments),
+        Command::Manual(arguments) => help::manual(&arguments),
         Command::Demo => demo::run(&global),
     });
     interrupt::ended();
