@@ -218,6 +218,7 @@ fn samples(n: usize, m: usize) -> Vec<Sample> {
 
 /// Unites by a sample of the edges, if there are many, then by all. `hook` gets which edges to unite by, and the labels.
 /// After each time the labels are roots.
+#[cfg(feature = "graph")]
 pub(crate) fn in_parts(
     stream: &Stream,
     m: usize,
@@ -232,6 +233,7 @@ pub(crate) fn in_parts(
 }
 
 /// Makes each vertex its own label.
+#[cfg(feature = "graph")]
 pub(crate) fn start(stream: &Stream, labels: &mut Buffer<i32>, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
     status.ensure(1)?;
     // SAFETY: the status is one element.

@@ -1,6 +1,6 @@
 //! Rooting: from edges or parents to numbers.
 
-use cuda_std::{I32x2, I32x4, U32x4};
+use cuda_std::{I32x2, U32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
 use super::{
@@ -64,8 +64,10 @@ pub struct Rooter {
     /// Each vertex, by the edge to its parent: the vertex, its parent, and where the tour enters and leaves it.
     families: [Buffer<i32>; 4],
     /// Number of roots so far, and each vertex's numbers, of [`spanning`](Self::spanning).
+    #[cfg(feature = "graph")]
     count: Buffer<u32>,
-    records: Buffer<I32x4>,
+    #[cfg(feature = "graph")]
+    records: Buffer<cuda_std::I32x4>,
 }
 
 impl Rooter {
@@ -94,7 +96,9 @@ impl Rooter {
             before: device.empty(),
             mirrored: device.empty(),
             families: [(); 4].map(|()| device.empty()),
+            #[cfg(feature = "graph")]
             count: device.alloc(1)?,
+            #[cfg(feature = "graph")]
             records: device.empty(),
         })
     }
@@ -319,7 +323,7 @@ impl Rooter {
         edges: &Buffer<I32x2>,
         labels: &Buffer<i32>,
         trees: usize,
-    ) -> Result<&Buffer<I32x4>, TreeError> {
+    ) -> Result<&Buffer<cuda_std::I32x4>, TreeError> {
         let (n, arcs) = (labels.len(), 2 * edges.len());
         check_roots(n, Roots::Each)?;
         self.records.ensure(n)?;
