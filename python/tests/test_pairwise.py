@@ -129,18 +129,18 @@ def test_outputs_that_do_not_fit() -> None:
 
 
 def test_numbers_that_are_too_large() -> None:
-    fs = [[(0, 1e38), (100, 0)], [(0, 0)], [(0, 1), (100, 0)]]
-    # 1e40 is above float32's largest number.
-    with pytest.warns(RuntimeWarning, match="2 of 3 results are infinite: their numbers are too large for float32"):
-        found = pcf.pdist(fs, dtype=np.float32)
-    np.testing.assert_array_equal(found, [np.inf, np.inf, 100])
-    with pytest.warns(RuntimeWarning, match="2 of 3 results are infinite"):
-        pcf.pdist(fs, dtype=np.float32, out=np.empty(3, np.float32))
+    fs = [[(0, 9e18), (100, 0)], [(0, 0)], [(0, 1), (100, 0)]]
+    # 8.1e39 is above float32's largest number.
+    with pytest.warns(RuntimeWarning, match="1 of 9 results are infinite: their numbers are too large for float32"):
+        found = pcf.l2_kernel(fs, dtype=np.float32)
+    np.testing.assert_allclose(found, [[np.inf, 0, 9e20], [0, 0, 0], [9e20, 0, 100]], rtol=1e-6)
+    with pytest.warns(RuntimeWarning, match="1 of 9 results are infinite"):
+        pcf.l2_kernel(fs, dtype=np.float32, out=np.empty((3, 3), np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_allclose(pcf.pdist(fs, dtype=np.float64), [1e40, 1e40, 100])
+        np.testing.assert_allclose(pcf.l2_kernel(fs, dtype=np.float64)[0], [8.1e39, 0, 9e20])
         # Infinite for another reason, which is documented.
-        pcf.pdist([*fs, [(0, 1)]], dtype=np.float32)
+        pcf.l2_kernel([*fs, [(0, 1)]], dtype=np.float32)
 
 
 def test_what_can_not_be_asked_for() -> None:
