@@ -133,7 +133,7 @@ def test_numbers_that_are_too_large() -> None:
     # 8.1e39 is above float32's largest number.
     with pytest.warns(RuntimeWarning, match="1 of 9 results are infinite: their numbers are too large for float32"):
         found = pcf.l2_kernel(fs, dtype=np.float32)
-    np.testing.assert_allclose(found, [[np.inf, 0, 9e20], [0, 0, 0], [9e20, 0, 100]], rtol=1e-6)
+    np.testing.assert_allclose(found, np.array([[np.inf, 0, 9e20], [0, 0, 0], [9e20, 0, 100]]), rtol=1e-6)
     with pytest.warns(RuntimeWarning, match="1 of 9 results are infinite"):
         pcf.l2_kernel(fs, dtype=np.float32, out=np.empty((3, 3), np.float32))
     with warnings.catch_warnings():
