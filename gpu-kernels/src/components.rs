@@ -523,8 +523,9 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
 /// itself, and finds the first edge that isn't between vertices. Blocks of 256 threads.
 ///
 /// # Safety
-/// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all
-/// edges of a forest, if it collects them, and its status is valid for atomic access.
+/// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or
+/// [`start_windows()`] and of earlier edges. `forest` has room for all edges of a forest, if it collects them, and its
+/// status is valid for atomic access.
 #[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
 #[kernel(block = [256])]
 pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {

@@ -247,7 +247,7 @@ impl<T: Scalar> Operation for Supremum<T> {
 
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
-        values.map(|[f, g]| math::abs(f - g))
+        L1(PhantomData).terms(values)
     }
 
     #[inline(always)]

@@ -48,7 +48,7 @@ pub fn handle() {
     system::handle(signalled);
 }
 
-/// Ends the time in which a signal cancels the command, which has ended. Waits while one ends the process.
+/// Marks the command as ended: signals no longer cancel it. Waits while one ends the process.
 pub fn ended() {
     state().stage = Stage::TooLate;
 }

@@ -17,7 +17,7 @@ const SAMPLE: usize = 100_000;
 
 /// Computes distances and inner products of all pairs of random functions.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
-    let Setting { device, .. } = setting;
+    let device = &setting.device;
     let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
     let set: PcfSet<f32> = random::uniform(n, POINTS, 0)?;
     let engine = Engine::new([device.clone()])?;

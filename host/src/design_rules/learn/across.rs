@@ -50,8 +50,8 @@ pub struct Region {
     pub conditions: Vec<Rule>,
     /// Indices of the inputs learned from.
     pub inputs: Vec<usize>,
-    /// Advice on their fastest class, by those inputs whose classes can be told apart. Gains are those of relative times; `seconds` is the difference at an input whose
-    /// times have the geometric mean of all.
+    /// Advice on their fastest class, by those inputs whose classes can be told apart. Gains are those of relative times;
+    /// `seconds` is the difference at an input whose times have the geometric mean of all.
     pub advice: Option<Advice>,
 }
 
