@@ -150,7 +150,7 @@ fn programs_have_comments() {
     assert_eq!(with, without);
     // The orders of the program in clients/cpp/jacobi follow from its data.
     let jacobi = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/cpp/jacobi/jacobi.json");
-    assert_eq!(folder.good(&format!("check {jacobi}")), "jacobi: 26 operations, 2 choices, 46 dependences.\n");
+    assert_eq!(folder.good(&format!("check {jacobi}")), "jacobi: 28 operations, 2 choices, 58 dependences.\n");
     folder.write("wrong.json", &text(r#""comment": 1, "#));
     assert!(Dag::read(&folder.path("wrong.json")).is_err());
 }

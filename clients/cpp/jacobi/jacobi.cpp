@@ -79,6 +79,24 @@ int run(int rank, int ranks, int nx, int ny, const warpsmith::Options& options) 
     warpsmith::check(cudaMallocHost(&copied, sizeof(real)), "cudaMallocHost");
     // The rows sent to the top and the bottom, and those received from there.
     warpsmith::check(cudaMallocHost(&staged, 4 * nx * sizeof(real)), "cudaMallocHost");
+    // Handles of all ranks' arrays: a rank maps those of its neighbours when it first writes there.
+    real* const own[] = {a, a_new};
+    cudaIpcMemHandle_t handles[2];
+    for (int index : {0, 1}) warpsmith::check(cudaIpcGetMemHandle(&handles[index], own[index]), "cudaIpcGetMemHandle");
+    std::vector<cudaIpcMemHandle_t> all_handles(2 * ranks);
+    MPI_Allgather(handles, sizeof handles, MPI_BYTE, all_handles.data(), sizeof handles, MPI_BYTE, MPI_COMM_WORLD);
+    std::map<int, real*> mapped;
+    auto row_of = [&](int owner, int index) {
+        const int array = 2 * owner + (a_new == own[1]);
+        auto& start = mapped[array];
+        if (!start && owner == rank) start = a_new;
+        if (!start) {
+            auto address = reinterpret_cast<void**>(&start);
+            warpsmith::check(cudaIpcOpenMemHandle(address, all_handles[array], cudaIpcMemLazyEnablePeerAccess),
+                             "cudaIpcOpenMemHandle");
+        }
+        return start + static_cast<std::size_t>(index) * nx;
+    };
     MPI_Request requests[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     auto row = [&](int index) { return a_new + static_cast<std::size_t>(index) * nx; };
     auto stage = [&](int index) { return staged + static_cast<std::size_t>(index) * nx; };
@@ -132,6 +150,8 @@ int run(int rank, int ranks, int nx, int ny, const warpsmith::Options& options) 
         copy(row(0), stage(2), stream);
         copy(row(rows + 1), stage(3), stream);
     });
+    program.gpu("PutTop", "put", [&](cudaStream_t stream) { copy(row_of(top, rows + 1), row(1), stream); });
+    program.gpu("PutBottom", "put", [&](cudaStream_t stream) { copy(row_of(bottom, 0), row(rows), stream); });
     program.gpu("Copy", [&](cudaStream_t stream) {
         cudaMemcpyAsync(copied, norm, sizeof(real), cudaMemcpyDeviceToHost, stream);
     });
