@@ -140,6 +140,7 @@ const HELD: &[(&[u32], &str, &str)] = &[
         "threads_indices",
         "%tid.x %tid.y %tid.z %ctaid.x %ctaid.y %ctaid.z %ntid.x %ntid.y %ntid.z %nctaid.x %nctaid.y %nctaid.z",
     ),
+    (ALL, "threads_barriers", "barrier.sync barrier.red.popc.u32 barrier.red.and.pred barrier.red.or.pred"),
     (ALL, "threads_barriers", "fence.sc.cta fence.sc.gpu fence.sc.sys nanosleep.u32"),
     (ALL, "threads_clocks", "%clock64 %globaltimer activemask.b32"),
     (ALL, "threads_named_barriers", "barrier.sync barrier.arrive"),
