@@ -254,6 +254,7 @@ impl<T, const WIDTH: usize, const HEIGHT: usize> fmt::Debug for DisjointMatrix<'
 mod host {
     use super::{DisjointMatrix, DisjointSlice};
     use crate::launch::{Arguments, FieldParam, IntoParam, KernelParam, RawSlice, Rows, Run};
+    use crate::signature;
 
     // SAFETY: a structure of a pointer and a length is passed as these two under the Rust ABI.
     unsafe impl<T: Send + 'static> KernelParam for DisjointSlice<'static, T> {
@@ -270,6 +271,10 @@ mod host {
 
         fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
             raw.words(out);
+        }
+
+        fn sign(signature: u64) -> u64 {
+            signature::field::<Self, T>(signature)
         }
     }
     impl<T: Send + 'static> FieldParam for DisjointSlice<'static, T> {}
@@ -295,6 +300,10 @@ mod host {
         fn words((raw, columns): Self::Raw, out: &mut Vec<u64>) {
             raw.words(out);
             out.push(columns as u64);
+        }
+
+        fn sign(signature: u64) -> u64 {
+            usize::sign(DisjointSlice::<T>::sign(signature))
         }
     }
 

@@ -6,6 +6,7 @@
 //! body for one thread on the CPU. The contract of an `unsafe` kernel is the contract of its
 //! `bind`, which gets the whole launch; everything after that is safe.
 
+use crate::signature;
 use crate::tensor::{Descriptor, TensorMap, TensorMapMut};
 use half::{bf16, f16};
 use std::fmt;
@@ -62,6 +63,7 @@ pub struct KernelInfo {
     pub contract: Contract,
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
+    signature: fn() -> u64,
     symbol: OnceLock<String>,
     image: OnceLock<Option<usize>>,
 }
@@ -70,10 +72,17 @@ impl KernelInfo {
     /// The facts of the kernel at `path`. `#[kernel]` calls this.
     ///
     /// # Safety
-    /// There is such a kernel, in the package of this hash, and it needs no other limits for its launches than these.
+    /// There is such a kernel, in the package of this hash, of parameters with this signature, and it needs no other
+    /// limits for its launches than these.
     #[doc(hidden)]
-    pub const unsafe fn new(path: &'static str, package: u64, contract: Contract) -> Self {
-        KernelInfo { path, contract, package, symbol: OnceLock::new(), image: OnceLock::new() }
+    pub const unsafe fn new(path: &'static str, package: u64, signature: fn() -> u64, contract: Contract) -> Self {
+        KernelInfo { path, contract, package, signature, symbol: OnceLock::new(), image: OnceLock::new() }
+    }
+
+    /// A hash of its parameters' types.
+    #[doc(hidden)]
+    pub fn signature(&self) -> u64 {
+        (self.signature)()
     }
 
     /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same
@@ -268,6 +277,9 @@ pub unsafe trait KernelParam {
     unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a>;
     /// Appends the PTX parameters.
     fn words(raw: Self::Raw, out: &mut Vec<u64>);
+    /// Adds its fields to the [signature](crate::signature) of a kernel.
+    #[doc(hidden)]
+    fn sign(signature: u64) -> u64;
 }
 
 /// A host value that can stand for the kernel parameter `P`: a scalar for itself, `&Buffer<T>` for `&[T]`, `&mut
@@ -428,6 +440,9 @@ unsafe impl<T: 'static> KernelParam for &'static [T] {
     fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
         raw.words(out);
     }
+    fn sign(signature: u64) -> u64 {
+        signature::field::<Self, T>(signature)
+    }
 }
 
 // SAFETY: a thin reference is passed as one pointer under the Rust ABI.
@@ -442,6 +457,9 @@ unsafe impl<T: 'static> KernelParam for &'static T {
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
         raw.words(out);
     }
+    fn sign(signature: u64) -> u64 {
+        signature::field::<Self, T>(signature)
+    }
 }
 
 // SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
@@ -455,6 +473,9 @@ unsafe impl<T: 'static> KernelParam for *mut T {
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
         raw.words(out);
     }
+    fn sign(signature: u64) -> u64 {
+        signature::field::<Self, T>(signature)
+    }
 }
 
 // SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
@@ -467,6 +488,9 @@ unsafe impl<T: 'static> KernelParam for *const T {
     }
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
         raw.words(out);
+    }
+    fn sign(signature: u64) -> u64 {
+        signature::field::<Self, T>(signature)
     }
 }
 
@@ -483,6 +507,9 @@ macro_rules! tensors {
             }
             fn words(raw: RawPtr<Descriptor>, out: &mut Vec<u64>) {
                 raw.words(out);
+            }
+            fn sign(signature: u64) -> u64 {
+                <*const Descriptor>::sign(signature)
             }
         }
     )*};
@@ -501,6 +528,7 @@ macro_rules! scalar {
             type During<'a> = $t;
             unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
             fn words($v: $t, out: &mut Vec<u64>) { out.push($bits); }
+            fn sign(signature: u64) -> u64 { signature::field::<$t, $t>(signature) }
         }
         // SAFETY: a scalar points to nothing, so there is no memory that must be valid.
         unsafe impl IntoParam<$t> for $t {

@@ -26,7 +26,7 @@
 //!
 //! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters in which each thread writes its
 //! own elements, without `unsafe`.
-#![cfg_attr(cuda_device, no_std, feature(f16))]
+#![cfg_attr(cuda_device, no_std, feature(const_type_name, f16))]
 
 // Macros name the crate.
 extern crate self as cuda_std;
@@ -66,6 +66,8 @@ pub mod prelude;
 mod print;
 pub mod ptx;
 pub mod shared;
+#[doc(hidden)]
+pub mod signature;
 pub mod tensor;
 pub mod thread;
 mod vector;

@@ -1,6 +1,6 @@
 //! Kernel parameters as the PTX entry gets them (device only).
 
-use crate::tensor::Descriptor;
+use crate::{signature, tensor::Descriptor};
 use half::{bf16, f16};
 
 /// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's fields, and makes the
@@ -31,13 +31,18 @@ unsafe impl Sync for Entry {}
     message = "`{Self}` can't be a field of a kernel parameter",
     note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
 )]
-pub trait FieldParam {}
+pub trait FieldParam {
+    /// What it is, or points to.
+    type Element;
+}
 
 macro_rules! spread {
     ($($f:ident)*) => {
         /// A tuple as a list of types of a fixed length, padded with `()`, for which nothing is
         /// passed.
         pub trait Spread {
+            /// The signature of the fields.
+            const SIGNATURE: u64;
             $(#[allow(missing_docs)] type $f;)*
             /// The tuple.
             #[allow(missing_docs, non_snake_case, clippy::too_many_arguments)]
@@ -47,6 +52,12 @@ macro_rules! spread {
     };
     (@ [$($own:ident)*] $($rest:ident)*) => {
         impl<$($own: FieldParam),*> Spread for ($($own,)*) {
+            const SIGNATURE: u64 = {
+                #[allow(unused_mut)]
+                let mut signature = signature::EMPTY;
+                $(signature = signature::field::<$own, $own::Element>(signature);)*
+                signature
+            };
             $(type $own = $own;)*
             $(type $rest = ();)*
             #[inline(always)]
@@ -73,7 +84,7 @@ macro_rules! scalars {
 scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64 f16 bf16);
 
 macro_rules! alone {
-    ($([$($generics:tt)*] $t:ty;)*) => {$(
+    ($([$($generics:tt)*] $t:ty, $element:ty;)*) => {$(
         impl<$($generics)*> DeviceParam for $t {
             type Fields = (Self,);
             #[inline(always)]
@@ -81,7 +92,9 @@ macro_rules! alone {
                 value
             }
         }
-        impl<$($generics)*> FieldParam for $t {}
+        impl<$($generics)*> FieldParam for $t {
+            type Element = $element;
+        }
     )*};
 }
 impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DeviceParam for crate::DisjointMatrix<'a, T, WIDTH, HEIGHT> {
@@ -112,12 +125,12 @@ macro_rules! tensors {
 tensors!(TensorMap TensorMapMut);
 
 alone! {
-    ['a, T] &'a [T];
-    ['a, T] &'a T;
-    [T] *const T;
-    [T] *mut T;
-    ['a, T] crate::DisjointSlice<'a, T>;
-    [] u8; [] u16; [] u32; [] u64; [] usize;
-    [] i8; [] i16; [] i32; [] i64; [] isize;
-    [] bool; [] f32; [] f64; [] f16; [] bf16;
+    ['a, T] &'a [T], T;
+    ['a, T] &'a T, T;
+    [T] *const T, T;
+    [T] *mut T, T;
+    ['a, T] crate::DisjointSlice<'a, T>, T;
+    [] u8, u8; [] u16, u16; [] u32, u32; [] u64, u64; [] usize, usize;
+    [] i8, i8; [] i16, i16; [] i32, i32; [] i64, i64; [] isize, isize;
+    [] bool, bool; [] f32, f32; [] f64, f64; [] f16, f16; [] bf16, bf16;
 }

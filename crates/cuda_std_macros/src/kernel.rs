@@ -293,6 +293,14 @@ fn substituted(types: &[Type], from: &Ident, to: &impl ToTokens) -> Vec<TokenStr
     types.iter().map(|ty| replace(ty.to_token_stream(), from, &to.to_token_stream())).collect()
 }
 
+/// The signature of a kernel of these types, as an expression; `fields` gives that of the fields of one.
+fn signature<T: ToTokens>(types: &[T], fields: impl Fn(&T) -> TokenStream) -> TokenStream {
+    types.iter().fold(quote!(::cuda_std::signature::EMPTY), |signature, ty| {
+        let fields = fields(ty);
+        quote!(::cuda_std::signature::parameter::<#ty>(#signature, #fields))
+    })
+}
+
 /// Identifies the package that is being compiled: no two packages have the same folder. (`cuda_builder` has the same
 /// lines.)
 pub fn package() -> u64 {
@@ -336,9 +344,20 @@ impl Kernel {
                 <#ty as ::cuda_std::param::DeviceParam>::from_fields(<#tuple as ::cuda_std::param::Spread>::gather(#(#of_field),*))
             });
         }
+        let signature = signature(
+            types,
+            |ty| quote!(<<#ty as ::cuda_std::param::DeviceParam>::Fields as ::cuda_std::param::Spread>::SIGNATURE),
+        );
         quote! {
             // Like the host's module of this name, and so in its way where that would be.
             #vis mod #name {
+                #[allow(unused_imports)]
+                use super::*;
+
+                #[used]
+                #[unsafe(link_section = ".cuda.signature")]
+                static SIGNATURE: u64 = #signature;
+
                 // Without it rustc leaves out a kernel that isn't `pub` all the way up.
                 #[used]
                 static KEEP: ::cuda_std::param::Entry = ::cuda_std::param::Entry(super::#name as *const ());
@@ -359,11 +378,13 @@ impl Kernel {
     /// The host's facts of the kernel, as an expression. `path` is its path.
     fn info(&self, path: TokenStream, bounds: Bounds, types: &[impl ToTokens]) -> TokenStream {
         let (package, contract) = (package(), bounds.contract());
+        let signature =
+            signature(types, |ty| quote!(<#ty as ::cuda_std::launch::KernelParam>::sign(::cuda_std::signature::EMPTY)));
         quote! {{
             const DIMENSIONS: u32 = ::cuda_std::__private::least(&[#(<#types as ::cuda_std::launch::KernelParam>::DIMENSIONS),*]);
             static KERNEL: ::cuda_std::launch::KernelInfo =
                 // SAFETY: these are the facts of the function beside this module.
-                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, #contract) };
+                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, || #signature, #contract) };
             &KERNEL
         }}
     }

@@ -159,6 +159,10 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
                 fn words(raw: Self::Raw, out: &mut ::cuda_std::__private::Vec<u64>) {
                     #(<#types as ::cuda_std::launch::FieldParam>::field_words(raw.#places, out);)*
                 }
+                fn sign(signature: u64) -> u64 {
+                    #(let signature = <#types as ::cuda_std::launch::KernelParam>::sign(signature);)*
+                    signature
+                }
             }
 
             #into_param

@@ -82,7 +82,7 @@ fn no_crate() {
 #[test]
 fn a_manifest_that_cargo_refuses() {
     let krate = Krate::with_manifest("bad_manifest", "[dependencies]\n", "");
-    assert_says(krate.error(), &["could not describe the kernel crate at", "duplicate key"]);
+    assert_says(krate.error(), &["could not describe the crate at", "duplicate key"]);
 }
 
 #[test]
