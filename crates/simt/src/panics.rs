@@ -23,6 +23,7 @@ pub(crate) fn is_of_pointer(message: &str) -> bool {
 }
 
 /// Payload of the panic of [`forget`].
+#[cfg(simt_check)]
 struct Forget;
 
 /// Makes up for a panic that nobody has caught, since its thread was stopped: the standard library counts panics. Of one
@@ -47,6 +48,7 @@ pub(crate) fn install_hook(note: fn(&str, Option<String>) -> bool) {
         ONCE.call_once(|| {
             let previous = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
+                #[cfg(simt_check)]
                 if info.payload().is::<Forget>() {
                     _ = panic::catch_unwind(|| abandon());
                     return;
