@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Target, TargetKind};
+use cargo_metadata::{Dependency, DependencyKind, Metadata, MetadataCommand, Package, Target, TargetKind};
 
 use crate::error::{BuilderError, Result, refused};
 
@@ -240,13 +240,8 @@ fn describe(manifest: &Path, target: &str, arguments: &[String], flags: &[String
     Ok(Description { name: library(root, manifest)?, ir, panic_ir, sources })
 }
 
-/// Returns true if some of cargo's arguments choose features.
-pub fn choose_features(arguments: &[String]) -> bool {
-    features(arguments).next().is_some()
-}
-
 /// Selects cargo's arguments that choose features; `cargo metadata` takes them, too.
-fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
+pub fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
     let mut value_follows = false;
     arguments.iter().map(String::as_str).filter(move |argument| {
         let is_value = value_follows;
@@ -306,31 +301,18 @@ pub fn features_of_host(crate_path: &Path) -> Result<Vec<String>> {
     let kernels = manifest(crate_path)?;
     let metadata = metadata(&host, ["--no-deps", "--offline"], &[])?;
     let host = package(&metadata, &host)?;
-    let is_it =
-        |folder: &cargo_metadata::camino::Utf8PathBuf| folder.join("Cargo.toml").canonicalize().is_ok_and(|it| it == kernels);
-    let dependencies: Vec<_> = host
-        .dependencies
-        .iter()
-        .filter(|dependency| dependency.kind == DependencyKind::Normal && dependency.path.as_ref().is_some_and(is_it))
-        .collect();
+    let is_it = |dependency: &&Dependency| {
+        let manifest = dependency.path.as_ref().and_then(|folder| folder.join("Cargo.toml").canonicalize().ok());
+        dependency.kind == DependencyKind::Normal && manifest.is_some_and(|manifest| manifest == kernels)
+    };
+    let Some(dependency) = host.dependencies.iter().find(is_it) else { return Ok(Vec::new()) };
+    let name = dependency.rename.as_ref().unwrap_or(&dependency.name);
     let is_enabled = |feature: &str| env::var_os(format!("CARGO_FEATURE_{}", feature.to_uppercase().replace('-', "_"))).is_some();
-    let added = host.features.iter().filter(|(feature, _)| is_enabled(feature)).flat_map(|(_, adds)| adds);
-    let mut features: BTreeSet<&str> = added
-        .filter_map(|feature| feature.split_once('/'))
-        .filter(|(name, _)| {
-            let name = name.trim_end_matches('?');
-            dependencies.iter().any(|dependency| dependency.rename.as_ref().unwrap_or(&dependency.name) == name)
-        })
-        .map(|(_, feature)| feature)
-        .collect();
-    features.extend(dependencies.iter().flat_map(|dependency| &dependency.features).map(String::as_str));
-    let mut arguments = Vec::new();
-    if !features.is_empty() {
-        arguments.push(format!("--features={}", features.into_iter().collect::<Vec<_>>().join(",")));
-    }
-    if !dependencies.is_empty() && dependencies.iter().all(|dependency| !dependency.uses_default_features) {
-        arguments.push("--no-default-features".to_owned());
-    }
+    let enabled = host.features.iter().filter(|(feature, _)| is_enabled(feature)).flat_map(|(_, adds)| adds);
+    let added = enabled.filter_map(|feature| feature.strip_prefix(&**name)?.trim_start_matches('?').strip_prefix('/'));
+    let features = dependency.features.iter().map(String::as_str).chain(added);
+    let mut arguments: Vec<String> = features.map(|feature| format!("--features={feature}")).collect();
+    arguments.extend((!dependency.uses_default_features).then(|| "--no-default-features".to_owned()));
     Ok(arguments)
 }
 

@@ -283,7 +283,7 @@ impl CudaBuilder {
     /// device code holds something that a GPU can't have.
     pub fn build(self) -> Result<BuildOutput> {
         let mut arguments = self.build_args.clone();
-        if !cargo::choose_features(&arguments) {
+        if cargo::features(&arguments).next().is_none() {
             arguments.extend(cargo::features_of_host(&self.crate_path)?);
         }
         let (out_dir, target_dir) = match &self.out_dir {

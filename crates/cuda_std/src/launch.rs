@@ -339,11 +339,6 @@ pub trait FieldParam: KernelParam {
     }
 }
 
-impl<T: 'static> FieldParam for &'static [T] {}
-impl<T: 'static> FieldParam for &'static T {}
-impl<T: 'static> FieldParam for *const T {}
-impl<T: 'static> FieldParam for *mut T {}
-
 /// A scalar: a parameter that is the same on the host and in a kernel.
 pub trait ScalarParam:
     Copy + Send + Sync + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
@@ -427,71 +422,34 @@ unsafe impl<T> Send for RawPtr<T> {}
 // SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for RawPtr<T> {}
 
-// SAFETY: the Rust ABI passes a slice as two registers, pointer and length.
-unsafe impl<T: 'static> KernelParam for &'static [T] {
-    type Raw = RawSlice<T>;
-    const WRITES: bool = false;
-    type During<'a> = &'a [T];
-    unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> &[T] {
-        // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there and that nobody
-        // writes them.
-        unsafe { core::slice::from_raw_parts(raw.first, raw.len) }
-    }
-    fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
-    fn sign(signature: u64) -> u64 {
-        signature::field::<Self, T>(signature)
-    }
+macro_rules! pointers {
+    ($($t:ty, $raw_form:ident, $writes:literal, $during:ty: |$raw:ident| $make:expr;)*) => {$(
+        // SAFETY: the Rust ABI passes a slice as two registers, pointer and length, and other pointers as one.
+        unsafe impl<T: 'static> KernelParam for $t {
+            type Raw = $raw_form<T>;
+            const WRITES: bool = $writes;
+            type During<'a> = $during;
+            unsafe fn from_raw<'a>($raw: Self::Raw, _: &'a Run) -> $during {
+                $make
+            }
+            fn words(raw: Self::Raw, out: &mut Vec<u64>) {
+                raw.words(out);
+            }
+            fn sign(signature: u64) -> u64 {
+                signature::field::<Self, T>(signature)
+            }
+        }
+        impl<T: 'static> FieldParam for $t {}
+    )*};
 }
-
-// SAFETY: a thin reference is passed as one pointer under the Rust ABI.
-unsafe impl<T: 'static> KernelParam for &'static T {
-    type Raw = RawPtr<T>;
-    const WRITES: bool = false;
-    type During<'a> = &'a T;
-    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> &T {
-        // SAFETY: the caller of `from_raw` has promised that an initialised element is there and that nobody writes it.
-        unsafe { &*raw.0 }
-    }
-    fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
-    fn sign(signature: u64) -> u64 {
-        signature::field::<Self, T>(signature)
-    }
-}
-
-// SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
-unsafe impl<T: 'static> KernelParam for *mut T {
-    type Raw = RawPtr<T>;
-    const WRITES: bool = true;
-    type During<'a> = Self;
-    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> Self {
-        raw.0
-    }
-    fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
-    fn sign(signature: u64) -> u64 {
-        signature::field::<Self, T>(signature)
-    }
-}
-
-// SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
-unsafe impl<T: 'static> KernelParam for *const T {
-    type Raw = RawPtr<T>;
-    const WRITES: bool = false;
-    type During<'a> = Self;
-    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> Self {
-        raw.0
-    }
-    fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
-    fn sign(signature: u64) -> u64 {
-        signature::field::<Self, T>(signature)
-    }
+pointers! {
+    // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there and that nobody writes
+    // them.
+    &'static [T], RawSlice, false, &'a [T]: |raw| unsafe { core::slice::from_raw_parts(raw.first, raw.len) };
+    // SAFETY: the caller of `from_raw` has promised that an initialised element is there and that nobody writes it.
+    &'static T, RawPtr, false, &'a T: |raw| unsafe { &*raw.0 };
+    *mut T, RawPtr, true, Self: |raw| raw.0;
+    *const T, RawPtr, false, Self: |raw| raw.0;
 }
 
 macro_rules! tensors {

@@ -202,8 +202,9 @@ forward! {
 /// threads. The barrier can then be reused. It lets some warps of a block wait for each other, and
 /// consumers for producers.
 ///
-/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps; a
-/// warp either waits or arrives. (Barrier 0 is that of [`sync_threads`].)
+/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps, whose
+/// lanes that have returned count as well; a warp either waits or arrives. (Barrier 0 is that of
+/// [`sync_threads`].)
 ///
 /// GPU: `barrier.sync`. CPU: the executor's barrier; a thread that doesn't come is an error there, and a hang on a GPU.
 #[inline(always)]
