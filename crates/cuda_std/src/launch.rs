@@ -429,7 +429,7 @@ macro_rules! pointers {
             type Raw = $raw_form<T>;
             const WRITES: bool = $writes;
             type During<'a> = $during;
-            unsafe fn from_raw<'a>($raw: Self::Raw, _: &'a Run) -> $during {
+            unsafe fn from_raw($raw: Self::Raw, _: &Run) -> Self::During<'_> {
                 $make
             }
             fn words(raw: Self::Raw, out: &mut Vec<u64>) {

@@ -172,7 +172,7 @@ pub mod block {
     #[kernel]
     pub unsafe fn half_a_warp(out: *mut u32, right: bool) {
         let me = thread::thread_idx_x() as usize;
-        if right || me / 16 % 2 == 0 {
+        if right || (me / 16).is_multiple_of(2) {
             thread::barrier_sync(1, if right { 64 } else { 32 });
         }
         thread::sync_threads();
