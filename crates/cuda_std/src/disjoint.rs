@@ -253,7 +253,7 @@ impl<T, const WIDTH: usize, const HEIGHT: usize> fmt::Debug for DisjointMatrix<'
 #[cfg(not(cuda_device))]
 mod host {
     use super::{DisjointMatrix, DisjointSlice};
-    use crate::launch::{Arguments, FieldParam, IntoParam, KernelParam, RawSlice, Rows, Run};
+    use crate::launch::{Arguments, IntoParam, KernelParam, RawSlice, Rows, Run};
     use crate::signature;
 
     // SAFETY: a structure of a pointer and a length is passed as these two under the Rust ABI.
@@ -277,7 +277,6 @@ mod host {
             signature::field::<Self, T>(signature)
         }
     }
-    impl<T: Send + 'static> FieldParam for DisjointSlice<'static, T> {}
 
     // SAFETY: the device's half takes it apart into a slice and a number.
     unsafe impl<T: Send + 'static, const WIDTH: usize, const HEIGHT: usize> KernelParam
@@ -303,7 +302,7 @@ mod host {
         }
 
         fn sign(signature: u64) -> u64 {
-            usize::sign(DisjointSlice::<T>::sign(signature))
+            DisjointSlice::<T>::sign(usize::sign(signature))
         }
     }
 

@@ -208,9 +208,10 @@ impl Arguments {
 #[derive(Debug)]
 pub struct Run;
 
-/// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`,
-/// [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix), and structures of these
-/// (but the last) that derive [`KernelParam`](macro@crate::KernelParam).
+/// A type that a kernel may take as a parameter: scalars, vectors ([`F32x4`](crate::F32x4), ..), `&[T]`, `&T`,
+/// `*const T`, `*mut T`, [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix),
+/// arrays of up to 16, and structures of these that derive [`KernelParam`](macro@crate::KernelParam). A parameter has at
+/// most 16 words; a slice has two.
 ///
 /// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
 /// ```compile_fail,E0716
@@ -258,7 +259,7 @@ pub struct Run;
 /// of its fields in order. Both constants must be true where their condition holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
+    note = "a kernel takes scalars, vectors (`F32x4`), `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, arrays of up to 16, and structures of these with `#[derive(KernelParam)]`"
 )]
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
@@ -277,7 +278,7 @@ pub unsafe trait KernelParam {
     unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a>;
     /// Appends the PTX parameters.
     fn words(raw: Self::Raw, out: &mut Vec<u64>);
-    /// Adds its fields to the [signature](crate::signature) of a kernel.
+    /// Puts its words before those that have this [signature](crate::signature).
     #[doc(hidden)]
     fn sign(signature: u64) -> u64;
 }
@@ -316,32 +317,9 @@ pub unsafe trait IntoParam<P: KernelParam> {
     fn memory(&self, arguments: &mut Arguments);
 }
 
-/// A parameter that isn't made of others: what a structure with `#[derive(KernelParam)]` may have for a field.
-///
-/// ```compile_fail,E0277
-/// use cuda_std::prelude::*;
-///
-/// #[derive(Clone, Copy, KernelParam)]
-/// pub struct Inner(u32);
-/// #[derive(Clone, Copy, KernelParam)]
-/// pub struct Outer(Inner);
-/// # fn main() {}
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` can't be a field of a kernel parameter",
-    note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
-)]
-pub trait FieldParam: KernelParam {
-    /// Appends its PTX parameters.
-    #[doc(hidden)]
-    fn field_words(raw: Self::Raw, out: &mut Vec<u64>) {
-        Self::words(raw, out);
-    }
-}
-
 /// A scalar: a parameter that is the same on the host and in a kernel.
 pub trait ScalarParam:
-    Copy + Send + Sync + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
+    Copy + Send + Sync + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
 {
 }
 
@@ -439,7 +417,6 @@ macro_rules! pointers {
                 signature::field::<Self, T>(signature)
             }
         }
-        impl<T: 'static> FieldParam for $t {}
     )*};
 }
 pointers! {
@@ -493,7 +470,6 @@ macro_rules! scalar {
             fn raw(&self) -> $t { *self }
             fn memory(&self, _: &mut Arguments) {}
         }
-        impl FieldParam for $t {}
         impl ScalarParam for $t {}
     )*};
 }
@@ -513,6 +489,68 @@ scalar! {
     f64 => |v| v.to_bits();
     f16 => |v| v.to_bits().into();
     bf16 => |v| v.to_bits().into();
+}
+
+/// Parameters that are made of other ones, which point to nothing: `type: |value| the others, ..;`.
+macro_rules! made {
+    ($($t:ty: |$v:ident| $($part:expr => $of:ty),*;)*) => {$(
+        // SAFETY: the device's half makes it of these in order.
+        unsafe impl KernelParam for $t {
+            type Raw = $t;
+            const WRITES: bool = false;
+            type During<'a> = $t;
+            unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
+            fn words($v: $t, out: &mut Vec<u64>) { $(<$of>::words($part, out);)* }
+            fn sign(signature: u64) -> u64 { $(let signature = <$of>::sign(signature);)* signature }
+        }
+        // SAFETY: it points to nothing.
+        unsafe impl IntoParam<$t> for $t {
+            fn raw(&self) -> $t { *self }
+            fn memory(&self, _: &mut Arguments) {}
+        }
+        impl ScalarParam for $t {}
+    )*};
+}
+made! {
+    u128: |v| v as u64 => u64, (v >> 64) as u64 => u64;
+    i128: |v| v as u64 => u64, (v >> 64) as u64 => u64;
+    crate::F16x2: |v| v.x => f16, v.y => f16;
+    crate::Bf16x2: |v| v.x => bf16, v.y => bf16;
+    crate::F32x2: |v| v.to_array() => [f32; 2];
+    crate::F32x4: |v| v.to_array() => [f32; 4];
+    crate::F64x2: |v| v.to_array() => [f64; 2];
+    crate::I32x2: |v| v.to_array() => [i32; 2];
+    crate::I32x4: |v| v.to_array() => [i32; 4];
+    crate::U32x2: |v| v.to_array() => [u32; 2];
+    crate::U32x4: |v| v.to_array() => [u32; 4];
+    crate::U64x2: |v| v.to_array() => [u64; 2];
+}
+
+// SAFETY: the device's half takes the elements in order.
+unsafe impl<P: KernelParam, const N: usize> KernelParam for [P; N] {
+    type Raw = [P::Raw; N];
+    const DIMENSIONS: u32 = P::DIMENSIONS;
+    const WRITES: bool = P::WRITES;
+    type During<'a> = [P::During<'a>; N];
+    unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a> {
+        // SAFETY: what holds of the array's raw form holds of its elements'.
+        raw.map(|raw| unsafe { P::from_raw(raw, run) })
+    }
+    fn words(raw: Self::Raw, out: &mut Vec<u64>) {
+        raw.into_iter().for_each(|raw| P::words(raw, out));
+    }
+    fn sign(signature: u64) -> u64 {
+        (0..N).fold(signature, |signature, _| P::sign(signature))
+    }
+}
+// SAFETY: each element stands for one of the parameter, and its memory is noted.
+unsafe impl<P: KernelParam, A: IntoParam<P>, const N: usize> IntoParam<[P; N]> for [A; N] {
+    fn raw(&self) -> [P::Raw; N] {
+        self.each_ref().map(A::raw)
+    }
+    fn memory(&self, arguments: &mut Arguments) {
+        self.iter().for_each(|element| element.memory(arguments));
+    }
 }
 
 /// A kernel with its configuration and arguments, ready for either backend.

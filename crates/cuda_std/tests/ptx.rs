@@ -371,6 +371,9 @@ fn structures_are_their_fields() {
         assert_eq!(instructions(structures), instructions(one_by_one));
     }
     expect(ALL, "params_line_f64", &["ld.global.nc.b64", "st.global.b64"]);
+    let nested = build().0[&75]["params_nested"].matches(".param .").count();
+    // Four floats, a vector of four, six numbers, u128; four slices; three bytes; i128.
+    assert_eq!(nested, (4 + 4 + 6 + 2) + 4 * 2 + 3 + 2);
     assert!(build().0[&75]["params_line_f64"].contains(".maxntid 128"));
 }
 

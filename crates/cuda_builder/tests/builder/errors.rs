@@ -100,6 +100,22 @@ fn doesnt_compile() {
 }
 
 #[test]
+fn a_parameter_that_is_too_large() {
+    let kernel = |name, elements: u32| {
+        Krate::new(name, &format!("#[kernel]\npub fn rows(_: [[f32; {elements}]; 2], _: DisjointSlice<f32>) {{}}\n"))
+    };
+    build(kernel("sixteen_words", 8).builder()).unwrap();
+    assert_says(kernel("eighteen_words", 9).error(), &["a kernel parameter has at most 16 words"]);
+}
+
+#[test]
+fn two_kernels_of_one_name() {
+    let instances = "[With<f32, 4>, With<F32, 4>]";
+    let source = format!("pub struct With<T, const N: u32>(T);\n#[kernel(for W in {instances})]\npub fn nothing<W>() {{}}\n");
+    assert_says(Krate::new("one_name", &source).error(), &["two kernels would end with `_with_f32_4`: give one type another name"]);
+}
+
+#[test]
 fn no_kernels() {
     let krate = Krate::bare("no_kernels", "pub fn function(out: &mut u32) { *out = 1; }");
     assert_says(krate.error(), &["`no_kernels` holds no kernel", "mark one with `#[kernel]`", "`pub`"]);
