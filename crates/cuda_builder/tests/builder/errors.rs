@@ -139,7 +139,7 @@ fn parameters_that_the_macro_refuses() {
         "#[derive(Clone, Copy)] pub struct Pair { pub a: f32, pub b: f32 }
          pub mod one { use super::*; #[kernel] pub fn tuple(pair: (u32, u32)) {} }
          pub mod two { use super::*; #[kernel] pub fn exclusive(out: &mut u32) {} }
-         pub mod three { use super::*; #[kernel] pub fn array(values: [u32; 4]) {} }
+         pub mod three { use super::*; #[kernel] pub fn function(f: fn(u32)) {} }
          pub mod four { use super::*; #[kernel] pub fn generic<T>(value: &T) {} }
          pub mod five { use super::*; #[kernel] pub fn answer() -> u32 { 1 } }
          pub mod six { use super::*; #[kernel] pub extern \"C\" fn c() {} }
@@ -155,10 +155,10 @@ fn parameters_that_the_macro_refuses() {
     assert_says(
         krate.error(),
         &[
-            "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures",
+            "not a kernel parameter: a kernel takes scalars, vectors (`F32x4`), `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`,",
             "(u32, u32)",
             "`&mut` would promise each thread that it alone may write there",
-            "[u32; 4]",
+            "fn(u32)",
             "a generic kernel needs a list of the types that it exists for",
             "a kernel returns nothing",
             "a kernel has the Rust ABI",
@@ -168,7 +168,7 @@ fn parameters_that_the_macro_refuses() {
             "`block` says how many threads there are: `max_threads` is too much",
             "expected `; cpu => { .. }`: what the CPU does instead",
             "the PTX doesn't use operand 0",
-            "a kernel `for U in [..]` has one generic parameter, the type `U`",
+            "the kernel's generic parameters are not `U`, in this order",
             "a kernel parameter is a structure",
         ],
     );
@@ -187,7 +187,7 @@ fn structures_by_value() {
         &[
             "`Pair` can't be a kernel parameter",
             "structures of these with `#[derive(KernelParam)]`",
-            "`Pair` can't be a field of a kernel parameter",
+            "struct Outer",
         ],
     );
 }
