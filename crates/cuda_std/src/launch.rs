@@ -318,10 +318,7 @@ pub unsafe trait IntoParam<P: KernelParam> {
 }
 
 /// A scalar: a parameter that is the same on the host and in a kernel.
-pub trait ScalarParam:
-    Copy + Send + Sync + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
-{
-}
+pub trait ScalarParam: Copy + Send + Sync + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self> {}
 
 /// Host argument for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, in the form
 /// of an argument for a [`DisjointSlice`](crate::DisjointSlice).

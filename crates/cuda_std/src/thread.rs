@@ -154,6 +154,9 @@ forward! {
 
     /// [`sync_threads`], and for how many of the threads that come `predicate` holds.
     ///
+    /// The lanes of a warp come together: on a GPU those in another branch of their warp get 0, on the CPU that is an
+    /// error. The same holds of [`sync_threads_and`] and [`sync_threads_or`].
+    ///
     /// GPU: `barrier.red.popc.u32`. CPU: the executor's barrier.
     fn sync_threads_count(predicate: bool) -> u32;
 

@@ -117,10 +117,10 @@ fn several_generic_parameters() {
     // SAFETY: as above.
     run("mapped", 1, unsafe { bound.into_body() });
     assert_eq!(found, [6, 12, 24]);
-    assert_eq!([constant::kernel::<-1>(), constant::kernel::<1>()].map(|kernel| kernel.symbol()), [
-        "params_constant_minus_1",
-        "params_constant_1"
-    ]);
+    assert_eq!(
+        [constant::kernel::<-1>(), constant::kernel::<1>()].map(|kernel| kernel.symbol()),
+        ["params_constant_minus_1", "params_constant_1"]
+    );
 }
 
 #[test]

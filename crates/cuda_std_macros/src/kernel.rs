@@ -4,8 +4,8 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use std::hash::{DefaultHasher, Hasher};
 use syn::{
-    ConstParam, Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType, Token,
-    Type, TypeParam, braced, bracketed, parenthesized,
+    ConstParam, Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType,
+    Token, Type, TypeParam, braced, bracketed, parenthesized,
     parse::{Parse, ParseStream},
     parse_quote,
     punctuated::Punctuated,

@@ -112,7 +112,10 @@ fn a_parameter_that_is_too_large() {
 fn two_kernels_of_one_name() {
     let instances = "[With<f32, 4>, With<F32, 4>]";
     let source = format!("pub struct With<T, const N: u32>(T);\n#[kernel(for W in {instances})]\npub fn nothing<W>() {{}}\n");
-    assert_says(Krate::new("one_name", &source).error(), &["two kernels would end with `_with_f32_4`: give one type another name"]);
+    assert_says(
+        Krate::new("one_name", &source).error(),
+        &["two kernels would end with `_with_f32_4`: give one type another name"],
+    );
 }
 
 #[test]
@@ -184,11 +187,7 @@ fn structures_by_value() {
     );
     assert_says(
         krate.error(),
-        &[
-            "`Pair` can't be a kernel parameter",
-            "structures of these with `#[derive(KernelParam)]`",
-            "struct Outer",
-        ],
+        &["`Pair` can't be a kernel parameter", "structures of these with `#[derive(KernelParam)]`", "struct Outer"],
     );
 }
 

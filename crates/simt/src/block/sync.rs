@@ -39,6 +39,8 @@ pub(super) struct Barrier {
     /// First thread to arrive, and its place in the source; `None` before the first arrival at any
     /// barrier of the block.
     first: Option<(u32, &'static Location<'static>)>,
+    /// For each warp, the place in the source at which its lanes have come to a barrier with a result.
+    places: Vec<Option<&'static Location<'static>>>,
     /// Number of waiting threads that passed true.
     positive: u32,
     /// Result of the last completed barrier. It stays until the next one completes, by when all
@@ -191,6 +193,18 @@ impl Block<'_> {
             barrier.kind = kind;
             barrier.first = Some((self.thread.get(), location));
         }
+        if matches!(kind, BarrierKind::Count | BarrierKind::And | BarrierKind::Or) {
+            barrier.places.resize(self.threads.div_ceil(WARP_SIZE) as usize, None);
+            let place = *barrier.places[(self.thread.get() / WARP_SIZE) as usize].get_or_insert(location);
+            if place != location {
+                drop(sched);
+                self.fault(format!(
+                    "reached {} ({location}) while lanes of its warp waited at another one ({place}); a GPU gives the result only \
+                     to lanes that come together",
+                    kind.name()
+                ));
+            }
+        }
         barrier.waiting += 1;
         barrier.positive += u32::from(p);
         if let (BarrierKind::Grid, Some(left)) = (kind, left) {
@@ -212,6 +226,7 @@ impl Block<'_> {
         let positive = std::mem::take(&mut barrier.positive);
         barrier.result = if barrier.kind == BarrierKind::And { u32::from(positive == barrier.waiting) } else { positive };
         barrier.waiting = 0;
+        barrier.places.clear();
         #[cfg(simt_check)]
         self.checks.barrier();
         let has_left = |thread: u32| warps[(thread / WARP_SIZE) as usize].left >> (thread % WARP_SIZE) & 1 == 1;

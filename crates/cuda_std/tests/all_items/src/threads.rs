@@ -76,8 +76,9 @@ items! {
                 out.put(words.read(t - 1) ^ 1);
             }
         }
+        // Warps may come to different places, lanes of one warp not.
         let odd = input[t] & 1 == 1;
-        out.put(if t.is_multiple_of(2) { thread::sync_threads_count(odd) } else { thread::sync_threads_count(!odd) });
+        out.put(if t < 32 { thread::sync_threads_count(odd) } else { thread::sync_threads_count(!odd) });
     }
 
     /// The first warp gives the second what it computes, and hears when that is taken.
