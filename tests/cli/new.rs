@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use crate::folder::Folder;
@@ -43,6 +44,20 @@ fn a_project_named_after_its_folder() {
     assert_eq!(read("rust-toolchain.toml"), fs::read_to_string("rust-toolchain.toml").unwrap());
     // Nothing is left beside it.
     assert_eq!(fs::read_dir(folder.path("deep")).unwrap().count(), 1);
+}
+
+/// Whatever the name, before or after those of the project's crates.
+#[test]
+fn a_project_is_formatted() {
+    let folder = Folder::of("new");
+    for name in ["a", "zeta_9"] {
+        folder.good(name);
+        let sources = files(&folder.path(name)).into_iter().filter(|file| file.extension().is_some_and(|end| end == "rs"));
+        // Not by the settings of this repository.
+        let mut rustfmt = Command::new("rustfmt");
+        let output = rustfmt.args(["--check", "--edition", "2024", "--config-path", "/dev/null"]).args(sources).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn launch_both(device: &Device) -> Result<[Vec<f32>; 2]> {
     Ok([stream.download_vec(&own)?, stream.download_vec(&outside)?])
 }
 
-/// What a GPU says of kernels that it has no PTX of.
+/// What a GPU says of kernels that it has no PTX of, or PTX of other types.
 pub fn check_missing(device: &Device) -> Result {
     let stream = device.stream()?;
     let mut out = device.alloc::<u32>(100)?;
@@ -42,6 +42,11 @@ pub fn check_missing(device: &Device) -> Result {
     assert!(error.contains("`warpsmith_device::kernel_module!(device);`"), "{error}");
     let error = launch!(stream, kernels::left_out::ones<<<1, 32>>>(&mut out)).unwrap_err().to_string();
     assert!(error.contains("`left_out::ones`") && error.contains("without the feature"), "{error}");
+    let (mut reals, mut pairs) = (device.alloc::<f32>(4)?, device.alloc(4)?);
+    let error = launch!(stream, kernels::reals::fill<<<1, 32>>>(1.0, &mut reals)).unwrap_err().to_string();
+    assert!(error.contains("`reals::fill`") && error.contains("other types on GPUs than on the host"), "{error}");
+    let error = launch!(stream, kernels::reals::swap<<<1, 32>>>(&mut pairs)).unwrap_err().to_string();
+    assert!(error.contains("`reals::swap`") && error.contains("other types"), "{error}");
     Ok(())
 }
 

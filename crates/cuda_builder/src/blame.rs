@@ -76,8 +76,8 @@ fn attempt(source: &Source, arch: NvptxArch, numbers: Range<usize>, together: us
 
 /// A function and the kernels that use it, in words.
 fn place(module: &Module<'_>, kernels: &Kernels, function: &str) -> String {
-    if let Some(path) = kernels.get(function) {
-        return format!("the kernel `{path}`");
+    if let Some(kernel) = kernels.get(function) {
+        return format!("the kernel `{}`", kernel.path);
     }
     let using = device::kernels_reaching(module, kernels, vec![function.to_owned()]);
     let kind = if using.len() == 1 { "the kernel" } else { "the kernels" };

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Target, TargetKind};
+use cargo_metadata::{Dependency, DependencyKind, Metadata, MetadataCommand, Package, Target, TargetKind};
 
 use crate::error::{BuilderError, Result, refused};
 
@@ -79,15 +79,15 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
 
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
-        .args(["rustc", "--lib", "--release", "--crate-type=lib,staticlib", "--color", &color(), "--manifest-path"])
+        .args(["rustc", "--quiet", "--lib", "--release", "--crate-type=lib,staticlib", "--color", &color(), "--manifest-path"])
         .arg(&manifest)
         // With an explicit target, the flags reach neither build scripts nor procedural macros.
         .args(["--target", &target])
         .arg("--target-dir")
         .arg(options.target_dir)
         .args(options.arguments)
-        // Redundant if the crate declares it itself.
-        .args(["--", "-Zcrate-attr=no_std"]);
+        // Redundant if the crate declares it itself. Nobody sees warnings, except before an error.
+        .args(["--", "-Zcrate-attr=no_std", "-Awarnings"]);
     let output = run(command, &flags)?;
     let name = described.name;
     if !output.status.success() {
@@ -100,6 +100,7 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
 
     let folder = options.target_dir.join(&target).join("release");
     let mut sources = described.sources;
+    sources.extend(host_manifest());
     sources.extend(dep_info(&folder.join(format!("lib{name}.d")))?);
     Ok(Bitcode {
         archive: folder.join(format!("lib{name}.a")),
@@ -240,7 +241,7 @@ fn describe(manifest: &Path, target: &str, arguments: &[String], flags: &[String
 }
 
 /// Selects cargo's arguments that choose features; `cargo metadata` takes them, too.
-fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
+pub fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
     let mut value_follows = false;
     arguments.iter().map(String::as_str).filter(move |argument| {
         let is_value = value_follows;
@@ -263,7 +264,7 @@ fn metadata<'a>(manifest: &Path, options: impl Into<Vec<&'a str>>, flags: &[Stri
 
 /// The error of a crate that cargo can't describe.
 fn undescribed(manifest: &Path, reason: impl Display) -> BuilderError {
-    BuilderError::Refused(format!("cargo could not describe the kernel crate at {}: {reason}", manifest.display()))
+    BuilderError::Refused(format!("cargo could not describe the crate at {}: {reason}", manifest.display()))
 }
 
 /// The package of a manifest.
@@ -284,6 +285,35 @@ pub fn identify(crate_path: &Path) -> Result<(String, u64)> {
     let manifest = manifest(crate_path)?;
     let metadata = metadata(&manifest, ["--no-deps", "--offline"], &[])?;
     Ok((library(package(&metadata, &manifest)?, &manifest)?, hash_of_package(&manifest)))
+}
+
+/// The manifest of the package whose build script this is.
+fn host_manifest() -> Option<PathBuf> {
+    env::var_os("OUT_DIR")?;
+    let manifest = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("Cargo.toml");
+    manifest.canonicalize().ok()
+}
+
+/// Arguments that choose the features of the kernel crate which the build script's package chooses: those of its
+/// dependency on the crate, and what its own features add. Nothing if there is no such dependency.
+pub fn features_of_host(crate_path: &Path) -> Result<Vec<String>> {
+    let Some(host) = host_manifest() else { return Ok(Vec::new()) };
+    let kernels = manifest(crate_path)?;
+    let metadata = metadata(&host, ["--no-deps", "--offline"], &[])?;
+    let host = package(&metadata, &host)?;
+    let is_it = |dependency: &&Dependency| {
+        let manifest = dependency.path.as_ref().and_then(|folder| folder.join("Cargo.toml").canonicalize().ok());
+        dependency.kind == DependencyKind::Normal && manifest.is_some_and(|manifest| manifest == kernels)
+    };
+    let Some(dependency) = host.dependencies.iter().find(is_it) else { return Ok(Vec::new()) };
+    let name = dependency.rename.as_ref().unwrap_or(&dependency.name);
+    let is_enabled = |feature: &str| env::var_os(format!("CARGO_FEATURE_{}", feature.to_uppercase().replace('-', "_"))).is_some();
+    let enabled = host.features.iter().filter(|(feature, _)| is_enabled(feature)).flat_map(|(_, adds)| adds);
+    let added = enabled.filter_map(|feature| feature.strip_prefix(&**name)?.trim_start_matches('?').strip_prefix('/'));
+    let features = dependency.features.iter().map(String::as_str).chain(added);
+    let mut arguments: Vec<String> = features.map(|feature| format!("--features={feature}")).collect();
+    arguments.extend((!dependency.uses_default_features).then(|| "--no-default-features".to_owned()));
+    Ok(arguments)
 }
 
 fn ir_files(package: &Package, key: &str) -> Vec<PathBuf> {

@@ -28,8 +28,14 @@ pub struct Options {
     pub panic_messages: bool,
 }
 
-/// The kernels' Rust paths, by their PTX names.
-pub type Kernels = BTreeMap<String, String>;
+/// A kernel's Rust path, and the signature of its parameters.
+pub struct Kernel {
+    pub path: String,
+    pub signature: u64,
+}
+
+/// The kernels by their PTX names.
+pub type Kernels = BTreeMap<String, Kernel>;
 
 /// Makes the linked module one for the device; returns its kernels.
 pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
@@ -82,6 +88,7 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
 
 fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
     let mut kernels = Kernels::new();
+    let signatures = module.signatures();
     for function in module.functions() {
         let Some(bounds) = function.kernel_section() else {
             function.clear_section();
@@ -131,7 +138,8 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
         }
         function.clear_section();
         function.make_kernel(&symbol);
-        kernels.insert(symbol, path);
+        let signature = signatures.get(&symbol).copied().unwrap_or_default();
+        kernels.insert(symbol, Kernel { path, signature });
     }
     Ok(kernels)
 }
@@ -228,7 +236,7 @@ fn callers(function: &Function<'_>, kernels: &Kernels) -> String {
 
 /// The paths of functions, as a list that isn't too long.
 pub fn list(functions: &[String], kernels: &Kernels) -> String {
-    let path = |name: &String| kernels.get(name).cloned().unwrap_or_else(|| symbols::readable(name));
+    let path = |name: &String| kernels.get(name).map_or_else(|| symbols::readable(name), |kernel| kernel.path.clone());
     let mut text = functions.iter().take(3).map(|name| format!("`{}`", path(name))).collect::<Vec<_>>().join(", ");
     if functions.len() > 3 {
         text.push_str(&format!(" and {} more", functions.len() - 3));
@@ -283,7 +291,7 @@ pub fn check_shared_memory(module: &Module<'_>, kernels: &Kernels) -> Result<()>
         Some((kernel, bytes)) => refused(format!(
             "the kernel `{}` has {bytes} bytes in `shared_array!`s, of which a GPU takes {MOST_SHARED}: take the rest as dynamic \
              shared memory (`dynamic_shared`), which a launch gives it more of",
-            kernels[&kernel]
+            kernels[&kernel].path
         )),
         None => Ok(()),
     }

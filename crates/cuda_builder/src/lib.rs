@@ -29,7 +29,9 @@
 //! `llvm` is the thin layer over LLVM's C interface that they share.
 
 use std::{
+    collections::BTreeSet,
     env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
     panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
@@ -208,6 +210,10 @@ impl CudaBuilder {
     }
 
     /// Arguments for cargo, which compiles the kernel crate: `["--features", "double"]`.
+    ///
+    /// Unless they choose features, the crate has those that the build script's package asks for: in its dependency on
+    /// the crate, and by its own features (`double = ["my-kernels/double"]`). A launch of a kernel whose parameters have
+    /// other types in the two builds is an error.
     pub fn build_args(mut self, arguments: &[impl AsRef<str>]) -> Self {
         self.build_args.extend(arguments.iter().map(|argument| argument.as_ref().to_owned()));
         self
@@ -276,6 +282,10 @@ impl CudaBuilder {
     /// [`BuilderError`], with advice: the crate doesn't compile, LLVM is not found, or
     /// device code holds something that a GPU can't have.
     pub fn build(self) -> Result<BuildOutput> {
+        let mut arguments = self.build_args.clone();
+        if cargo::features(&arguments).next().is_none() {
+            arguments.extend(cargo::features_of_host(&self.crate_path)?);
+        }
         let (out_dir, target_dir) = match &self.out_dir {
             Some(path) => (path.clone(), path.join("device")),
             None => {
@@ -286,7 +296,7 @@ impl CudaBuilder {
                             .to_owned(),
                     )
                 })?;
-                let shared = shared_target_dir(&out_dir, self.debug);
+                let shared = shared_target_dir(&out_dir, self.debug, &arguments);
                 let target_dir = shared.unwrap_or_else(|| out_dir.join("device"));
                 (out_dir, target_dir)
             }
@@ -300,27 +310,26 @@ impl CudaBuilder {
         archs.sort();
         archs.dedup();
 
-        if self.rerun_if_changed {
-            println!("cargo::rerun-if-env-changed=DOCS_RS");
-        }
+        // For the end: cargo shows them before an error, and needs none after one.
+        let announce = |sources: &BTreeSet<PathBuf>| {
+            if self.rerun_if_changed {
+                println!("cargo::rerun-if-env-changed=DOCS_RS");
+                sources.iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
+            }
+        };
         if env::var_os("DOCS_RS").is_some() {
+            announce(&BTreeSet::new());
             let (name, package) = cargo::identify(&self.crate_path)?;
-            return write_output(&out_dir, &name, package, Vec::new(), Vec::new());
+            return write_output(&out_dir, &name, package, Vec::new(), device::Kernels::new());
         }
         llvm::load()?;
         let bitcode = cargo::compile(&cargo::Options {
             crate_path: &self.crate_path,
             target_dir: &target_dir,
             line_tables: self.debug == DebugInfo::LineTables,
-            arguments: &self.build_args,
+            arguments: &arguments,
         })?;
-        if self.rerun_if_changed {
-            for file in &bitcode.sources {
-                println!("cargo::rerun-if-changed={}", file.display());
-            }
-        }
-
-        let (name, package) = (bitcode.name.clone(), bitcode.package);
+        let (name, package, sources) = (bitcode.name.clone(), bitcode.package, bitcode.sources.clone());
         let options = device::Options { fma_contraction: self.fma_contraction, panic_messages: self.panic_messages };
         let left_out = self.left_out.clone();
         let source: Arc<blame::Source> = Arc::new(move |context| {
@@ -350,7 +359,7 @@ impl CudaBuilder {
         })?;
         // They agree about kernels and images.
         let (kernels, images) = done.swap_remove(0);
-        let output = write_output(&out_dir, &name, package, images, kernels.into_keys().collect())?;
+        let output = write_output(&out_dir, &name, package, images, kernels)?;
 
         if let Some(copy) = &self.copy_to {
             for image in &output.images {
@@ -362,16 +371,23 @@ impl CudaBuilder {
                 emit::write(&copy, &ptx)?;
             }
         }
+        announce(&sources);
         Ok(output)
     }
 }
 
-/// A folder beside those of cargo's profiles, for device code, which depends neither on them nor on features of the host:
-/// `OUT_DIR` is `target/PROFILE/build/PACKAGE/out`. One for each choice of flags, so that nobody replaces what another
-/// build is reading.
-fn shared_target_dir(out_dir: &Path, debug: DebugInfo) -> Option<PathBuf> {
+/// A folder beside those of cargo's profiles, for device code, which depends on them no more than on features of the
+/// host's other dependencies: `OUT_DIR` is `target/PROFILE/build/PACKAGE/out`. One for each choice of flags and features,
+/// so that nobody replaces what another build is reading.
+fn shared_target_dir(out_dir: &Path, debug: DebugInfo, arguments: &[String]) -> Option<PathBuf> {
     let build = out_dir.ancestors().nth(2).filter(|folder| folder.ends_with("build"))?;
-    Some(build.ancestors().nth(2)?.join("cuda_builder").join(if debug == DebugInfo::LineTables { "lines" } else { "plain" }))
+    let mut name = if debug == DebugInfo::LineTables { "lines" } else { "plain" }.to_owned();
+    if !arguments.is_empty() {
+        let mut hasher = DefaultHasher::new();
+        arguments.hash(&mut hasher);
+        name += &format!("-{:x}", hasher.finish());
+    }
+    Some(build.ancestors().nth(2)?.join("cuda_builder").join(name))
 }
 
 /// The images of these kernels, beside `path`.
@@ -392,17 +408,19 @@ fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf 
 }
 
 /// Writes the module's declaration, and returns the build's output.
-fn write_output(folder: &Path, name: &str, package: u64, images: Vec<PtxImage>, kernels: Vec<String>) -> Result<BuildOutput> {
+fn write_output(folder: &Path, name: &str, package: u64, images: Vec<PtxImage>, kernels: device::Kernels) -> Result<BuildOutput> {
     let module = folder.join(format!("{name}.kernels.rs"));
-    emit::write(&module, declaration(name, package, &images).as_bytes())?;
-    Ok(BuildOutput { images, kernels, module })
+    emit::write(&module, declaration(name, package, &images, &kernels).as_bytes())?;
+    Ok(BuildOutput { images, kernels: kernels.into_keys().collect(), module })
 }
 
 /// The images as an expression of Rust, in a file beside them, with names of `warpsmith_device`.
-fn declaration(name: &str, package: u64, images: &[PtxImage]) -> String {
+fn declaration(name: &str, package: u64, images: &[PtxImage], kernels: &device::Kernels) -> String {
     let mut text = format!("KernelModule::new({name:?}, {package:#x}, &[\n");
     for images in images.chunk_by(|a, b| a.kernels == b.kernels) {
-        text += &format!("    PtxImage::new(&{:?}, &[\n", images[0].kernels);
+        let names = &images[0].kernels;
+        let signatures: Vec<u64> = names.iter().map(|name| kernels[name].signature).collect();
+        text += &format!("    PtxImage::new(&{names:?}, &{signatures:#x?}, &[\n");
         for image in images {
             let file = image.path.file_name().unwrap_or_default();
             text += &format!("        ({}, include_str!({file:?})),\n", image.arch.number());

@@ -5,6 +5,8 @@ use std::ffi::CStr;
 /// Section of `#[kernel]` functions, followed by `.max_threads=256`, `.min_blocks=2`,
 /// `.max_registers=64`, `.block=16,16,1` and `.cluster=4,1,1` if given.
 pub const KERNEL_SECTION: &str = ".cuda.kernel";
+/// Section of the numbers that identify kernels' parameter types: `SIGNATURE` in a module of the kernel's name.
+pub const SIGNATURE_SECTION: &str = ".cuda.signature";
 /// `cuda_std`'s function that gives a shared array of its own to each call, by its size and its alignment in bytes.
 pub const SHARED_ARRAY: &str = "__cuda_std_shared_array";
 /// Section of `cuda_std`'s constant memory.

@@ -205,6 +205,7 @@ macro_rules! scopes {
             /// # Safety
             /// See the [module](self).
             #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn fetch_sub<T: Value>(ptr: *mut T, value: T) -> T {
                 // SAFETY: the pointer is valid for the operation, as the caller has promised.
                 unsafe { fetch_add(ptr, value.negated()) }
@@ -215,7 +216,9 @@ macro_rules! scopes {
             /// # Safety
             /// See the [module](self).
             #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn load<T: Value>(ptr: *const T) -> T {
+                crate::demand_aligned(ptr, align_of::<T>());
                 // SAFETY: the pointer is valid for the load, as the caller has promised, and a load doesn't write.
                 unsafe { <T as Operations<S>>::load(ptr.cast_mut()) }
             }
@@ -225,7 +228,9 @@ macro_rules! scopes {
             /// # Safety
             /// See the [module](self).
             #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn load_acquire<T: Value>(ptr: *const T) -> T {
+                crate::demand_aligned(ptr, align_of::<T>());
                 // SAFETY: the pointer is valid for the load, as the caller has promised, and a load doesn't write.
                 unsafe { <T as Operations<S>>::load_acquire(ptr.cast_mut()) }
             }
@@ -243,7 +248,9 @@ macro_rules! scopes {
         /// # Safety
         /// See the [module](self).
         #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
         pub unsafe fn $name<T: $bound>(ptr: *mut T $(, $argument: T)*) $(-> $r)? {
+            crate::demand_aligned(ptr, align_of::<T>());
             // SAFETY: the pointer is valid for the operation, as the caller has promised.
             unsafe { <T as $operations<S>>::$name(ptr $(, $argument)*) }
         }

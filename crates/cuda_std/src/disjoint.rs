@@ -253,7 +253,8 @@ impl<T, const WIDTH: usize, const HEIGHT: usize> fmt::Debug for DisjointMatrix<'
 #[cfg(not(cuda_device))]
 mod host {
     use super::{DisjointMatrix, DisjointSlice};
-    use crate::launch::{Arguments, FieldParam, IntoParam, KernelParam, RawSlice, Rows, Run};
+    use crate::launch::{Arguments, IntoParam, KernelParam, RawSlice, Rows, Run};
+    use crate::signature;
 
     // SAFETY: a structure of a pointer and a length is passed as these two under the Rust ABI.
     unsafe impl<T: Send + 'static> KernelParam for DisjointSlice<'static, T> {
@@ -271,8 +272,11 @@ mod host {
         fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
             raw.words(out);
         }
+
+        fn sign(signature: u64) -> u64 {
+            signature::field::<Self, T>(signature)
+        }
     }
-    impl<T: Send + 'static> FieldParam for DisjointSlice<'static, T> {}
 
     // SAFETY: the device's half takes it apart into a slice and a number.
     unsafe impl<T: Send + 'static, const WIDTH: usize, const HEIGHT: usize> KernelParam
@@ -295,6 +299,10 @@ mod host {
         fn words((raw, columns): Self::Raw, out: &mut Vec<u64>) {
             raw.words(out);
             out.push(columns as u64);
+        }
+
+        fn sign(signature: u64) -> u64 {
+            DisjointSlice::<T>::sign(usize::sign(signature))
         }
     }
 

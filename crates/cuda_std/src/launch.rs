@@ -6,6 +6,7 @@
 //! body for one thread on the CPU. The contract of an `unsafe` kernel is the contract of its
 //! `bind`, which gets the whole launch; everything after that is safe.
 
+use crate::signature;
 use crate::tensor::{Descriptor, TensorMap, TensorMapMut};
 use half::{bf16, f16};
 use std::fmt;
@@ -62,6 +63,7 @@ pub struct KernelInfo {
     pub contract: Contract,
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
+    signature: fn() -> u64,
     symbol: OnceLock<String>,
     image: OnceLock<Option<usize>>,
 }
@@ -70,10 +72,17 @@ impl KernelInfo {
     /// The facts of the kernel at `path`. `#[kernel]` calls this.
     ///
     /// # Safety
-    /// There is such a kernel, in the package of this hash, and it needs no other limits for its launches than these.
+    /// There is such a kernel, in the package of this hash, of parameters with this signature, and it needs no other
+    /// limits for its launches than these.
     #[doc(hidden)]
-    pub const unsafe fn new(path: &'static str, package: u64, contract: Contract) -> Self {
-        KernelInfo { path, contract, package, symbol: OnceLock::new(), image: OnceLock::new() }
+    pub const unsafe fn new(path: &'static str, package: u64, signature: fn() -> u64, contract: Contract) -> Self {
+        KernelInfo { path, contract, package, signature, symbol: OnceLock::new(), image: OnceLock::new() }
+    }
+
+    /// A hash of its parameters' types.
+    #[doc(hidden)]
+    pub fn signature(&self) -> u64 {
+        (self.signature)()
     }
 
     /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same
@@ -199,9 +208,10 @@ impl Arguments {
 #[derive(Debug)]
 pub struct Run;
 
-/// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`,
-/// [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix), and structures of these
-/// (but the last) that derive [`KernelParam`](macro@crate::KernelParam).
+/// A type that a kernel may take as a parameter: scalars, vectors ([`F32x4`](crate::F32x4), ..), `&[T]`, `&T`,
+/// `*const T`, `*mut T`, [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix),
+/// arrays of up to 16, and structures of these that derive [`KernelParam`](macro@crate::KernelParam). A parameter has at
+/// most 16 words; a slice has two.
 ///
 /// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
 /// ```compile_fail,E0716
@@ -249,7 +259,7 @@ pub struct Run;
 /// of its fields in order. Both constants must be true where their condition holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
+    note = "a kernel takes scalars, vectors (`F32x4`), `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, arrays of up to 16, and structures of these with `#[derive(KernelParam)]`"
 )]
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
@@ -268,6 +278,9 @@ pub unsafe trait KernelParam {
     unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a>;
     /// Appends the PTX parameters.
     fn words(raw: Self::Raw, out: &mut Vec<u64>);
+    /// Puts its words before those that have this [signature](crate::signature).
+    #[doc(hidden)]
+    fn sign(signature: u64) -> u64;
 }
 
 /// A host value that can stand for the kernel parameter `P`: a scalar for itself, `&Buffer<T>` for `&[T]`, `&mut
@@ -304,39 +317,8 @@ pub unsafe trait IntoParam<P: KernelParam> {
     fn memory(&self, arguments: &mut Arguments);
 }
 
-/// A parameter that isn't made of others: what a structure with `#[derive(KernelParam)]` may have for a field.
-///
-/// ```compile_fail,E0277
-/// use cuda_std::prelude::*;
-///
-/// #[derive(Clone, Copy, KernelParam)]
-/// pub struct Inner(u32);
-/// #[derive(Clone, Copy, KernelParam)]
-/// pub struct Outer(Inner);
-/// # fn main() {}
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` can't be a field of a kernel parameter",
-    note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
-)]
-pub trait FieldParam: KernelParam {
-    /// Appends its PTX parameters.
-    #[doc(hidden)]
-    fn field_words(raw: Self::Raw, out: &mut Vec<u64>) {
-        Self::words(raw, out);
-    }
-}
-
-impl<T: 'static> FieldParam for &'static [T] {}
-impl<T: 'static> FieldParam for &'static T {}
-impl<T: 'static> FieldParam for *const T {}
-impl<T: 'static> FieldParam for *mut T {}
-
 /// A scalar: a parameter that is the same on the host and in a kernel.
-pub trait ScalarParam:
-    Copy + Send + Sync + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
-{
-}
+pub trait ScalarParam: Copy + Send + Sync + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self> {}
 
 /// Host argument for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, in the form
 /// of an argument for a [`DisjointSlice`](crate::DisjointSlice).
@@ -415,59 +397,33 @@ unsafe impl<T> Send for RawPtr<T> {}
 // SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for RawPtr<T> {}
 
-// SAFETY: the Rust ABI passes a slice as two registers, pointer and length.
-unsafe impl<T: 'static> KernelParam for &'static [T] {
-    type Raw = RawSlice<T>;
-    const WRITES: bool = false;
-    type During<'a> = &'a [T];
-    unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> &[T] {
-        // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there and that nobody
-        // writes them.
-        unsafe { core::slice::from_raw_parts(raw.first, raw.len) }
-    }
-    fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
+macro_rules! pointers {
+    ($($t:ty, $raw_form:ident, $writes:literal, $during:ty: |$raw:ident| $make:expr;)*) => {$(
+        // SAFETY: the Rust ABI passes a slice as two registers, pointer and length, and other pointers as one.
+        unsafe impl<T: 'static> KernelParam for $t {
+            type Raw = $raw_form<T>;
+            const WRITES: bool = $writes;
+            type During<'a> = $during;
+            unsafe fn from_raw($raw: Self::Raw, _: &Run) -> Self::During<'_> {
+                $make
+            }
+            fn words(raw: Self::Raw, out: &mut Vec<u64>) {
+                raw.words(out);
+            }
+            fn sign(signature: u64) -> u64 {
+                signature::field::<Self, T>(signature)
+            }
+        }
+    )*};
 }
-
-// SAFETY: a thin reference is passed as one pointer under the Rust ABI.
-unsafe impl<T: 'static> KernelParam for &'static T {
-    type Raw = RawPtr<T>;
-    const WRITES: bool = false;
-    type During<'a> = &'a T;
-    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> &T {
-        // SAFETY: the caller of `from_raw` has promised that an initialised element is there and that nobody writes it.
-        unsafe { &*raw.0 }
-    }
-    fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
-}
-
-// SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
-unsafe impl<T: 'static> KernelParam for *mut T {
-    type Raw = RawPtr<T>;
-    const WRITES: bool = true;
-    type During<'a> = Self;
-    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> Self {
-        raw.0
-    }
-    fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
-}
-
-// SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
-unsafe impl<T: 'static> KernelParam for *const T {
-    type Raw = RawPtr<T>;
-    const WRITES: bool = false;
-    type During<'a> = Self;
-    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> Self {
-        raw.0
-    }
-    fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        raw.words(out);
-    }
+pointers! {
+    // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there and that nobody writes
+    // them.
+    &'static [T], RawSlice, false, &'a [T]: |raw| unsafe { core::slice::from_raw_parts(raw.first, raw.len) };
+    // SAFETY: the caller of `from_raw` has promised that an initialised element is there and that nobody writes it.
+    &'static T, RawPtr, false, &'a T: |raw| unsafe { &*raw.0 };
+    *mut T, RawPtr, true, Self: |raw| raw.0;
+    *const T, RawPtr, false, Self: |raw| raw.0;
 }
 
 macro_rules! tensors {
@@ -483,6 +439,9 @@ macro_rules! tensors {
             }
             fn words(raw: RawPtr<Descriptor>, out: &mut Vec<u64>) {
                 raw.words(out);
+            }
+            fn sign(signature: u64) -> u64 {
+                <*const Descriptor>::sign(signature)
             }
         }
     )*};
@@ -501,13 +460,13 @@ macro_rules! scalar {
             type During<'a> = $t;
             unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
             fn words($v: $t, out: &mut Vec<u64>) { out.push($bits); }
+            fn sign(signature: u64) -> u64 { signature::field::<$t, $t>(signature) }
         }
         // SAFETY: a scalar points to nothing, so there is no memory that must be valid.
         unsafe impl IntoParam<$t> for $t {
             fn raw(&self) -> $t { *self }
             fn memory(&self, _: &mut Arguments) {}
         }
-        impl FieldParam for $t {}
         impl ScalarParam for $t {}
     )*};
 }
@@ -527,6 +486,68 @@ scalar! {
     f64 => |v| v.to_bits();
     f16 => |v| v.to_bits().into();
     bf16 => |v| v.to_bits().into();
+}
+
+/// Parameters that are made of other ones, which point to nothing: `type: |value| the others, ..;`.
+macro_rules! made {
+    ($($t:ty: |$v:ident| $($part:expr => $of:ty),*;)*) => {$(
+        // SAFETY: the device's half makes it of these in order.
+        unsafe impl KernelParam for $t {
+            type Raw = $t;
+            const WRITES: bool = false;
+            type During<'a> = $t;
+            unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
+            fn words($v: $t, out: &mut Vec<u64>) { $(<$of>::words($part, out);)* }
+            fn sign(signature: u64) -> u64 { $(let signature = <$of>::sign(signature);)* signature }
+        }
+        // SAFETY: it points to nothing.
+        unsafe impl IntoParam<$t> for $t {
+            fn raw(&self) -> $t { *self }
+            fn memory(&self, _: &mut Arguments) {}
+        }
+        impl ScalarParam for $t {}
+    )*};
+}
+made! {
+    u128: |v| v as u64 => u64, (v >> 64) as u64 => u64;
+    i128: |v| v as u64 => u64, (v >> 64) as u64 => u64;
+    crate::F16x2: |v| v.x => f16, v.y => f16;
+    crate::Bf16x2: |v| v.x => bf16, v.y => bf16;
+    crate::F32x2: |v| v.to_array() => [f32; 2];
+    crate::F32x4: |v| v.to_array() => [f32; 4];
+    crate::F64x2: |v| v.to_array() => [f64; 2];
+    crate::I32x2: |v| v.to_array() => [i32; 2];
+    crate::I32x4: |v| v.to_array() => [i32; 4];
+    crate::U32x2: |v| v.to_array() => [u32; 2];
+    crate::U32x4: |v| v.to_array() => [u32; 4];
+    crate::U64x2: |v| v.to_array() => [u64; 2];
+}
+
+// SAFETY: the device's half takes the elements in order.
+unsafe impl<P: KernelParam, const N: usize> KernelParam for [P; N] {
+    type Raw = [P::Raw; N];
+    const DIMENSIONS: u32 = P::DIMENSIONS;
+    const WRITES: bool = P::WRITES;
+    type During<'a> = [P::During<'a>; N];
+    unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a> {
+        // SAFETY: what holds of the array's raw form holds of its elements'.
+        raw.map(|raw| unsafe { P::from_raw(raw, run) })
+    }
+    fn words(raw: Self::Raw, out: &mut Vec<u64>) {
+        raw.into_iter().for_each(|raw| P::words(raw, out));
+    }
+    fn sign(signature: u64) -> u64 {
+        (0..N).fold(signature, |signature, _| P::sign(signature))
+    }
+}
+// SAFETY: each element stands for one of the parameter, and its memory is noted.
+unsafe impl<P: KernelParam, A: IntoParam<P>, const N: usize> IntoParam<[P; N]> for [A; N] {
+    fn raw(&self) -> [P::Raw; N] {
+        self.each_ref().map(A::raw)
+    }
+    fn memory(&self, arguments: &mut Arguments) {
+        self.iter().for_each(|element| element.memory(arguments));
+    }
 }
 
 /// A kernel with its configuration and arguments, ready for either backend.

@@ -26,7 +26,7 @@
 //!
 //! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters in which each thread writes its
 //! own elements, without `unsafe`.
-#![cfg_attr(cuda_device, no_std, feature(f16))]
+#![cfg_attr(cuda_device, no_std, feature(const_type_name, f16))]
 
 // Macros name the crate.
 extern crate self as cuda_std;
@@ -66,6 +66,8 @@ pub mod prelude;
 mod print;
 pub mod ptx;
 pub mod shared;
+#[doc(hidden)]
+pub mod signature;
 pub mod tensor;
 pub mod thread;
 mod vector;
@@ -150,6 +152,18 @@ macro_rules! __host {
 #[inline(always)]
 pub const fn is_gpu() -> bool {
     cfg!(cuda_device)
+}
+
+/// Ends a launch on the CPU where an access isn't aligned, which a GPU faults at. Builds with debug assertions look.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub(crate) fn demand_aligned<T>(ptr: *const T, align: usize) {
+    #[cfg(not(cuda_device))]
+    if cfg!(debug_assertions) && !ptr.addr().is_multiple_of(align) {
+        let at = core::panic::Location::caller();
+        simt::current::fault(format!("accesses {ptr:p} ({at}), which isn't aligned to {align} bytes"));
+    }
+    _ = (ptr, align);
 }
 
 /// The compute capability that the PTX is built for, times 100: 750 for `sm_75`, 900 for `sm_90`, and 901 for `sm_90a`. 0 on

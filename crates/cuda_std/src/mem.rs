@@ -6,7 +6,7 @@
 //! Plain loads through a `&[T]` parameter of a kernel already are `ld.global.nc`. These functions are for pointers, and
 //! for data whose reuse you know better than the cache does.
 
-use crate::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2, arch, is_gpu, sys::mem as sys};
+use crate::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2, arch, demand_aligned, is_gpu, sys::mem as sys};
 
 /// A value of 4, 8 or 16 bytes that one instruction loads or stores: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`, and the
 /// vectors and pairs of this crate. Implemented for these types only.
@@ -52,7 +52,9 @@ macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
         pub unsafe fn $name<T: Word>(ptr: *const T) -> T {
+            demand_aligned(ptr, align_of::<T>());
             // SAFETY: the pointer is as this load demands, as the caller has promised.
             unsafe { sys::$name(ptr) }
         }
@@ -109,7 +111,9 @@ macro_rules! stores {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
         pub unsafe fn $name<T: Word>(ptr: *mut T, value: T) {
+            demand_aligned(ptr, align_of::<T>());
             // SAFETY: the pointer is as this store demands, as the caller has promised.
             unsafe { sys::$name(ptr, value) }
         }
@@ -156,7 +160,9 @@ stores! {
 /// `ptr` is valid for writes, aligned, and in global memory. While other threads may store there, all access it by this function,
 /// [`load_relaxed`] and atomic operations alone, as words of one type.
 #[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
+    demand_aligned(ptr, align_of::<T>());
     // SAFETY: the pointer is valid for writes and aligned, and others use it by the same functions alone, as the caller
     // has promised.
     unsafe { sys::store_relaxed(ptr, value) }
@@ -171,7 +177,9 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
 /// `ptr` is valid for reads, aligned, and in global memory. While other threads may store there, all access it by this function,
 /// [`store_relaxed`] and atomic operations alone, as words of one type.
 #[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
+    demand_aligned(ptr, align_of::<T>());
     // SAFETY: the pointer is valid for reads and aligned, and others use it by the same functions alone, as the caller
     // has promised.
     unsafe { sys::load_relaxed(ptr) }
@@ -207,7 +215,10 @@ fn has_copy_async() -> bool {
 /// `global` is valid for reads, aligned and in global memory, `shared` valid for writes, aligned and in shared memory.
 /// Until the copy is done, nothing accesses `*shared` and nothing writes `*global`.
 #[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn copy_async<T: Word>(shared: *mut T, global: *const T) {
+    demand_aligned(shared, align_of::<T>());
+    demand_aligned(global, align_of::<T>());
     if has_copy_async() {
         // SAFETY: the pointers are valid, aligned and in their memories, and nothing else uses them before the copy is
         // done, as the caller has promised. The architecture has the instruction.

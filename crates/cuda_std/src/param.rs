@@ -1,23 +1,25 @@
 //! Kernel parameters as the PTX entry gets them (device only).
 
-use crate::tensor::Descriptor;
-use half::{bf16, f16};
+use crate::{
+    Bf16x2, DisjointMatrix, DisjointSlice, F16x2, F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2, bf16, f16, signature,
+    tensor::Descriptor,
+};
 
-/// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's fields, and makes the
+/// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's words, and makes the
 /// value of them: rustc would pass the address of a larger structure, and a slice in it without the promise that nobody
 /// writes there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
+    note = "a kernel takes scalars, vectors (`F32x4`), `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, arrays of up to 16, and structures of these with `#[derive(KernelParam)]`"
 )]
-pub trait DeviceParam {
-    /// A tuple of the fields; what isn't a structure is its own only field.
-    type Fields: Spread;
-    /// The value of these fields.
+pub trait DeviceParam: Sized {
+    /// Its words, before those of `Rest`.
+    type Before<Rest: Words>: Words;
+    /// Takes the value off the front of a list.
     ///
     /// # Safety
-    /// They are those of a launch's argument: a structure may promise more than its fields' types do.
-    unsafe fn from_fields(fields: Self::Fields) -> Self;
+    /// The words are those of a launch's argument: a structure may promise more than its fields' types do.
+    unsafe fn take<Rest: Words>(words: Self::Before<Rest>) -> (Self, Rest);
 }
 
 /// The address of a kernel's entry, as a static that keeps the entry.
@@ -26,98 +28,156 @@ pub struct Entry(pub *const ());
 // SAFETY: nobody reads the address.
 unsafe impl Sync for Entry {}
 
-/// Parameters that take one or two words of an entry: anything but a structure.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` can't be a field of a kernel parameter",
-    note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
-)]
-pub trait FieldParam {}
+/// What takes a word or two of an entry: scalars and pointers.
+pub trait Word {
+    /// What it is, or points to.
+    type Element;
+}
 
-macro_rules! spread {
-    ($($f:ident)*) => {
-        /// A tuple as a list of types of a fixed length, padded with `()`, for which nothing is
-        /// passed.
-        pub trait Spread {
-            $(#[allow(missing_docs)] type $f;)*
-            /// The tuple.
-            #[allow(missing_docs, non_snake_case, clippy::too_many_arguments)]
-            fn gather($($f: Self::$f),*) -> Self;
+/// A list of words: `(f32, (u32, ()))`. By index, words behind the last one are `()`, for which nothing is passed.
+macro_rules! words {
+    ($first:ident $($word:ident)*; $($behind:ident)*) => {
+        /// A list of words, as nested pairs.
+        #[allow(missing_docs)]
+        pub trait Words: Sized {
+            /// The signature of the words.
+            const SIGNATURE: u64;
+            type First;
+            type Rest: Words;
+            type $first;
+            $(type $word;)*
+            fn join(first: Self::First, rest: Self::Rest) -> Self;
+            /// The list behind the last index.
+            fn end() -> Self;
         }
-        spread!(@ [] $($f)*);
-    };
-    (@ [$($own:ident)*] $($rest:ident)*) => {
-        impl<$($own: FieldParam),*> Spread for ($($own,)*) {
-            $(type $own = $own;)*
-            $(type $rest = ();)*
+        impl Words for () {
+            const SIGNATURE: u64 = signature::EMPTY;
+            type First = ();
+            type Rest = ();
+            type $first = ();
+            $(type $word = ();)*
             #[inline(always)]
-            #[allow(non_snake_case, unused_variables)]
-            fn gather($($own: $own,)* $($rest: ()),*) -> Self {
-                ($($own,)*)
+            fn join(_: (), _: ()) {}
+            #[inline(always)]
+            fn end() {}
+        }
+        impl<F: Word, R: Words> Words for (F, R) {
+            const SIGNATURE: u64 = signature::field::<F, F::Element>(R::SIGNATURE);
+            type First = F;
+            type Rest = R;
+            type $first = F;
+            $(type $word = R::$behind;)*
+            #[inline(always)]
+            fn join(first: F, rest: R) -> Self {
+                (first, rest)
+            }
+            fn end() -> Self {
+                const { assert!(size_of::<F>() == usize::MAX, "a kernel parameter has at most 16 words: make it two parameters") }
+                unreachable!()
             }
         }
-        spread!(@next [$($own)*] $($rest)*);
     };
-    (@next [$($own:ident)*] $next:ident $($rest:ident)*) => {
-        spread!(@ [$($own)* $next] $($rest)*);
-    };
-    (@next [$($own:ident)*]) => {};
 }
-spread!(F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15);
+words!(F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15; F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14);
 
 /// A scalar.
-pub trait ScalarParam: Copy + Send + Sync + FieldParam {}
+pub trait ScalarParam: Copy + Send + Sync + DeviceParam {}
 
 macro_rules! scalars {
     ($($t:ty)*) => {$(impl ScalarParam for $t {})*};
 }
-scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64 f16 bf16);
+scalars!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize bool f32 f64 f16 bf16);
+scalars!(F16x2 Bf16x2 F32x2 F32x4 F64x2 I32x2 I32x4 U32x2 U32x4 U64x2);
 
 macro_rules! alone {
-    ($([$($generics:tt)*] $t:ty;)*) => {$(
+    ($([$($generics:tt)*] $t:ty, $element:ty;)*) => {$(
         impl<$($generics)*> DeviceParam for $t {
-            type Fields = (Self,);
+            type Before<Rest: Words> = (Self, Rest);
             #[inline(always)]
-            unsafe fn from_fields((value,): (Self,)) -> Self {
-                value
+            unsafe fn take<Rest: Words>(words: (Self, Rest)) -> (Self, Rest) {
+                words
             }
         }
-        impl<$($generics)*> FieldParam for $t {}
+        impl<$($generics)*> Word for $t {
+            type Element = $element;
+        }
     )*};
 }
-impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DeviceParam for crate::DisjointMatrix<'a, T, WIDTH, HEIGHT> {
-    type Fields = (crate::DisjointSlice<'a, T>, usize);
-    #[inline(always)]
-    unsafe fn from_fields((elements, columns): Self::Fields) -> Self {
-        // SAFETY: the caller has promised that they are those of a launch, which every thread gets alike.
-        unsafe { crate::DisjointMatrix::from_slice(elements, columns) }
-    }
+alone! {
+    ['a, T] &'a [T], T;
+    ['a, T] &'a T, T;
+    [T] *const T, T;
+    [T] *mut T, T;
+    ['a, T] DisjointSlice<'a, T>, T;
+    [] u8, u8; [] u16, u16; [] u32, u32; [] u64, u64; [] usize, usize;
+    [] i8, i8; [] i16, i16; [] i32, i32; [] i64, i64; [] isize, isize;
+    [] bool, bool; [] f32, f32; [] f64, f64; [] f16, f16; [] bf16, bf16;
 }
+
+/// Parameters that are made of others: `type: the others => the value`.
+macro_rules! made {
+    ($([$($generics:tt)*] $t:ty: $($name:ident: $of:ty),* => $value:expr;)*) => {$(
+        impl<$($generics)*> DeviceParam for $t {
+            type Before<Rest: Words> = made!(@ Rest $($of),*);
+            #[inline(always)]
+            unsafe fn take<Rest: Words>(words: Self::Before<Rest>) -> (Self, Rest) {
+                // SAFETY: the words are those of a launch, of these types in order.
+                unsafe {
+                    made!(@take words Rest $($name: $of),*);
+                    ($value, words)
+                }
+            }
+        }
+    )*};
+    (@ $rest:ident $first:ty $(, $of:ty)*) => { <$first as DeviceParam>::Before<made!(@ $rest $($of),*)> };
+    (@ $rest:ident) => { $rest };
+    (@take $words:ident $rest:ident $name:ident: $first:ty $(, $names:ident: $of:ty)*) => {
+        let ($name, $words) = <$first as DeviceParam>::take::<made!(@ $rest $($of),*)>($words);
+        made!(@take $words $rest $($names: $of),*);
+    };
+    (@take $words:ident $rest:ident) => {};
+}
+made! {
+    ['a, T, const WIDTH: usize, const HEIGHT: usize] DisjointMatrix<'a, T, WIDTH, HEIGHT>:
+        elements: DisjointSlice<'a, T>, columns: usize => DisjointMatrix::from_slice(elements, columns);
+    [] u128: low: u64, high: u64 => u128::from(high) << 64 | u128::from(low);
+    [] i128: bits: u128 => bits as i128;
+    [] F16x2: x: f16, y: f16 => F16x2::new(x, y);
+    [] Bf16x2: x: bf16, y: bf16 => Bf16x2::new(x, y);
+    [] F32x2: all: [f32; 2] => all.into();
+    [] F32x4: all: [f32; 4] => all.into();
+    [] F64x2: all: [f64; 2] => all.into();
+    [] I32x2: all: [i32; 2] => all.into();
+    [] I32x4: all: [i32; 4] => all.into();
+    [] U32x2: all: [u32; 2] => all.into();
+    [] U32x4: all: [u32; 4] => all.into();
+    [] U64x2: all: [u64; 2] => all.into();
+}
+
+/// Arrays, of up to as many elements as there are names.
+macro_rules! arrays {
+    ($first:ident $($name:ident)*) => {
+        made! { [T: DeviceParam] [T; { [stringify!($first), $(stringify!($name)),*].len() }]: $first: T $(, $name: T)* => [$first $(, $name)*]; }
+        arrays!($($name)*);
+    };
+    () => {};
+}
+arrays!(a b c d e f g h i j k l m n o p);
 
 macro_rules! tensors {
     ($($map:ident)*) => {$(
         impl<'a, T, const RANK: usize> DeviceParam for crate::$map<'a, T, RANK> {
-            type Fields = (*const Descriptor,);
+            type Before<Rest: Words> = (*const Descriptor, Rest);
             #[inline(always)]
-            unsafe fn from_fields((descriptor,): Self::Fields) -> Self {
+            unsafe fn take<Rest: Words>((descriptor, rest): (*const Descriptor, Rest)) -> (Self, Rest) {
                 // In PTX for less the first copy panics.
                 if crate::arch() >= 900 {
                     crate::gpu::tensor::acquire(descriptor);
                 }
                 // SAFETY: the caller has promised that it is a launch's.
-                unsafe { crate::$map::new(descriptor) }
+                (unsafe { crate::$map::new(descriptor) }, rest)
             }
         }
     )*};
 }
 tensors!(TensorMap TensorMapMut);
-
-alone! {
-    ['a, T] &'a [T];
-    ['a, T] &'a T;
-    [T] *const T;
-    [T] *mut T;
-    ['a, T] crate::DisjointSlice<'a, T>;
-    [] u8; [] u16; [] u32; [] u64; [] usize;
-    [] i8; [] i16; [] i32; [] i64; [] isize;
-    [] bool; [] f32; [] f64; [] f16; [] bf16;
-}

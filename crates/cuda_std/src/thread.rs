@@ -143,28 +143,31 @@ forward! {
     /// Waits until every thread of the block that hasn't returned has come to a barrier, and makes what each wrote before it
     /// visible to all.
     ///
-    /// Threads may return before: from then on nobody waits for them. All others have to come to the same call. One that
-    /// waits elsewhere leaves the others waiting for ever on a GPU; on the CPU the executor reports it, unless that thread
-    /// waits in a loop of its own. Two calls in two branches are one barrier for whole warps. For lanes of one warp that is
-    /// undefined on a GPU (`bar.sync` is an instruction for all lanes), and the executor lets it pass: it tells
-    /// `sync_threads`, `sync_threads_count`, `_and` and `_or` apart, and not the places where they stand.
+    /// Threads may return before: from then on nobody waits for them. All others have to come to a call of this function.
+    /// Calls in several branches are one barrier, for lanes of one warp, too. A thread that waits elsewhere leaves the
+    /// others waiting for ever on a GPU; on the CPU the executor reports it, unless that thread waits in a loop of its
+    /// own.
     ///
-    /// GPU: `bar.sync 0` (`barrier.sync.aligned`). CPU: the executor's barrier.
+    /// GPU: `barrier.sync 0`, without `.aligned`: PTX leaves that form undefined where threads of the block diverge. CPU:
+    /// the executor's barrier.
     fn sync_threads();
 
     /// [`sync_threads`], and for how many of the threads that come `predicate` holds.
     ///
-    /// GPU: `bar.red.popc.u32`. CPU: the executor's barrier.
+    /// The lanes of a warp come together: on a GPU those in another branch of their warp get 0, on the CPU that is an
+    /// error. The same holds of [`sync_threads_and`] and [`sync_threads_or`].
+    ///
+    /// GPU: `barrier.red.popc.u32`. CPU: the executor's barrier.
     fn sync_threads_count(predicate: bool) -> u32;
 
     /// [`sync_threads`], and whether `predicate` holds for every thread that comes.
     ///
-    /// GPU: `bar.red.and.pred`. CPU: the executor's barrier.
+    /// GPU: `barrier.red.and.pred`. CPU: the executor's barrier.
     fn sync_threads_and(predicate: bool) -> bool;
 
     /// [`sync_threads`], and whether `predicate` holds for some thread that comes.
     ///
-    /// GPU: `bar.red.or.pred`. CPU: the executor's barrier.
+    /// GPU: `barrier.red.or.pred`. CPU: the executor's barrier.
     fn sync_threads_or(predicate: bool) -> bool;
 
     /// Waits until every thread of the grid has come, and makes what each wrote before visible to all. It is for kernels
@@ -202,8 +205,9 @@ forward! {
 /// threads. The barrier can then be reused. It lets some warps of a block wait for each other, and
 /// consumers for producers.
 ///
-/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps; a
-/// warp either waits or arrives. (Barrier 0 is that of [`sync_threads`].)
+/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps, whose
+/// lanes that have returned count as well; a warp either waits or arrives. (Barrier 0 is that of
+/// [`sync_threads`].)
 ///
 /// GPU: `barrier.sync`. CPU: the executor's barrier; a thread that doesn't come is an error there, and a hang on a GPU.
 #[inline(always)]

@@ -1,8 +1,10 @@
 //! Structures by value and generic kernels, as the host launches them.
 
-use all_items::params::{ArraysArgs, Count, Line, Nothing, Number, line, reverse};
+use all_items::params::{
+    ArraysArgs, Count, Line, Nested, Nothing, Number, SeveralArgs, Times, constant, line, mapped, nested, reverse,
+};
 use cuda_std::{
-    DisjointSlice,
+    DisjointSlice, F32x4,
     launch::{Arguments, Contract, IntoParam, LaunchConfig, Location, Memory, RawPtr, RawSlice},
 };
 use simt::{Executor, Launch};
@@ -76,6 +78,49 @@ fn lines<T: Number + line::Instance + Default + From<u8>>(symbol: &str, max_thre
 fn structures_reach_the_kernel() {
     assert_eq!(lines::<f32>("params_line_f32", 64), [16.0, 26.0, 0.0]);
     assert_eq!(lines::<f64>("params_line_f64", 128), [16.0, 26.0, 0.0]);
+}
+
+#[test]
+fn parameters_within_each_other() {
+    let inputs: [Vec<f32>; 3] = [20, 22, 24].map(|from| vec![from as f32, from as f32 + 1.0]);
+    let mut found = [0.0f32; 26];
+    let value = Nested {
+        lines: [Line { factor: 0.0, offset: 1.0 }, Line { factor: 2.0, offset: 3.0 }],
+        vector: F32x4::new(4.0, 5.0, 6.0, 7.0),
+        matrix: [[8, 9], [10, 11], [12, 13]],
+        wide: (14 << 64) + 15,
+    };
+    let [first, second, third] = [0, 1, 2].map(|i| Shared(&inputs[i]));
+    let several = SeveralArgs { inputs: [first, second], part: ArraysArgs { input: third, out: Slice(&mut found) } };
+    let bound = nested::bind(LaunchConfig::new(1, 64), value, several, [16u8, 17, 18], [-19i128]);
+    // 4 + 4 + 6 + 2 words, 4 slices, 3 bytes, and 2 words.
+    assert_eq!(bound.arguments().words().len(), 16 + 8 + 3 + 2);
+    assert_eq!(bound.arguments().words()[14..16], [15, 14]);
+    assert_eq!(bound.arguments().memory().iter().map(|(_, writes)| *writes).collect::<Vec<_>>(), [false, false, false, true]);
+    // SAFETY: all memory is of this process, and the launch is the one that was bound.
+    run("nested", 1, unsafe { bound.into_body() });
+    assert_eq!(found.map(f32::abs), std::array::from_fn(|i| i as f32));
+    assert_eq!(found[19], -19.0);
+}
+
+#[test]
+fn several_generic_parameters() {
+    let mut found = [0.0f32; 3];
+    let bound = mapped::bind::<1, f32, Times<3>>(LaunchConfig::new(1, 64), Shared(&[1.0, 2.0, 4.0]), [8.0f32], Slice(&mut found));
+    assert_eq!((bound.kernel().symbol(), bound.kernel().contract.max_threads), ("params_mapped_1_f32_times_3", Some(64)));
+    // SAFETY: all memory is of this process, and the launch is the one that was bound.
+    run("mapped", 1, unsafe { bound.into_body() });
+    assert_eq!(found, [5.0, 10.0, 20.0]);
+    let mut found = [0u64; 3];
+    let bound = mapped::bind::<2, _, Times<2>>(LaunchConfig::new(1, 64), Shared(&[1u64, 2, 4]), [8u64, 16], Slice(&mut found));
+    assert_eq!(bound.kernel().symbol(), "params_mapped_2_u64_times_2");
+    // SAFETY: as above.
+    run("mapped", 1, unsafe { bound.into_body() });
+    assert_eq!(found, [6, 12, 24]);
+    assert_eq!(
+        [constant::kernel::<-1>(), constant::kernel::<1>()].map(|kernel| kernel.symbol()),
+        ["params_constant_minus_1", "params_constant_1"]
+    );
 }
 
 #[test]

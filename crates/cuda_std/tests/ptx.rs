@@ -140,6 +140,7 @@ const HELD: &[(&[u32], &str, &str)] = &[
         "threads_indices",
         "%tid.x %tid.y %tid.z %ctaid.x %ctaid.y %ctaid.z %ntid.x %ntid.y %ntid.z %nctaid.x %nctaid.y %nctaid.z",
     ),
+    (ALL, "threads_barriers", "barrier.sync barrier.red.popc.u32 barrier.red.and.pred barrier.red.or.pred"),
     (ALL, "threads_barriers", "fence.sc.cta fence.sc.gpu fence.sc.sys nanosleep.u32"),
     (ALL, "threads_clocks", "%clock64 %globaltimer activemask.b32"),
     (ALL, "threads_named_barriers", "barrier.sync barrier.arrive"),
@@ -370,6 +371,9 @@ fn structures_are_their_fields() {
         assert_eq!(instructions(structures), instructions(one_by_one));
     }
     expect(ALL, "params_line_f64", &["ld.global.nc.b64", "st.global.b64"]);
+    let nested = build().0[&75]["params_nested"].matches(".param .").count();
+    // Four floats, a vector of four, six numbers, u128; four slices; three bytes; i128.
+    assert_eq!(nested, (4 + 4 + 6 + 2) + 4 * 2 + 3 + 2);
     assert!(build().0[&75]["params_line_f64"].contains(".maxntid 128"));
 }
 

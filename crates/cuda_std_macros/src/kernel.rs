@@ -4,31 +4,32 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use std::hash::{DefaultHasher, Hasher};
 use syn::{
-    Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType, Token, Type,
-    TypeParam, braced, bracketed,
+    ConstParam, Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType,
+    Token, Type, TypeParam, braced, bracketed, parenthesized,
     parse::{Parse, ParseStream},
     parse_quote,
     punctuated::Punctuated,
     spanned::Spanned,
+    token,
     visit_mut::{self, VisitMut},
 };
 
-const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`";
+const PARAMETERS: &str = "a kernel takes scalars, vectors (`F32x4`), `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, arrays of up to 16, and structures of these with `#[derive(KernelParam)]`";
 
-/// The most fields of a parameter: as many as `cuda_std::param::Spread` has types.
-pub const FIELDS: usize = 16;
+/// The most words of a parameter: as many as `cuda_std::param::Words` has by index.
+const WORDS: usize = 16;
 
 /// Options of the attribute.
 #[derive(Default)]
 struct Attribute {
     bounds: Bounds,
-    /// The name of the type parameter, and the types that the kernel exists for.
-    instances: Option<(Ident, Vec<Instance>)>,
+    /// The names of the generic parameters, and the arguments that the kernel exists for.
+    instances: Option<(Vec<Ident>, Vec<Instance>)>,
 }
 
-/// A type that a generic kernel exists for, with launch bounds of its own.
+/// Arguments that a generic kernel exists for, with launch bounds of their own.
 struct Instance {
-    ty: Type,
+    arguments: Vec<GenericArgument>,
     bounds: Bounds,
 }
 
@@ -86,7 +87,7 @@ impl Bounds {
     /// Reads `256`, or up to three extents in brackets.
     fn parse_extents(input: ParseStream<'_>, limits: [u32; 3], most: u32, message: &str) -> Result<[u32; 3]> {
         let span = input.span();
-        let list: Vec<LitInt> = if input.peek(syn::token::Bracket) {
+        let list: Vec<LitInt> = if input.peek(token::Bracket) {
             let list;
             bracketed!(list in input);
             Punctuated::<LitInt, Token![,]>::parse_terminated(&list)?.into_iter().collect()
@@ -169,12 +170,33 @@ impl Parse for Attribute {
         let mut attribute = Attribute::default();
         while !input.is_empty() {
             if input.parse::<Option<Token![for]>>()?.is_some() {
-                let parameter = input.parse()?;
+                let (parameters, list);
+                let several = input.peek(token::Paren);
+                let names = if several {
+                    parenthesized!(parameters in input);
+                    Punctuated::<Ident, Token![,]>::parse_terminated(&parameters)?.into_iter().collect()
+                } else {
+                    vec![input.parse()?]
+                };
                 input.parse::<Token![in]>()?;
-                let types;
-                bracketed!(types in input);
-                let instances = Punctuated::<Instance, Token![,]>::parse_terminated(&types)?;
-                attribute.instances = Some((parameter, instances.into_iter().collect()));
+                bracketed!(list in input);
+                let mut instances: Vec<Instance> = Vec::new();
+                while !list.is_empty() {
+                    let at = list.span();
+                    let instance = Instance::parse(&list, several)?;
+                    if instance.arguments.len() != names.len() {
+                        return Err(Error::new(at, format!("expected {} arguments in parentheses", names.len())));
+                    }
+                    if instances.iter().any(|other| other.suffix() == instance.suffix()) {
+                        let name = instance.suffix();
+                        return Err(Error::new(at, format!("two kernels would end with `{name}`: give one type another name")));
+                    }
+                    instances.push(instance);
+                    if !list.is_empty() {
+                        list.parse::<Token![,]>()?;
+                    }
+                }
+                attribute.instances = Some((names, instances));
             } else {
                 attribute.bounds.parse_one(input)?;
             }
@@ -186,11 +208,18 @@ impl Parse for Attribute {
     }
 }
 
-impl Parse for Instance {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let ty = input.parse()?;
+impl Instance {
+    /// Reads `f32`, or `(f32, 4)` where there are `several` parameters, with bounds behind it in braces.
+    fn parse(input: ParseStream<'_>, several: bool) -> Result<Self> {
+        let arguments = if several {
+            let list;
+            parenthesized!(list in input);
+            Punctuated::<GenericArgument, Token![,]>::parse_terminated(&list)?.into_iter().collect()
+        } else {
+            vec![input.parse()?]
+        };
         let mut bounds = Bounds::default();
-        if input.peek(syn::token::Brace) {
+        if input.peek(token::Brace) {
             let list;
             braced!(list in input);
             while !list.is_empty() {
@@ -200,24 +229,27 @@ impl Parse for Instance {
                 }
             }
         }
-        Ok(Instance { ty, bounds })
+        Ok(Instance { arguments, bounds })
     }
-}
 
-impl Instance {
-    /// Returns the suffix of the instance's name: the words of the type, `f32` or `l1_f32`.
+    /// Returns the suffix of the instance's name: the words of the arguments, `f32`, `l1_f32` or `f32_4`.
     fn suffix(&self) -> String {
         fn words(tokens: TokenStream, suffix: &mut String) {
             for token in tokens {
                 match token {
                     TokenTree::Ident(word) => suffix.push_str(&format!("_{}", word.to_string().to_lowercase())),
                     TokenTree::Group(group) => words(group.stream(), suffix),
-                    TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+                    TokenTree::Punct(sign) if sign.as_char() == '-' => suffix.push_str("_minus"),
+                    TokenTree::Punct(_) => {}
+                    TokenTree::Literal(value) => {
+                        let value = value.to_string();
+                        suffix.extend(std::iter::once('_').chain(value.chars().filter(char::is_ascii_alphanumeric)));
+                    }
                 }
             }
         }
         let mut suffix = String::new();
-        words(self.ty.to_token_stream(), &mut suffix);
+        self.arguments.iter().for_each(|argument| words(argument.to_token_stream(), &mut suffix));
         suffix
     }
 }
@@ -266,6 +298,7 @@ fn check_type(ty: &Type) -> Result<()> {
             "`&mut` would promise each thread that it alone may write there: take `*mut T`, or `DisjointSlice<T>` where each thread writes its own element",
         )),
         Type::Reference(_) | Type::Ptr(_) | Type::Path(_) => Ok(()),
+        Type::Array(array) => check_type(&array.elem),
         Type::Paren(inner) => check_type(&inner.elem),
         // A type that came through a macro's `$t:ty`.
         Type::Group(inner) => check_type(&inner.elem),
@@ -278,19 +311,30 @@ fn own(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-/// The types with `to` in the place of the type parameter `from`.
-fn substituted(types: &[Type], from: &Ident, to: &impl ToTokens) -> Vec<TokenStream> {
-    fn replace(tokens: TokenStream, from: &Ident, to: &TokenStream) -> TokenStream {
+/// `items` with other tokens in the places of generic parameters.
+fn substituted(items: &[impl ToTokens], parameters: &[(&Ident, TokenStream)]) -> Vec<TokenStream> {
+    fn replace(tokens: TokenStream, parameters: &[(&Ident, TokenStream)]) -> TokenStream {
         let token = |token| match token {
-            TokenTree::Ident(ident) if ident == *from => to.clone(),
+            TokenTree::Ident(ident) => match parameters.iter().find(|(from, _)| **from == ident) {
+                Some((_, to)) => to.clone(),
+                None => TokenTree::Ident(ident).into(),
+            },
             TokenTree::Group(group) => {
-                TokenTree::Group(proc_macro2::Group::new(group.delimiter(), replace(group.stream(), from, to))).into()
+                TokenTree::Group(proc_macro2::Group::new(group.delimiter(), replace(group.stream(), parameters))).into()
             }
             token => token.into(),
         };
         tokens.into_iter().map::<TokenStream, _>(token).collect()
     }
-    types.iter().map(|ty| replace(ty.to_token_stream(), from, &to.to_token_stream())).collect()
+    items.iter().map(|item| replace(item.to_token_stream(), parameters)).collect()
+}
+
+/// The signature of a kernel of these types, as an expression; `fields` gives that of the fields of one.
+fn signature<T: ToTokens>(types: &[T], fields: impl Fn(&T) -> TokenStream) -> TokenStream {
+    types.iter().fold(quote!(::cuda_std::signature::EMPTY), |signature, ty| {
+        let fields = fields(ty);
+        quote!(::cuda_std::signature::parameter::<#ty>(#signature, #fields))
+    })
 }
 
 /// Identifies the package that is being compiled: no two packages have the same folder. (`cuda_builder` has the same
@@ -323,22 +367,35 @@ impl Kernel {
         of: TokenStream,
     ) -> TokenStream {
         let (vis, kernel) = (&self.function.vis, &self.function.sig.ident);
-        let fields: Vec<Ident> = (0..FIELDS).map(|i| format_ident!("F{i}")).collect();
+        let indices: Vec<Ident> = (0..WORDS).map(|i| format_ident!("F{i}")).collect();
+        let list = |ty: &dyn ToTokens| {
+            let ty = ty.to_token_stream();
+            quote!(<<#ty as ::cuda_std::param::DeviceParam>::Before<()> as ::cuda_std::param::Words>)
+        };
         let mut parameters = Vec::new();
         let mut arguments = Vec::new();
         for (position, ty) in types.iter().enumerate() {
-            let tuple = quote!(<#ty as ::cuda_std::param::DeviceParam>::Fields);
-            let of_field: Vec<Ident> = fields.iter().map(|field| own(&format!("argument_{position}_{field}"))).collect();
-            parameters.extend(
-                of_field.iter().zip(&fields).map(|(name, field)| quote!(#name: <#tuple as ::cuda_std::param::Spread>::#field)),
-            );
-            arguments.push(quote! {
-                <#ty as ::cuda_std::param::DeviceParam>::from_fields(<#tuple as ::cuda_std::param::Spread>::gather(#(#of_field),*))
-            });
+            let list = list(ty);
+            let words: Vec<Ident> = indices.iter().map(|index| own(&format!("argument_{position}_{index}"))).collect();
+            parameters.extend(words.iter().zip(&indices).map(|(name, index)| quote!(#name: #list::#index)));
+            let end = quote!(::cuda_std::param::Words::end());
+            let joined = words.iter().rev().fold(end, |rest, word| quote!(::cuda_std::param::Words::join(#word, #rest)));
+            arguments.push(quote!(<#ty as ::cuda_std::param::DeviceParam>::take::<()>(#joined).0));
         }
+        let signature = signature(types, |ty| {
+            let list = list(ty);
+            quote!(#list::SIGNATURE)
+        });
         quote! {
             // Like the host's module of this name, and so in its way where that would be.
             #vis mod #name {
+                #[allow(unused_imports)]
+                use super::*;
+
+                #[used]
+                #[unsafe(link_section = ".cuda.signature")]
+                static SIGNATURE: u64 = #signature;
+
                 // Without it rustc leaves out a kernel that isn't `pub` all the way up.
                 #[used]
                 static KEEP: ::cuda_std::param::Entry = ::cuda_std::param::Entry(super::#name as *const ());
@@ -359,11 +416,13 @@ impl Kernel {
     /// The host's facts of the kernel, as an expression. `path` is its path.
     fn info(&self, path: TokenStream, bounds: Bounds, types: &[impl ToTokens]) -> TokenStream {
         let (package, contract) = (package(), bounds.contract());
+        let signature =
+            signature(types, |ty| quote!(<#ty as ::cuda_std::launch::KernelParam>::sign(::cuda_std::signature::EMPTY)));
         quote! {{
             const DIMENSIONS: u32 = ::cuda_std::__private::least(&[#(<#types as ::cuda_std::launch::KernelParam>::DIMENSIONS),*]);
             static KERNEL: ::cuda_std::launch::KernelInfo =
                 // SAFETY: these are the facts of the function beside this module.
-                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, #contract) };
+                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, || #signature, #contract) };
             &KERNEL
         }}
     }
@@ -382,7 +441,15 @@ impl Kernel {
     }
 
     /// Returns `bind`; `kernel` gives the kernel's facts, and `body` runs a thread.
-    fn bind(&self, raw: &[Ident], generics: TokenStream, kernel: TokenStream, body: TokenStream) -> TokenStream {
+    /// It has the generic parameters `generics`, under the clause `exists`.
+    fn bind(
+        &self,
+        raw: &[Ident],
+        generics: &TokenStream,
+        exists: &TokenStream,
+        kernel: TokenStream,
+        body: TokenStream,
+    ) -> TokenStream {
         let (unsafety, names, types) = (&self.function.sig.unsafety, &self.names, &self.types);
         let safety =
             unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands, of its launch in this configuration."]));
@@ -394,7 +461,7 @@ impl Kernel {
             pub #unsafety fn bind #generics (
                 #config: ::cuda_std::launch::LaunchConfig,
                 #(#names: impl ::cuda_std::launch::IntoParam<#types>),*
-            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> {
+            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> #exists {
                 #[allow(unused_mut)]
                 let mut #words = ::cuda_std::launch::Arguments::with_capacity(#count);
                 #(let #raw = #words.push::<#types>(&#names);)*
@@ -446,27 +513,31 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
         types.push(ty);
     }
 
-    let generics: Vec<&GenericParam> = signature.generics.params.iter().collect();
-    let parameter = match (&attribute.instances, &generics[..]) {
-        (None, []) => None,
-        (Some((name, _)), [GenericParam::Type(parameter)]) if parameter.ident == *name => Some(parameter.clone()),
-        (Some((name, _)), _) => {
-            return Err(Error::new(
-                name.span(),
-                format!("a kernel `for {name} in [..]` has one generic parameter, the type `{name}`"),
-            ));
-        }
-        (None, _) => {
-            return Err(Error::new(
-                signature.generics.span(),
-                "a generic kernel needs a list of the types that it exists for, as PTX entries have fixed types: `#[kernel(for T in [f32, f64])]`",
-            ));
-        }
-    };
+    let parameters: Vec<&Ident> = signature
+        .generics
+        .params
+        .iter()
+        .filter_map(|parameter| match parameter {
+            GenericParam::Type(TypeParam { ident, .. }) | GenericParam::Const(ConstParam { ident, .. }) => Some(ident),
+            GenericParam::Lifetime(_) => None,
+        })
+        .collect();
     let kernel = Kernel { names, types, function: function.clone() };
-    match (parameter, &attribute.instances) {
-        (Some(parameter), Some((_, instances))) => generic(&kernel, attribute.bounds, &parameter, instances),
-        _ => plain(&kernel, attribute.bounds),
+    match &attribute.instances {
+        None if signature.generics.params.is_empty() => plain(&kernel, attribute.bounds),
+        None => Err(Error::new(
+            signature.generics.span(),
+            "a generic kernel needs a list of the types that it exists for, as PTX entries have fixed types: `#[kernel(for T in [f32, f64])]`",
+        )),
+        Some((names, instances))
+            if parameters.len() == signature.generics.params.len() && parameters.iter().copied().eq(names) =>
+        {
+            generic(&kernel, attribute.bounds, &parameters, instances)
+        }
+        Some((names, _)) => {
+            let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            Err(Error::new(names[0].span(), format!("the kernel's generic parameters are not {list}, in this order")))
+        }
     }
 }
 
@@ -484,7 +555,8 @@ fn plain(kernel: &Kernel, bounds: Bounds) -> Result<TokenStream> {
     inner.attrs.push(parse_quote!(#[inline(always)]));
     let entry = kernel.entry(name, &bounds.section()?, types, Some(&inner), TokenStream::new());
     let info = kernel.info(quote!(::core::module_path!()), bounds, types);
-    let bind = kernel.bind(&raw, TokenStream::new(), quote!(self::kernel()), kernel.call(&raw, TokenStream::new(), types));
+    let none = TokenStream::new();
+    let bind = kernel.bind(&raw, &none, &none, quote!(self::kernel()), kernel.call(&raw, none.clone(), types));
     let doc = doc(name);
     Ok(quote! {
         ::cuda_std::__device! { #entry }
@@ -506,41 +578,66 @@ fn plain(kernel: &Kernel, bounds: Bounds) -> Result<TokenStream> {
     })
 }
 
-/// A kernel of a type parameter.
-fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[Instance]) -> Result<TokenStream> {
+/// A kernel of generic parameters. Its arguments implement a trait: the first type, or `()` where all are numbers, does
+/// so for the others.
+fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[Instance]) -> Result<TokenStream> {
     let Kernel { function, types, .. } = kernel;
-    let (name, vis, t) = (&function.sig.ident, &function.vis, &parameter.ident);
+    let (name, vis) = (&function.sig.ident, &function.vis);
     let raw: Vec<Ident> = (0..types.len()).map(|i| own(&format!("raw_{i}"))).collect();
+    let first = function.sig.generics.params.iter().position(|parameter| matches!(parameter, GenericParam::Type(_)));
+    let others = || (0..parameters.len()).filter(|&i| Some(i) != first);
 
     let mut entries = TokenStream::new();
     let mut of_types = TokenStream::new();
     for instance in instances {
-        let (ty, bounds, suffix) = (&instance.ty, instance.bounds.or(bounds), instance.suffix());
-        let types = substituted(types, t, ty);
-        entries.extend(kernel.entry(&format_ident!("{name}{suffix}"), &bounds.section()?, &types, None, quote!(::<#ty>)));
+        let (arguments, bounds, suffix) = (&instance.arguments, instance.bounds.or(bounds), instance.suffix());
+        let pairs: Vec<_> = parameters.iter().copied().zip(arguments.iter().map(ToTokens::to_token_stream)).collect();
+        let types = substituted(types, &pairs);
+        let of = quote!(::<#(#arguments),*>);
+        entries.extend(kernel.entry(&format_ident!("{name}{suffix}"), &bounds.section()?, &types, None, of.clone()));
         let info = kernel.info(quote!(::core::concat!(::core::module_path!(), #suffix)), bounds, &types);
-        let call = kernel.call(&raw, quote!(::<#ty>), &types);
+        let call = kernel.call(&raw, of, &types);
+        let (ty, others) = (first.map_or(quote!(()), |i| arguments[i].to_token_stream()), others().map(|i| &arguments[i]));
         of_types.extend(quote! {
-            // SAFETY: these are the facts of the kernel for this type, and its call.
-            unsafe impl Instance for #ty {
+            // SAFETY: these are the facts of the kernel for these arguments, and its call.
+            unsafe impl Instance<#(#others),*> for #ty {
                 fn kernel() -> &'static ::cuda_std::launch::KernelInfo #info
                 unsafe fn call(#(#raw: <#types as ::cuda_std::launch::KernelParam>::Raw),*) { #call }
             }
         });
     }
 
-    // A parameter of the type itself.
-    let is_parameter = types.iter().any(|ty| matches!(ty, Type::Path(path) if path.path.is_ident(t)));
-    let scalar = is_parameter.then(|| quote!(+ ::cuda_std::launch::ScalarParam));
-    let bounds_of_t = &parameter.bounds;
-    let types_of_self = substituted(types, t, &quote!(Self));
+    // Types last, and are scalars where a parameter of the kernel is of the type itself.
+    let mut generics: Vec<GenericParam> = function.sig.generics.params.iter().cloned().collect();
+    for generic in &mut generics {
+        if let GenericParam::Type(generic) = generic {
+            generic.bounds.push(parse_quote!('static));
+            if types.iter().any(|ty| matches!(ty, Type::Path(path) if path.path.is_ident(&generic.ident))) {
+                generic.bounds.push(parse_quote!(::cuda_std::launch::ScalarParam));
+            }
+        }
+    }
+    let to_self: Vec<_> = first.map(|i| (parameters[i], quote!(Self))).into_iter().collect();
+    let types_of_self = substituted(types, &to_self);
+    let others_of_self = substituted(&others().map(|i| &generics[i]).collect::<Vec<_>>(), &to_self);
+    let above = match first.map(|i| &generics[i]) {
+        Some(GenericParam::Type(generic)) => substituted(&[&generic.bounds], &to_self),
+        _ => Vec::new(),
+    };
+    let predicates: Vec<_> = function.sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates).collect();
+    let predicates_of_self = substituted(&predicates, &to_self);
+    let (ty, arguments) = (first.map_or(quote!(()), |i| parameters[i].to_token_stream()), others().map(|i| parameters[i]));
+    let instance = quote!(Instance<#(#arguments),*>);
+    let all = quote!(<#(#generics),*>);
+    let exists = quote!(where #(#predicates,)* #ty: #instance);
     let body = quote! {
         // SAFETY: `into_body`'s contract is that of `call`.
-        unsafe { <#t as Instance>::call(#(#raw),*) }
+        unsafe { <#ty as #instance>::call(#(#raw),*) }
     };
-    let bind = kernel.bind(&raw, quote!(<#t: Instance>), quote!(<#t as Instance>::kernel()), body);
-    let message = format!("the kernel `{name}` doesn't exist for `{{Self}}`");
-    let list: Vec<String> = instances.iter().map(|instance| format!("`{}`", instance.ty.to_token_stream())).collect();
+    let bind = kernel.bind(&raw, &all, &exists, quote!(<#ty as #instance>::kernel()), body);
+    let of = others().fold("`{Self}`".to_owned(), |of, i| format!("{of}, `{{{}}}`", parameters[i]));
+    let message = format!("the kernel `{name}` doesn't exist for {of}");
+    let list: Vec<String> = instances.iter().map(|Instance { arguments, .. }| format!("`{}`", quote!(#(#arguments),*))).collect();
     let note = format!("it exists for {}", list.join(", "));
     let doc = doc(name);
     Ok(quote! {
@@ -559,14 +656,17 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[
                 #[allow(unused_imports)]
                 use super::*;
 
-                /// A type that the kernel exists for.
+                /// Arguments that the kernel exists for.
                 ///
                 /// # Safety
-                /// It gives the facts of the kernel for this type, and its call.
+                /// It gives the facts of the kernel for these arguments, and its call.
                 // Clippy doesn't see what documentation macros write.
                 #[allow(clippy::missing_safety_doc)]
                 #[diagnostic::on_unimplemented(message = #message, note = #note)]
-                pub unsafe trait Instance: ::core::marker::Sized + 'static #scalar + #bounds_of_t {
+                pub unsafe trait Instance<#(#others_of_self),*>: ::core::marker::Sized #(+ #above)*
+                where
+                    #(#predicates_of_self),*
+                {
                     #[doc(hidden)]
                     fn kernel() -> &'static ::cuda_std::launch::KernelInfo;
                     #[doc(hidden)]
@@ -577,8 +677,8 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[
                 #of_types
 
                 /// The kernel's static facts.
-                pub fn kernel<#t: Instance>() -> &'static ::cuda_std::launch::KernelInfo {
-                    <#t as Instance>::kernel()
+                pub fn kernel #all() -> &'static ::cuda_std::launch::KernelInfo #exists {
+                    <#ty as #instance>::kernel()
                 }
 
                 #bind

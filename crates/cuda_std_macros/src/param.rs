@@ -7,7 +7,7 @@ use syn::{
     visit_mut::VisitMut,
 };
 
-use crate::kernel::{FIELDS, Static};
+use crate::kernel::Static;
 
 /// Finds what points to memory.
 #[derive(Default)]
@@ -46,15 +46,10 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new(input.ident.span(), "a kernel parameter is a structure"));
     };
-    if data.fields.len() > FIELDS {
-        return Err(Error::new(
-            input.ident.span(),
-            format!("a kernel parameter has at most {FIELDS} fields: make it two parameters"),
-        ));
-    }
     let (name, vis) = (&input.ident, &input.vis);
     let members: Vec<Member> = data.fields.members().collect();
     let places: Vec<Index> = (0..members.len()).map(Index::from).collect();
+    let values: Vec<Ident> = (0..members.len()).map(|i| format_ident!("value_{i}")).collect();
     let own_types: Vec<&Type> = data.fields.iter().map(|field| &field.ty).collect();
     let mut points = Points::default();
     let types: Vec<Type> = own_types
@@ -71,7 +66,14 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     // The parameters of the implementations: types that last, and scalars where a field is of such a type itself.
     let mut generics = input.generics.clone();
     generics.params = generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
-    let is_field = |parameter: &Ident| types.iter().any(|ty| matches!(ty, Type::Path(path) if path.path.is_ident(parameter)));
+    fn is(ty: &Type, parameter: &Ident) -> bool {
+        match ty {
+            Type::Path(path) => path.path.is_ident(parameter),
+            Type::Array(array) => is(&array.elem, parameter),
+            _ => false,
+        }
+    }
+    let is_field = |parameter: &Ident| types.iter().any(|ty| is(ty, parameter));
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!('static));
         if is_field(&parameter.ident) {
@@ -80,7 +82,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     }
     let mut of_device = input.generics.clone();
     for parameter in of_device.type_params_mut().filter(|parameter| is_field(&parameter.ident)) {
-        parameter.bounds.push(parse_quote!(::cuda_std::param::FieldParam));
+        parameter.bounds.push(parse_quote!(::cuda_std::param::DeviceParam));
     }
     let (impl_generics, _, clause) = generics.split_for_impl();
     let (lasting, during) = (arguments(&input.generics, "'static"), arguments(&input.generics, "'run"));
@@ -131,14 +133,28 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
             }
         }
     };
+    let reversed = types.iter().rev();
     let (device_generics, device_type, device_clause) = of_device.split_for_impl();
+    // The words of the fields from each on, and in the end those of what comes behind.
+    let mut before = vec![quote!(Rest)];
+    for ty in own_types.iter().rev() {
+        let rest = &before[before.len() - 1];
+        before.push(quote!(<#ty as ::cuda_std::param::DeviceParam>::Before<#rest>));
+    }
+    let all = before.pop();
+    before.reverse();
     Ok(quote! {
         ::cuda_std::__device! {
             impl #device_generics ::cuda_std::param::DeviceParam for #name #device_type #device_clause {
-                type Fields = (#(#own_types,)*);
+                type Before<Rest: ::cuda_std::param::Words> = #all;
                 #[inline(always)]
-                unsafe fn from_fields(fields: Self::Fields) -> Self {
-                    #name { #(#members: fields.#places),* }
+                #[allow(unused_unsafe)]
+                unsafe fn take<Rest: ::cuda_std::param::Words>(words: Self::Before<Rest>) -> (Self, Rest) {
+                    // SAFETY: the words are those of a launch, of the fields in order.
+                    unsafe {
+                        #(let (#values, words) = <#own_types as ::cuda_std::param::DeviceParam>::take::<#before>(words);)*
+                        (#name { #(#members: #values),* }, words)
+                    }
                 }
             }
         }
@@ -157,7 +173,11 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
                 }
                 #[allow(unused_variables)]
                 fn words(raw: Self::Raw, out: &mut ::cuda_std::__private::Vec<u64>) {
-                    #(<#types as ::cuda_std::launch::FieldParam>::field_words(raw.#places, out);)*
+                    #(<#types as ::cuda_std::launch::KernelParam>::words(raw.#places, out);)*
+                }
+                fn sign(signature: u64) -> u64 {
+                    #(let signature = <#reversed as ::cuda_std::launch::KernelParam>::sign(signature);)*
+                    signature
                 }
             }
 

@@ -56,6 +56,8 @@ inventory::collect!(KernelModule);
 #[derive(Clone, Copy, Debug)]
 pub struct PtxImage {
     kernels: &'static [&'static str],
+    /// By kernel.
+    signatures: &'static [u64],
     ptx: &'static [(u32, &'static str)],
 }
 
@@ -83,8 +85,13 @@ impl KernelModule {
 
 impl PtxImage {
     #[doc(hidden)]
-    pub const fn new(kernels: &'static [&'static str], ptx: &'static [(u32, &'static str)]) -> Self {
-        PtxImage { kernels, ptx }
+    pub const fn new(kernels: &'static [&'static str], signatures: &'static [u64], ptx: &'static [(u32, &'static str)]) -> Self {
+        PtxImage { kernels, signatures, ptx }
+    }
+
+    /// The signature of the kernel with this symbol, if it is here.
+    fn signature(&self, symbol: &str) -> Option<u64> {
+        self.kernels.iter().zip(self.signatures).find(|(kernel, _)| **kernel == symbol).map(|(_, signature)| *signature)
     }
 
     /// The kernels' [symbols](KernelInfo::symbol).
@@ -110,17 +117,37 @@ pub(super) fn images() -> &'static [(Origin, PtxImage)] {
     IMAGES.get_or_init(|| kernel_modules().flat_map(of).collect())
 }
 
-/// The number of a kernel's image. A crate's kernels are launched from its own images alone: another crate's may have
-/// the same names.
+/// For each image, the signature of the kernel if it is there. A crate's kernels are launched from its own images alone:
+/// another crate's may have the same names.
+fn signatures(kernel: &KernelInfo) -> impl Iterator<Item = Option<u64>> {
+    images().iter().map(|(origin, image)| image.signature(kernel.symbol()).filter(|_| *origin == kernel.origin()))
+}
+
+/// Checks that a kernel's parameters have the same types in its image, if there is one, as on the host.
+pub(super) fn check_types(kernel: &KernelInfo) -> Result<(), DeviceError> {
+    match signatures(kernel).flatten().all(|signature| signature == kernel.signature()) {
+        true => Ok(()),
+        false => Err(refused(
+            kernel,
+            "its parameters have other types on GPUs than on the host: its crate was built with other features there \
+             (`CudaBuilder::build_args`)"
+                .to_owned(),
+        )),
+    }
+}
+
+/// The number of a kernel's image, which has parameters of the host's types.
 pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
-    let is_it = |(origin, image): &(Origin, PtxImage)| *origin == kernel.origin() && image.kernels.contains(&kernel.symbol());
-    kernel.image(|| images().iter().position(is_it)).ok_or_else(|| {
-        let reason = match undeclared(kernel.origin()) {
-            Some(reason) => format!("it is of {reason}"),
-            None => "its crate was built for GPUs without the feature that it belongs to".to_owned(),
-        };
-        refused(kernel, reason)
-    })
+    let find = || signatures(kernel).position(|signature| signature == Some(kernel.signature()));
+    if let Some(number) = kernel.image(find) {
+        return Ok(number);
+    }
+    check_types(kernel)?;
+    let reason = match undeclared(kernel.origin()) {
+        Some(reason) => format!("it is of {reason}"),
+        None => "its crate was built for GPUs without the feature that it belongs to".to_owned(),
+    };
+    Err(refused(kernel, reason))
 }
 
 /// The numbers of the images that have a constant, at least one.

@@ -739,7 +739,7 @@ fn run_on_cpu(
     let LaunchConfig { grid, block, shared } = *config;
     let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
     #[cfg(simt_check)]
-    super::checked::note(kernel);
+    super::image::check_types(kernel).map(|()| super::checked::note(kernel))?;
     if let Some(cluster) = kernel.contract.cluster {
         return Ok(cpu.executor.run_clusters(&launch, cluster, memory, body)?);
     }

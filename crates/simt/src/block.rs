@@ -86,6 +86,9 @@ pub(crate) struct Block<'a> {
 
     #[cfg(simt_check)]
     checks: BlockChecks,
+    /// The thread that was stopped had panicked.
+    #[cfg(simt_check)]
+    aborted: Cell<bool>,
 }
 
 /// Buffers that a worker keeps from block to block and, in a thread-local, from launch to launch.
@@ -151,6 +154,8 @@ impl<'a> Block<'a> {
             last_panic: RefCell::new(None),
             #[cfg(simt_check)]
             checks: BlockChecks::new(),
+            #[cfg(simt_check)]
+            aborted: Cell::new(false),
         }
     }
 
@@ -506,6 +511,17 @@ impl Block<'_> {
         }
     }
 
+    /// Stops the running thread if one of rustc's checks of pointers is about to end the process: the handler of SIGABRT
+    /// calls this, and need not return.
+    pub(crate) fn stop_aborted(&self) {
+        let last = self.last_panic.borrow().clone().filter(|(message, _)| panics::is_of_pointer(message));
+        if let (Some((message, location)), false) = (last, self.failed.get()) {
+            self.aborted.set(true);
+            let message = message.lines().next().unwrap_or_default().to_owned();
+            self.stop(SimtError::Panic { at: self.place(), message, location });
+        }
+    }
+
     /// Gives up the fibre of a thread that has been stopped.
     fn bury(&self, slot: &Slot) {
         if slot.stopped.take()
@@ -513,6 +529,9 @@ impl Block<'_> {
             && let Some(mut fibre) = unsafe { (*slot.fibre.get()).take() }
         {
             slot.yielder.set(ptr::null());
+            if self.aborted.take() {
+                panics::forget();
+            }
             // SAFETY: what is on its stack is forgotten, as by `mem::forget`. It is never run again.
             unsafe { fibre.force_reset() };
             self.buffers.stacks.borrow_mut().push(fibre.into_stack());

@@ -12,6 +12,27 @@ struct Abandoned;
 /// The messages of those panics of `core` that end the process. They come upon another panic.
 const CANNOT_UNWIND: [&str; 2] = ["panic in a function that cannot unwind", "panic in a destructor during cleanup"];
 
+/// The beginnings of the messages of rustc's checks of pointers in debug builds. They end the process, too.
+#[cfg(simt_check)]
+const POINTERS: [&str; 3] = ["misaligned pointer", "null pointer", "unsafe precondition(s) violated"];
+
+/// Returns true if a panic of this message is about a pointer that must not be used so.
+#[cfg(simt_check)]
+pub(crate) fn is_of_pointer(message: &str) -> bool {
+    POINTERS.iter().any(|beginning| message.starts_with(beginning))
+}
+
+/// Payload of the panic of [`forget`].
+#[cfg(simt_check)]
+struct Forget;
+
+/// Makes up for a panic that nobody has caught, since its thread was stopped: the standard library counts panics. Of one
+/// in a hook it counts the end alone.
+#[cfg(simt_check)]
+pub(crate) fn forget() {
+    _ = panic::catch_unwind(|| panic::panic_any(Forget));
+}
+
 /// Unwinds the running thread, and prints nothing.
 pub(crate) fn abandon() -> ! {
     panic::resume_unwind(Box::new(Abandoned))
@@ -27,6 +48,11 @@ pub(crate) fn install_hook(note: fn(&str, Option<String>) -> bool) {
         ONCE.call_once(|| {
             let previous = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
+                #[cfg(simt_check)]
+                if info.payload().is::<Forget>() {
+                    _ = panic::catch_unwind(|| abandon());
+                    return;
+                }
                 let message = info.payload_as_str().unwrap_or("(a value that is not text)");
                 let unwinds = cfg!(panic = "unwind") && !CANNOT_UNWIND.contains(&message);
                 if !unwinds || !note(message, info.location().map(ToString::to_string)) {

@@ -53,7 +53,9 @@ pub(crate) fn install() {
             unsafe {
                 let mut action: sigaction = MaybeUninit::zeroed().assume_init();
                 action.sa_sigaction = handle as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                // In a checked run a handler may not return.
+                let again = if cfg!(simt_check) { libc::SA_NODEFER } else { 0 };
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | again;
                 libc::sigaction(signal, &action, ptr::null_mut());
             }
         }
@@ -99,6 +101,10 @@ impl Drop for Stack {
 }
 
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    #[cfg(simt_check)]
+    if signal == libc::SIGABRT {
+        current::with_block(|block| block.stop_aborted());
+    }
     let found = SIGNALS.iter().position(|&(known, _)| known == signal);
     // SAFETY: the system passes a description of the signal; for signals caused by an access it has
     // the address.

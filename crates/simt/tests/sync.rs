@@ -365,6 +365,37 @@ fn parts_of_a_block_meet_at_barriers_of_their_own() {
     });
 }
 
+/// Lanes that return, before or after the others come, hold up neither their warp nor its count of 32 threads.
+#[test]
+fn lanes_that_return_count_at_barriers_of_a_part_of_the_block() {
+    for executor in executors() {
+        for (skipping, late) in [(0, false), (31, true), (32, true), (71, false)] {
+            let passed = AtomicU32::new(0);
+            // The third warp has 8 lanes.
+            run(&executor, 1, 72, || {
+                let t = current::linear_thread();
+                if t == skipping || t % 32 == 5 {
+                    (0..if late { 5 } else { 0 }).for_each(|_| current::yield_now());
+                    return;
+                }
+                for round in 0..3 {
+                    if t < 32 {
+                        current::named_barrier(1, 96, false);
+                    } else {
+                        current::named_barrier(1, 96, true);
+                    }
+                    current::sync_threads();
+                    assert_eq!(passed.load(Ordering::Relaxed) / 68, round);
+                    current::sync_threads();
+                    passed.fetch_add(1, Ordering::Relaxed);
+                    current::sync_threads();
+                }
+            });
+            assert_eq!(passed.into_inner(), 3 * 68);
+        }
+    }
+}
+
 #[test]
 fn a_grid_meets_where_all_blocks_run() {
     let sums: Vec<AtomicU32> = (0..4).map(|_| AtomicU32::new(0)).collect();

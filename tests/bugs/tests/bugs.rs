@@ -7,6 +7,7 @@
 //!   at a time.
 
 use bugs::kernels::{atomics, block, clusters, global, memory};
+use cuda_std::U32x4;
 use simt::{Executor, Schedule};
 use warpsmith_device::{Backend, Buffer, Device, DeviceError, launch};
 
@@ -115,8 +116,6 @@ maps! {
         numbers(32) => (0..32).map(|i| (i ^ 16) + 1).collect::<Vec<u32>>();
     sync_warp_for_a_block: ALWAYS.checked(NO_BARRIER), block::sync_warp_for_a_block, 64,
         numbers(64) => (0..64).map(|i| (i ^ 32) + 1).collect::<Vec<u32>>();
-    two_barriers: NEVER.checked(&["of its warp at another"]), block::two_barriers, 64,
-        numbers(64) => (0..64).map(|i| (i ^ 1) + 1).collect::<Vec<u32>>();
     mask_with_absent_lanes: ALWAYS.checked(&["lane"]), block::mask_with_absent_lanes, 32, numbers(32) => [1; 16];
     beyond_a_shared_array: NEVER.checked(&["behind the end of an array of 128 bytes"]), memory::beyond_a_shared_array, 32,
         numbers(32) => numbers(32);
@@ -152,6 +151,7 @@ macro_rules! fills {
 }
 fills! {
     barrier_in_a_branch: ALWAYS.checked(&["nobody can go on"]), block::barrier_in_a_branch, 1, 64 => [1; 64];
+    half_a_warp: ALWAYS.checked(&["by whole warps"]), block::half_a_warp, 1, 64 => [1; 64];
     lost_update: NEVER.checked(NO_ORDER), global::lost_update, 64, 1 => [64];
     stride_too_short: ALWAYS.checked(NO_SYNC_WARP), global::stride_too_short, 1, 32 => [1; 64];
     scope_of_a_block: NEVER.checked(NARROW), atomics::scope_of_a_block, 4, 64 => [256];
@@ -166,6 +166,22 @@ fn lost_update_in_a_block() {
             unsafe { launch!(stream, global::lost_update<<<1, 64>>>(sum, right)) }
         })
     });
+}
+
+#[test]
+fn misaligned() {
+    const NOT_ALIGNED: &[&str] = &["isn't aligned", "misaligned pointer"];
+    for way in 0..8 {
+        // A debug build ends the process at plain accesses.
+        let seen = if way < 3 { NOT_TRIED } else { ALWAYS };
+        bug(seen.checked(NOT_ALIGNED), |device, right| {
+            let stream = device.stream()?;
+            let (mut rows, mut out) = (device.upload(&[U32x4::splat(0x0101_0101); 33])?, device.upload(&[0x0101_0101u32; 32])?);
+            // SAFETY: there is a row and a word for each lane, and where it is to be right, rows are accessed as they are.
+            unsafe { launch!(stream, memory::misaligned<<<1, 32>>>(&mut rows, &mut out, way, right))? };
+            Ok(stream.download_vec(&out)? == [0x0101_0101; 32])
+        });
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Global variables.
 
-use std::{ffi::c_uint, marker::PhantomData};
+use std::{ffi::c_uint, marker::PhantomData, slice};
 
 use llvm_sys::{LLVMTypeKind, core::*, prelude::*};
 
@@ -43,6 +43,23 @@ impl Global<'_> {
             let ty = LLVMGlobalGetValueType(self.value);
             let is_shared = LLVMGetPointerAddressSpace(LLVMTypeOf(self.value)) == AddressSpace::Shared as c_uint;
             (is_shared && LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMArrayTypeKind).then(|| LLVMGetArrayLength2(ty))
+        }
+    }
+    /// The number that it is from the start, if it has eight bytes.
+    pub fn number(&self) -> Option<u64> {
+        // SAFETY: a live global. Its value is asked for an element only where it is a structure, and for text only where it
+        // is that, whose length is given.
+        unsafe {
+            let mut value = LLVMGetInitializer(self.value);
+            if !value.is_null() && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMStructTypeKind {
+                value = LLVMGetAggregateElement(value, 0);
+            }
+            if value.is_null() || LLVMIsConstantString(value) == 0 {
+                return None;
+            }
+            let mut length = 0;
+            let text = LLVMGetAsString(value, &mut length);
+            slice::from_raw_parts(text.cast::<u8>(), length).try_into().map(u64::from_le_bytes).ok()
         }
     }
     /// The functions with an instruction that uses it.

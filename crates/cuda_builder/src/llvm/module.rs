@@ -1,6 +1,11 @@
 //! Modules: reading, linking, and what they hold.
 
-use std::{collections::BTreeSet, fmt, marker::PhantomData, ptr, slice};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    marker::PhantomData,
+    ptr, slice,
+};
 
 use llvm_sys::{
     LLVMLinkage, bit_reader::LLVMParseBitcodeInContext2, core::*, ir_reader::LLVMParseIRInContext2, linker::LLVMLinkModules2,
@@ -18,7 +23,8 @@ use super::{
 use crate::{
     NvptxArch,
     error::Result,
-    names::{self, CONSTANT_SECTION},
+    names::{self, CONSTANT_SECTION, SIGNATURE_SECTION},
+    symbols,
 };
 
 impl Context {
@@ -199,6 +205,21 @@ impl<'c> Module<'c> {
         globals.into_iter()
     }
 
+    /// Takes the signatures out of the module, by the PTX names of their kernels.
+    pub fn signatures(&mut self) -> BTreeMap<String, u64> {
+        let all = self.globals().filter(|global| global.section() == SIGNATURE_SECTION);
+        let mut signatures = BTreeMap::new();
+        for global in all {
+            if let (Some(kernel), Some(signature)) =
+                (symbols::kernel_name(&global.name()).strip_suffix("_SIGNATURE"), global.number())
+            {
+                signatures.insert(kernel.to_owned(), signature);
+            }
+            hide(global.value, Hidden::Internal);
+        }
+        signatures
+    }
+
     /// Has the functions that print panics inlined, and lets them be dropped.
     pub fn hide_reports(&mut self) {
         for function in self.functions().filter(|function| !function.is_declaration() && function.is_report()) {
@@ -216,7 +237,9 @@ impl<'c> Module<'c> {
                 // SAFETY: nothing in a module refers to LLVM's own lists. `self` is borrowed exclusively, so that there
                 // is no other handle of this one, and this handle isn't used again.
                 unsafe { LLVMDeleteGlobal(global.value) }
-            } else if !global.is_declaration() && !global.section().starts_with(CONSTANT_SECTION) {
+            } else if !global.is_declaration()
+                && ![CONSTANT_SECTION, SIGNATURE_SECTION].iter().any(|kept| global.section().starts_with(kept))
+            {
                 hide(global.value, hidden);
             }
         }

@@ -228,8 +228,7 @@ fn barriers_are_not_duplicated() {
     let ptx = ptx(features());
     for name in ["barrier", "shared", "dynamic"] {
         let text = kernel(&ptx, name);
-        let barriers = text.lines().filter(|line| line.contains("bar.sync") || line.contains("barrier.sync")).count();
-        assert_eq!(barriers, 1, "{text}");
+        assert_eq!(text.matches("barrier.sync").count(), 1, "{text}");
     }
     let text = kernel(&ptx, "barrier_elsewhere");
     assert_eq!(text.matches("call.uni").count(), 1, "{text}");
@@ -424,4 +423,43 @@ fn arguments_for_cargo() {
     }
     let error = build(krate.builder().build_args(&["--features", "less"])).unwrap_err().to_string();
     assert!(error.contains("does not contain this feature: less") || error.contains("`less`"), "{error}");
+}
+
+/// Without arguments, the kernel crate has the features that the build script's package gives its dependency.
+#[test]
+fn features_of_the_host() {
+    let krate = Krate::bare(
+        "of_the_host",
+        "#[cfg(feature = \"default\")] KERNEL a(out: *mut u32) { unsafe { *out = 1 } }
+         #[cfg(feature = \"more\")] KERNEL b(out: *mut u32) { unsafe { *out = 2 } }
+         #[cfg(feature = \"most\")] KERNEL c(out: *mut u32) { unsafe { *out = 3 } }
+         KERNEL d(out: *mut u32) { unsafe { *out = 4 } }",
+    );
+    let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
+    if !manifest.contains("[features]") {
+        krate.write("Cargo.toml", &(manifest + "\n[features]\ndefault = []\nmore = []\nmost = []\n"));
+    }
+    if child() {
+        println!("{:?}", build(krate.builder()).unwrap().kernels);
+        println!("{:?}", build(krate.builder().build_args(&["--all-features"])).unwrap().kernels);
+        return;
+    }
+    let dependency = format!("kernels = {{ package = \"of_the_host\", path = {:?}, ", krate.path);
+    let features = "\n[features]\nall-of-it = [\"kernels/most\"]\nother = [\"kernels/more\", \"all-of-it\"]\n";
+    for (rest, enabled, expected) in [
+        ("}", &[][..], r#"["a", "d"]"#),
+        ("default-features = false }", &[], r#"["d"]"#),
+        (r#"features = ["more"] }"#, &[], r#"["a", "b", "d"]"#),
+        ("default-features = false }", &["ALL_OF_IT"], r#"["c", "d"]"#),
+        ("optional = true }", &["ALL_OF_IT", "OTHER"], r#"["a", "b", "c", "d"]"#),
+    ] {
+        let slash = if rest.starts_with("optional") { "?/" } else { "/" };
+        let manifest = format!("{dependency}{rest}\n{}", features.replace('/', slash));
+        let host = Krate::with_manifest("host", &manifest, "");
+        let said = in_child("device_code::features_of_the_host", |command| {
+            command.env("CARGO_MANIFEST_DIR", &host.path).env("OUT_DIR", out_dir());
+            command.envs(enabled.iter().map(|feature| (format!("CARGO_FEATURE_{feature}"), "1")));
+        });
+        assert!(said.contains(expected) && said.contains(r#"["a", "b", "c", "d"]"#), "{rest} {enabled:?}: {said}");
+    }
 }

@@ -82,7 +82,7 @@ fn no_crate() {
 #[test]
 fn a_manifest_that_cargo_refuses() {
     let krate = Krate::with_manifest("bad_manifest", "[dependencies]\n", "");
-    assert_says(krate.error(), &["could not describe the kernel crate at", "duplicate key"]);
+    assert_says(krate.error(), &["could not describe the crate at", "duplicate key"]);
 }
 
 #[test]
@@ -97,6 +97,25 @@ fn a_crate_without_a_library() {
 fn doesnt_compile() {
     let krate = bare("doesnt_compile", "(out: *mut u32) { let wrong: u32 = \"text\"; }");
     assert_says(krate.error(), &["`doesnt_compile` doesn't compile for the device", "mismatched types", "src/lib.rs"]);
+}
+
+#[test]
+fn a_parameter_that_is_too_large() {
+    let kernel = |name, elements: u32| {
+        Krate::new(name, &format!("#[kernel]\npub fn rows(_: [[f32; {elements}]; 2], _: DisjointSlice<f32>) {{}}\n"))
+    };
+    build(kernel("sixteen_words", 8).builder()).unwrap();
+    assert_says(kernel("eighteen_words", 9).error(), &["a kernel parameter has at most 16 words"]);
+}
+
+#[test]
+fn two_kernels_of_one_name() {
+    let instances = "[With<f32, 4>, With<F32, 4>]";
+    let source = format!("pub struct With<T, const N: u32>(T);\n#[kernel(for W in {instances})]\npub fn nothing<W>() {{}}\n");
+    assert_says(
+        Krate::new("one_name", &source).error(),
+        &["two kernels would end with `_with_f32_4`: give one type another name"],
+    );
 }
 
 #[test]
@@ -123,7 +142,7 @@ fn parameters_that_the_macro_refuses() {
         "#[derive(Clone, Copy)] pub struct Pair { pub a: f32, pub b: f32 }
          pub mod one { use super::*; #[kernel] pub fn tuple(pair: (u32, u32)) {} }
          pub mod two { use super::*; #[kernel] pub fn exclusive(out: &mut u32) {} }
-         pub mod three { use super::*; #[kernel] pub fn array(values: [u32; 4]) {} }
+         pub mod three { use super::*; #[kernel] pub fn function(f: fn(u32)) {} }
          pub mod four { use super::*; #[kernel] pub fn generic<T>(value: &T) {} }
          pub mod five { use super::*; #[kernel] pub fn answer() -> u32 { 1 } }
          pub mod six { use super::*; #[kernel] pub extern \"C\" fn c() {} }
@@ -139,10 +158,10 @@ fn parameters_that_the_macro_refuses() {
     assert_says(
         krate.error(),
         &[
-            "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures",
+            "not a kernel parameter: a kernel takes scalars, vectors (`F32x4`), `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`,",
             "(u32, u32)",
             "`&mut` would promise each thread that it alone may write there",
-            "[u32; 4]",
+            "fn(u32)",
             "a generic kernel needs a list of the types that it exists for",
             "a kernel returns nothing",
             "a kernel has the Rust ABI",
@@ -152,7 +171,7 @@ fn parameters_that_the_macro_refuses() {
             "`block` says how many threads there are: `max_threads` is too much",
             "expected `; cpu => { .. }`: what the CPU does instead",
             "the PTX doesn't use operand 0",
-            "a kernel `for U in [..]` has one generic parameter, the type `U`",
+            "the kernel's generic parameters are not `U`, in this order",
             "a kernel parameter is a structure",
         ],
     );
@@ -168,11 +187,7 @@ fn structures_by_value() {
     );
     assert_says(
         krate.error(),
-        &[
-            "`Pair` can't be a kernel parameter",
-            "structures of these with `#[derive(KernelParam)]`",
-            "`Pair` can't be a field of a kernel parameter",
-        ],
+        &["`Pair` can't be a kernel parameter", "structures of these with `#[derive(KernelParam)]`", "struct Outer"],
     );
 }
 

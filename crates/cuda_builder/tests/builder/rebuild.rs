@@ -82,3 +82,16 @@ fn cargo_is_told_of_every_file() {
     let expected: BTreeSet<PathBuf> = own.into_iter().chain(theirs.map(|file| canonical(dependency.path.join(file)))).collect();
     assert_eq!(told, expected);
 }
+
+/// Cargo shows what a build script that fails has told it before, and runs it again in any case.
+#[test]
+fn an_error_comes_without_lines_for_cargo() {
+    if child() {
+        let source = "unsafe extern \"C\" { fn nowhere(); } KERNEL calls() { unsafe { nowhere() } }";
+        let error = build(Krate::bare("nowhere", source).builder().rerun_if_changed(true)).unwrap_err();
+        println!("{error}");
+        return;
+    }
+    let said = in_child("rebuild::an_error_comes_without_lines_for_cargo", |_| {});
+    assert!(said.contains("device code needs `nowhere`") && !said.contains("cargo::"), "{said}");
+}

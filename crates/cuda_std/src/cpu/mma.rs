@@ -111,6 +111,9 @@ pub fn m8n8k4_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 #[track_caller]
 pub unsafe fn load<const N: usize, const TRANSPOSED: bool>(row: *const u32) -> [u32; N] {
     let op = if TRANSPOSED { "load_transposed" } else { "load" };
+    if lane_id() < 8 * N as u32 {
+        crate::demand_aligned(row, 16);
+    }
     let rows = exchange(u32::MAX, op, row.expose_provenance() as u64);
     let (g, t) = (lane_id() as usize / 4, lane_id() as usize % 4);
     let element = |matrix: usize, row: usize, column: usize| {

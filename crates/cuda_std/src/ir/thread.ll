@@ -63,26 +63,26 @@ define linkonce_odr i32 @__cuda_std_grid_dim_z() #0 {
 }
 
 define linkonce_odr void @__cuda_std_sync_threads() #1 {
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  call void @llvm.nvvm.barrier.cta.sync.all(i32 0)
   ret void
 }
 
 define linkonce_odr i32 @__cuda_std_sync_threads_count(i32 %predicate) #1 {
   %p = icmp ne i32 %predicate, 0
-  %r = call i32 @llvm.nvvm.barrier.cta.red.popc.aligned.all(i32 0, i1 %p)
+  %r = call i32 @llvm.nvvm.barrier.cta.red.popc.all(i32 0, i1 %p)
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_sync_threads_and(i32 %predicate) #1 {
   %p = icmp ne i32 %predicate, 0
-  %r = call i1 @llvm.nvvm.barrier.cta.red.and.aligned.all(i32 0, i1 %p)
+  %r = call i1 @llvm.nvvm.barrier.cta.red.and.all(i32 0, i1 %p)
   %w = zext i1 %r to i32
   ret i32 %w
 }
 
 define linkonce_odr i32 @__cuda_std_sync_threads_or(i32 %predicate) #1 {
   %p = icmp ne i32 %predicate, 0
-  %r = call i1 @llvm.nvvm.barrier.cta.red.or.aligned.all(i32 0, i1 %p)
+  %r = call i1 @llvm.nvvm.barrier.cta.red.or.all(i32 0, i1 %p)
   %w = zext i1 %r to i32
   ret i32 %w
 }
@@ -153,10 +153,10 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.z()
-declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
-declare i32 @llvm.nvvm.barrier.cta.red.popc.aligned.all(i32, i1)
-declare i1 @llvm.nvvm.barrier.cta.red.and.aligned.all(i32, i1)
-declare i1 @llvm.nvvm.barrier.cta.red.or.aligned.all(i32, i1)
+declare void @llvm.nvvm.barrier.cta.sync.all(i32)
+declare i32 @llvm.nvvm.barrier.cta.red.popc.all(i32, i1)
+declare i1 @llvm.nvvm.barrier.cta.red.and.all(i32, i1)
+declare i1 @llvm.nvvm.barrier.cta.red.or.all(i32, i1)
 declare i64 @llvm.nvvm.read.ptx.sreg.clock64()
 declare i64 @llvm.nvvm.read.ptx.sreg.globaltimer()
 declare void @llvm.nvvm.nanosleep(i32)

@@ -1,6 +1,6 @@
 //! Meetings of a block's threads: its barrier, and the exchanges of its warps.
 
-use super::{Block, Sched};
+use super::{Block, Sched, Turns};
 use crate::WARP_SIZE;
 use crate::error::SimtError;
 use std::panic::Location;
@@ -39,6 +39,8 @@ pub(super) struct Barrier {
     /// First thread to arrive, and its place in the source; `None` before the first arrival at any
     /// barrier of the block.
     first: Option<(u32, &'static Location<'static>)>,
+    /// For each warp, the place in the source at which its lanes have come to a barrier with a result.
+    places: Vec<Option<&'static Location<'static>>>,
     /// Number of waiting threads that passed true.
     positive: u32,
     /// Result of the last completed barrier. It stays until the next one completes, by when all
@@ -49,16 +51,18 @@ pub(super) struct Barrier {
 /// The numbers of a block's barriers are below this.
 const BARRIERS: u32 = 16;
 
-/// A barrier for a part of the block.
+/// A barrier for a part of the block. As on a GPU, a warp comes once all of its lanes have come that haven't returned,
+/// and counts for 32 threads.
 #[derive(Default)]
 pub(super) struct NamedBarrier {
-    /// Number of threads to wait for, as given by the first.
+    /// Number of threads to wait for, as given by the first; 0 before.
     threads: u32,
     arrived: u32,
+    /// The warps that have come, a bit for each.
+    warps: u32,
+    /// For each thread of the block, how often it has come since its warp has.
+    come: Vec<u32>,
     waiting: Vec<(u32, &'static Location<'static>)>,
-    /// Threads that have arrived.
-    #[cfg(simt_check)]
-    met: Vec<u32>,
 }
 
 /// The exchanges of one warp.
@@ -170,15 +174,6 @@ impl Block<'_> {
         if !self.may_wait() {
             return false;
         }
-        #[cfg(simt_check)]
-        if let Some((other, elsewhere)) = self.checks.come_to_barrier(self.thread.get(), location) {
-            let other = self.place_of(other).thread;
-            self.fault(format!(
-                "is at {} ({location}), and thread {other} of its warp at another ({elsewhere}): on a GPU all lanes of a warp \
-                 have to come to the same one",
-                kind.name()
-            ));
-        }
         let mut sched = self.buffers.sched.borrow_mut();
         let left = sched.left;
         let barrier = &mut sched.barrier;
@@ -197,6 +192,18 @@ impl Block<'_> {
         if barrier.waiting == 0 {
             barrier.kind = kind;
             barrier.first = Some((self.thread.get(), location));
+        }
+        if matches!(kind, BarrierKind::Count | BarrierKind::And | BarrierKind::Or) {
+            barrier.places.resize(self.threads.div_ceil(WARP_SIZE) as usize, None);
+            let place = *barrier.places[(self.thread.get() / WARP_SIZE) as usize].get_or_insert(location);
+            if place != location {
+                drop(sched);
+                self.fault(format!(
+                    "reached {} ({location}) while lanes of its warp waited at another one ({place}); a GPU gives the result only \
+                     to lanes that come together",
+                    kind.name()
+                ));
+            }
         }
         barrier.waiting += 1;
         barrier.positive += u32::from(p);
@@ -219,6 +226,7 @@ impl Block<'_> {
         let positive = std::mem::take(&mut barrier.positive);
         barrier.result = if barrier.kind == BarrierKind::And { u32::from(positive == barrier.waiting) } else { positive };
         barrier.waiting = 0;
+        barrier.places.clear();
         #[cfg(simt_check)]
         self.checks.barrier();
         let has_left = |thread: u32| warps[(thread / WARP_SIZE) as usize].left >> (thread % WARP_SIZE) & 1 == 1;
@@ -287,11 +295,12 @@ impl Block<'_> {
                 self.threads
             ));
         }
+        let thread = self.thread.get();
         let mut sched = self.buffers.sched.borrow_mut();
         let sched = &mut *sched;
         sched.named.resize_with(BARRIERS as usize, NamedBarrier::default);
         let barrier = &mut sched.named[number as usize];
-        if barrier.arrived == 0 {
+        if barrier.threads == 0 {
             barrier.threads = threads;
         } else if barrier.threads != threads {
             let others = barrier.threads;
@@ -299,22 +308,42 @@ impl Block<'_> {
                 "barrier {number} is for {threads} threads here ({location}), and for {others} where others came"
             ));
         }
-        barrier.arrived += 1;
-        #[cfg(simt_check)]
-        barrier.met.push(self.thread.get());
+        barrier.come.resize(self.threads as usize, 0);
+        barrier.come[thread as usize] += 1;
         if wait {
-            barrier.waiting.push((self.thread.get(), location));
+            barrier.waiting.push((thread, location));
         }
-        if barrier.arrived == barrier.threads {
-            barrier.arrived = 0;
-            // Also those that don't wait: of these, fewer races are found.
-            #[cfg(simt_check)]
-            self.checks.meet(std::mem::take(&mut barrier.met).iter().copied());
-            for (thread, _) in barrier.waiting.drain(..) {
-                sched.turns.release(thread);
-            }
-        }
+        self.pass_named(barrier, thread / WARP_SIZE, &sched.warps, &mut sched.turns);
         wait
+    }
+
+    /// Counts a warp if it has come to a named barrier, and lets those there go on if it was the last.
+    fn pass_named(&self, barrier: &mut NamedBarrier, warp: u32, warps: &[Warp], turns: &mut Turns) {
+        let first = (warp * WARP_SIZE) as usize;
+        let Some(come) = barrier.come.get_mut(first..self.threads.min((warp + 1) * WARP_SIZE) as usize) else {
+            return;
+        };
+        let left = warps[warp as usize].left;
+        let remaining = (0..).zip(&*come).filter(|(lane, _)| left >> lane & 1 == 0);
+        if remaining.map(|(_, times)| times).min().or(come.iter().max()) == Some(&0) {
+            return;
+        }
+        come.iter_mut().for_each(|times| *times = times.saturating_sub(1));
+        barrier.warps |= 1 << warp;
+        barrier.arrived += WARP_SIZE;
+        if barrier.arrived < barrier.threads {
+            return;
+        }
+        barrier.arrived = 0;
+        let all = std::mem::take(&mut barrier.warps);
+        let is_there = |thread: &u32| all >> (thread / WARP_SIZE) & 1 == 1;
+        // Also those that don't wait: of these, fewer races are found.
+        #[cfg(simt_check)]
+        self.checks.meet((0..self.threads).filter(is_there));
+        barrier.waiting.extract_if(.., |(thread, _)| is_there(thread)).for_each(|(thread, _)| turns.release(thread));
+        if barrier.waiting.is_empty() {
+            barrier.threads = 0;
+        }
     }
 
     #[inline(never)]
@@ -422,7 +451,11 @@ impl Block<'_> {
         }
         let error = self.abandoned(&sched.barrier, thread);
         if error.is_none() {
-            self.pass_barrier(&mut sched);
+            let sched = &mut *sched;
+            self.pass_barrier(sched);
+            for barrier in &mut sched.named {
+                self.pass_named(barrier, thread / WARP_SIZE, &sched.warps, &mut sched.turns);
+            }
         }
         error
     }
@@ -459,7 +492,8 @@ impl Block<'_> {
             return SimtError::Fault {
                 at: self.place_of(first),
                 message: format!(
-                    "waits at barrier {number} ({location}) for {threads} threads, of which {arrived} have come, and nobody can go on"
+                    "waits at barrier {number} ({location}) for {threads} threads, of which {arrived} have come, by whole \
+                     warps, and nobody can go on"
                 ),
             };
         }

@@ -21,11 +21,16 @@ fn order(order: i32) -> (bool, bool) {
 const WRITES: u32 = 1 << 8;
 /// It is volatile, which a GPU takes for atomic.
 const VOLATILE: u32 = 1 << 9;
+/// The compiler knows of no alignment to the size, or to 8.
+const UNALIGNED: u32 = 1 << 10;
 
 extern "C" fn access(address: usize, what: u32, pc: usize, frame: usize) {
     with_block(|block| {
         let size = (what & 0xFF) as usize;
         let writes = what & WRITES != 0;
+        if what & UNALIGNED == 0 && !address.is_multiple_of(size.min(8)) {
+            block.misaligned(address, size, writes, (pc, frame));
+        }
         if what & VOLATILE != 0 {
             let operation = Operation { reads: !writes, writes, acquires: false, releases: false };
             block.atomic_access(address, size, (!writes, writes), (pc, frame), || ((), operation));
@@ -48,17 +53,17 @@ macro_rules! accesses {
 accesses! {
     1: __tsan_read1 0, __tsan_write1 WRITES, __tsan_volatile_read1 VOLATILE, __tsan_volatile_write1 VOLATILE | WRITES;
     2: __tsan_read2 0, __tsan_write2 WRITES, __tsan_volatile_read2 VOLATILE, __tsan_volatile_write2 VOLATILE | WRITES,
-        __tsan_unaligned_read2 0, __tsan_unaligned_write2 WRITES,
-        __tsan_unaligned_volatile_read2 VOLATILE, __tsan_unaligned_volatile_write2 VOLATILE | WRITES;
+        __tsan_unaligned_read2 UNALIGNED, __tsan_unaligned_write2 WRITES | UNALIGNED,
+        __tsan_unaligned_volatile_read2 VOLATILE | UNALIGNED, __tsan_unaligned_volatile_write2 VOLATILE | WRITES | UNALIGNED;
     4: __tsan_read4 0, __tsan_write4 WRITES, __tsan_volatile_read4 VOLATILE, __tsan_volatile_write4 VOLATILE | WRITES,
-        __tsan_unaligned_read4 0, __tsan_unaligned_write4 WRITES,
-        __tsan_unaligned_volatile_read4 VOLATILE, __tsan_unaligned_volatile_write4 VOLATILE | WRITES;
+        __tsan_unaligned_read4 UNALIGNED, __tsan_unaligned_write4 WRITES | UNALIGNED,
+        __tsan_unaligned_volatile_read4 VOLATILE | UNALIGNED, __tsan_unaligned_volatile_write4 VOLATILE | WRITES | UNALIGNED;
     8: __tsan_read8 0, __tsan_write8 WRITES, __tsan_volatile_read8 VOLATILE, __tsan_volatile_write8 VOLATILE | WRITES,
-        __tsan_unaligned_read8 0, __tsan_unaligned_write8 WRITES,
-        __tsan_unaligned_volatile_read8 VOLATILE, __tsan_unaligned_volatile_write8 VOLATILE | WRITES;
+        __tsan_unaligned_read8 UNALIGNED, __tsan_unaligned_write8 WRITES | UNALIGNED,
+        __tsan_unaligned_volatile_read8 VOLATILE | UNALIGNED, __tsan_unaligned_volatile_write8 VOLATILE | WRITES | UNALIGNED;
     16: __tsan_read16 0, __tsan_write16 WRITES, __tsan_volatile_read16 VOLATILE, __tsan_volatile_write16 VOLATILE | WRITES,
-        __tsan_unaligned_read16 0, __tsan_unaligned_write16 WRITES,
-        __tsan_unaligned_volatile_read16 VOLATILE, __tsan_unaligned_volatile_write16 VOLATILE | WRITES;
+        __tsan_unaligned_read16 UNALIGNED, __tsan_unaligned_write16 WRITES | UNALIGNED,
+        __tsan_unaligned_volatile_read16 VOLATILE | UNALIGNED, __tsan_unaligned_volatile_write16 VOLATILE | WRITES | UNALIGNED;
 }
 
 extern "C" fn copy(to: *mut u8, from: *const u8, bytes: usize, pc: usize, frame: usize) -> *mut u8 {

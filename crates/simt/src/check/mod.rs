@@ -18,7 +18,6 @@ use shadow::{Access, Atomicity, Callers, Kind, Shadow};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -237,18 +236,11 @@ pub(crate) struct BlockChecks {
     shared: RefCell<Global>,
     /// Scope of the current atomic operation.
     scope: Cell<Scope>,
-    /// For each warp, one of its threads at the block's barrier, and its place in the source.
-    waiting: RefCell<BTreeMap<u32, (u32, &'static Location<'static>)>>,
 }
 
 impl BlockChecks {
     pub(crate) fn new() -> Self {
-        BlockChecks {
-            order: RefCell::default(),
-            shared: RefCell::default(),
-            scope: Cell::new(Scope::Device),
-            waiting: RefCell::default(),
-        }
+        BlockChecks { order: RefCell::default(), shared: RefCell::default(), scope: Cell::new(Scope::Device) }
     }
 
     pub(crate) fn reset(&self, block: u64, threads: u32) {
@@ -257,23 +249,10 @@ impl BlockChecks {
         shared.shadow.clear();
         shared.released.clear();
         self.scope.set(Scope::Device);
-        self.waiting.borrow_mut().clear();
-    }
-
-    /// A thread comes to the barrier; gives one of its warp that waits at another place in the source.
-    pub(crate) fn come_to_barrier(
-        &self,
-        thread: u32,
-        location: &'static Location<'static>,
-    ) -> Option<(u32, &'static Location<'static>)> {
-        let mut waiting = self.waiting.borrow_mut();
-        let first = *waiting.entry(thread / crate::WARP_SIZE).or_insert((thread, location));
-        (first.1 != location).then_some(first)
     }
 
     /// All threads have come to the barrier.
     pub(crate) fn barrier(&self) {
-        self.waiting.borrow_mut().clear();
         self.order.borrow_mut().barrier();
     }
 
@@ -292,6 +271,15 @@ impl Block<'_> {
     /// being unwound.
     fn is_exempt(&self, address: usize) -> bool {
         self.stack().contains(&address) || self.has_failed() || thread::panicking()
+    }
+
+    /// The running thread is about to access `size` bytes where the type of the access can't be.
+    pub(crate) fn misaligned(&self, address: usize, size: usize, writes: bool, caller: (usize, usize)) {
+        if !self.is_exempt(address) {
+            let kind = Kind { writes, atomicity: Atomicity::Plain };
+            let problem = "which isn't aligned".to_owned();
+            self.stop(self.bad_access(&(address..address + size), kind, self.callers(caller), problem));
+        }
     }
 
     /// The running thread is about to access `size` bytes.

@@ -12,25 +12,6 @@
 pub mod block {
     use cuda_std::prelude::*;
 
-    /// Neighbours change places. Bug: the lanes of a warp come to two barriers.
-    #[kernel]
-    #[allow(clippy::if_same_then_else, reason = "that is the bug")]
-    pub unsafe fn two_barriers(values: &[u32], out: *mut u32, right: bool) {
-        let staged = shared_array![u32; 64];
-        let me = thread::thread_idx_x() as usize;
-        unsafe {
-            staged.write(me, values[me]);
-            if right {
-                thread::sync_threads();
-            } else if me.is_multiple_of(2) {
-                thread::sync_threads();
-            } else {
-                thread::sync_threads();
-            }
-            *out.add(me) = staged.read(me ^ 1);
-        }
-    }
-
     /// Reverses the elements of one block of up to 256 threads. Bug: no barrier before others' elements are read.
     #[kernel]
     pub unsafe fn missing_barrier(values: *mut u32, right: bool) {
@@ -184,6 +165,17 @@ pub mod block {
             thread::sync_threads();
         }
         warp::sync_warp(warp::FULL_MASK);
+        unsafe { *out.add(me) = 1 };
+    }
+
+    /// Half of a warp meets at a barrier. Bug: the other half doesn't come, and it is a barrier for whole warps.
+    #[kernel]
+    pub unsafe fn half_a_warp(out: *mut u32, right: bool) {
+        let me = thread::thread_idx_x() as usize;
+        if right || (me / 16).is_multiple_of(2) {
+            thread::barrier_sync(1, if right { 64 } else { 32 });
+        }
+        thread::sync_threads();
         unsafe { *out.add(me) = 1 };
     }
 
@@ -411,6 +403,43 @@ pub mod memory {
     pub unsafe fn writes_to_an_input(input: *const u32, out: *mut u32, right: bool) {
         if thread::index_1d() == 0 {
             unsafe { *(if right { out } else { input.cast_mut() }) = 1 };
+        }
+    }
+
+    /// Each lane passes on the first word of its row of four, in one of eight ways. Bug: the address isn't aligned as that
+    /// way of access demands.
+    #[kernel]
+    pub unsafe fn misaligned(rows: *mut U32x4, out: *mut u32, way: u32, right: bool) {
+        let staged = shared_array![U32x4; 33];
+        let me = thread::thread_idx_x() as usize;
+        let row = unsafe { rows.add(me).byte_add(if right { 0 } else { 8 }) };
+        let word = unsafe { rows.add(me).byte_add(if right { 0 } else { 2 }) }.cast::<u32>();
+        unsafe {
+            let found = match way {
+                0 => *word,
+                1 => word.read(),
+                2 => (*row).x,
+                3 => mem::load_nc(row).x,
+                4 => {
+                    mem::store_streaming(row, U32x4::splat(0x0101_0101));
+                    word.read()
+                }
+                5 => {
+                    let place = staged.as_mut_ptr().add(me);
+                    mem::copy_async(place, row);
+                    mem::copy_async_commit();
+                    mem::copy_async_wait::<0>();
+                    place.read().x
+                }
+                6 => atomic::device::load(word),
+                _ => {
+                    staged.as_mut_ptr().add(me).write(rows.add(me).read());
+                    thread::sync_threads();
+                    let address = staged.as_mut_ptr().add(me % 8).byte_add(if right { 0 } else { 8 });
+                    mma::load::<1, u32>(address.cast_const().cast())[0]
+                }
+            };
+            *out.add(me) = found;
         }
     }
 

@@ -68,3 +68,103 @@ pub unsafe fn reverse<T: Number>(values: *mut T) {
         *values.add(first + me) = staged.read(63 - me);
     }
 }
+
+/// Structures, arrays and vectors within each other.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Nested {
+    /// A structure, twice.
+    pub lines: [Line<f32>; 2],
+    /// A vector.
+    pub vector: F32x4,
+    /// Rows.
+    pub matrix: [[i16; 2]; 3],
+    /// Two words.
+    pub wide: u128,
+}
+
+/// An array of structures that point to memory.
+#[derive(Debug, KernelParam)]
+pub struct Several<'a> {
+    /// Read.
+    pub inputs: [&'a [f32]; 2],
+    /// A part of the result.
+    pub part: Arrays<'a, f32>,
+}
+
+/// `out` gets the words of `nested` and the elements of `several`, as far as there are some.
+#[kernel]
+pub fn nested(nested: Nested, several: Several<'_>, more: [u8; 3], wide: [i128; 1]) {
+    let Several { inputs: [first, second], part: Arrays { input, mut out } } = several;
+    let i = thread::index_1d();
+    let [a, b] = nested.lines;
+    let [x, y, z, w] = nested.vector.to_array();
+    let value = match i {
+        0 => a.factor,
+        1 => a.offset,
+        2 => b.factor,
+        3 => b.offset,
+        4 => x,
+        5 => y,
+        6 => z,
+        7 => w,
+        8..14 => {
+            let [[a, b], [c, d], [e, f]] = nested.matrix;
+            f32::from(match i {
+                8 => a,
+                9 => b,
+                10 => c,
+                11 => d,
+                12 => e,
+                _ => f,
+            })
+        }
+        14 => (nested.wide >> 64) as u64 as f32,
+        15 => nested.wide as u64 as f32,
+        16 => f32::from(more[0]),
+        17 => f32::from(more[1]),
+        18 => f32::from(more[2]),
+        19 => wide[0] as i64 as f32,
+        20..22 => first[i as usize - 20],
+        22..24 => second[i as usize - 22],
+        24..26 => input[i as usize - 24],
+        _ => return,
+    };
+    out.set(value);
+}
+
+/// A product with a constant, which is part of the type.
+#[derive(Clone, Copy, Debug)]
+pub struct Times<const N: u32>;
+
+/// A function of a value.
+pub trait Function {
+    /// Returns it of `x`.
+    fn of<T: Add<Output = T> + Copy>(x: T) -> T;
+}
+
+impl<const N: u32> Function for Times<N> {
+    #[inline(always)]
+    fn of<T: Add<Output = T> + Copy>(x: T) -> T {
+        (1..N).fold(x, |sum, _| sum + x)
+    }
+}
+
+/// Types and numbers, in any order: `out[i] = f(x[i]) + x[i + K]`.
+#[kernel(for (K, T, F) in [(1, f32, Times<2>), (1, f32, Times<3>) { max_threads = 64 }, (2, u64, Times<2>)])]
+pub fn mapped<const K: usize, T: Add<Output = T> + Copy + Send + Sync, F>(x: &[T], more: [T; K], mut out: DisjointSlice<T>)
+where
+    T: cuda_std::ScalarParam,
+    F: Function,
+{
+    let i = thread::index_1d() as usize;
+    if i < x.len() {
+        let behind = more.into_iter().enumerate().fold(x[i], |found, (k, next)| if i + K == x.len() + k { next } else { found });
+        out.set(F::of(x[i]) + if i + K < x.len() { x[i + K] } else { behind });
+    }
+}
+
+/// Numbers alone: `out[i] = N`.
+#[kernel(for N in [-1, 1])]
+pub fn constant<const N: i32>(mut out: DisjointSlice<i32>) {
+    out.set(N);
+}

@@ -58,6 +58,29 @@ items! {
         thread::nanosleep(50);
     }
 
+    /// Every fourth lane has returned, and the others wait in two branches of their warp.
+    fn divergent_barriers(input, out) {
+        let words = shared_array![u64; 64];
+        let t = thread::thread_idx_x() as usize;
+        if t % 4 == 3 {
+            return;
+        }
+        // SAFETY: each thread writes its own word before the barrier, and reads another's after it.
+        unsafe {
+            words.write(t, input[thread::index_1d() as usize]);
+            if t.is_multiple_of(2) {
+                thread::sync_threads();
+                out.put(words.read(t / 4 * 4 + 1));
+            } else {
+                thread::sync_threads();
+                out.put(words.read(t - 1) ^ 1);
+            }
+        }
+        // Warps may come to different places, lanes of one warp not.
+        let odd = input[t] & 1 == 1;
+        out.put(if t < 32 { thread::sync_threads_count(odd) } else { thread::sync_threads_count(!odd) });
+    }
+
     /// The first warp gives the second what it computes, and hears when that is taken.
     fn named_barriers(input, out) {
         let words = shared_array![u64; 32];

@@ -24,7 +24,10 @@ pub const BLOCK: u32 = 256;
 pub unsafe fn block_sums(values: &[f32], sums: *mut f32) {
     let partial = shared_array![f32; BLOCK as usize];
     let me = thread::thread_idx_x() as usize;
-    let own = values.get(thread::index_1d() as usize).copied().unwrap_or(0.0);
+    let own = values
+        .get(thread::index_1d() as usize)
+        .copied()
+        .unwrap_or(0.0);
     // SAFETY: `me` is below BLOCK. Between two barriers each thread writes its own element, and reads one that no other
     // thread writes. Thread 0 alone writes its block's sum, for which there is an element.
     unsafe {

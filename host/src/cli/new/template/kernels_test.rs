@@ -1,6 +1,7 @@
 //! The kernels beside the same computations on the host. `WARPSMITH_BACKEND=cpu` or `cuda` says where they run.
 
 use @CRATE@::{saxpy, sum};
+
 use warpsmith_device::{Device, DeviceError};
 
 /// None, one, and numbers around a block's size and a warp's.

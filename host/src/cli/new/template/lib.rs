@@ -1,6 +1,7 @@
 //! Launches of the kernels.
 
 pub use @CRATE@_kernels as kernels;
+
 use warpsmith_device::{Buffer, DeviceError, Stream, launch};
 
 // The PTX of these kernels, which build.rs makes.
@@ -10,7 +11,12 @@ warpsmith_device::kernel_module!(@CRATE@_kernels);
 ///
 /// # Errors
 /// What the device reports.
-pub fn saxpy(stream: &Stream, a: f32, x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<(), DeviceError> {
+pub fn saxpy(
+    stream: &Stream,
+    a: f32,
+    x: &Buffer<f32>,
+    y: &mut Buffer<f32>,
+) -> Result<(), DeviceError> {
     let len = x.len().min(y.len());
     if len == 0 {
         return Ok(());
@@ -30,6 +36,8 @@ pub fn sum(stream: &Stream, values: &Buffer<f32>) -> Result<f32, DeviceError> {
     let blocks = values.len().div_ceil(kernels::BLOCK as usize);
     let mut sums = stream.device().alloc::<f32>(blocks)?;
     // SAFETY: blocks of BLOCK threads in one dimension, each of which has an element of `sums`.
-    unsafe { launch!(stream, kernels::block_sums<<<blocks as u32, kernels::BLOCK>>>(values, &mut sums))? };
+    unsafe {
+        launch!(stream, kernels::block_sums<<<blocks as u32, kernels::BLOCK>>>(values, &mut sums))?
+    };
     Ok(stream.download_vec(&sums)?.iter().sum())
 }

@@ -1,6 +1,7 @@
 //! Runs the kernels on the GPU, or on the CPU if there is no GPU.
 
 use @CRATE@::{saxpy, sum};
+
 use warpsmith_device::{Device, DeviceError};
 
 fn main() -> Result<(), DeviceError> {
@@ -9,6 +10,10 @@ fn main() -> Result<(), DeviceError> {
     let x = device.upload(&vec![1.0f32; 1 << 20])?;
     let mut y = device.upload(&vec![2.0f32; 1 << 20])?;
     saxpy(&stream, 3.0, &x, &mut y)?;
-    println!("{device}: the sum of {} elements is {}", y.len(), sum(&stream, &y)?);
+    println!(
+        "{device}: the sum of {} elements is {}",
+        y.len(),
+        sum(&stream, &y)?
+    );
     Ok(())
 }

@@ -27,6 +27,37 @@ pub mod samples {
     }
 }
 
+/// A kernel whose parameters depend on a feature.
+pub mod reals {
+    use cuda_std::prelude::*;
+
+    #[cfg(not(feature = "double"))]
+    type Real = f32;
+    #[cfg(feature = "double")]
+    type Real = f64;
+
+    /// A structure of the same name in both builds.
+    #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+    #[repr(C)]
+    pub struct Pair(pub Real, pub Real);
+
+    /// Sets all elements to `value`.
+    #[kernel]
+    pub fn fill(value: Real, mut out: DisjointSlice<Real>) {
+        for (_, out) in out.grid_stride_mut() {
+            *out = value;
+        }
+    }
+
+    /// Exchanges the numbers of all pairs.
+    #[kernel]
+    pub fn swap(mut pairs: DisjointSlice<Pair>) {
+        for (_, pair) in pairs.grid_stride_mut() {
+            *pair = Pair(pair.1, pair.0);
+        }
+    }
+}
+
 /// A kernel of which no PTX is made.
 pub mod left_out {
     use cuda_std::prelude::*;
