@@ -28,12 +28,24 @@ use super::{
     printable::{obeyed, printable},
 };
 
-/// Writes `text`, without control characters, and a line break to stdout.
+/// Writes `text`, without control characters, and a line break to stdout, or to stderr after [`leave_stdout`].
 pub fn print(text: impl Display) -> Result<(), Failure> {
     write(&printable(text))
 }
 
+/// True if a result goes to stdout.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Prints to stderr from now on, because a result goes to stdout.
+pub fn leave_stdout() {
+    TAKEN.store(true, Ordering::Relaxed);
+}
+
 fn write(text: &str) -> Result<(), Failure> {
+    if TAKEN.load(Ordering::Relaxed) {
+        let _ = writeln!(io::stderr(), "{text}");
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| unprinted(&error))
 }

@@ -33,7 +33,7 @@ use super::{Global, failure::Failure};
         warpsmith rules count spmv                                  how many schedules there are\n  \
         warpsmith rules explore spmv --output runs.csv              measure 200 of them, found by a search\n  \
         warpsmith rules learn runs.csv                              rules that tell fast ones from slow ones\n  \
-        warpsmith rules report runs.csv --html report.html          all of that as a page\n  \
+        warpsmith rules report runs.csv --output report.html        all of that as a page\n  \
         warpsmith rules explore spmv --exhaustive --output full.csv\n  \
         warpsmith rules learn runs.csv --against full.csv           how well the rules hold in the whole space\n  \
         warpsmith rules study full.csv                              how that depends on the iterations and the search\n  \
