@@ -55,7 +55,7 @@ impl Plot {
             .bold_line_style(BLACK.mix(0.2))
             .light_line_style(BLACK.mix(0.1))
             .draw()?;
-        // Where the lines leave room.
+        // The corner that rising or falling lines leave free.
         let rises = self.series.first().is_some_and(|series| series.points.first().map(|point| point.1) < series.points.last().map(|point| point.1));
         let position = if rises { SeriesLabelPosition::UpperLeft } else { SeriesLabelPosition::UpperRight };
         for Series { label, style, points } in self.series {
