@@ -56,7 +56,10 @@ impl Plot {
             .light_line_style(BLACK.mix(0.1))
             .draw()?;
         // The corner that rising or falling lines leave free.
-        let rises = self.series.first().is_some_and(|series| series.points.first().map(|point| point.1) < series.points.last().map(|point| point.1));
+        let rises = self
+            .series
+            .first()
+            .is_some_and(|series| series.points.first().map(|point| point.1) < series.points.last().map(|point| point.1));
         let position = if rises { SeriesLabelPosition::UpperLeft } else { SeriesLabelPosition::UpperRight };
         for Series { label, style, points } in self.series {
             chart

@@ -307,7 +307,10 @@ mod tests {
 
     #[test]
     fn long_lines_are_wrapped() {
-        assert_eq!(wrapped("To be fast:\n  - do Inner as tiles\n\nshort", 14), "To be fast:\n  - do Inner\n    as tiles\n\nshort");
+        assert_eq!(
+            wrapped("To be fast:\n  - do Inner as tiles\n\nshort", 14),
+            "To be fast:\n  - do Inner\n    as tiles\n\nshort"
+        );
         assert_eq!(wrapped("  a-very-long-word-alone and", 10), "  a-very-long-word-alone\n  and");
         assert_eq!(wrapped("", 10), "");
     }
