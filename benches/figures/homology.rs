@@ -95,7 +95,7 @@ fn plot(csv: &Path) -> Result {
     };
     let fixed = rows.first().map_or("", |row| row[1 - by]);
     Plot {
-        title: format!("From points in R³ to bars of degrees 0 and 1, {} {fixed}", ["points of a cloud:", "clouds:"][by]),
+        title: format!("From points in R³ to bars of degrees 0 and 1: {fixed} {}", ["points per cloud", "cloud at a time"][by]),
         x: ["clouds", "points of a cloud"][by],
         y: "ms",
         series: names.iter().enumerate().skip(2).map(series).collect(),

@@ -55,6 +55,12 @@ impl Plot {
             .bold_line_style(BLACK.mix(0.2))
             .light_line_style(BLACK.mix(0.1))
             .draw()?;
+        // The corner that rising or falling lines leave free.
+        let rises = self
+            .series
+            .first()
+            .is_some_and(|series| series.points.first().map(|point| point.1) < series.points.last().map(|point| point.1));
+        let position = if rises { SeriesLabelPosition::UpperLeft } else { SeriesLabelPosition::UpperRight };
         for Series { label, style, points } in self.series {
             chart
                 .draw_series(LineSeries::new(points, style.filled()).point_size(3))?
@@ -63,7 +69,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
+            .position(position)
             .border_style(BLACK.mix(0.3))
             .background_style(WHITE.mix(0.9))
             .label_font(("sans-serif", 14))

@@ -60,8 +60,8 @@ const WRITERS: &[&str] = &[
     "rules explore spmv --platform sim --matrix m.mtx --iterations 20 --output x.csv",
     "rules emit runs.csv --output x.cpp",
     "rules draw spmv --output x.dot",
-    "rules report runs.csv --html x.html",
-    "concurrency --runs 1 --streams 1 --batch 4 --poses 8 --iterations 1 --output xs",
+    "rules report runs.csv --output x.html",
+    "concurrency --repeat 1 --streams 1 --batch 4 --poses 8 --iterations 1 --output xs",
 ];
 
 /// An input of each kind.

@@ -41,6 +41,30 @@ fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+fn a_result_on_stdout_is_the_file() {
+    let folder = folder();
+    let before = folder.files();
+    for (command, extension) in [
+        ("graph components m.mtx", "csv"),
+        ("list-rank --n 100", "npy"),
+        ("overlap pairs p.csv", "csv"),
+        ("pcf convert a.npz", "csv"),
+        ("pcf pdist a.npz", "csv"),
+        ("rules draw spmv", "svg"),
+    ] {
+        let output = folder.run(&format!("{command} --output -"));
+        let (stderr, code) = (text(&output.stderr), output.status.code());
+        assert!(code == Some(0) && stderr.contains("Written: -"), "{command}: {stderr}");
+        let name = format!("x.{extension}");
+        folder.good(&format!("{command} --output {name}"));
+        assert_eq!(output.stdout, fs::read(folder.path(&name)).unwrap(), "{command}");
+        fs::remove_file(folder.path(&name)).unwrap();
+    }
+    folder.bad("overlap pack --count 2 --steps 10 --output -", "beside the output until it is complete");
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
 fn no_output_is_an_input_or_another_output() {
     let folder = folder();
     let before = contents(&folder);
@@ -65,7 +89,7 @@ fn no_output_is_an_input_or_another_output() {
         ("overlap pack --count 2 --output to-new.csv --plot new.svg", "new.svg"),
         ("rules explore spmv --platform sim --matrix m.mtx --output m.mtx", "m.mtx"),
         ("rules explore spmv --platform sim --matrix m.mtx --machine machine.json --output machine.json", "machine.json"),
-        ("rules report runs.csv --html runs.csv", "runs.csv"),
+        ("rules report runs.csv --output runs.csv", "runs.csv"),
         ("rules study runs.csv --plot hard.svg --judge l.json", "hard.svg"),
     ] {
         folder.bad(command, &format!("error: {name} can't be written: it is to be "));
@@ -127,14 +151,14 @@ fn no_place_for_a_file() {
         (".", "it is a directory"),
     ] {
         let started = Instant::now();
-        folder.bad(&format!("rules report runs.csv --html {name}"), &format!("{name} can't be written: {reason}"));
+        folder.bad(&format!("rules report runs.csv --output {name}"), &format!("{name} can't be written: {reason}"));
         assert!(started.elapsed() < Duration::from_secs(60), "{name}");
     }
     fs::write(folder.path("out.html"), "kept\n").unwrap();
     for name in ["/dev/stdout", "/dev/fd/1", "out.html"] {
         let out = fs::File::options().append(true).open(folder.path("out.html")).unwrap();
         let output = Command::new(cargo_bin!("warpsmith"))
-            .args(["rules", "report", "runs.csv", "--html", name])
+            .args(["rules", "report", "runs.csv", "--output", name])
             .current_dir(&folder.directory)
             .stdout(out)
             .output()

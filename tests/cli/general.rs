@@ -313,7 +313,7 @@ fn tables_fit_the_terminal() {
         "overlap total p.csv --boundary 4",
         "overlap pairs p.csv --lattice 3,0,0,3",
         "overlap pack --count 2 --steps 20 --starts 1 --output packed.csv",
-        "concurrency --streams 1,2 --batch 4..8 --poses 30 --iterations 1 --runs 2",
+        "concurrency --streams 1,2 --batch 4..8 --poses 30 --iterations 1 --repeat 2",
         "rules count halo --streams 3",
         "rules explore spmv --platform sim --matrix m.mtx --iterations 20 --force --output few.csv",
         "rules learn runs.csv --against full.csv",
@@ -350,7 +350,7 @@ fn limits_are_no_panics() {
         "list-rank --n 1e8",
         "pcf random --count 10 --points 10 --output a.npz",
         "pcf random --count 1e6 --points 1e3 --output b.npz",
-        "concurrency --streams 1 --batch 4 --poses 4 --iterations 1 --runs 1",
+        "concurrency --streams 1 --batch 4 --poses 4 --iterations 1 --repeat 1",
         "overlap pack --count 2 --steps 10 --starts 1 --output p.csv",
         "overlap pack --count 1e6 --steps 10 --starts 8 --output p.csv",
         "devices",
@@ -388,7 +388,7 @@ fn counts_have_bounds() {
         ("concurrency --streams 1", "--batch"),
         ("concurrency", "--poses"),
         ("concurrency", "--iterations"),
-        ("concurrency", "--runs"),
+        ("concurrency", "--repeat"),
         ("list-rank --n 10", "--threads"),
     ] {
         for wrong in ["0", "-1", "-9223372036854775808", "9223372036854775807000", "1e400", "nan", "x", ""] {

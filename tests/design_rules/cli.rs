@@ -422,7 +422,7 @@ fn one_class_has_no_rules_and_no_accuracy() {
     let table = folder.good("learn full.csv --against noisy.csv");
     assert!(table.contains(&format!("noisy.csv: {reason}")) && !table.contains("accuracy"), "{table}");
     assert_eq!(folder.json("learn full.csv --against noisy.csv")["against"], json!({"input_file": "noisy.csv"}));
-    assert_eq!(folder.json("report noisy.csv --html r.html")["leaves"], Value::Null);
+    assert_eq!(folder.json("report noisy.csv --output r.html")["leaves"], Value::Null);
     assert!(fs::read_to_string(folder.path("r.html")).unwrap().contains(&reason));
 }
 
@@ -491,16 +491,16 @@ fn a_study_repeats_searches_on_a_measured_space() {
 fn a_report_is_a_page_of_its_own() {
     let folder = Folder::new();
     folder.explore("--iterations 150 --output runs.csv");
-    let result = folder.json("report runs.csv --html r.html");
+    let result = folder.json("report runs.csv --output r.html");
     let page = fs::read_to_string(folder.path("r.html")).unwrap();
     assert_eq!((&result["bytes"], &result["runs"]), (&json!(page.len()), &json!(150)));
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
     let learned = folder.json("learn runs.csv");
     assert_eq!(learned["leaves"], data["model"]["rules"].as_array().unwrap().len());
-    assert!(folder.good("report runs.csv --html r.html --max-leaf-nodes 4").starts_with("Written: r.html (150 runs, "));
-    folder.bad("report runs.csv --html runs.csv", "runs.csv can't be written: it is to be read");
-    folder.bad("report runs.csv", "--html");
+    assert!(folder.good("report runs.csv --output r.html --max-leaf-nodes 4").starts_with("Written: r.html (150 runs, "));
+    folder.bad("report runs.csv --output runs.csv", "runs.csv can't be written: it is to be read");
+    folder.bad("report runs.csv", "--output");
 }
 
 #[test]
@@ -524,7 +524,7 @@ fn files_that_are_none() {
         .collect();
     folder.write("same.csv", &file(20, &same));
     folder.write("one.csv", &file(1, &same[..1]));
-    for command in ["learn FILE", "report FILE --html r.html", "study FILE", "learn runs.csv --against FILE"] {
+    for command in ["learn FILE", "report FILE --output r.html", "study FILE", "learn runs.csv --against FILE"] {
         for (name, sentence) in [
             ("no.csv", "no.csv: "),
             ("none.csv", "none.csv: nothing to learn: there are no runs"),

@@ -41,7 +41,7 @@ const COMMANDS: &[&str] = &[
     "overlap plot poses.csv out.svg",
     "overlap pack --count 2 --steps 3 --starts 1 --output out.csv",
     "overlap pack --counts 1,2 --steps 3 --starts 1 --submission out.csv",
-    "concurrency --poses 8 --iterations 1 --runs 1 --streams 1 --batch 1",
+    "concurrency --poses 8 --iterations 1 --repeat 1 --streams 1 --batch 1",
     "rules explore halo --cells 4,4,4 --ranks 2 --iterations 2 --output out.csv",
     "rules count halo --streams 2",
     "rules check spmv --runs spmv.csv",

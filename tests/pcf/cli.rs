@@ -445,7 +445,10 @@ fn what_is_said_of_a_matrix() {
     assert!(folder.good("pdist b.npz --p inf --output d.npy").contains("p = inf"));
     assert_eq!(folder.json("l2-kernel b.npz --layout packed --output d.npy")["layout"], "packed");
 
-    let table = folder.good("pdist a.npz --p 2.5 --trace t.json --output d.npy");
+    let result = folder.good("pdist a.npz --p 2.5 --output d.npy");
+    assert!(result.contains("time since the start") && !result.contains("downloaded"), "{result}");
+    let verbose = |arguments: &str| String::from_utf8(folder.run(&format!("-v {arguments}")).stdout).unwrap();
+    let table = verbose("pdist a.npz --p 2.5 --trace t.json --output d.npy");
     for word in [
         "pdist, p = 2.5: a.npz",
         "300",
@@ -462,7 +465,7 @@ fn what_is_said_of_a_matrix() {
     ] {
         assert!(table.contains(word), "{word}: {table}");
     }
-    let table = folder.good("--backend cpu cdist a.npz b.npz --gpus 3 --layout dense --output d.npy");
+    let table = verbose("--backend cpu cdist a.npz b.npz --gpus 3 --layout dense --output d.npy");
     assert!(table.contains("a.npz x b.npz") && table.contains("in place of 3 GPUs") && table.contains("of each GPU"), "{table}");
     assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy", "t.json"]);
 }

@@ -35,7 +35,7 @@ const MOST_GPUS: usize = 64;
         warpsmith homology points.npy --output bars.npz\n  \
         warpsmith homology clouds/*.csv --threshold 0.5 --output bars.csv\n  \
         warpsmith homology matrix.npy --distances --output bars.txt\n  \
-        warpsmith pcf cluster bars.npz --curve betti --dimension 1 --clusters 3 --output groups.csv    what to do with them"
+        warpsmith pcf cluster bars.npz --curve betti --dimension 1 --clusters 3 --output groups.csv"
 )]
 pub struct Arguments {
     /// The clouds

@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args};
 use serde::Serialize;
 use warpsmith::{
     common::chain,
+    io::files::is_standard,
     overlap::{
         Shape,
         io::{Part, read_parts, read_sheet},
@@ -208,7 +209,8 @@ struct Report<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let name = arguments.output.to_string_lossy();
-    let format = Format::of_name(&name).ok_or_else(|| {
+    let of_name = if is_standard(&arguments.output) { Some(Format::Svg) } else { Format::of_name(&name) };
+    let format = of_name.ok_or_else(|| {
         Failure::error(format_args!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
     })?;
     let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::io::npy::Element;
 use warpsmith::io::{
-    files::{Destination, FileError, Folder, Temporary},
+    files::{Destination, FileError, Folder, Temporary, is_standard},
     npy, npz,
 };
 
@@ -28,6 +28,9 @@ impl Files {
     /// Adds an output, and checks before anything is computed that it can be written.
     pub fn write(&mut self, path: &Path) -> Result<Destination, Failure> {
         let destination = Destination::prepare(path)?;
+        if is_standard(path) {
+            super::terminal::leave_stdout();
+        }
         let inputs = self.inputs.iter().map(|input| (input.as_path(), "is to be read"));
         let outputs = self.outputs.iter().map(|output| (output.name(), "is to be written twice"));
         if let Some((other, what)) = inputs.chain(outputs).find(|(other, _)| destination.is(other)) {
@@ -51,6 +54,9 @@ impl Partial {
     /// Checks that the file can be written and, unless its content is `resumed`, that it doesn't
     /// exist.
     pub fn prepare(files: &mut Files, path: &Path, resumed: bool) -> Result<Self, Failure> {
+        if path.to_string_lossy().starts_with("-.partial") {
+            return Err(Failure::error("-: results are kept in a file beside the output until it is complete; name a file"));
+        }
         let destination = files.write(path)?;
         if !resumed && path.exists() {
             return Err(Failure::error(format_args!(
@@ -133,8 +139,12 @@ impl Format {
         }
     }
 
-    /// Returns the format that the name's extension tells, of those allowed.
+    /// Returns the format that the name's extension tells, of those allowed. Standard output gets the first one of text.
     pub fn of(path: &Path, allowed: &[Format]) -> Result<Self, Failure> {
+        if is_standard(path) {
+            let text = allowed.iter().find(|format| !matches!(format, Format::Npy | Format::Npz | Format::Png));
+            return Ok(*text.unwrap_or(&allowed[0]));
+        }
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
         let found = allowed.iter().find(|format| format.extensions().contains(&&*extension));
         found.copied().ok_or_else(|| {
@@ -163,7 +173,7 @@ impl Arrays {
     /// Checks that the results can be written: to the archive `path` if it ends in `.npz`, in one of the `others` by its
     /// extension, and without an extension to the folder `path`, which is made if it doesn't exist.
     pub fn prepare(files: &mut Files, path: &Path, names: &[&'static str], others: &[Format]) -> Result<Self, Failure> {
-        if path.extension().is_some() && !path.is_dir() {
+        if is_standard(path) || path.extension().is_some() && !path.is_dir() {
             return Ok(Arrays(match Format::of(path, &[&[Format::Npz], others].concat())? {
                 Format::Npz => ArrayFiles::Archive(files.write(path)?),
                 other => ArrayFiles::Other(other, files.write(path)?),

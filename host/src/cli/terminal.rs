@@ -28,12 +28,46 @@ use super::{
     printable::{obeyed, printable},
 };
 
-/// Writes `text`, without control characters, and a line break to stdout.
+/// Writes `text`, without control characters, and a line break to stdout, or to stderr after [`leave_stdout`].
+/// On a terminal, long lines are wrapped. Tables have their width already.
 pub fn print(text: impl Display) -> Result<(), Failure> {
-    write(&printable(text))
+    let text = printable(text);
+    if io::stdout().is_terminal() && !text.contains('─') { write(&wrapped(&text, width())) } else { write(&text) }
+}
+
+/// Breaks lines wider than `width` between words, and indents what follows like the line or its item of a list.
+fn wrapped(text: &str, width: usize) -> String {
+    let wrap = |line: &str| {
+        let indent = line.len() - line.trim_start_matches([' ', '-']).len();
+        let (mut lines, mut column) = (String::new(), 0);
+        for word in line.split_inclusive(' ') {
+            if column > indent && column + word.trim_end().chars().count() > width {
+                lines.truncate(lines.trim_end().len());
+                lines.push('\n');
+                lines.push_str(&" ".repeat(indent));
+                column = indent;
+            }
+            lines.push_str(word);
+            column += word.chars().count();
+        }
+        lines
+    };
+    text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
+}
+
+/// True if a result goes to stdout.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Prints to stderr from now on, because a result goes to stdout.
+pub fn leave_stdout() {
+    TAKEN.store(true, Ordering::Relaxed);
 }
 
 fn write(text: &str) -> Result<(), Failure> {
+    if TAKEN.load(Ordering::Relaxed) {
+        let _ = writeln!(io::stderr(), "{text}");
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| unprinted(&error))
 }
@@ -269,6 +303,16 @@ mod tests {
     /// Returns the texts of a printed table's cells.
     fn cells(text: &str) -> Vec<&str> {
         text.lines().flat_map(|line| line.split("  ")).map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    }
+
+    #[test]
+    fn long_lines_are_wrapped() {
+        assert_eq!(
+            wrapped("To be fast:\n  - do Inner as tiles\n\nshort", 14),
+            "To be fast:\n  - do Inner\n    as tiles\n\nshort"
+        );
+        assert_eq!(wrapped("  a-very-long-word-alone and", 10), "  a-very-long-word-alone\n  and");
+        assert_eq!(wrapped("", 10), "");
     }
 
     #[test]

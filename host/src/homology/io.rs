@@ -13,7 +13,7 @@ use crate::{
         Input, Lines, Names, Reason, Table,
         archive::{Archive, in_array},
         collect, extension,
-        files::{Destination, FileError},
+        files::{Destination, FileError, is_standard},
         npy::{self, Kind, Reader, tuple},
         npz::Arrays,
         push, reserve,
@@ -210,6 +210,7 @@ impl Format {
             "json" => Format::Json,
             "txt" => Format::Ripser,
             "pers" => Format::Gudhi,
+            _ if is_standard(path) => Format::Csv,
             _ => {
                 let reason =
                     "the name must end in .npz, .npy, .csv, .json, .txt (ripser) or .pers (GUDHI), which tells the format";

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeSet,
+    env,
     error::Error,
     fmt::{self, Display},
     fs::{self, File, Metadata},
@@ -134,7 +135,12 @@ impl Display for Reason {
     }
 }
 
-/// The place of a file to write.
+/// Returns true for `-`, the name of standard input and output.
+pub fn is_standard(name: &Path) -> bool {
+    name == Path::new("-")
+}
+
+/// The place of a file to write, or standard output as `-`, which gets the whole content at the end.
 ///
 /// An existing file stays unchanged until [`persist`](Destination::persist) replaces it. The new
 /// file inherits its permissions and, if the system permits, its owner. Symbolic links are
@@ -154,6 +160,9 @@ impl Destination {
     /// The path is a directory, a device, a pipe or this process's own output; the file is
     /// read-only; its directory doesn't exist or can't be written to.
     pub fn prepare(name: &Path) -> Result<Self, FileError> {
+        if is_standard(name) {
+            return Ok(Destination { name: name.to_owned(), path: env::temp_dir().join(name) });
+        }
         let fail = |reason: String| FileError::unwritable(name, reason);
         let there = fs::metadata(name);
         if let Ok(metadata) = &there {
@@ -298,6 +307,12 @@ impl Destination {
 
     /// Renames a temporary file. While the list is locked, the file has one of its two names.
     fn rename_in(&self, list: &mut BTreeSet<PathBuf>, file: &Temporary) -> Result<(), FileError> {
+        if is_standard(&self.name) {
+            // The temporary file is removed on drop.
+            let mut output = io::stdout().lock();
+            let copied = File::open(&file.path).and_then(|mut file| io::copy(&mut file, &mut output));
+            return copied.and_then(|_| output.flush()).map_err(|error| self.error(error));
+        }
         fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
         list.remove(&file.path);
         // Not all file systems can. The file is complete anyhow, under one of its names.

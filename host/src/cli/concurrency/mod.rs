@@ -52,8 +52,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_ITERATIONS), allow_negative_numbers = true)]
     iterations: Option<usize>,
     /// Number of measurements of each time; the median is shown [default: 7 on CUDA, 3 on the CPU]
-    #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
-    runs: Option<usize>,
+    #[arg(long, alias = "runs", value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
+    repeat: Option<usize>,
     /// Seed of the poses; the notebook's is 123
     #[arg(long, value_name = "S", default_value_t = 123)]
     seed: u32,
@@ -155,7 +155,7 @@ impl Arguments {
             batch: list(&self.batch, defaults.batch),
             poses: self.poses,
             iterations: self.iterations.unwrap_or(defaults.iterations),
-            runs: self.runs.unwrap_or(defaults.runs),
+            runs: self.repeat.unwrap_or(defaults.runs),
             seed: self.seed,
             fixed: defaults.fixed,
         }

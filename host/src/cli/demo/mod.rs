@@ -157,7 +157,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
          warpsmith pcf plot d.npy heat.png            a heat map of the distances\n  \
          warpsmith overlap total submission.csv       a packing's score, and what overlaps\n  \
          warpsmith rules explore spmv --platform sim --output runs.csv\n  \
-         warpsmith rules report runs.csv --html report.html\n  \
+         warpsmith rules report runs.csv --output report.html\n  \
          warpsmith --help                             all commands and options",
     )?;
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))

@@ -33,8 +33,8 @@ use super::{Global, failure::Failure};
         drawing, or the polygons of a MULTIPOLYGON or FeatureCollection. Drawings are read with y upwards, in mm if they tell their \
         size; a path within another one of the same element is a hole, and curves become lines outside of the material.",
     after_help = "Examples:\n  \
-        warpsmith overlap total submission.csv                      the score, and violations of the contest's rules\n  \
-        warpsmith overlap total poses.npy --boundary 4              areas of overlap and outside a square of side 4\n  \
+        warpsmith overlap total submission.csv                      the score, and broken rules\n  \
+        warpsmith overlap total poses.npy --boundary 4              areas, and outside a square\n  \
         warpsmith overlap pairs poses.npy --output pairs.csv        the pairs that overlap\n  \
         warpsmith overlap gradient poses.npy --output gradient.npy  derivatives by every pose\n  \
         warpsmith overlap plot poses.npy packing.svg                a picture, overlaps in red\n  \

@@ -32,11 +32,11 @@ use super::{Global, failure::Failure};
     after_help = "Examples:\n  \
         warpsmith rules count spmv                                  how many schedules there are\n  \
         warpsmith rules explore spmv --output runs.csv              measure 200 of them, found by a search\n  \
-        warpsmith rules learn runs.csv                              rules that tell fast ones from slow ones\n  \
-        warpsmith rules report runs.csv --html report.html          all of that as a page\n  \
+        warpsmith rules learn runs.csv                              rules of the fast ones\n  \
+        warpsmith rules report runs.csv --output report.html        all of that as a page\n  \
         warpsmith rules explore spmv --exhaustive --output full.csv\n  \
-        warpsmith rules learn runs.csv --against full.csv           how well the rules hold in the whole space\n  \
-        warpsmith rules study full.csv                              how that depends on the iterations and the search\n  \
+        warpsmith rules learn runs.csv --against full.csv           how well they hold in all\n  \
+        warpsmith rules study full.csv                              by iterations and search\n  \
         warpsmith rules emit runs.csv --language cuda               the fastest schedule as code"
 )]
 pub struct Arguments {

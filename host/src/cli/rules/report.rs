@@ -16,16 +16,16 @@ use crate::cli::{failure::Failure, format, output::Files, terminal};
         rules by class, the fastest and the slowest schedule in time and as steps.\n\n\
         The page stands by itself: nothing is loaded, and it is light or dark as the browser is.",
     after_help = "Examples:\n  \
-        warpsmith rules report runs.csv --html report.html\n  \
-        warpsmith rules report runs.csv --html small.html --max-leaf-nodes 6    a tree that is read at a glance"
+        warpsmith rules report runs.csv --output report.html\n  \
+        warpsmith rules report runs.csv --output small.html --max-leaf-nodes 6    a tree that is read at a glance"
 )]
 pub struct ReportArgs {
     /// Runs that `warpsmith rules explore` wrote
     #[arg(value_name = "RUNS.CSV")]
     runs: PathBuf,
     /// The page
-    #[arg(long, value_name = "REPORT.HTML")]
-    html: PathBuf,
+    #[arg(long, alias = "html", value_name = "REPORT.HTML")]
+    output: PathBuf,
     #[command(flatten)]
     learning: Learning,
     /// Print one JSON object instead of a line
@@ -35,12 +35,12 @@ pub struct ReportArgs {
 
 /// Runs the command.
 pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
-    let destination = Files::reading([&arguments.runs]).write(&arguments.html)?;
+    let destination = Files::reading([&arguments.runs]).write(&arguments.output)?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let page = report::page(&runs, &model);
     destination.write(|file| file.write_all(page.as_bytes()))?;
-    let (output, classes) = (arguments.html.display().to_string(), model.labels.count());
+    let (output, classes) = (arguments.output.display().to_string(), model.labels.count());
     if arguments.json {
         return terminal::print_json(&json!({
             "system": "rules",

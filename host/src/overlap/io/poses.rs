@@ -10,7 +10,7 @@ use csv::Writer;
 use crate::{
     io::{
         Reason, Table, at, collect,
-        files::Destination,
+        files::{Destination, is_standard},
         npy::{self, Kind, Reader},
         push, quoted,
     },
@@ -71,6 +71,7 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "npy" => Ok(Format::Npy),
             "csv" => Ok(Format::Csv),
+            _ if is_standard(path) => Ok(Format::Csv),
             _ => Err(OverlapError::file(path, "the name must end in .npy or .csv, which tells the format")),
         }
     }

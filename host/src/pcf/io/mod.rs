@@ -23,7 +23,7 @@ use super::{
 };
 use crate::io::{
     Input, Reason, TableOptions, collect,
-    files::Destination,
+    files::{Destination, is_standard},
     npy::{Kind, Reader, tuple},
 };
 
@@ -92,6 +92,7 @@ impl Format {
             "npz" => Ok(Format::Npz),
             "npy" => Ok(Format::Npy),
             "csv" => Ok(Format::Csv),
+            _ if is_standard(path) => Ok(Format::Csv),
             _ => Err(PcfError::file(path, "the name must end in .npz, .npy or .csv, which tells the format")),
         }
     }

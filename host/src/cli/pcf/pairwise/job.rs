@@ -15,6 +15,7 @@ use warpsmith::{
     device::Device,
     engine::{Control, Parts, Settings, Trace, condensed_len, dense_len},
     io::{
+        files::is_standard,
         npy::{self, Kind},
         zeroed,
     },
@@ -54,7 +55,7 @@ fn device_names(devices: &[Device]) -> Vec<String> {
 }
 
 fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+    is_standard(path) || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
 fn labels<T: PcfReal>(set: &PcfSet<T>) -> Labels {
@@ -105,8 +106,9 @@ impl<'a> Job<'a> {
         thread::scope(|scope| {
             let devices = Opening::start(scope, open)?;
             let parts = Parts { resume: *resume, ranks: ranks.clone() };
-            let progress = Progress::new(*json || global.verbose > 0);
-            let tools = Tools { devices, parts, output, trace, progress, timeline: Timeline::new() };
+            let verbose = global.verbose > 0;
+            let progress = Progress::new(*json || verbose);
+            let tools = Tools { devices, parts, output, trace, progress, timeline: Timeline::new(), verbose };
             tools.timeline.end("starting");
             let result = self.load(*dtype, &tools);
             if let (Err(error), Some(ranks)) = (&result, &ranks) {
@@ -153,7 +155,7 @@ impl<'a> Job<'a> {
         // Rank 0 says it.
         let Some(outcome) = outcome else { return Ok(()) };
         let sets: &[&PcfSet<T>] = if has_columns { &[&rows, &columns] } else { &[&rows] };
-        Shown::new(self, tools, sets, pairwise.merge_steps(), &outcome)?.print(self.options.json)?;
+        Shown::new(self, tools, sets, pairwise.merge_steps(), &outcome)?.print(self.options.json, tools.verbose)?;
         if outcome.infinite > 0 {
             self.warn(&outcome, &pairwise);
         }

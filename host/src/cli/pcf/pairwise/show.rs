@@ -110,8 +110,8 @@ impl<'a> Shown<'a> {
         })
     }
 
-    /// Prints it all.
-    pub fn print(&self, json: bool) -> Result<(), Failure> {
+    /// Prints the result, and if `verbose` how it was computed. JSON has both.
+    pub fn print(&self, json: bool, verbose: bool) -> Result<(), Failure> {
         if json {
             return terminal::print_json(self);
         }
@@ -126,19 +126,22 @@ impl<'a> Shown<'a> {
             ("dtype", self.dtype.to_owned()),
             ("layout", format!("{} ({})", self.layout, joined(self.shape, " x "))),
             ("device", self.device.clone()),
-            ("merge steps", format::rate(usize::try_from(self.merge_steps).unwrap_or(usize::MAX), ms, "")),
-            ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
         if self.resumed {
-            rows.push(("  of an earlier run", format::grouped(self.blocks_found)));
+            rows.push(("blocks of an earlier run", format::grouped(self.blocks_found)));
         }
-        if !compile_time.is_zero() {
-            rows.push(("kernels compiled in", format::time(1e3 * compile_time.as_secs_f64())));
+        if verbose {
+            rows.push(("merge steps", format::rate(usize::try_from(self.merge_steps).unwrap_or(usize::MAX), ms, "")));
+            rows.push(("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))));
+            if self.gpus.len() > 1 {
+                let of_each: Vec<_> = self.gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect();
+                rows.push(("  of each GPU", of_each.join(", ")));
+            }
+            if !compile_time.is_zero() {
+                rows.push(("kernels compiled in", format::time(1e3 * compile_time.as_secs_f64())));
+            }
+            rows.push(("downloaded", format::bytes(*downloaded as u64)));
         }
-        if self.gpus.len() > 1 {
-            rows.push(("  of each GPU", self.gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect::<Vec<_>>().join(", ")));
-        }
-        rows.push(("downloaded", format::bytes(*downloaded as u64)));
         rows.push(("time since the start", format::time(self.elapsed_ms)));
         let measure = self.p.as_ref().map_or("inner products".to_owned(), |p| format!("p = {}", p.to_string().trim_matches('"')));
         let title = format!("{}, {measure}: {}", self.command, self.title);
@@ -146,7 +149,7 @@ impl<'a> Shown<'a> {
         for (name, value) in rows {
             table.add_row([name.to_owned(), value]);
         }
-        for part in &self.elapsed {
+        for part in self.elapsed.iter().filter(|_| verbose) {
             table.add_row([format!("  {}", part.name), format::time(part.ms)]);
         }
         terminal::print(table)?;

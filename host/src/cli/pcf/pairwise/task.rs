@@ -71,6 +71,8 @@ pub struct Tools<'scope> {
     pub trace: Option<(Trace, Destination)>,
     pub progress: Progress,
     pub timeline: Timeline,
+    /// True to print how the matrix was computed, too.
+    pub verbose: bool,
 }
 
 /// A computed matrix.

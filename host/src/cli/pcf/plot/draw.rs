@@ -120,9 +120,10 @@ impl Drawing for Picture<'_> {
             .label_style((FONT, 14))
             .draw()?;
         let small = || TextStyle::from((FONT, 14).into_font()).color(&BLACK);
-        if scale.exponent != 0 {
-            root.draw(&Text::new(format!("x 1e{}", scale.exponent), (bar_x as i32, ABOVE as i32 - 20), small()))?;
-        }
+        let averaged = self.heat.rows < self.rows || self.heat.columns < self.columns;
+        let name = if averaged { "mean entry" } else { "entry" };
+        let unit = if scale.exponent == 0 { String::new() } else { format!(" / 1e{}", scale.exponent) };
+        root.draw(&Text::new(format!("{name}{unit}"), (bar_x as i32, ABOVE as i32 - 20), small()))?;
         let (bar_left, bar_top) = (bar_x as i32, (ABOVE + bar_height) as i32);
         for (index, (name, colour)) in special.into_iter().enumerate() {
             let top = bar_top + 8 + LEGEND_LINE as i32 * index as i32;
