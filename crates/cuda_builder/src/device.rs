@@ -244,8 +244,13 @@ pub fn list(functions: &[String], kernels: &Kernels) -> String {
     text
 }
 
-/// Refuses what is still used after the optimiser removed dead code, but doesn't exist on a GPU.
-pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeMap<String, String>) -> Result<()> {
+/// Refuses what is still used after the optimiser removed dead code, but neither exists on a GPU nor is `linked`.
+pub fn check_is_complete(
+    module: &Module<'_>,
+    kernels: &Kernels,
+    before: &BTreeMap<String, String>,
+    linked: &BTreeSet<String>,
+) -> Result<()> {
     for function in module.functions().filter(|function| function.is_declaration() && function.is_used()) {
         let name = function.name();
         let callers = || match before.get(&name) {
@@ -261,10 +266,10 @@ pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeM
                     callers()
                 ));
             }
-        } else if !DEVICE_RUNTIME.contains(&&*name) {
+        } else if !DEVICE_RUNTIME.contains(&&*name) && !linked.contains(&name) {
             return refused(format!(
                 "device code needs `{}`, which doesn't exist on a GPU; it is called by {}. Kernels are no_std: use cuda_std's \
-                 counterpart, or mark the caller `#[cfg(not(cuda_device))]`",
+                 counterpart, mark the caller `#[cfg(not(cuda_device))]`, or link a file that defines it (`CudaBuilder::link`)",
                 symbols::readable(&name),
                 callers()
             ));
@@ -309,4 +314,4 @@ pub fn kernels_reaching(module: &Module<'_>, kernels: &Kernels, functions: Vec<S
 }
 
 /// Functions that the CUDA driver provides to PTX.
-const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];
+pub const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];

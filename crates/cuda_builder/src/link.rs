@@ -41,6 +41,8 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
         let text = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
         module.link(context.parse(&path.display().to_string(), &text)?)?;
     }
+    // A library is linked whole, and what isn't used of it goes.
+    module.hide_all_but_kernels(Hidden::Internal);
     intrinsics::define(&mut module)?;
     lower::lower(&mut module)?;
     // Replaced instructions call functions of `compiler_builtins`.

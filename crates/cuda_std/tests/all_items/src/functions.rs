@@ -93,6 +93,22 @@ items! {
         every(&mut out, x as f32, positive as f32, small as f32);
     }
 
+    /// The transcendental functions of `f32` of any bits.
+    fn singles(input, out) {
+        let bits = input[thread::index_1d() as usize];
+        let (x, y) = (f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32));
+        let (sine, cosine) = math::sin_cos(x);
+        let values = [
+            math::sin(x), math::cos(x), sine, cosine, math::tan(x), math::asin(x), math::acos(x), math::atan(x), math::exp(x),
+            math::exp2(x), math::exp_m1(x), math::ln(x), math::ln_1p(x), math::log2(x), math::log10(x), math::cbrt(x),
+            math::sinh(x), math::cosh(x), math::tanh(x), math::atan2(y, x), math::powf(x, y), math::hypot(x, y),
+        ];
+        for value in values {
+            // Backends have different NaNs.
+            out.put(if value.is_nan() { f32::NAN } else { value });
+        }
+    }
+
     /// All functions of `f64`.
     fn f64s(input, out) {
         let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
