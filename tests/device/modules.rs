@@ -50,25 +50,6 @@ pub fn check_missing(device: &Device) -> Result {
     Ok(())
 }
 
-/// Kernels call functions of PTX and of LLVM IR that the build script links; the CPU has its own.
-#[test]
-fn linked_functions() -> Result {
-    let stream = Device::best()?.stream()?;
-    let values = stream.device().upload(&[1.0f32, -2.0, 0.5, 3.0])?;
-    let mut out = stream.device().alloc::<[u64; 3]>(70)?;
-    launch!(stream, kernels::linked::foreign<<<2, 32>>>(&values, &mut out))?;
-    let sums = [0.0f32, 1.0, 5.0, 5.25, 14.25];
-    for (i, out) in stream.download_vec(&out)?.into_iter().enumerate() {
-        // The first by arithmetic of wide numbers: bit 31 goes round.
-        let turned = (0x8000_0001 + i as u64) * 128 % (1 << 32) + 64 + 5;
-        assert_eq!(out[0], turned, "{i}");
-        assert_eq!(out[1], sums[i.min(4)].to_bits().into(), "{i}");
-        let mirrored: u64 = (0..64).map(|bit| (i as u64 >> bit & 1) << (63 - bit)).sum();
-        assert_eq!(out[2], i as u64 ^ mirrored, "{i}");
-    }
-    Ok(())
-}
-
 #[test]
 fn kernels_of_several_crates() -> Result {
     let device = Device::best()?;

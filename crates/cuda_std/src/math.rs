@@ -3,12 +3,13 @@
 //! They are free functions, `math::sin(x)`, and methods of [`GpuFloat`], `x.sin()`. As a method, a function of the
 //! standard library comes first where a kernel is compiled for the CPU, and that may round otherwise.
 //!
-//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions are those of
-//! the `libm` crate on both sides, within about one unit in the last place; where a kernel's speed depends on one of
-//! them and about twenty correct bits are enough, use [`fast`].
+//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions err by less than
+//! two units in the last place, and have the same bits on both sides. Those of `f32` compute without `f64`, except that
+//! [`powf`] is the `libm` crate's, as are all of `f64`. If a kernel's speed depends on one of them and about twenty
+//! correct bits are enough, use [`fast`].
 //!
-//! The bits are the same where `cuda_builder` is told not to contract (`fma_contraction(false)`). Otherwise `x * y + z`
-//! may become one fused operation on the GPU, as in nvcc's code, and what is computed from it differ in the last place.
+//! In a kernel's own code, `x * y + z` may become one fused operation on the GPU, as in nvcc's code, unless `cuda_builder`
+//! is told not to contract (`fma_contraction(false)`). Results then differ in the last place.
 
 use crate::{single, sys::math as sys};
 
