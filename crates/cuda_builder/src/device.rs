@@ -55,13 +55,15 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
             // away where nothing convergent is called.
             function.add_attribute("convergent");
         }
-        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with
-        // them. Part of libm is in `compiler_builtins`.
-        let is_libm = || {
+        // Libraries of functions are written for separate roundings, and keep their error bounds (and the CPU's results)
+        // with them. Part of libm is in `compiler_builtins`; `fma` is of cuda_std's IR.
+        let is_exact = || {
             let path = symbols::readable(&function.name());
-            path.trim_start_matches('<').starts_with("libm::") || lower::is_compiler_builtin(&path)
+            let start = path.trim_start_matches('<');
+            let libraries = ["libm::", "cuda_std::single::", "__cuda_std_"];
+            libraries.iter().any(|library| start.starts_with(library)) || lower::is_compiler_builtin(&path)
         };
-        if options.fma_contraction && !function.is_declaration() && !is_libm() {
+        if options.fma_contraction && !function.is_declaration() && !is_exact() {
             function.allow_contraction();
         }
     }

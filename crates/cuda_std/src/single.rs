@@ -13,6 +13,12 @@ macro_rules! polynomial {
     ($x:expr; $first:literal, $($rest:literal),+) => { fma($x, polynomial!($x; $($rest),+), $first) };
 }
 
+/// `x * y`, which isn't fused with an addition of the caller's.
+#[inline]
+fn product(x: f32, y: f32) -> f32 {
+    fma(x, y, -0.0)
+}
+
 /// Added to a number below 2²² and subtracted again, it rounds to an integer, whose low bits are those of the sum.
 const ROUND: f32 = 12_582_912.0;
 
@@ -129,7 +135,9 @@ pub fn asin(x: f32) -> f32 {
     // The angle is a quarter turn less twice the arc sine of this root.
     let square = fma(size, -0.5, 0.5);
     let root = sqrt(square);
-    (fma(-2.0, root, FRAC_PI_2) + arc_sine(-2.0 * root, square, FRAC_PI_2_REST)).copysign(x)
+    let most = fma(-2.0, root, FRAC_PI_2);
+    let rest = fma(-2.0, root, FRAC_PI_2 - most) + FRAC_PI_2_REST;
+    (most + arc_sine(-2.0 * root, square, rest)).copysign(x)
 }
 
 #[inline]
@@ -182,10 +190,10 @@ fn power_of_two(n: i32) -> f32 {
     f32::from_bits(((n + 127) << 23) as u32)
 }
 
-/// `x`·2ⁿ for `n` from -252 to 254, rounded once.
+/// Two factors of `x`·2ⁿ for `n` from -252 to 254, the second a power of two: only their product is rounded.
 #[inline]
-fn scale(x: f32, n: i32) -> f32 {
-    x * power_of_two(n >> 1) * power_of_two(n - (n >> 1))
+fn scale(x: f32, n: i32) -> (f32, f32) {
+    (x * power_of_two(n >> 1), power_of_two(n - (n >> 1)))
 }
 
 /// eʳ - 1 for |r| up to (ln 2)/2.
@@ -202,16 +210,17 @@ fn halvings(x: f32) -> (i32, f32) {
     (shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32, fma(-n, LN_2[1], fma(-n, LN_2[0], x)))
 }
 
-/// eˣ·2ᵏ for a small `k`.
+/// Two factors of eˣ·2ᵏ for a small `k`.
 #[inline]
-fn scaled_exp(x: f32, k: i32) -> f32 {
+fn scaled_exp(x: f32, k: i32) -> (f32, f32) {
     let (n, r) = halvings(x.clamp(-105.0, 90.0));
     scale(1.0 + exp_m1_near_zero(r), n.wrapping_add(k))
 }
 
 #[inline]
 pub fn exp(x: f32) -> f32 {
-    scaled_exp(x, 0)
+    let (factor, power) = scaled_exp(x, 0);
+    product(factor, power)
 }
 
 #[inline]
@@ -219,7 +228,8 @@ pub fn exp2(x: f32) -> f32 {
     let x = x.clamp(-151.0, 129.0);
     let shifted = x + ROUND;
     let r = (x - (shifted - ROUND)) * core::f32::consts::LN_2;
-    scale(1.0 + exp_m1_near_zero(r), shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32)
+    let (factor, power) = scale(1.0 + exp_m1_near_zero(r), shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32);
+    product(factor, power)
 }
 
 #[inline]
@@ -234,19 +244,26 @@ pub fn exp_m1(x: f32) -> f32 {
     2.0 * fma(near, power, power - 0.5)
 }
 
+/// (eˣ + `sign`·e⁻ˣ)/2.
+#[inline]
+fn half_exp_plus(x: f32, sign: f32) -> f32 {
+    let ((factor, power), (other, other_power)) = (scaled_exp(x, -1), scaled_exp(-x, -1));
+    fma(factor, power, product(other * other_power, sign))
+}
+
 #[inline]
 pub fn sinh(x: f32) -> f32 {
     let (size, z) = (x.abs(), x * x);
     let value = match size < 1.0 {
         true => fma(size * z, polynomial!(z; 0.166_666_67, 0.008_333_307, 0.000_198_438_73, 2.776_058_4e-6), size),
-        false => scaled_exp(size, -1) - scaled_exp(-size, -1),
+        false => half_exp_plus(size, -1.0),
     };
     value.copysign(x)
 }
 
 #[inline]
 pub fn cosh(x: f32) -> f32 {
-    scaled_exp(x.abs(), -1) + scaled_exp(-x.abs(), -1)
+    half_exp_plus(x.abs(), 1.0)
 }
 
 #[inline]
@@ -254,7 +271,7 @@ pub fn tanh(x: f32) -> f32 {
     let (size, z) = (x.abs(), x * x);
     let value = match size < 0.6 {
         true => fma(size * z, polynomial!(z; -0.333_333_05, 0.133_320_64, -0.053_794, 0.020_826_302, -0.005_927_162), size),
-        false => 1.0 - 2.0 / (scaled_exp(2.0 * size, 0) + 1.0),
+        false => 1.0 - 2.0 / (exp(2.0 * size) + 1.0),
     };
     value.copysign(x)
 }
@@ -277,7 +294,7 @@ const TEN: Base = Base { of_e: [LOG10_E, -1.010_305e-8], of_2: [0.301_025_4, 4.6
 #[inline(always)]
 fn log_of_parts(f: f32, e: f32, base: &Base) -> f32 {
     let series = polynomial!(f; -0.5, 0.333_332_1, -0.249_997_17, 0.200_107_26, -0.166_823_22, 0.140_014_66, -0.121_670_745, 0.140_035_05, -0.129_489_72);
-    let small = fma(f * f * series, base.of_e[0], fma(f, base.of_e[1], e * base.of_2[1]));
+    let small = fma(f * f, series * base.of_e[0], fma(f, base.of_e[1], e * base.of_2[1]));
     fma(e, base.of_2[0], fma(f, base.of_e[0], small))
 }
 
@@ -355,6 +372,6 @@ pub fn hypot(x: f32, y: f32) -> f32 {
     let (a, b) = (x * factor, y * factor);
     // The greater square loses nothing.
     let (a, b) = if a > b { (a, b) } else { (b, a) };
-    let value = sqrt(fma(a, a, b * b)) * back;
+    let value = product(sqrt(fma(a, a, b * b)), back);
     if x == f32::INFINITY || y == f32::INFINITY { f32::INFINITY } else { value }
 }

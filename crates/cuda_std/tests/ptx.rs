@@ -234,6 +234,17 @@ fn items_are_their_instructions() {
     }
 }
 
+/// Contraction leaves the functions of `f32` alone: without `.rn`, `ptxas` might fuse them.
+#[test]
+fn functions_are_not_contracted() {
+    let text = fs::read_to_string(build_with_messages()).unwrap();
+    assert!(holds(body(&text, "functions_unfused"), "fma.rn.f32"));
+    let functions = body(&text, "functions_singles");
+    for instruction in ["add.f32", "sub.f32", "mul.f32"] {
+        assert!(!holds(functions, instruction), "{instruction} in\n{functions}");
+    }
+}
+
 #[test]
 fn architectures_are_constants() {
     for arch in ALL {

@@ -93,7 +93,7 @@ items! {
         every(&mut out, x as f32, positive as f32, small as f32);
     }
 
-    /// The transcendental functions of `f32` of any bits.
+    /// The transcendental functions of `f32` that are `cuda_std`'s own, of any bits.
     fn singles(input, out) {
         let bits = input[thread::index_1d() as usize];
         let (x, y) = (f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32));
@@ -120,7 +120,6 @@ items! {
         put(math::cosh(x));
         put(math::tanh(x));
         put(math::atan2(y, x));
-        put(math::powf(x, y));
         put(math::hypot(x, y));
     }
 
