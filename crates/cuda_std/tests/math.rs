@@ -130,8 +130,25 @@ fn functions_of_f32_at_ends_thresholds_and_samples() {
     }
 }
 
-/// The function of every `f32`: `cargo test --release -p warpsmith-cuda-std --test math -- --ignored --nocapture`.
-/// [`FUNCTION`](std::env) chooses one.
+#[test]
+fn functions_of_two_f32() {
+    let ends = [0.0, 1.0, 1.5, 3e-39, f32::MIN_POSITIVE, 1e-20, 1e-7, 1e19, 3e38, f32::MAX, f32::INFINITY, f32::NAN];
+    let ends = ends.into_iter().flat_map(|x| [x, -x]);
+    // Of all magnitudes, and of near ones.
+    let samples = (0..300).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b9)));
+    let points: Vec<f32> = ends.chain(samples).chain((1..100).map(|i| i as f32 / 7.0)).collect();
+    for &x in &points {
+        for &y in &points {
+            let (angle, length) = (f64::from(y).atan2(f64::from(x)), f64::from(y).hypot(f64::from(x)));
+            assert!(ulps32(math::atan2(y, x), angle) <= 2.0, "atan2({y:e}, {x:e}) is {:e}", math::atan2(y, x));
+            assert!(angle.is_nan() || math::atan2(y, x).is_sign_negative() == angle.is_sign_negative(), "atan2({y:e}, {x:e})");
+            assert!(ulps32(math::hypot(y, x), length) <= 2.0, "hypot({y:e}, {x:e}) is {:e}", math::hypot(y, x));
+        }
+    }
+}
+
+/// Finds the greatest error of each function: `cargo test --release -p warpsmith-cuda-std --test math -- --ignored
+/// --nocapture`. The environment variable `FUNCTION` chooses one.
 #[test]
 #[ignore = "takes minutes"]
 fn functions_of_every_f32() {
