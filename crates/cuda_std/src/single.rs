@@ -23,7 +23,7 @@ fn product(x: f32, y: f32) -> f32 {
 const ROUND: f32 = 12_582_912.0;
 
 /// π/2 in three parts, none negative, so that subtracting zero times each leaves -0.
-const QUARTER: [f32; 3] = [1.570_796_3, 7.549_789_4e-8, 5.390_303e-15];
+const QUARTER: [f32; 3] = [f32::from_bits(FRAC_PI_2.to_bits() - 1), 7.549_789_4e-8, 5.390_303e-15];
 
 /// π/2 less [`FRAC_PI_2`].
 const FRAC_PI_2_REST: f32 = -4.371_139e-8;
@@ -63,8 +63,8 @@ fn quarters(x: f32) -> (u32, f32, f32) {
     /// π/2 · 2⁻⁶⁴ in two parts.
     const UNIT: [f32; 2] = [8.515_304e-20, -2.369_599_1e-27];
     let (more, less) = (rest as f32, rest.wrapping_sub(rest as f32 as i64) as f32);
-    // The difference is zero, or NaN for an infinity.
-    let high = fma(more, UNIT[0], x - x);
+    // The addend is zero, or NaN for an infinity.
+    let high = fma(more, UNIT[0], 0.0 * x);
     let low = fma(more, UNIT[1], fma(less, UNIT[0], fma(more, UNIT[0], -high)));
     let rest = high + low;
     (n, rest, low - (rest - high))
@@ -155,7 +155,10 @@ pub fn acos(x: f32) -> f32 {
 #[inline]
 fn arc_tangent(quotient: f32, swap: bool) -> f32 {
     let z = quotient * quotient;
-    let series = polynomial!(z; -0.333_333_13, 0.199_989_07, -0.142_675_7, 0.109_678_77, -0.084_456_3, 0.058_631_875, -0.031_812_157, 0.011_238_842, -0.001_863_096_8);
+    let series = polynomial!(
+        z; -0.333_333_13, 0.199_989_07, -0.142_675_7, 0.109_678_77, -0.084_456_3,
+        0.058_631_875, -0.031_812_157, 0.011_238_842, -0.001_863_096_8
+    );
     let angle = fma(quotient * z, series, quotient);
     if swap { FRAC_PI_2 - (angle - FRAC_PI_2_REST) } else { angle }
 }
@@ -293,7 +296,10 @@ const TEN: Base = Base { of_e: [LOG10_E, -1.010_305e-8], of_2: [0.301_025_4, 4.6
 /// The logarithm of (1 + f)·2ᵉ for `f` from -1/3 to 1/3.
 #[inline(always)]
 fn log_of_parts(f: f32, e: f32, base: &Base) -> f32 {
-    let series = polynomial!(f; -0.5, 0.333_332_1, -0.249_997_17, 0.200_107_26, -0.166_823_22, 0.140_014_66, -0.121_670_745, 0.140_035_05, -0.129_489_72);
+    let series = polynomial!(
+        f; -0.5, 0.333_332_1, -0.249_997_17, 0.200_107_26, -0.166_823_22,
+        0.140_014_66, -0.121_670_745, 0.140_035_05, -0.129_489_72
+    );
     let small = fma(f * f, series * base.of_e[0], fma(f, base.of_e[1], e * base.of_2[1]));
     fma(e, base.of_2[0], fma(f, base.of_e[0], small))
 }
