@@ -1,17 +1,7 @@
-//! The CUDA backend: the one place that names `cust`.
+//! The CUDA backend, over the driver's functions ([`driver`]).
 //!
-//! Of `cust` come the types of the driver's handles. Calls go to the driver's functions ([`driver`]): an enum like
-//! `cust`'s for results is undefined behaviour where a driver is newer than it, and measurement with `cust` 0.3.2 found
-//! out:
-//!
-//! - its `Stream::new` takes `NON_BLOCKING` out of the flags, and its copies and fills run on the legacy default
-//!   stream, which non-blocking streams don't wait for; its copies panic where lengths differ;
-//! - its `Stream::wait_event` destroys the event, and its `Module::from_ptx` has no compiler log;
-//! - its `graph` module has graphs of nodes, but no capture of a stream, and nothing that instantiates or launches a
-//!   graph; its `kernel_invocation!` gives a function other arguments than that one takes, and so doesn't compile;
-//! - a stream that is dropped after its context makes the driver crash.
-//!
-//! Because of the last, the state of a device, its context among it, is made once and kept until the process ends.
+//! A stream that is dropped after its context makes the driver crash. So the state of a device, its context among it, is
+//! made once and kept until the process ends.
 //!
 //! A thread has a current context, which other libraries set, too. So each entry asks the driver
 //! for it ([`Cuda::enter`]), and makes a foreign context current again afterwards. If there was
@@ -32,13 +22,12 @@ pub(super) use memory::{DeviceMemory, HostMemory};
 pub(super) use module::CudaModule;
 pub(super) use stream::CudaStream;
 
-use self::driver::Code;
+use self::driver::{CUcontext, CUdevice, Code};
 use super::error::DeviceError;
 use super::image;
 use super::info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::order::Ledger;
-use cust::sys::{CUcontext, CUdevice};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ptr;
