@@ -194,6 +194,27 @@ impl CudaBuilder {
         }
     }
 
+    /// A builder for a kernel crate that the build script's package depends on, wherever cargo keeps it: cargo leaves
+    /// nested crates out of a package, so that a folder isn't found in a published one.
+    ///
+    /// The kernel crate's manifest has `links = "my-kernels"`, and its build script says where it is:
+    ///
+    /// ```no_run
+    /// println!("cargo::metadata=root={}", std::env::var("CARGO_MANIFEST_DIR").unwrap());
+    /// ```
+    ///
+    /// # Errors
+    /// No dependency with this value of `links` says where it is.
+    pub fn dependency(links: &str) -> Result<Self> {
+        let variable = format!("DEP_{}_ROOT", links.to_uppercase().replace('-', "_"));
+        env::var_os(variable).map(CudaBuilder::new).ok_or_else(|| {
+            BuilderError::Refused(format!(
+                "no dependency says where the kernel crate with `links = {links:?}` is: list the crate in [dependencies], and \
+                 have its build script print `cargo::metadata=root=` and its folder (CARGO_MANIFEST_DIR)"
+            ))
+        })
+    }
+
     /// Adds an architecture; without any, `sm_75` is built, which every GPU since Turing runs.
     pub fn arch(mut self, arch: NvptxArch) -> Self {
         self.archs.push(arch);
