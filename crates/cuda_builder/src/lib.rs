@@ -22,11 +22,10 @@
 //! }
 //! ```
 //!
-//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive`
-//! (its members), `foreign` (device code from elsewhere), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their
-//! functions), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host
-//! module -> device module), `emit` (module -> PTX), `blame` (the function at fault if LLVM fails);
-//! `llvm` is the thin layer over LLVM's C interface that they share.
+//! Each stage is a module: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `foreign` (device code
+//! from elsewhere), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their functions), `lower`
+//! (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module -> device module), `emit` (module ->
+//! PTX), `blame` (the function at fault if LLVM fails). They share `llvm`, a thin layer over LLVM's C interface.
 
 use std::{
     collections::BTreeSet,
