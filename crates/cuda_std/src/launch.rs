@@ -164,6 +164,8 @@ pub struct Memory {
     /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams.
     /// Without it the order is left to the [`IntoParam`]'s author.
     pub page: Option<usize>,
+    /// The layout of its elements ([`DeviceCopy`](crate::DeviceCopy)): 0 if they are `bytemuck::Pod`.
+    pub layout: u64,
 }
 
 /// The arguments of a launch.
@@ -196,6 +198,12 @@ impl Arguments {
     /// As the driver takes them: one 8-byte word per PTX parameter, in order. Narrower scalars sit in the low bytes.
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// The sum of the layouts of what they point to.
+    #[doc(hidden)]
+    pub fn layouts(&self) -> u64 {
+        self.memory.iter().fold(0, |sum, (memory, _)| sum.wrapping_add(memory.layout))
     }
 
     /// Returns the memory that they point to, each with true if the kernel may write there.
@@ -302,7 +310,8 @@ pub unsafe trait KernelParam {
 ///
 /// # Safety
 /// While the value's borrows last, the memory behind `raw` is initialised, alive, and
-/// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it.
+/// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it, with
+/// the layout of its elements.
 /// [`Memory::page`], if set, is the page of the host library's buffer there, which is borrowed as
 /// long. A value without one stays usable until the kernel is done, and its author orders kernels
 /// on several streams.

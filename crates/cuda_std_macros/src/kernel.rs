@@ -386,6 +386,7 @@ impl Kernel {
             let list = list(ty);
             quote!(#list::SIGNATURE)
         });
+        let lists = types.iter().map(|ty| list(ty));
         quote! {
             // Like the host's module of this name, and so in its way where that would be.
             #vis mod #name {
@@ -394,7 +395,7 @@ impl Kernel {
 
                 #[used]
                 #[unsafe(link_section = ".cuda.signature")]
-                static SIGNATURE: u64 = #signature;
+                static SIGNATURE: u64 = #signature #(.wrapping_add(#lists::LAYOUTS))*;
 
                 // Without it rustc leaves out a kernel that isn't `pub` all the way up.
                 #[used]
