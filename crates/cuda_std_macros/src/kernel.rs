@@ -4,8 +4,8 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use std::hash::{DefaultHasher, Hasher};
 use syn::{
-    ConstParam, Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType,
-    Token, Type, TypeParam, braced, bracketed, parenthesized,
+    ConstParam, Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, PredicateType, Result,
+    ReturnType, Token, Type, TypeParam, WherePredicate, braced, bracketed, parenthesized,
     parse::{Parse, ParseStream},
     parse_quote,
     punctuated::Punctuated,
@@ -625,12 +625,19 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
         Some(GenericParam::Type(generic)) => substituted(&[&generic.bounds], &to_self),
         _ => Vec::new(),
     };
-    let predicates: Vec<_> = function.sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates).collect();
-    let predicates_of_self = substituted(&predicates, &to_self);
+    // Of the clause, what follows from the trait itself: other predicates would have to be repeated by its users.
+    let clause = function.sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let of_first = clause.filter(|predicate| match predicate {
+        WherePredicate::Type(PredicateType { bounded_ty: Type::Path(path), .. }) => {
+            first.is_some_and(|i| path.path.is_ident(parameters[i]))
+        }
+        _ => false,
+    });
+    let predicates_of_self = substituted(&of_first.collect::<Vec<_>>(), &to_self);
     let (ty, arguments) = (first.map_or(quote!(()), |i| parameters[i].to_token_stream()), others().map(|i| parameters[i]));
     let instance = quote!(Instance<#(#arguments),*>);
     let all = quote!(<#(#generics),*>);
-    let exists = quote!(where #(#predicates,)* #ty: #instance);
+    let exists = quote!(where #ty: #instance);
     let body = quote! {
         // SAFETY: `into_body`'s contract is that of `call`.
         unsafe { <#ty as #instance>::call(#(#raw),*) }
