@@ -271,7 +271,7 @@ pub struct Run;
 )]
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
-    type Raw: Copy + Send + Sync;
+    type Raw: Copy + Send + Sync + 'static;
     /// Largest number of dimensions of grids and blocks for which its promises hold.
     const DIMENSIONS: u32 = 3;
     /// True if a kernel may write through it.
@@ -560,23 +560,29 @@ unsafe impl<P: KernelParam, A: IntoParam<P>, const N: usize> IntoParam<[P; N]> f
 }
 
 /// A kernel with its configuration and arguments, ready for either backend.
-pub struct Bound<F> {
+///
+/// Its type doesn't name those of the arguments: a wrong one is an error of `bind` alone.
+pub struct Bound<'a> {
     kernel: &'static KernelInfo,
     config: LaunchConfig,
     arguments: Arguments,
-    body: F,
+    body: Box<dyn Fn() + Sync + 'a>,
 }
 
-impl<F: Fn() + Sync> Bound<F> {
+impl<'a> Bound<'a> {
     /// `#[kernel]` calls this.
     ///
     /// # Safety
-    /// `arguments` and `body` are those of the kernel, and while `body` lives the kernel may be launched with them, in
-    /// this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
-    /// thread, where all that the arguments point to is memory of this process.
+    /// `arguments` and `body` are those of the kernel, which during `'a` may be launched with them, in this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
+    /// thread, where all that the arguments point to is memory of this process. Dropping it uses none of that memory.
     #[doc(hidden)]
-    pub unsafe fn new(kernel: &'static KernelInfo, config: LaunchConfig, arguments: Arguments, body: F) -> Self {
-        Bound { kernel, config, arguments, body }
+    pub unsafe fn new(
+        kernel: &'static KernelInfo,
+        config: LaunchConfig,
+        arguments: Arguments,
+        body: impl Fn() + Sync + 'a,
+    ) -> Self {
+        Bound { kernel, config, arguments, body: Box::new(body) }
     }
 
     /// Returns the kernel.
@@ -600,12 +606,12 @@ impl<F: Fn() + Sync> Bound<F> {
     /// All memory behind the arguments belongs to this process, and only threads of a
     /// launch of [`config`](Self::config) within the limits of [`kernel`](Self::kernel) call the
     /// closure.
-    pub unsafe fn into_body(self) -> F {
+    pub unsafe fn into_body(self) -> Box<dyn Fn() + Sync + 'a> {
         self.body
     }
 }
 
-impl<F> fmt::Debug for Bound<F> {
+impl fmt::Debug for Bound<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bound { kernel, config, arguments, body: _ } = self;
         write!(f, "Bound({}; {config:?}; {arguments:?})", kernel.path)

@@ -459,10 +459,10 @@ impl Kernel {
             /// Binds a configuration and arguments to the kernel, for a stream to launch.
             #safety
             #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-            pub #unsafety fn bind #generics (
+            pub #unsafety fn bind<'bound, #generics> (
                 #config: ::cuda_std::launch::LaunchConfig,
-                #(#names: impl ::cuda_std::launch::IntoParam<#types>),*
-            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> #exists {
+                #(#names: impl ::cuda_std::launch::IntoParam<#types> + 'bound),*
+            ) -> ::cuda_std::launch::Bound<'bound> #exists {
                 #[allow(unused_mut)]
                 let mut #words = ::cuda_std::launch::Arguments::with_capacity(#count);
                 #(let #raw = #words.push::<#types>(&#names);)*
@@ -642,7 +642,7 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
         // SAFETY: `into_body`'s contract is that of `call`.
         unsafe { <#ty as #instance>::call(#(#raw),*) }
     };
-    let bind = kernel.bind(&raw, &all, &exists, quote!(<#ty as #instance>::kernel()), body);
+    let bind = kernel.bind(&raw, &quote!(#(#generics),*), &exists, quote!(<#ty as #instance>::kernel()), body);
     let of = others().fold("`{Self}`".to_owned(), |of, i| format!("{of}, `{{{}}}`", parameters[i]));
     let message = format!("the kernel `{name}` doesn't exist for {of}");
     let list: Vec<String> = instances.iter().map(|Instance { arguments, .. }| format!("`{}`", quote!(#(#arguments),*))).collect();

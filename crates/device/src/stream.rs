@@ -13,7 +13,6 @@ use bytemuck::{NoUninit, Zeroable};
 use cuda_std::DeviceCopy;
 use cuda_std::launch::{Arguments, Bound, KernelInfo};
 use simt::memory::{self, Memory};
-use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -52,9 +51,7 @@ unsafe impl Send for Body {}
 impl Body {
     /// # Safety
     /// Everything that the body borrows is alive whenever it is called.
-    unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
-        let body = ManuallyDrop::new(body);
-        let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
+    unsafe fn new<'a>(body: Box<dyn Fn() + Sync + 'a>) -> Self {
         // SAFETY: the types differ in the lifetime alone; by this function's contract the borrows
         // are alive at each call.
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
@@ -164,7 +161,7 @@ impl Stream {
     /// # use cuda_std::launch::{Arguments, Bound, LaunchConfig};
     /// # use gpu_kernels::samples;
     /// # let (kernel, config) = (samples::saxpy::kernel(), LaunchConfig::new(1, 32));
-    /// Bound { kernel, config, arguments: Arguments::default(), body: || () };
+    /// Bound { kernel, config, arguments: Arguments::default(), body: Box::new(|| ()) };
     /// ```
     ///
     /// # Errors
@@ -172,7 +169,7 @@ impl Stream {
     /// is a GPU and the program has no PTX of the kernel ([`kernel_module!`](crate::kernel_module!));
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
     /// the kernel itself fails.
-    pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {
+    pub fn launch(&self, bound: Bound<'_>) -> Result<(), DeviceError> {
         let (kernel, config) = (bound.kernel(), bound.config());
         if !self.needs_body(kernel, bound.arguments(), &config)? {
             return Ok(());
@@ -187,12 +184,12 @@ impl Stream {
                 record_launch(work, kernel, config, memory, unsafe { Body::new(body) });
                 Ok(())
             }
-            _ => self.run_on_cpu(kernel, &config, memory.as_deref(), &body),
+            _ => self.run_on_cpu(kernel, &config, memory.as_deref(), &*body),
         }
     }
 
     /// Checks a launch. A GPU then has it, if there is anything to launch; on the CPU the kernel's body is still to be
-    /// called. Apart from [`launch`](Self::launch), which is compiled for each kernel.
+    /// called.
     fn needs_body(&self, kernel: &'static KernelInfo, arguments: &Arguments, config: &LaunchConfig) -> Result<bool, DeviceError> {
         if !launch::check(kernel, arguments, config, &self.device)? {
             return Ok(false);
