@@ -11,6 +11,32 @@ fn errors(output: &[u8]) -> Vec<String> {
     text.lines().filter(begins).map(str::to_owned).collect()
 }
 
+/// The errors of a crate for the host with these lines behind the imports, and all that cargo said.
+fn check(name: &str, source: &str) -> (Vec<String>, String) {
+    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let manifest = format!(
+        "cuda_std = {{ package = \"warpsmith-cuda-std\", path = \"{crates}/cuda_std\" }}
+         cuda_std_macros = {{ package = \"warpsmith-cuda-std-macros\", path = \"{crates}/cuda_std_macros\" }}\n"
+    );
+    let krate = Krate::with_manifest(name, &manifest, &format!("use cuda_std::prelude::*;\n{source}"));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["check", "--quiet", "--message-format=short", "--target-dir"]).arg(out_dir().join("host"));
+    let output = cargo.current_dir(&krate.path).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(errors(&output.stderr).is_empty(), output.status.success(), "{text}");
+    (errors(&output.stderr), text)
+}
+
+/// There are as many errors as `parts`: each has the part, and the line after the one before it, from `first` on.
+#[track_caller]
+fn assert_errors((errors, text): (Vec<String>, String), first: usize, parts: &[&str]) {
+    // The last says how many there are.
+    assert_eq!(errors.len(), parts.len() + 1, "{text}");
+    for (i, (error, part)) in errors.iter().zip(parts).enumerate() {
+        assert!(error.starts_with(&format!("src/lib.rs:{}:", first + i)) && error.contains(part), "{error}");
+    }
+}
+
 /// A launch has as many errors as wrong arguments.
 #[test]
 fn one_wrong_argument_is_one_error() {
@@ -25,8 +51,7 @@ fn one_wrong_argument_is_one_error() {
     // A library that launches nothing.
     let source = |launches: &str| {
         format!(
-            "use cuda_std::prelude::*;
-             use cuda_std_macros::launch;
+            "use cuda_std_macros::launch;
              pub mod library {{
                  pub use cuda_std::launch::{{Bound, LaunchConfig}};
                  pub struct Stream;
@@ -40,32 +65,51 @@ fn one_wrong_argument_is_one_error() {
              }}"
         )
     };
-    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let manifest = format!(
-        "cuda_std = {{ package = \"warpsmith-cuda-std\", path = \"{crates}/cuda_std\" }}
-         cuda_std_macros = {{ package = \"warpsmith-cuda-std-macros\", path = \"{crates}/cuda_std_macros\" }}\n"
-    );
-    let check = |launches: &str| {
-        let krate = Krate::with_manifest("wrong_arguments", &manifest, &source(launches));
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["check", "--quiet", "--message-format=short", "--target-dir"]).arg(out_dir().join("host"));
-        let output = cargo.current_dir(&krate.path).output().unwrap();
-        (output.status.success(), errors(&output.stderr), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    let (success, _, text) = check(right);
-    assert!(success, "{text}");
-    let (_, errors, text) = check(wrong);
-    let kinds = [
+    let (errors, text) = check("right_arguments", &source(right));
+    assert!(errors.is_empty(), "{text}");
+    let parts = [
         "`u32` can't be passed for the kernel parameter `f32`",
-        "`&'static str` can't be",
-        "`[{float}; 2]` can't be",
-        "`[{float}; 2]` can't be",
+        "`&str` can't be passed",
+        "`[{float}; 2]` can't be passed",
+        "`[{float}; 2]` can't be passed",
     ];
-    // The last says how many there are.
-    assert_eq!(errors.len(), kinds.len() + 1, "{text}");
-    for (i, (error, kind)) in errors.iter().zip(kinds).enumerate() {
-        assert!(error.starts_with(&format!("src/lib.rs:{}:", 13 + i)) && error.contains(kind), "{error}");
-    }
+    assert_errors(check("wrong_arguments", &source(wrong)), 12, &parts);
+}
+
+/// Types that can't be in a device's memory, with a reason each.
+#[test]
+fn device_copy() {
+    let source = "#[derive(Clone, Copy, DeviceCopy)] pub struct Plain { x: f32, y: bool }
+        #[derive(Clone, Copy, DeviceCopy)] pub enum Choice { A, B }
+        #[derive(Clone, Copy, DeviceCopy)] #[repr(C)] pub struct Static(u8, &'static u8);
+        #[derive(Clone, Copy, DeviceCopy)] #[repr(C)] pub struct Lifetime<'a>(&'a u8);
+        #[derive(Clone, Copy, DeviceCopy)] #[repr(u8)] pub enum Text { A([[&'static str; 2]; 3]) }
+        #[derive(Clone, Copy, DeviceCopy)] #[repr(C)] pub union Both { x: f32, y: u32 }
+        #[derive(Clone, Copy, DeviceCopy)] #[repr(align(8))] pub struct Aligned(u8);
+        #[derive(Clone, Copy)] #[repr(C)] pub struct Not(bool);
+        #[derive(Clone, Copy, DeviceCopy)] #[repr(C, align(8))] pub struct Right([[Option<core::num::NonZero<u8>>; 2]; 3]);";
+    let (errors, text) = check("device_copy", source);
+    // Those of the macro come first.
+    let says = |line: usize, part: &str| {
+        let line = format!("src/lib.rs:{line}:");
+        let of_line: Vec<_> = errors.iter().filter(|error| error.starts_with(&line)).collect();
+        assert!(of_line.len() == 1 && of_line[0].contains(part), "{line} {part}: {text}");
+    };
+    says(2, "`#[repr(C)]` or `#[repr(transparent)]`");
+    says(3, "`#[repr(u8)]`, of another integer, or `#[repr(C)]`");
+    says(4, "`&'static u8` can't be in a device's memory");
+    says(5, "a device has another");
+    says(6, "`&'static str` can't be in a device's memory");
+    says(7, "a union");
+    says(8, "`#[repr(C)]` or `#[repr(transparent)]`");
+    assert_eq!(errors.len(), 8, "{text}");
+    let generic = "#[derive(Clone, Copy, DeviceCopy)] #[repr(C)] pub struct Pair<T>(T, bool);
+        #[derive(Clone, Copy)] pub struct Other(bool);
+        fn takes<T: DeviceCopy>(_: T) {}
+        pub fn calls() {
+            takes(Pair(1.0f32, true)); takes(Pair(Pair(1u8, false), true));
+            takes(Pair(Other(true), true)) }";
+    assert_errors(check("device_copy_generic", generic), 7, &["`Pair<Other>` can't be in a device's memory"]);
 }
 
 /// A build script leaves rustc's errors to `kernel_module!`: where the host's build fails as well, they are not
