@@ -10,6 +10,7 @@ use crate::signature;
 use crate::tensor::{Descriptor, TensorMap, TensorMapMut};
 use half::{bf16, f16};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -574,7 +575,8 @@ impl<'a> Bound<'a> {
     ///
     /// # Safety
     /// `arguments` and `body` are those of the kernel, which during `'a` may be launched with them, in this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
-    /// thread, where all that the arguments point to is memory of this process. Dropping it uses none of that memory.
+    /// thread, where all that the arguments point to is memory of this process.
+    /// It is never dropped: that might come later than the arguments' borrows end.
     #[doc(hidden)]
     pub unsafe fn new(
         kernel: &'static KernelInfo,
@@ -582,7 +584,8 @@ impl<'a> Bound<'a> {
         arguments: Arguments,
         body: impl Fn() + Sync + 'a,
     ) -> Self {
-        Bound { kernel, config, arguments, body: Box::new(body) }
+        let body = ManuallyDrop::new(body);
+        Bound { kernel, config, arguments, body: Box::new(move || (*body)()) }
     }
 
     /// Returns the kernel.

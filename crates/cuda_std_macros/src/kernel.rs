@@ -458,7 +458,7 @@ impl Kernel {
         quote! {
             /// Binds a configuration and arguments to the kernel, for a stream to launch.
             #safety
-            #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+            #[allow(clippy::missing_safety_doc, clippy::multiple_bound_locations, clippy::too_many_arguments)]
             pub #unsafety fn bind<'bound, #generics> (
                 #config: ::cuda_std::launch::LaunchConfig,
                 #(#names: impl ::cuda_std::launch::IntoParam<#types> + 'bound),*
@@ -685,6 +685,7 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
                 #of_types
 
                 /// The kernel's static facts.
+                #[allow(clippy::multiple_bound_locations)]
                 pub fn kernel #all() -> &'static ::cuda_std::launch::KernelInfo #exists {
                     <#ty as #instance>::kernel()
                 }
