@@ -25,7 +25,7 @@ fn representation(input: &DeriveInput) -> Result<Vec<Ident>> {
     Ok(words)
 }
 
-/// What mixes the fields into `layout`, which doesn't compile if one isn't a field of such a type.
+/// Statements that mix the fields into `layout`. They don't compile if one isn't `DeviceCopy`.
 fn mix_fields(fields: &Fields) -> TokenStream {
     let one = |mut ty: &Type| {
         // Elements of arrays, which no implementation covers: those of `Pod` types are `Pod` themselves.

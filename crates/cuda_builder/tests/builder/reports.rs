@@ -1,4 +1,4 @@
-//! What rustc reports of a project: each mistake once, with its line.
+//! Reports of rustc about a project: each mistake once, with its line.
 
 use crate::krate::{Krate, child, in_child, out_dir};
 use cuda_builder::CudaBuilder;
@@ -89,7 +89,7 @@ fn device_copy() {
         #[derive(Clone, Copy)] #[repr(C)] pub struct Not(bool);
         #[derive(Clone, Copy, DeviceCopy)] #[repr(C, align(8))] pub struct Right([[Option<core::num::NonZero<u8>>; 2]; 3]);";
     let (errors, text) = check("device_copy", source);
-    // Those of the macro come first.
+    // Errors of the macro come first.
     let says = |line: usize, part: &str| {
         let line = format!("src/lib.rs:{line}:");
         let of_line: Vec<_> = errors.iter().filter(|error| error.starts_with(&line)).collect();
