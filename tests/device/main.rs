@@ -14,3 +14,4 @@ mod language;
 mod modules;
 #[cfg(feature = "cli")]
 mod ptx;
+mod values;

@@ -47,6 +47,10 @@ pub fn check_missing(device: &Device) -> Result {
     assert!(error.contains("`reals::fill`") && error.contains("other types on GPUs than on the host"), "{error}");
     let error = launch!(stream, kernels::reals::swap<<<1, 32>>>(&mut pairs)).unwrap_err().to_string();
     assert!(error.contains("`reals::swap`") && error.contains("other types"), "{error}");
+    // An enum of the same size, with a variant more.
+    let mut numbers = device.upload(&[kernels::reals::Number::Signed(1)])?;
+    let error = launch!(stream, kernels::reals::count<<<1, 32>>>(&mut numbers)).unwrap_err().to_string();
+    assert!(error.contains("`reals::count`") && error.contains("other types"), "{error}");
     Ok(())
 }
 

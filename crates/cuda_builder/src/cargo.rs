@@ -79,7 +79,7 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
 
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
-        .args(["rustc", "--quiet", "--lib", "--release", "--crate-type=lib,staticlib", "--color", &color(), "--manifest-path"])
+        .args(["rustc", "--quiet", "--lib", "--release", "--crate-type=lib,staticlib", "--color=never", "--manifest-path"])
         .arg(&manifest)
         // With an explicit target, the flags reach neither build scripts nor procedural macros.
         .args(["--target", &target])
@@ -91,11 +91,9 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     let output = run(command, &flags)?;
     let name = described.name;
     if !output.status.success() {
-        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
-        let hint = hint(&messages);
-        return refused(format!(
-            "the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}{hint}"
-        ));
+        let mut messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        messages += &hint(&messages);
+        return Err(BuilderError::Compile { name, messages });
     }
 
     let folder = options.target_dir.join(&target).join("release");
@@ -140,11 +138,6 @@ fn hint(messages: &str) -> String {
     ];
     let hints = HINTS.iter().filter(|(part, _)| messages.contains(part)).map(|(_, hint)| format!("\n{hint}"));
     hints.take(1).collect()
-}
-
-/// Returns cargo's colour option. Messages go through a pipe, so only an explicit wish counts.
-fn color() -> String {
-    env::var("CARGO_TERM_COLOR").ok().filter(|color| color == "always").unwrap_or_else(|| "never".to_owned())
 }
 
 /// Returns the identity that `#[kernel]` gives a package: the hash of its folder.

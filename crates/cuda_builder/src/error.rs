@@ -32,6 +32,14 @@ pub enum BuilderError {
         /// Its reason.
         reason: String,
     },
+    /// rustc refused the kernel crate.
+    #[error("the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}")]
+    Compile {
+        /// The crate's name, as rustc spells it.
+        name: String,
+        /// Its messages.
+        messages: String,
+    },
     /// The toolchain, the kernel crate or its device code is not as it has to be. The sentence says what to do.
     #[error("{0}")]
     Refused(String),

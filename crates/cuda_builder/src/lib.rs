@@ -311,6 +311,10 @@ impl CudaBuilder {
     /// If the environment variable `DOCS_RS` is set, no images are built: documentation needs none,
     /// and docs.rs has another toolchain.
     ///
+    /// In a build script, if neither [`out_dir`](Self::out_dir) nor [`copy_to`](Self::copy_to) is set, rustc's errors are
+    /// left to `warpsmith_device::kernel_module!`: the build succeeds without images, and that line doesn't compile. Most
+    /// such errors are also errors of the crate's build for the host, and so cargo reports them once.
+    ///
     /// # Errors
     /// [`BuilderError`], with advice: the crate doesn't compile, LLVM is not found, or
     /// device code holds something that a GPU can't have.
@@ -357,12 +361,28 @@ impl CudaBuilder {
         }
         llvm::load()?;
         let foreign = Arc::new(Foreign::read(&self.linked, archs[0].number())?);
-        let mut bitcode = cargo::compile(&cargo::Options {
+        let compiled = cargo::compile(&cargo::Options {
             crate_path: &self.crate_path,
             target_dir: &target_dir,
             line_tables: self.debug == DebugInfo::LineTables,
             arguments: &arguments,
-        })?;
+        });
+        if let Err(error @ BuilderError::Compile { name, .. }) = &compiled
+            && self.out_dir.is_none()
+            && self.copy_to.is_none()
+        {
+            let text = out_dir.join(format!("{name}.error.txt"));
+            emit::write(&text, error.to_string().as_bytes())?;
+            let module = out_dir.join(format!("{name}.kernels.rs"));
+            emit::write(
+                &module,
+                format!("compile_error!(include_str!({:?}))\n", text.file_name().unwrap_or_default()).as_bytes(),
+            )?;
+            // A file that doesn't exist: the next build tries again.
+            announce(&BTreeSet::from([out_dir.join("not-built")]));
+            return Ok(BuildOutput { images: Vec::new(), kernels: Vec::new(), module });
+        }
+        let mut bitcode = compiled?;
         bitcode.ir.extend_from_slice(&foreign.ir);
         bitcode.sources.extend(foreign.ir.iter().chain(&foreign.ptx).cloned());
         let (name, package, sources) = (bitcode.name.clone(), bitcode.package, bitcode.sources.clone());

@@ -10,6 +10,7 @@ use crate::signature;
 use crate::tensor::{Descriptor, TensorMap, TensorMapMut};
 use half::{bf16, f16};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -164,6 +165,8 @@ pub struct Memory {
     /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams.
     /// Without it the order is left to the [`IntoParam`]'s author.
     pub page: Option<usize>,
+    /// The layout of its elements ([`DeviceCopy`](crate::DeviceCopy)): 0 if they are `bytemuck::Pod`.
+    pub layout: u64,
 }
 
 /// The arguments of a launch.
@@ -196,6 +199,12 @@ impl Arguments {
     /// As the driver takes them: one 8-byte word per PTX parameter, in order. Narrower scalars sit in the low bytes.
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// The sum of the layouts of what they point to.
+    #[doc(hidden)]
+    pub fn layouts(&self) -> u64 {
+        self.memory.iter().fold(0, |sum, (memory, _)| sum.wrapping_add(memory.layout))
     }
 
     /// Returns the memory that they point to, each with true if the kernel may write there.
@@ -263,7 +272,7 @@ pub struct Run;
 )]
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
-    type Raw: Copy + Send + Sync;
+    type Raw: Copy + Send + Sync + 'static;
     /// Largest number of dimensions of grids and blocks for which its promises hold.
     const DIMENSIONS: u32 = 3;
     /// True if a kernel may write through it.
@@ -302,7 +311,8 @@ pub unsafe trait KernelParam {
 ///
 /// # Safety
 /// While the value's borrows last, the memory behind `raw` is initialised, alive, and
-/// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it.
+/// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it, with
+/// the layout of its elements.
 /// [`Memory::page`], if set, is the page of the host library's buffer there, which is borrowed as
 /// long. A value without one stays usable until the kernel is done, and its author orders kernels
 /// on several streams.
@@ -551,23 +561,31 @@ unsafe impl<P: KernelParam, A: IntoParam<P>, const N: usize> IntoParam<[P; N]> f
 }
 
 /// A kernel with its configuration and arguments, ready for either backend.
-pub struct Bound<F> {
+///
+/// Its type doesn't name those of the arguments: a wrong one is an error of `bind` alone.
+pub struct Bound<'a> {
     kernel: &'static KernelInfo,
     config: LaunchConfig,
     arguments: Arguments,
-    body: F,
+    body: Box<dyn Fn() + Sync + 'a>,
 }
 
-impl<F: Fn() + Sync> Bound<F> {
+impl<'a> Bound<'a> {
     /// `#[kernel]` calls this.
     ///
     /// # Safety
-    /// `arguments` and `body` are those of the kernel, and while `body` lives the kernel may be launched with them, in
-    /// this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
+    /// `arguments` and `body` are those of the kernel, which during `'a` may be launched with them, in this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
     /// thread, where all that the arguments point to is memory of this process.
+    /// It is never dropped: that might come later than the arguments' borrows end.
     #[doc(hidden)]
-    pub unsafe fn new(kernel: &'static KernelInfo, config: LaunchConfig, arguments: Arguments, body: F) -> Self {
-        Bound { kernel, config, arguments, body }
+    pub unsafe fn new(
+        kernel: &'static KernelInfo,
+        config: LaunchConfig,
+        arguments: Arguments,
+        body: impl Fn() + Sync + 'a,
+    ) -> Self {
+        let body = ManuallyDrop::new(body);
+        Bound { kernel, config, arguments, body: Box::new(move || (*body)()) }
     }
 
     /// Returns the kernel.
@@ -591,12 +609,12 @@ impl<F: Fn() + Sync> Bound<F> {
     /// All memory behind the arguments belongs to this process, and only threads of a
     /// launch of [`config`](Self::config) within the limits of [`kernel`](Self::kernel) call the
     /// closure.
-    pub unsafe fn into_body(self) -> F {
+    pub unsafe fn into_body(self) -> Box<dyn Fn() + Sync + 'a> {
         self.body
     }
 }
 
-impl<F> fmt::Debug for Bound<F> {
+impl fmt::Debug for Bound<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bound { kernel, config, arguments, body: _ } = self;
         write!(f, "Bound({}; {config:?}; {arguments:?})", kernel.path)

@@ -26,7 +26,7 @@
 //!
 //! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters in which each thread writes its
 //! own elements, without `unsafe`.
-#![cfg_attr(cuda_device, no_std, feature(const_type_name, f16))]
+#![cfg_attr(cuda_device, no_std, feature(const_type_name, f16, specialization), allow(incomplete_features))]
 
 // Macros name the crate.
 extern crate self as cuda_std;
@@ -48,6 +48,7 @@ pub mod cluster;
 pub mod constant;
 #[cfg(not(cuda_device))]
 mod cpu;
+mod device_copy;
 mod disjoint;
 #[cfg(cuda_device)]
 mod gpu;
@@ -80,12 +81,13 @@ use cpu as sys;
 #[cfg(cuda_device)]
 use gpu as sys;
 
-pub use cuda_std_macros::{KernelParam, kernel, ptx_asm};
+pub use cuda_std_macros::{DeviceCopy, KernelParam, kernel, ptx_asm};
 #[cfg(not(cuda_device))]
 pub use launch::ScalarParam;
 #[cfg(cuda_device)]
 pub use param::ScalarParam;
 
+pub use device_copy::DeviceCopy;
 pub use disjoint::{DisjointMatrix, DisjointSlice, GridStrideMut};
 pub use half::{Bf16x2, F16x2, bf16, f16};
 pub use math::GpuFloat;
@@ -97,8 +99,10 @@ pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::constant::Constant;
+    pub use crate::device_copy::field;
     pub use crate::print::print;
     pub use crate::shared::shared_array;
+    pub use crate::signature::mixed;
     pub use core::{format_args, mem::MaybeUninit};
     pub use cuda_std_macros::package;
     #[cfg(not(cuda_device))]

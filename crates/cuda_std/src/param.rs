@@ -42,6 +42,8 @@ macro_rules! words {
         pub trait Words: Sized {
             /// The signature of the words.
             const SIGNATURE: u64;
+            /// The sum of the layouts of what they are, or point to.
+            const LAYOUTS: u64;
             type First;
             type Rest: Words;
             type $first;
@@ -52,6 +54,7 @@ macro_rules! words {
         }
         impl Words for () {
             const SIGNATURE: u64 = signature::EMPTY;
+            const LAYOUTS: u64 = 0;
             type First = ();
             type Rest = ();
             type $first = ();
@@ -63,6 +66,7 @@ macro_rules! words {
         }
         impl<F: Word, R: Words> Words for (F, R) {
             const SIGNATURE: u64 = signature::field::<F, F::Element>(R::SIGNATURE);
+            const LAYOUTS: u64 = <F::Element as signature::Layout>::LAYOUT.wrapping_add(R::LAYOUTS);
             type First = F;
             type Rest = R;
             type $first = F;

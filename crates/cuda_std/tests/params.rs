@@ -14,7 +14,7 @@ struct Slice<'a, T>(&'a mut [T]);
 
 fn memory<T>(values: &[T]) -> Memory {
     let first = values.as_ptr().addr();
-    Memory { location: Location::Cpu, bytes: first..first + size_of_val(values), page: None }
+    Memory { location: Location::Cpu, bytes: first..first + size_of_val(values), page: None, layout: 0 }
 }
 
 // SAFETY: the slice is initialised, and borrowed exclusively.

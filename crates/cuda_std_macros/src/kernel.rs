@@ -386,6 +386,7 @@ impl Kernel {
             let list = list(ty);
             quote!(#list::SIGNATURE)
         });
+        let lists = types.iter().map(|ty| list(ty));
         quote! {
             // Like the host's module of this name, and so in its way where that would be.
             #vis mod #name {
@@ -394,7 +395,7 @@ impl Kernel {
 
                 #[used]
                 #[unsafe(link_section = ".cuda.signature")]
-                static SIGNATURE: u64 = #signature;
+                static SIGNATURE: u64 = #signature #(.wrapping_add(#lists::LAYOUTS))*;
 
                 // Without it rustc leaves out a kernel that isn't `pub` all the way up.
                 #[used]
@@ -457,11 +458,11 @@ impl Kernel {
         quote! {
             /// Binds a configuration and arguments to the kernel, for a stream to launch.
             #safety
-            #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-            pub #unsafety fn bind #generics (
+            #[allow(clippy::missing_safety_doc, clippy::multiple_bound_locations, clippy::too_many_arguments)]
+            pub #unsafety fn bind<'bound, #generics> (
                 #config: ::cuda_std::launch::LaunchConfig,
-                #(#names: impl ::cuda_std::launch::IntoParam<#types>),*
-            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> #exists {
+                #(#names: impl ::cuda_std::launch::IntoParam<#types> + 'bound),*
+            ) -> ::cuda_std::launch::Bound<'bound> #exists {
                 #[allow(unused_mut)]
                 let mut #words = ::cuda_std::launch::Arguments::with_capacity(#count);
                 #(let #raw = #words.push::<#types>(&#names);)*
@@ -641,7 +642,7 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
         // SAFETY: `into_body`'s contract is that of `call`.
         unsafe { <#ty as #instance>::call(#(#raw),*) }
     };
-    let bind = kernel.bind(&raw, &all, &exists, quote!(<#ty as #instance>::kernel()), body);
+    let bind = kernel.bind(&raw, &quote!(#(#generics),*), &exists, quote!(<#ty as #instance>::kernel()), body);
     let of = others().fold("`{Self}`".to_owned(), |of, i| format!("{of}, `{{{}}}`", parameters[i]));
     let message = format!("the kernel `{name}` doesn't exist for {of}");
     let list: Vec<String> = instances.iter().map(|Instance { arguments, .. }| format!("`{}`", quote!(#(#arguments),*))).collect();
@@ -684,6 +685,7 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
                 #of_types
 
                 /// The kernel's static facts.
+                #[allow(clippy::multiple_bound_locations)]
                 pub fn kernel #all() -> &'static ::cuda_std::launch::KernelInfo #exists {
                     <#ty as #instance>::kernel()
                 }

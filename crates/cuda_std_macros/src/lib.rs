@@ -3,6 +3,7 @@
 
 use proc_macro::TokenStream;
 
+mod device_copy;
 mod kernel;
 mod launch;
 mod param;
@@ -54,6 +55,14 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(KernelParam)]
 pub fn kernel_param(item: TokenStream) -> TokenStream {
     param::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a `Copy` structure or enum one that buffers hold: `cuda_std::DeviceCopy`.
+///
+/// It has `#[repr(C)]`, `#[repr(transparent)]`, or `#[repr(u8)]` and the like, and no references.
+#[proc_macro_derive(DeviceCopy)]
+pub fn device_copy(item: TokenStream) -> TokenStream {
+    device_copy::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Inline PTX, as `asm!` is the host's assembly; and what the CPU does in its place. `cuda_std::ptx` has an example.

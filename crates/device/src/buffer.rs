@@ -4,13 +4,16 @@ use super::cpu::{ALIGN, Allocation};
 use super::cuda::{CudaStream, DeviceMemory};
 use super::order::{Access, Page};
 use super::{Device, DeviceError, Inner};
-use bytemuck::Pod;
-use cuda_std::launch;
+use bytemuck::{AnyBitPattern, NoUninit};
+use cuda_std::{DeviceCopy, launch};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
 
-/// An array of `T` in a device's memory, aligned to 256 bytes. A type that needs more doesn't compile:
+/// An array of `T` in a device's memory, aligned to 256 bytes.
+///
+/// Elements are numbers and other types of which any bytes are a value (`bytemuck::Pod`), and structures and enums that
+/// derive [`DeviceCopy`]. A type with an alignment of more than 256 doesn't compile:
 /// ```compile_fail,E0080
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 /// #[repr(C, align(512))]
@@ -31,7 +34,7 @@ use std::ops::{Bound, Range, RangeBounds};
 /// Dropping it is safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so
 /// buffers that are needed again are better kept ([`ensure`](Self::ensure)). Memory of something else
 /// ([`Device::from_raw_parts`]) isn't freed, nor is anything waited for.
-pub struct Buffer<T: Pod> {
+pub struct Buffer<T: DeviceCopy> {
     device: Device,
     memory: Memory,
     /// For the memory's uses.
@@ -97,8 +100,8 @@ const fn check_alignment<T>() {
     const { assert!(align_of::<T>() <= ALIGN, "the elements of buffers are aligned to 256 bytes at most") };
 }
 
-impl<T: Pod> Buffer<T> {
-    /// Zeroes on the CPU, unspecified contents on CUDA.
+impl<T: DeviceCopy> Buffer<T> {
+    /// Zeroes on the CPU, unspecified contents on CUDA: nobody reads them unless any bytes are a value of `T`.
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
         let memory = Memory::new(device, byte_size::<T>(device, len)?)?;
         Ok(Buffer { device: device.clone(), memory, page: page(device), capacity: len, len, element: PhantomData })
@@ -135,11 +138,14 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Makes it `len` elements long, of unspecified contents. Memory is allocated only where it was never as long
-    /// before, and is never given back before the drop.
+    /// before, and is never given back before the drop. Any bytes have to be a value of the elements' type.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`]; the buffer then is empty, as the old memory is freed first.
-    pub fn ensure(&mut self, len: usize) -> Result<(), DeviceError> {
+    pub fn ensure(&mut self, len: usize) -> Result<(), DeviceError>
+    where
+        T: AnyBitPattern,
+    {
         if len > self.capacity {
             let bytes = byte_size::<T>(&self.device, len)?;
             (self.memory, self.capacity, self.len) = (Memory::Empty, 0, 0);
@@ -152,7 +158,12 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Uses the memory for elements of another type, as many as fit. Their contents are the same bytes.
-    pub fn cast<U: Pod>(self) -> Buffer<U> {
+    ///
+    /// So `T` has no padding, and any bytes are a value of `U`.
+    pub fn cast<U: DeviceCopy + AnyBitPattern>(self) -> Buffer<U>
+    where
+        T: NoUninit,
+    {
         check_alignment::<U>();
         let fit = |elements: usize| (elements * size_of::<T>()).checked_div(size_of::<U>()).unwrap_or(0);
         let Buffer { device, memory, page, capacity, len, .. } = self;
@@ -198,7 +209,7 @@ impl<T: Pod> Buffer<T> {
 
 impl Device {
     /// A buffer of no elements, which takes no memory: [`Buffer::ensure`] lets it grow.
-    pub fn empty<T: Pod>(&self) -> Buffer<T> {
+    pub fn empty<T: DeviceCopy>(&self) -> Buffer<T> {
         check_alignment::<T>();
         Buffer { device: self.clone(), memory: Memory::Empty, page: None, capacity: 0, len: 0, element: PhantomData }
     }
@@ -212,17 +223,17 @@ impl Device {
     /// [`Stream::wait_for_handle`](super::Stream::wait_for_handle).
     ///
     /// # Safety
-    /// There are as many initialised elements at the address, in memory of this device (of this process, on the CPU),
+    /// There are as many elements at the address, values of `T`, in memory of this device (of this process, on the CPU),
     /// and stay until the buffer is dropped and its last use is done. The address is a multiple of 256. Nobody else
     /// writes to the memory while work that uses the buffer may be running, nor reads what that work writes.
-    pub unsafe fn from_raw_parts<T: Pod>(&self, address: u64, len: usize) -> Buffer<T> {
+    pub unsafe fn from_raw_parts<T: DeviceCopy>(&self, address: u64, len: usize) -> Buffer<T> {
         check_alignment::<T>();
         let memory = if len * size_of::<T>() == 0 { Memory::Empty } else { Memory::Borrowed(address as usize) };
         Buffer { device: self.clone(), memory, page: page(self), capacity: len, len, element: PhantomData }
     }
 }
 
-impl<T: Pod> fmt::Debug for Buffer<T> {
+impl<T: DeviceCopy> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(f, "Buffer<{name}>({:#x}; {}, {})", self.as_device_ptr(), self.len, self.device)
@@ -230,7 +241,7 @@ impl<T: Pod> fmt::Debug for Buffer<T> {
 }
 
 /// Elements of a [`Buffer`], to read. As cheap to copy as a slice.
-pub struct View<'a, T: Pod> {
+pub struct View<'a, T: DeviceCopy> {
     device: &'a Device,
     page: Option<usize>,
     first: *mut T,
@@ -239,7 +250,7 @@ pub struct View<'a, T: Pod> {
 }
 
 /// Elements of a [`Buffer`], to write.
-pub struct ViewMut<'a, T: Pod> {
+pub struct ViewMut<'a, T: DeviceCopy> {
     device: &'a Device,
     page: Option<usize>,
     first: *mut T,
@@ -249,25 +260,25 @@ pub struct ViewMut<'a, T: Pod> {
 
 // SAFETY: a view is a shared reference to a buffer, and a buffer may be shared by threads (its parts are `Sync`) as its
 // elements may.
-unsafe impl<T: Pod + Sync> Send for View<'_, T> {}
+unsafe impl<T: DeviceCopy + Sync> Send for View<'_, T> {}
 // SAFETY: a shared reference to a view gives no more than the view, which is a shared reference to a buffer.
-unsafe impl<T: Pod + Sync> Sync for View<'_, T> {}
+unsafe impl<T: DeviceCopy + Sync> Sync for View<'_, T> {}
 // SAFETY: it is the only reference to its part of a buffer, whose elements may change threads.
-unsafe impl<T: Pod + Send> Send for ViewMut<'_, T> {}
+unsafe impl<T: DeviceCopy + Send> Send for ViewMut<'_, T> {}
 // SAFETY: a shared reference to it only lets elements be read.
-unsafe impl<T: Pod + Sync> Sync for ViewMut<'_, T> {}
+unsafe impl<T: DeviceCopy + Sync> Sync for ViewMut<'_, T> {}
 
-impl<T: Pod> Clone for View<'_, T> {
+impl<T: DeviceCopy> Clone for View<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Pod> Copy for View<'_, T> {}
+impl<T: DeviceCopy> Copy for View<'_, T> {}
 
 macro_rules! common {
     ($view:ident) => {
-        impl<T: Pod> $view<'_, T> {
+        impl<T: DeviceCopy> $view<'_, T> {
             /// The number of elements.
             pub fn len(&self) -> usize {
                 self.len
@@ -309,7 +320,7 @@ macro_rules! common {
             }
         }
 
-        impl<T: Pod> fmt::Debug for $view<'_, T> {
+        impl<T: DeviceCopy> fmt::Debug for $view<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let name = std::any::type_name::<T>();
                 write!(f, "{}<{name}>({:#x}; {}, {})", stringify!($view), self.as_device_ptr(), self.len, self.device)
@@ -320,7 +331,7 @@ macro_rules! common {
 common!(View);
 common!(ViewMut);
 
-impl<'a, T: Pod> View<'a, T> {
+impl<'a, T: DeviceCopy> View<'a, T> {
     /// # Safety
     /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page`
     /// is its page in the device's ledger.
@@ -330,7 +341,7 @@ impl<'a, T: Pod> View<'a, T> {
 
     /// Returns the memory that a kernel argument made of it points to.
     pub(super) fn memory(&self) -> launch::Memory {
-        launch::Memory { location: self.device.location(), bytes: self.bytes(), page: self.page }
+        launch::Memory { location: self.device.location(), bytes: self.bytes(), page: self.page, layout: T::LAYOUT }
     }
 
     /// Tells checked runs that the elements, of the CPU, have values now.
@@ -361,7 +372,7 @@ impl<'a, T: Pod> View<'a, T> {
     }
 }
 
-impl<'a, T: Pod> ViewMut<'a, T> {
+impl<'a, T: DeviceCopy> ViewMut<'a, T> {
     /// # Safety
     /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page`
     /// is its page in the device's ledger. No other reference to the elements is used for `'a`.
@@ -433,7 +444,7 @@ fn within(len: usize, range: impl RangeBounds<usize>) -> Result<(usize, usize), 
 
 macro_rules! views {
     ($($source:ty => $view:ident by $method:ident;)*) => {$(
-        impl<'a, T: Pod> From<$source> for $view<'a, T> {
+        impl<'a, T: DeviceCopy> From<$source> for $view<'a, T> {
             fn from(source: $source) -> Self {
                 source.$method()
             }

@@ -134,9 +134,10 @@ fn signatures(kernel: &KernelInfo) -> impl Iterator<Item = Option<u64>> {
     images().iter().map(|(origin, image)| image.signature(kernel.symbol()).filter(|_| *origin == kernel.origin()))
 }
 
-/// Checks that a kernel's parameters have the same types in its image, if there is one, as on the host.
-pub(super) fn check_types(kernel: &KernelInfo) -> Result<(), DeviceError> {
-    match signatures(kernel).flatten().all(|signature| signature == kernel.signature()) {
+/// Checks that a kernel's parameters have the same types in its image, if there is one, as on the host, with arguments
+/// whose [layouts](cuda_std::launch::Arguments::layouts) are `layouts`.
+pub(super) fn check_types(kernel: &KernelInfo, layouts: u64) -> Result<(), DeviceError> {
+    match signatures(kernel).flatten().all(|signature| signature == kernel.signature().wrapping_add(layouts)) {
         true => Ok(()),
         false => Err(refused(
             kernel,
@@ -147,18 +148,29 @@ pub(super) fn check_types(kernel: &KernelInfo) -> Result<(), DeviceError> {
     }
 }
 
-/// The number of a kernel's image, which has parameters of the host's types.
-pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
-    let find = || signatures(kernel).position(|signature| signature == Some(kernel.signature()));
+/// The number of a kernel's image, which has parameters of the host's types, for arguments with these layouts.
+pub(super) fn of(kernel: &KernelInfo, layouts: u64) -> Result<usize, DeviceError> {
+    // The layouts are those of the parameters' elements, and so the same at each launch.
+    let find = || signatures(kernel).position(|signature| signature == Some(kernel.signature().wrapping_add(layouts)));
     if let Some(number) = kernel.image(find) {
         return Ok(number);
     }
-    check_types(kernel)?;
+    check_types(kernel, layouts)?;
+    Err(missing(kernel))
+}
+
+/// The number of an image with the kernel, for questions about it.
+pub(super) fn having(kernel: &KernelInfo) -> Result<usize, DeviceError> {
+    signatures(kernel).position(|signature| signature.is_some()).ok_or_else(|| missing(kernel))
+}
+
+/// The error of a kernel without an image.
+fn missing(kernel: &KernelInfo) -> DeviceError {
     let reason = match undeclared(kernel.origin()) {
         Some(reason) => format!("it is of {reason}"),
         None => "its crate was built for GPUs without the feature that it belongs to".to_owned(),
     };
-    Err(refused(kernel, reason))
+    refused(kernel, reason)
 }
 
 /// The numbers of the images that have a constant, at least one.

@@ -53,6 +53,7 @@ mod tensor;
 pub mod threads;
 
 pub use buffer::{Buffer, View, ViewMut};
+pub use cuda_std::DeviceCopy;
 pub use cuda_std::launch::Rows;
 pub use error::{Bytes, DeviceError};
 pub use event::Event;
@@ -74,7 +75,7 @@ pub mod __private {
     pub use inventory;
 }
 
-use bytemuck::Pod;
+use bytemuck::{AnyBitPattern, Pod, Zeroable};
 use cpu::Cpu;
 use cuda::{Cuda, CudaModule};
 use cuda_std::constant::Constant;
@@ -354,11 +355,12 @@ impl Device {
 
     /// A buffer of `len` elements of unspecified contents.
     ///
-    /// On the CPU they are zero, and memory is used only as it is touched.
+    /// On the CPU they are zero, and memory is used only as it is touched. Any bytes have to be a value of the type:
+    /// elements of others are [uploaded](Self::upload) or [zeroed](Self::alloc_zeroed).
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
-    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+    pub fn alloc<T: DeviceCopy + AnyBitPattern>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         Buffer::new(self, len)
     }
 
@@ -366,7 +368,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
-    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
+    pub fn pinned<T: DeviceCopy + Zeroable>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
         PinnedBuffer::new(self, len)
     }
 
@@ -374,7 +376,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
-    pub fn mapped<T: Pod>(&self, len: usize) -> Result<MappedBuffer<T>, DeviceError> {
+    pub fn mapped<T: DeviceCopy + Zeroable>(&self, len: usize) -> Result<MappedBuffer<T>, DeviceError> {
         MappedBuffer::new(self, len)
     }
 
@@ -452,7 +454,8 @@ impl Device {
 
     /// Fills a constant with as many values as it has, there when this returns.
     ///
-    /// On a GPU that is the device's own; on the CPU the one of the process, whatever the device.
+    /// On a GPU that is the device's own; on the CPU the one of the process, whatever the device. Its elements are `Pod`:
+    /// it is copied as bytes, to a variable whose type in the device's build nothing compares.
     ///
     /// # Safety
     /// No kernel that reads it is running on the device, also not on a stream that nobody has waited for, nor does a
@@ -503,7 +506,7 @@ impl Device {
     /// The loaded image with this kernel; none on the CPU.
     fn module_of(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
         match &self.inner {
-            Inner::Cuda(cuda) => cuda.module(image::of(kernel)?).map(Some),
+            Inner::Cuda(cuda) => cuda.module(image::having(kernel)?).map(Some),
             Inner::Cpu(_) => Ok(None),
         }
     }

@@ -5,7 +5,8 @@ use super::cuda::CudaStream;
 use super::order::Page;
 use super::pinned::PinnedBuffer;
 use super::{Device, DeviceError};
-use bytemuck::Pod;
+use bytemuck::Zeroable;
+use cuda_std::DeviceCopy;
 use std::fmt;
 
 /// An array of `T` in page-locked memory of the host that kernels of a device read and write in place: what a kernel
@@ -16,15 +17,18 @@ use std::fmt;
 ///
 /// As with a [`Buffer`](super::Buffer), work on streams is asynchronous, and work on several streams is kept in order;
 /// but the host may look at the elements only while no work that uses them is under way.
-pub struct MappedBuffer<T: Pod> {
+pub struct MappedBuffer<T: DeviceCopy> {
     device: Device,
     memory: PinnedBuffer<T>,
     page: Option<Page<CudaStream>>,
     len: usize,
 }
 
-impl<T: Pod> MappedBuffer<T> {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
+impl<T: DeviceCopy> MappedBuffer<T> {
+    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError>
+    where
+        T: Zeroable,
+    {
         Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, page: page(device), len })
     }
 
@@ -65,7 +69,8 @@ impl<T: Pod> MappedBuffer<T> {
     /// The elements, for the host.
     ///
     /// # Safety
-    /// While the slice is used, nothing on a stream writes them.
+    /// While the slice is used, nothing on a stream writes them. No work that wrote them has failed halfway, unless any
+    /// bytes are a value of `T`.
     pub unsafe fn as_slice(&self) -> &[T] {
         &self.memory
     }
@@ -73,20 +78,21 @@ impl<T: Pod> MappedBuffer<T> {
     /// The elements, for the host to write.
     ///
     /// # Safety
-    /// While the slice is used, nothing on a stream reads or writes them.
+    /// While the slice is used, nothing on a stream reads or writes them. No work that wrote them has failed halfway,
+    /// unless any bytes are a value of `T`.
     pub unsafe fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.memory
     }
 }
 
-impl<T: Pod> Drop for MappedBuffer<T> {
+impl<T: DeviceCopy> Drop for MappedBuffer<T> {
     fn drop(&mut self) {
         // The driver does not promise to wait for kernels that use it. After a fault they are over.
         _ = self.device.synchronize();
     }
 }
 
-impl<T: Pod> fmt::Debug for MappedBuffer<T> {
+impl<T: DeviceCopy> fmt::Debug for MappedBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MappedBuffer<{}>({:p}; {})", std::any::type_name::<T>(), self.host_ptr(), self.len)
     }

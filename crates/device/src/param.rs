@@ -2,16 +2,15 @@
 
 use super::buffer::{Buffer, View, ViewMut};
 use super::launch::NOWHERE;
-use bytemuck::Pod;
-use cuda_std::DisjointSlice;
 use cuda_std::launch::{Arguments, IntoParam, RawPtr, RawSlice};
+use cuda_std::{DeviceCopy, DisjointSlice};
 
 /// `$source` for the parameter `$parameter`, whose raw form is `$raw` of a view.
 macro_rules! passes {
     ($($source:ty => $parameter:ty $(where T: $bound:ident)?, $raw:ident $of:ident;)*) => {$(
         // SAFETY: a view's elements are initialised and live as long as it is borrowed; parameters
         // that only read take shared references, the others exclusive ones. The uses are noted.
-        unsafe impl<T: Pod $(+ $bound)?> IntoParam<$parameter> for $source {
+        unsafe impl<T: DeviceCopy $(+ $bound)?> IntoParam<$parameter> for $source {
             fn raw(&self) -> $raw<T> {
                 $of(self.as_view())
             }
@@ -22,11 +21,11 @@ macro_rules! passes {
     )*};
 }
 
-fn slice<T: Pod>(view: View<'_, T>) -> RawSlice<T> {
+fn slice<T: DeviceCopy>(view: View<'_, T>) -> RawSlice<T> {
     RawSlice::new(view.first(), view.len())
 }
 
-fn pointer<T: Pod>(view: View<'_, T>) -> RawPtr<T> {
+fn pointer<T: DeviceCopy>(view: View<'_, T>) -> RawPtr<T> {
     RawPtr::new(view.first())
 }
 
@@ -40,7 +39,7 @@ macro_rules! reads {
         /// For the first element. A launch with an empty buffer fails.
         // SAFETY: the view's first element is initialised and lives as long as it is borrowed, and nobody writes it
         // meanwhile. A launch with memory that is nowhere fails.
-        unsafe impl<T: Pod> IntoParam<&'static T> for $source {
+        unsafe impl<T: DeviceCopy> IntoParam<&'static T> for $source {
             fn raw(&self) -> RawPtr<T> {
                 pointer(self.as_view())
             }

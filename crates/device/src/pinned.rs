@@ -5,7 +5,8 @@ use super::cpu::Allocation;
 use super::cuda::HostMemory;
 use super::event::Event;
 use super::{Backend, Device, DeviceError, Inner};
-use bytemuck::Pod;
+use bytemuck::Zeroable;
+use cuda_std::DeviceCopy;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -16,7 +17,7 @@ use std::ptr::NonNull;
 ///
 /// Made by [`Device::pinned`]. On the CPU it is ordinary memory. Locked memory is taken from the whole system and slow
 /// to allocate, so keep what is needed again.
-pub struct PinnedBuffer<T: Pod> {
+pub struct PinnedBuffer<T: DeviceCopy> {
     memory: Memory,
     len: usize,
     element: PhantomData<T>,
@@ -29,8 +30,12 @@ enum Memory {
     Cpu(Allocation),
 }
 
-impl<T: Pod> PinnedBuffer<T> {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
+impl<T: DeviceCopy> PinnedBuffer<T> {
+    /// Zeroes.
+    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError>
+    where
+        T: Zeroable,
+    {
         let bytes = byte_size::<T>(device, len)?;
         let memory = match &device.inner {
             _ if bytes == 0 => Memory::Empty,
@@ -59,17 +64,18 @@ impl<T: Pod> PinnedBuffer<T> {
     }
 }
 
-impl<T: Pod> Deref for PinnedBuffer<T> {
+impl<T: DeviceCopy> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: that many elements are there, zeroed at first, which is a value of any `Pod` type, and nobody else
-        // has a reference to them: while the driver writes them, a `Pending` has this buffer.
+        // SAFETY: that many elements are there, zeroed at first, which is a value of `T` (`new` demands it), and
+        // nobody else has a reference to them: while the driver writes them, a `Pending` has this buffer, which it
+        // gives back only when all are written.
         unsafe { std::slice::from_raw_parts(self.first().as_ptr(), self.len) }
     }
 }
 
-impl<T: Pod> DerefMut for PinnedBuffer<T> {
+impl<T: DeviceCopy> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: that many initialised elements are there, and this is the only reference to them: while the driver
         // reads or writes them, a `Pending` has this buffer.
@@ -77,7 +83,7 @@ impl<T: Pod> DerefMut for PinnedBuffer<T> {
     }
 }
 
-impl<T: Pod> fmt::Debug for PinnedBuffer<T> {
+impl<T: DeviceCopy> fmt::Debug for PinnedBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PinnedBuffer<{}>({:p}; {})", std::any::type_name::<T>(), self.first(), self.len)
     }

@@ -9,10 +9,10 @@ use super::launch::{self, LaunchConfig, refused};
 use super::order::{Access, Lane, lock};
 use super::pinned::{Pending, PinnedBuffer};
 use super::{Device, DeviceError, Inner, image};
-use bytemuck::Pod;
+use bytemuck::{NoUninit, Zeroable};
+use cuda_std::DeviceCopy;
 use cuda_std::launch::{Arguments, Bound, KernelInfo};
 use simt::memory::{self, Memory};
-use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -51,9 +51,7 @@ unsafe impl Send for Body {}
 impl Body {
     /// # Safety
     /// Everything that the body borrows is alive whenever it is called.
-    unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
-        let body = ManuallyDrop::new(body);
-        let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
+    unsafe fn new<'a>(body: Box<dyn Fn() + Sync + 'a>) -> Self {
         // SAFETY: the types differ in the lifetime alone; by this function's contract the borrows
         // are alive at each call.
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
@@ -163,7 +161,7 @@ impl Stream {
     /// # use cuda_std::launch::{Arguments, Bound, LaunchConfig};
     /// # use gpu_kernels::samples;
     /// # let (kernel, config) = (samples::saxpy::kernel(), LaunchConfig::new(1, 32));
-    /// Bound { kernel, config, arguments: Arguments::default(), body: || () };
+    /// Bound { kernel, config, arguments: Arguments::default(), body: Box::new(|| ()) };
     /// ```
     ///
     /// # Errors
@@ -171,7 +169,7 @@ impl Stream {
     /// is a GPU and the program has no PTX of the kernel ([`kernel_module!`](crate::kernel_module!));
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
     /// the kernel itself fails.
-    pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {
+    pub fn launch(&self, bound: Bound<'_>) -> Result<(), DeviceError> {
         let (kernel, config) = (bound.kernel(), bound.config());
         if !self.needs_body(kernel, bound.arguments(), &config)? {
             return Ok(());
@@ -186,19 +184,19 @@ impl Stream {
                 record_launch(work, kernel, config, memory, unsafe { Body::new(body) });
                 Ok(())
             }
-            _ => self.run_on_cpu(kernel, &config, memory.as_deref(), &body),
+            _ => self.run_on_cpu(kernel, &config, memory.as_deref(), &*body),
         }
     }
 
     /// Checks a launch. A GPU then has it, if there is anything to launch; on the CPU the kernel's body is still to be
-    /// called. Apart from [`launch`](Self::launch), which is compiled for each kernel.
+    /// called.
     fn needs_body(&self, kernel: &'static KernelInfo, arguments: &Arguments, config: &LaunchConfig) -> Result<bool, DeviceError> {
         if !launch::check(kernel, arguments, config, &self.device)? {
             return Ok(false);
         }
         match (&self.queue, &self.device.inner) {
             (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
-                let module = cuda.module(image::of(kernel)?)?;
+                let module = cuda.module(image::of(kernel, arguments.layouts())?)?;
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
                     Some(Access { page: memory.page?, bytes: memory.bytes.clone(), writes: *writes })
                 });
@@ -208,7 +206,11 @@ impl Stream {
                 enqueue(lane, accesses, &|stream| unsafe { stream.launch(module, kernel, arguments, config) })?;
                 Ok(false)
             }
-            (Queue::Cpu(_) | Queue::Recording(_), Inner::Cpu(_)) => Ok(true),
+            (Queue::Cpu(_) | Queue::Recording(_), Inner::Cpu(_)) => {
+                #[cfg(simt_check)]
+                image::check_types(kernel, arguments.layouts())?;
+                Ok(true)
+            }
             // A stream's queue is of its device's kind.
             _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
         }
@@ -235,7 +237,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`], and what earlier work on the device came to.
-    pub fn upload<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, source: &[T]) -> Result<(), DeviceError> {
+    pub fn upload<'a, T: DeviceCopy>(&self, target: impl Into<ViewMut<'a, T>>, source: &[T]) -> Result<(), DeviceError> {
         let target = target.into();
         self.check_home(target.device())?;
         same_length("the slice to upload", source.len(), target.len())?;
@@ -249,11 +251,17 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`], and what earlier work on the device came to.
-    pub fn download<'a, T: Pod>(&self, source: impl Into<View<'a, T>>, target: &mut [T]) -> Result<(), DeviceError> {
+    pub fn download<'a, T: DeviceCopy>(&self, source: impl Into<View<'a, T>>, target: &mut [T]) -> Result<(), DeviceError> {
         let source = source.into();
         self.check_home(source.device())?;
         same_length("the slice to download into", target.len(), source.len())?;
-        // SAFETY: both are as long, and the target is borrowed until `synchronize` returns.
+        if T::LAYOUT != 0 {
+            // A copy that fails halfway may leave bytes that are no value.
+            target.copy_from_slice(&self.download_vec(source)?);
+            return Ok(());
+        }
+        // SAFETY: both are as long, and the target is borrowed until `synchronize` returns. Any bytes are a value of
+        // its type, so that it may be left with a part of the copy.
         unsafe { self.copy_to_host(&source, target.as_mut_ptr())? };
         self.synchronize()
     }
@@ -263,7 +271,7 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::WrongDevice`], [`DeviceError::OutOfMemory`] where the host has too little, and what earlier work
     /// on the device came to.
-    pub fn download_vec<'a, T: Pod>(&self, source: impl Into<View<'a, T>>) -> Result<Vec<T>, DeviceError> {
+    pub fn download_vec<'a, T: DeviceCopy>(&self, source: impl Into<View<'a, T>>) -> Result<Vec<T>, DeviceError> {
         let source = source.into();
         self.check_home(source.device())?;
         let mut target = Vec::new();
@@ -291,7 +299,7 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`] where one of the two is of another device than the
     /// stream, and what earlier work on the device came to.
-    pub fn copy<'a, 'b, T: Pod>(
+    pub fn copy<'a, 'b, T: DeviceCopy>(
         &self,
         source: impl Into<View<'a, T>>,
         target: impl Into<ViewMut<'b, T>>,
@@ -344,23 +352,51 @@ impl Stream {
 
     /// Sets all bytes of `target` to 0. Doesn't wait.
     ///
+    /// Zeroes have to be a value, which those of this enum aren't:
+    /// ```compile_fail,E0277
+    /// # use cuda_std::DeviceCopy;
+    /// # use warpsmith::device::{Device, DeviceError};
+    /// #[derive(Clone, Copy, DeviceCopy)]
+    /// #[repr(u8)]
+    /// enum Sign {
+    ///     Plus = b'+',
+    ///     Minus = b'-',
+    /// }
+    /// # let device = Device::cpu();
+    /// let mut signs = device.upload(&[Sign::Plus, Sign::Minus])?;
+    /// device.stream()?.fill_zero(&mut signs)?;
+    /// # Ok::<(), DeviceError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`DeviceError::WrongDevice`], and what earlier work on the device came to.
-    pub fn fill_zero<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>) -> Result<(), DeviceError> {
-        self.fill(target, T::zeroed())
+    pub fn fill_zero<'a, T: DeviceCopy + Zeroable>(&self, target: impl Into<ViewMut<'a, T>>) -> Result<(), DeviceError> {
+        // SAFETY: zeroes are a value of `T`.
+        unsafe { self.fill_pattern(&target.into(), 0, 1) }
     }
 
     /// Sets all elements of `target` to `value`, whose bytes must be a repetition of 1, 2 or 4 of them. Doesn't wait.
     ///
     /// So a `u8`, `u16`, `f32` or `i32` may have any value, a `u64` one with two equal halves, such as 0 or `u64::MAX`.
+    /// Padding has no bytes to compare: a structure with it isn't `NoUninit`.
     ///
     /// # Errors
     /// [`DeviceError::NotAPattern`] on either backend where it is no such repetition; [`DeviceError::WrongDevice`], and
     /// what earlier work on the device came to.
-    pub fn fill<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, value: T) -> Result<(), DeviceError> {
+    pub fn fill<'a, T: DeviceCopy + NoUninit>(&self, target: impl Into<ViewMut<'a, T>>, value: T) -> Result<(), DeviceError> {
         let target = target.into();
         self.check_home(target.device())?;
         let (pattern, width) = pattern(bytemuck::bytes_of(&value)).ok_or(DeviceError::NotAPattern { size: size_of::<T>() })?;
+        // SAFETY: the pattern is that of a value's bytes.
+        unsafe { self.fill_pattern(&target, pattern, width) }
+    }
+
+    /// Sets `target` to repetitions of the `width` (1, 2 or 4) low bytes of `pattern`.
+    ///
+    /// # Safety
+    /// As many as fit in an element, and they do without a rest, are the bytes of a value.
+    unsafe fn fill_pattern<T: DeviceCopy>(&self, target: &ViewMut<'_, T>, pattern: u32, width: usize) -> Result<(), DeviceError> {
+        self.check_home(target.device())?;
         let bytes = target.byte_len();
         // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the pattern's
         // width.
@@ -368,11 +404,13 @@ impl Stream {
         let to = Address(target.first().cast::<u8>());
         self.work(bytes, target.access(true).into_iter(), &on_gpu, move || {
             let (first, n) = (to.get(), bytes / width);
-            // SAFETY: as many initialised bytes are there, borrowed mutably (where it is recorded, by the contract of
-            // `Graph::launch`). They start at a multiple of the element's size, and so of the pattern's width.
+            // SAFETY: as many bytes are there, borrowed mutably (where it is recorded, by the contract of
+            // `Graph::launch`), and initialised if the pattern is wider than a byte, that of elements without padding.
+            // They start at a multiple of the element's size, and so of the pattern's width.
             unsafe {
                 match width {
-                    1 => std::slice::from_raw_parts_mut(first, n).fill(pattern as u8),
+                    // The elements may have padding, which isn't initialised.
+                    1 => first.write_bytes(pattern as u8, n),
                     2 => std::slice::from_raw_parts_mut(first.cast::<u16>(), n).fill(pattern as u16),
                     _ => std::slice::from_raw_parts_mut(first.cast::<u32>(), n).fill(pattern),
                 }
@@ -386,7 +424,7 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::LengthMismatch`] where `source` has fewer, [`DeviceError::WrongDevice`] also where `source` was
     /// made for the other backend, and what earlier work on the device came to. `source` is dropped then.
-    pub fn upload_async<'a, T: Pod>(
+    pub fn upload_async<'a, T: DeviceCopy>(
         &self,
         source: PinnedBuffer<T>,
         target: impl Into<ViewMut<'a, T>>,
@@ -405,7 +443,7 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::LengthMismatch`] where `target` is shorter, [`DeviceError::WrongDevice`] also where `target` was
     /// made for the other backend, and what earlier work on the device came to. `target` is dropped then.
-    pub fn download_async<'a, T: Pod>(
+    pub fn download_async<'a, T: DeviceCopy>(
         &self,
         source: impl Into<View<'a, T>>,
         mut target: PinnedBuffer<T>,
@@ -419,7 +457,7 @@ impl Stream {
         self.pend(copied, target, event)
     }
 
-    fn check_pinned<T: Pod>(&self, buffer: &PinnedBuffer<T>, needed: usize) -> Result<(), DeviceError> {
+    fn check_pinned<T: DeviceCopy>(&self, buffer: &PinnedBuffer<T>, needed: usize) -> Result<(), DeviceError> {
         if buffer.len() < needed {
             return Err(DeviceError::LengthMismatch { what: "a pinned buffer", found: buffer.len(), expected: needed });
         }
@@ -615,7 +653,7 @@ impl Stream {
     ///
     /// # Safety
     /// `source` is as long, and stays as it is until the copy is done. `target` is of this stream's device.
-    unsafe fn copy_from_host<T: Pod>(&self, target: &ViewMut<'_, T>, source: *const T) -> Result<(), DeviceError> {
+    unsafe fn copy_from_host<T: DeviceCopy>(&self, target: &ViewMut<'_, T>, source: *const T) -> Result<(), DeviceError> {
         self.at_once("an upload")?;
         let bytes = target.byte_len();
         // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the target is
@@ -636,7 +674,7 @@ impl Stream {
     /// # Safety
     /// There is room for as many at `target`, which nobody accesses until the copy is done. `source` is of this
     /// stream's device.
-    unsafe fn copy_to_host<T: Pod>(&self, source: &View<'_, T>, target: *mut T) -> Result<(), DeviceError> {
+    unsafe fn copy_to_host<T: DeviceCopy>(&self, source: &View<'_, T>, target: *mut T) -> Result<(), DeviceError> {
         self.at_once("a download")?;
         let bytes = source.byte_len();
         // SAFETY: there is room at the target until the copy is done, by the contract of this function; the source is of
@@ -739,7 +777,7 @@ fn run_on_cpu(
     let LaunchConfig { grid, block, shared } = *config;
     let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
     #[cfg(simt_check)]
-    super::image::check_types(kernel).map(|()| super::checked::note(kernel))?;
+    super::checked::note(kernel);
     if let Some(cluster) = kernel.contract.cluster {
         return Ok(cpu.executor.run_clusters(&launch, cluster, memory, body)?);
     }
@@ -781,7 +819,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
-    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
+    pub fn upload<T: DeviceCopy>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
         let buffer = Buffer::new(self, values.len())?;
         match &self.inner {
             _ if values.is_empty() || buffer.byte_len() == 0 => {}
@@ -805,7 +843,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
-    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+    pub fn alloc_zeroed<T: DeviceCopy + Zeroable>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         let buffer = Buffer::new(self, len)?;
         if let Inner::Cuda(cuda) = &self.inner
             && buffer.byte_len() > 0

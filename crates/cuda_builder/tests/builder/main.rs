@@ -5,3 +5,4 @@ mod errors;
 mod instructions;
 mod krate;
 mod rebuild;
+mod reports;

@@ -151,6 +151,8 @@ impl<const N: u32> Function for Times<N> {
 
 /// Types and numbers, in any order: `out[i] = f(x[i]) + x[i + K]`.
 #[kernel(for (K, T, F) in [(1, f32, Times<2>), (1, f32, Times<3>) { max_threads = 64 }, (2, u64, Times<2>)])]
+// Bounds may stand in either place.
+#[allow(clippy::multiple_bound_locations)]
 pub fn mapped<const K: usize, T: Add<Output = T> + Copy + Send + Sync, F>(x: &[T], more: [T; K], mut out: DisjointSlice<T>)
 where
     T: cuda_std::ScalarParam,

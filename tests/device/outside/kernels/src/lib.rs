@@ -7,6 +7,7 @@ pub mod language;
 pub mod linked;
 pub mod products;
 pub mod tensors;
+pub mod values;
 
 cuda_std::device_heap!();
 
@@ -41,6 +42,29 @@ pub mod reals {
     #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
     #[repr(C)]
     pub struct Pair(pub Real, pub Real);
+
+    /// A number of a kind that one of the builds lacks.
+    #[derive(Clone, Copy, Debug, PartialEq, DeviceCopy)]
+    #[repr(u8)]
+    pub enum Number {
+        /// With a sign.
+        Signed(i32),
+        /// Without.
+        #[cfg(feature = "double")]
+        Unsigned(u32),
+    }
+
+    /// Counts on.
+    #[kernel]
+    pub fn count(mut numbers: DisjointSlice<Number>) {
+        for (_, number) in numbers.grid_stride_mut() {
+            *number = match *number {
+                Number::Signed(number) => Number::Signed(number + 1),
+                #[cfg(feature = "double")]
+                Number::Unsigned(number) => Number::Unsigned(number + 1),
+            };
+        }
+    }
 
     /// Sets all elements to `value`.
     #[kernel]
