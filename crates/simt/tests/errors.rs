@@ -43,7 +43,7 @@ fn results_of_barriers_are_for_lanes_that_come_together() {
     });
     says(&e, &["thread (10, 0, 0): reached sync_threads_or (", "while lanes of its warp waited at another one ("]);
     // Two warps are at different places, and once more each at the other's.
-    run_everywhere(1, 64, &|| {
+    run_everywhere(1, 64, || {
         let count = |first| if first { current::sync_threads_count(true) } else { current::sync_threads_count(false) };
         let first = current::thread_idx().x < 32;
         assert_eq!([first, !first].map(count), [32, 32]);
