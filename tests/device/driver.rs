@@ -55,6 +55,7 @@ fn everything() -> Result {
     assert_eq!(end.elapsed_ms(&start)?, 1.0);
 
     launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut y))?;
+    launch!(stream, outside::kernels::linked::foreign<<<1, 32>>>(&x, &mut first.alloc(4)?))?;
     let mut values = first.upload(&[1u32, 2, 3, 4])?;
     // SAFETY: the fake's kernels do nothing.
     unsafe { launch!(stream, samples::reverse_blocks<<<2, 2, 64 << 10>>>(&mut values))? };
@@ -128,14 +129,20 @@ fn unknown_codes() {
         cuMemGetInfo_v2 cuMemAlloc_v2 cuMemHostAlloc cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyAsync cuMemsetD8Async \
         cuMemsetD16Async cuMemsetD32Async cuStreamCreate cuStreamSynchronize cuStreamQuery cuStreamWaitEvent cuStreamBeginCapture_v2 \
         cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphUpload cuGraphLaunch cuEventCreate cuEventRecord cuEventQuery \
-        cuEventSynchronize cuEventElapsedTime cuModuleLoadDataEx cuModuleGetFunction cuModuleGetGlobal_v2 cuFuncGetAttribute \
+        cuEventSynchronize cuEventElapsedTime cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete cuModuleLoadDataEx cuModuleGetFunction cuModuleGetGlobal_v2 cuFuncGetAttribute \
         cuFuncSetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor cuLaunchKernel *";
     for (function, code) in functions.split_whitespace().zip([4242, 1001, 87_654_321].into_iter().cycle()) {
         run_child("child_everything", Some(&format!("{function}:{code}")));
     }
-    for destructor in
-        ["cuMemFree_v2", "cuMemFreeHost", "cuStreamDestroy_v2", "cuGraphExecDestroy", "cuGraphDestroy", "cuEventDestroy_v2"]
-    {
+    for destructor in [
+        "cuMemFree_v2",
+        "cuMemFreeHost",
+        "cuLinkDestroy",
+        "cuStreamDestroy_v2",
+        "cuGraphExecDestroy",
+        "cuGraphDestroy",
+        "cuEventDestroy_v2",
+    ] {
         run_child("child_everything", Some(&format!("{destructor}:4242")));
     }
 }

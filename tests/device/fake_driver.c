@@ -179,6 +179,15 @@ int cuModuleLoadDataEx(Module **module, const char *image, unsigned options, int
     **module = (Module){current, strdup(image)};
     return 0;
 }
+// The linker joins the texts.
+int cuLinkCreate_v2(unsigned options, int *keys, void **values, char **state) { IN_CONTEXT return *state = calloc(1, 1 << 22), 0; }
+int cuLinkAddData_v2(char *state, int kind, const char *ptx, size_t bytes, const char *name, unsigned options, int *keys, void **values) {
+    IN_CONTEXT NEEDS(kind == 1 && bytes == strlen(ptx) + 1 && strlen(state) + bytes < 1 << 22, INVALID_VALUE)
+    strcat(state, ptx);
+    return 0;
+}
+int cuLinkComplete(char *state, char **image, size_t *bytes) { IN_CONTEXT return *image = state, *bytes = strlen(state), 0; }
+int cuLinkDestroy(char *state) { IN_CONTEXT return free(state), 0; }
 // What follows `before`, `name` and `after` in the PTX.
 static const char *find(Module *module, const char *before, const char *name, const char *after) {
     char text[256];

@@ -55,13 +55,15 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
             // away where nothing convergent is called.
             function.add_attribute("convergent");
         }
-        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with
-        // them. Part of libm is in `compiler_builtins`.
-        let is_libm = || {
+        // Libraries of functions are written for separate roundings, and keep their error bounds (and the CPU's results)
+        // with them. Part of libm is in `compiler_builtins`; `fma` is of cuda_std's IR.
+        let is_exact = || {
             let path = symbols::readable(&function.name());
-            path.trim_start_matches('<').starts_with("libm::") || lower::is_compiler_builtin(&path)
+            let start = path.trim_start_matches('<');
+            let libraries = ["libm::", "cuda_std::single::", "__cuda_std_"];
+            libraries.iter().any(|library| start.starts_with(library)) || lower::is_compiler_builtin(&path)
         };
-        if options.fma_contraction && !function.is_declaration() && !is_libm() {
+        if options.fma_contraction && !function.is_declaration() && !is_exact() {
             function.allow_contraction();
         }
     }
@@ -244,8 +246,13 @@ pub fn list(functions: &[String], kernels: &Kernels) -> String {
     text
 }
 
-/// Refuses what is still used after the optimiser removed dead code, but doesn't exist on a GPU.
-pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeMap<String, String>) -> Result<()> {
+/// Refuses what is still used after the optimiser removed dead code, but neither exists on a GPU nor is `linked`.
+pub fn check_is_complete(
+    module: &Module<'_>,
+    kernels: &Kernels,
+    before: &BTreeMap<String, String>,
+    linked: &BTreeSet<String>,
+) -> Result<()> {
     for function in module.functions().filter(|function| function.is_declaration() && function.is_used()) {
         let name = function.name();
         let callers = || match before.get(&name) {
@@ -261,10 +268,10 @@ pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeM
                     callers()
                 ));
             }
-        } else if !DEVICE_RUNTIME.contains(&&*name) {
+        } else if !DEVICE_RUNTIME.contains(&&*name) && !linked.contains(&name) {
             return refused(format!(
                 "device code needs `{}`, which doesn't exist on a GPU; it is called by {}. Kernels are no_std: use cuda_std's \
-                 counterpart, or mark the caller `#[cfg(not(cuda_device))]`",
+                 counterpart, mark the caller `#[cfg(not(cuda_device))]`, or link a file that defines it (`CudaBuilder::link`)",
                 symbols::readable(&name),
                 callers()
             ));
@@ -309,4 +316,4 @@ pub fn kernels_reaching(module: &Module<'_>, kernels: &Kernels, functions: Vec<S
 }
 
 /// Functions that the CUDA driver provides to PTX.
-const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];
+pub const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];

@@ -1,6 +1,6 @@
 //! Device module -> optimised PTX.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::{
     NvptxArch, PtxImage,
@@ -9,8 +9,16 @@ use crate::{
     llvm::{Instruction, Module, TargetMachine},
 };
 
-/// Optimises a copy of `module` for `arch` and writes the PTX of its images, and their IR where asked for.
-pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[PtxImage], ir: bool) -> Result<()> {
+/// Optimises a copy of `module` for `arch` and writes the PTX of its images, and their IR where asked for. The driver
+/// will link functions with the names `linked`.
+pub fn emit(
+    module: &Module<'_>,
+    kernels: &Kernels,
+    arch: NvptxArch,
+    images: &[PtxImage],
+    linked: &BTreeSet<String>,
+    ir: bool,
+) -> Result<()> {
     let machine = TargetMachine::nvptx(arch)?;
     let callers = device::callers_of_undefined(module, kernels);
     let mut module = module.duplicate();
@@ -22,7 +30,7 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     }
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
-    device::check_is_complete(&module, kernels, &callers)?;
+    device::check_is_complete(&module, kernels, &callers, linked)?;
     device::check_shared_memory(&module, kernels)?;
     let images: Vec<_> = images.iter().filter(|image| image.arch == arch).collect();
     write_images(&mut module, &machine, &images, ir)

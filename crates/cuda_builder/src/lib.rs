@@ -23,7 +23,7 @@
 //! ```
 //!
 //! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive`
-//! (its members), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their
+//! (its members), `foreign` (device code from elsewhere), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their
 //! functions), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host
 //! module -> device module), `emit` (module -> PTX), `blame` (the function at fault if LLVM fails);
 //! `llvm` is the thin layer over LLVM's C interface that they share.
@@ -44,6 +44,7 @@ mod cargo;
 mod device;
 mod emit;
 mod error;
+mod foreign;
 mod intrinsics;
 mod link;
 mod llvm;
@@ -52,6 +53,7 @@ mod names;
 mod symbols;
 
 pub use error::{BuilderError, Result};
+use foreign::Foreign;
 
 /// A compute capability to build for. PTX for one runs on every GPU of that capability or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,6 +161,7 @@ pub struct CudaBuilder {
     archs: Vec<NvptxArch>,
     image_per_kernel: bool,
     left_out: Vec<String>,
+    linked: Vec<PathBuf>,
     build_args: Vec<String>,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
@@ -178,6 +181,7 @@ impl CudaBuilder {
             archs: Vec::new(),
             image_per_kernel: false,
             left_out: Vec::new(),
+            linked: Vec::new(),
             build_args: Vec::new(),
             copy_to: None,
             out_dir: None,
@@ -206,6 +210,15 @@ impl CudaBuilder {
     /// Leaves out the kernels whose PTX names begin so, such as those of a module: no PTX is made of them.
     pub fn leave_out(mut self, beginning: impl Into<String>) -> Self {
         self.left_out.push(beginning.into());
+        self
+    }
+
+    /// Links a file of device code from elsewhere, whose functions kernels declare with `cuda_std::linked!`: PTX (`.ptx`,
+    /// for the lowest architecture that is built or less), or LLVM IR (`.ll`, `.bc`), which is optimised together with
+    /// the kernels. PTX becomes part of the module that [`BuildOutput::module`] describes, and the driver links it when it
+    /// loads an image that calls it; the images alone don't have it.
+    pub fn link(mut self, path: impl AsRef<Path>) -> Self {
+        self.linked.push(path.as_ref().to_owned());
         self
     }
 
@@ -320,15 +333,18 @@ impl CudaBuilder {
         if env::var_os("DOCS_RS").is_some() {
             announce(&BTreeSet::new());
             let (name, package) = cargo::identify(&self.crate_path)?;
-            return write_output(&out_dir, &name, package, Vec::new(), device::Kernels::new());
+            return write_output(&out_dir, &name, package, Vec::new(), device::Kernels::new(), &Foreign::default());
         }
         llvm::load()?;
-        let bitcode = cargo::compile(&cargo::Options {
+        let foreign = Arc::new(Foreign::read(&self.linked, archs[0].number())?);
+        let mut bitcode = cargo::compile(&cargo::Options {
             crate_path: &self.crate_path,
             target_dir: &target_dir,
             line_tables: self.debug == DebugInfo::LineTables,
             arguments: &arguments,
         })?;
+        bitcode.ir.extend_from_slice(&foreign.ir);
+        bitcode.sources.extend(foreign.ir.iter().chain(&foreign.ptx).cloned());
         let (name, package, sources) = (bitcode.name.clone(), bitcode.package, bitcode.sources.clone());
         let options = device::Options { fma_contraction: self.fma_contraction, panic_messages: self.panic_messages };
         let left_out = self.left_out.clone();
@@ -340,12 +356,12 @@ impl CudaBuilder {
         // Each architecture on a thread of its own, with a module of its own: that is LLVM's way.
         let emit = |arch| {
             let (split, emit_ir, from) = (self.image_per_kernel, self.emit_llvm_ir, source.clone());
-            let (archs, path) = (archs.clone(), out_dir.join(&name));
+            let (archs, path, foreign) = (archs.clone(), out_dir.join(&name), Arc::clone(&foreign));
             let work = move || {
                 let context = llvm::Context::new();
                 let (module, kernels) = from(&context)?;
                 let images = images(kernels.keys(), split, &archs, &path);
-                emit::emit(&module, &kernels, arch, &images, emit_ir)?;
+                emit::emit(&module, &kernels, arch, &images, &foreign.defined, emit_ir)?;
                 Ok((kernels, images))
             };
             thread::spawn(move || llvm::catch(work))
@@ -359,7 +375,7 @@ impl CudaBuilder {
         })?;
         // They agree about kernels and images.
         let (kernels, images) = done.swap_remove(0);
-        let output = write_output(&out_dir, &name, package, images, kernels)?;
+        let output = write_output(&out_dir, &name, package, images, kernels, &foreign)?;
 
         if let Some(copy) = &self.copy_to {
             for image in &output.images {
@@ -408,14 +424,21 @@ fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf 
 }
 
 /// Writes the module's declaration, and returns the build's output.
-fn write_output(folder: &Path, name: &str, package: u64, images: Vec<PtxImage>, kernels: device::Kernels) -> Result<BuildOutput> {
+fn write_output(
+    folder: &Path,
+    name: &str,
+    package: u64,
+    images: Vec<PtxImage>,
+    kernels: device::Kernels,
+    foreign: &Foreign,
+) -> Result<BuildOutput> {
     let module = folder.join(format!("{name}.kernels.rs"));
-    emit::write(&module, declaration(name, package, &images, &kernels).as_bytes())?;
+    emit::write(&module, declaration(name, package, &images, &kernels, foreign)?.as_bytes())?;
     Ok(BuildOutput { images, kernels: kernels.into_keys().collect(), module })
 }
 
 /// The images as an expression of Rust, in a file beside them, with names of `warpsmith_device`.
-fn declaration(name: &str, package: u64, images: &[PtxImage], kernels: &device::Kernels) -> String {
+fn declaration(name: &str, package: u64, images: &[PtxImage], kernels: &device::Kernels, foreign: &Foreign) -> Result<String> {
     let mut text = format!("KernelModule::new({name:?}, {package:#x}, &[\n");
     for images in images.chunk_by(|a, b| a.kernels == b.kernels) {
         let names = &images[0].kernels;
@@ -425,7 +448,12 @@ fn declaration(name: &str, package: u64, images: &[PtxImage], kernels: &device::
             let file = image.path.file_name().unwrap_or_default();
             text += &format!("        ({}, include_str!({file:?})),\n", image.arch.number());
         }
-        text += "    ]),\n";
+        text += "    ])";
+        if foreign.serves(&images[0].path)? {
+            let file = |path: &PathBuf| format!("({:?}, include_str!({path:?}))", path.file_name().unwrap_or_default());
+            text += &format!(".linked(&[{}])", foreign.ptx.iter().map(file).collect::<Vec<_>>().join(", "));
+        }
+        text += ",\n";
     }
-    text + "])\n"
+    Ok(text + "])\n")
 }

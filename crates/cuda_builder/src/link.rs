@@ -39,7 +39,12 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
     let panic_ir = bitcode.panic_ir.iter().filter(|_| panic_messages);
     for path in bitcode.ir.iter().chain(panic_ir) {
         let text = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
-        module.link(context.parse(&path.display().to_string(), &text)?)?;
+        let mut part = context.parse(&path.display().to_string(), &text)?;
+        if !bitcode.panic_ir.contains(path) {
+            // What isn't used of a library goes. Panics call theirs later.
+            part.hide_all_but_kernels(Hidden::UntilUsed);
+        }
+        module.link(part)?;
     }
     intrinsics::define(&mut module)?;
     lower::lower(&mut module)?;

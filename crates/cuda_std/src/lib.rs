@@ -68,6 +68,7 @@ pub mod ptx;
 pub mod shared;
 #[doc(hidden)]
 pub mod signature;
+mod single;
 pub mod tensor;
 pub mod thread;
 mod vector;

@@ -3,14 +3,15 @@
 //! They are free functions, `math::sin(x)`, and methods of [`GpuFloat`], `x.sin()`. As a method, a function of the
 //! standard library comes first where a kernel is compiled for the CPU, and that may round otherwise.
 //!
-//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions are those of
-//! the `libm` crate on both sides, within about one unit in the last place; where a kernel's speed depends on one of
-//! them and about twenty correct bits are enough, use [`fast`].
+//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions err by less than
+//! two units in the last place, and have the same bits on both sides. Those of `f32` compute without `f64`, except that
+//! [`powf`] is the `libm` crate's, as are all of `f64`. If a kernel's speed depends on one of them and about twenty
+//! correct bits are enough, use [`fast`].
 //!
-//! The bits are the same where `cuda_builder` is told not to contract (`fma_contraction(false)`). Otherwise `x * y + z`
-//! may become one fused operation on the GPU, as in nvcc's code, and what is computed from it differ in the last place.
+//! In a kernel's own code, `x * y + z` may become one fused operation on the GPU, as in nvcc's code, unless `cuda_builder`
+//! is told not to contract (`fma_contraction(false)`). Results then differ in the last place.
 
-use crate::sys::math as sys;
+use crate::{single, sys::math as sys};
 
 /// `f32` or `f64`: what the functions of this module take. Implemented for these types only.
 #[allow(private_bounds)]
@@ -74,7 +75,7 @@ macro_rules! functions {
                 #[inline(always)]
                 fn $f2(x: f32, y: f32) -> f32 { $b32(x, y) }
             )*
-            functions!(@rest f32, sys::mul_add_f32, libm::sincosf);
+            functions!(@rest f32, sys::mul_add_f32, single::sin_cos);
         }
         impl Functions for f64 {
             $(
@@ -144,39 +145,39 @@ functions! {
         /// The nearest integer, halves to the even one. GPU: `cvt.rni`.
         round_ties_even = sys::round_ties_even_f32, sys::round_ties_even_f64;
         /// The sine of an angle in radians.
-        sin = libm::sinf, libm::sin;
+        sin = single::sin, libm::sin;
         /// The cosine of an angle in radians.
-        cos = libm::cosf, libm::cos;
+        cos = single::cos, libm::cos;
         /// The tangent of an angle in radians.
-        tan = libm::tanf, libm::tan;
+        tan = single::tan, libm::tan;
         /// The arc sine.
-        asin = libm::asinf, libm::asin;
+        asin = single::asin, libm::asin;
         /// The arc cosine.
-        acos = libm::acosf, libm::acos;
+        acos = single::acos, libm::acos;
         /// The arc tangent.
-        atan = libm::atanf, libm::atan;
+        atan = single::atan, libm::atan;
         /// eˣ.
-        exp = libm::expf, libm::exp;
+        exp = single::exp, libm::exp;
         /// 2ˣ.
-        exp2 = libm::exp2f, libm::exp2;
+        exp2 = single::exp2, libm::exp2;
         /// eˣ − 1, exact for small x.
-        exp_m1 = libm::expm1f, libm::expm1;
+        exp_m1 = single::exp_m1, libm::expm1;
         /// The natural logarithm.
-        ln = libm::logf, libm::log;
+        ln = single::ln, libm::log;
         /// The natural logarithm of 1 + x, exact for small x.
-        ln_1p = libm::log1pf, libm::log1p;
+        ln_1p = single::ln_1p, libm::log1p;
         /// The logarithm to base 2.
-        log2 = libm::log2f, libm::log2;
+        log2 = single::log2, libm::log2;
         /// The logarithm to base 10.
-        log10 = libm::log10f, libm::log10;
+        log10 = single::log10, libm::log10;
         /// The cube root.
-        cbrt = libm::cbrtf, libm::cbrt;
+        cbrt = single::cbrt, libm::cbrt;
         /// The hyperbolic sine.
-        sinh = libm::sinhf, libm::sinh;
+        sinh = single::sinh, libm::sinh;
         /// The hyperbolic cosine.
-        cosh = libm::coshf, libm::cosh;
+        cosh = single::cosh, libm::cosh;
         /// The hyperbolic tangent.
-        tanh = libm::tanhf, libm::tanh;
+        tanh = single::tanh, libm::tanh;
     }
     binary {
         /// The lesser; the other one where one is a NaN; `-0.0` is less than `0.0`. GPU: `min`.
@@ -186,11 +187,11 @@ functions! {
         /// `x` with the sign of `y`. GPU: `copysign`.
         copysign = f32::copysign, f64::copysign;
         /// The angle of the point (`y`, `x`) — `atan2(y, x)`, in this order of arguments — from −π to π.
-        atan2 = libm::atan2f, libm::atan2;
+        atan2 = single::atan2, libm::atan2;
         /// `x` to the power `y`.
         powf = libm::powf, libm::pow;
         /// √(x² + y²) without overflow in between.
-        hypot = libm::hypotf, libm::hypot;
+        hypot = single::hypot, libm::hypot;
     }
 }
 

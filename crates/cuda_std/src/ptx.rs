@@ -64,3 +64,37 @@ registers! {
 #[doc(hidden)]
 #[inline(always)]
 pub const unsafe fn demand_unsafe() {}
+
+/// Declares functions that a file of device code defines, which the build links (`CudaBuilder::link`), with what the CPU
+/// does in their place. They are unsafe to call, because nothing checks that the file's have these parameters.
+///
+/// Parameters and results are numbers of 32 or 64 bits and pointers. On a GPU the functions are `extern "C"`, by their
+/// names.
+///
+/// ```
+/// cuda_std::linked! {
+///     /// Exchanges the halves of a word.
+///     pub fn exchange_halves(x: u32) -> u32 {
+///         x.rotate_left(16)
+///     }
+/// }
+/// // SAFETY: the PTX has this function of a word.
+/// assert_eq!(unsafe { exchange_halves(0x1234_5678) }, 0x5678_1234);
+/// ```
+#[macro_export]
+macro_rules! linked {
+    ($($(#[$attribute:meta])* $visibility:vis fn $name:ident($($x:ident: $t:ty),* $(,)?) $(-> $result:ty)? $cpu:block)*) => {$(
+        $crate::__device! {
+            // SAFETY: who calls the function promises that the file's has these parameters.
+            unsafe extern "C" {
+                $(#[$attribute])*
+                $visibility fn $name($($x: $t),*) $(-> $result)?;
+            }
+        }
+        $crate::__host! {
+            $(#[$attribute])*
+            #[allow(clippy::missing_safety_doc)]
+            $visibility unsafe fn $name($($x: $t),*) $(-> $result)? $cpu
+        }
+    )*};
+}

@@ -25,7 +25,7 @@ fn ulps32(got: f32, expected: f64) -> f64 {
         return 0.0;
     }
     let near = (expected as f32).abs();
-    let unit = f64::from((f32::from_bits(near.to_bits() + 1) - near).max(f32::MIN_POSITIVE));
+    let unit = f64::from(f32::from_bits(near.to_bits() + 1) - near);
     (f64::from(got) - expected).abs() / unit
 }
 
@@ -70,6 +70,106 @@ against_std! {
     sinh on (-80.0, 80.0);
     cosh on (-80.0, 80.0);
     tanh on (-20.0, 20.0);
+}
+
+/// The numbers nearest to multiples of π/2 among those from 2¹⁷ on.
+const NEAR_QUARTERS: [f32; 5] = [7.729_179e28, 2.199_938_5e10, 1.545_835_8e29, 4.638_183_4e25, 1.522_789e12];
+
+/// The functions of one `f32` with their references.
+type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64);
+
+macro_rules! of_f32 {
+    ($($name:ident)*) => { &[$((stringify!($name), math::$name::<f32>, f64::$name)),*] };
+}
+const OF_F32: &[Function] = of_f32![sin cos tan asin acos atan exp exp2 exp_m1 ln ln_1p log2 log10 cbrt sinh cosh tanh];
+
+/// Checks a result against the correctly rounded one, zeros with their signs, and returns its error.
+fn check_f32(&(name, function, reference): &Function, x: f32) -> f64 {
+    let (got, expected) = (function(x), reference(f64::from(x)));
+    let zero = (expected as f32) == 0.0 && expected == 0.0;
+    let error = if zero && got.to_bits() != (expected as f32).to_bits() { f64::INFINITY } else { ulps32(got, expected) };
+    assert!(error <= 2.0, "{name}({x:e}) is {got:e}, not {expected:e}: {error} ulps");
+    error
+}
+
+#[test]
+fn functions_of_f32_at_ends_thresholds_and_samples() {
+    let near = |x: f32| (-2..=2).map(move |step: i32| f32::from_bits(x.to_bits().saturating_add_signed(step)));
+    // Where the functions or their algorithms change.
+    let thresholds = [
+        0.0,
+        f32::MIN_POSITIVE,
+        0.346_573_6,
+        0.5,
+        0.6,
+        2.0 / 3.0,
+        1.0,
+        4.0 / 3.0,
+        2.0,
+        10.0,
+        20.0,
+        88.722_84,
+        89.415_985,
+        103.972_08,
+        127.0,
+        128.0,
+        149.0,
+        150.0,
+        131_072.0,
+        f32::MAX,
+        f32::INFINITY,
+    ];
+    let quarters = (1..400).map(|n| n as f32 * core::f32::consts::FRAC_PI_2);
+    let samples = (0..u32::MAX).step_by(12_289).map(f32::from_bits);
+    let points: Vec<f32> = thresholds.into_iter().chain(quarters).chain(NEAR_QUARTERS).flat_map(near).chain(samples).collect();
+    for function in OF_F32 {
+        for &x in &points {
+            check_f32(function, x);
+            check_f32(function, -x);
+        }
+    }
+}
+
+#[test]
+fn functions_of_two_f32() {
+    let ends = [0.0, 1.0, 1.5, 3e-39, f32::MIN_POSITIVE, 1e-20, 1e-7, 1e19, 3e38, f32::MAX, f32::INFINITY, f32::NAN];
+    let ends = ends.into_iter().flat_map(|x| [x, -x]);
+    // Of all magnitudes, and of near ones.
+    let samples = (0..300).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b9)));
+    let points: Vec<f32> = ends.chain(samples).chain((1..100).map(|i| i as f32 / 7.0)).collect();
+    for &x in &points {
+        for &y in &points {
+            let (angle, length) = (f64::from(y).atan2(f64::from(x)), f64::from(y).hypot(f64::from(x)));
+            assert!(ulps32(math::atan2(y, x), angle) <= 2.0, "atan2({y:e}, {x:e}) is {:e}", math::atan2(y, x));
+            assert!(angle.is_nan() || math::atan2(y, x).is_sign_negative() == angle.is_sign_negative(), "atan2({y:e}, {x:e})");
+            assert!(ulps32(math::hypot(y, x), length) <= 2.0, "hypot({y:e}, {x:e}) is {:e}", math::hypot(y, x));
+        }
+    }
+}
+
+/// Finds the greatest error of each function: `cargo test --release -p warpsmith-cuda-std --test math -- --ignored
+/// --nocapture`. The environment variable `FUNCTION` chooses one.
+#[test]
+#[ignore = "takes minutes"]
+fn functions_of_every_f32() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let only = std::env::var("FUNCTION").ok();
+    for function in OF_F32.iter().filter(|(name, ..)| only.as_deref().is_none_or(|only| only == *name)) {
+        let worst = std::thread::scope(|scope| {
+            let part = |first: u32| {
+                move || {
+                    let inputs = (first..=u32::MAX).step_by(threads).map(f32::from_bits);
+                    inputs.fold((0.0, 0.0), |worst, x| {
+                        let error = check_f32(function, x);
+                        if error > worst.0 { (error, x) } else { worst }
+                    })
+                }
+            };
+            let parts: Vec<_> = (0..threads as u32).map(|first| scope.spawn(part(first))).collect();
+            parts.into_iter().map(|part| part.join().unwrap()).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
+        });
+        println!("{}: {:.2} ulps at {:e}", function.0, worst.0, worst.1);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Structures by value and generic kernels, as the host launches them.
 
 use all_items::params::{
-    ArraysArgs, Count, Line, Nested, Nothing, Number, SeveralArgs, Times, constant, line, mapped, nested, reverse,
+    ArraysArgs, Count, Line, Nothing, Number, Rest, SeveralArgs, Times, constant, line, mapped, nested, reverse,
 };
 use cuda_std::{
     DisjointSlice, F32x4,
@@ -84,7 +84,7 @@ fn structures_reach_the_kernel() {
 fn parameters_within_each_other() {
     let inputs: [Vec<f32>; 3] = [20, 22, 24].map(|from| vec![from as f32, from as f32 + 1.0]);
     let mut found = [0.0f32; 26];
-    let value = Nested {
+    let value = Rest {
         lines: [Line { factor: 0.0, offset: 1.0 }, Line { factor: 2.0, offset: 3.0 }],
         vector: F32x4::new(4.0, 5.0, 6.0, 7.0),
         matrix: [[8, 9], [10, 11], [12, 13]],

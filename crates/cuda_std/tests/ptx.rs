@@ -197,6 +197,9 @@ const LACKED: &[(&[u32], &str, &str)] = &[
     (&[80, 90], "warps_partial_reductions", "shfl"),
     (&[75], "loads_asynchronous", "cp.async"),
     (ALL, "functions_f32s", ".approx"),
+    (ALL, "functions_singles", ".f64"),
+    (ALL, "functions_singles", ".local"),
+    (ALL, "functions_singles", "call.uni"),
     (ALL, "functions_f64s", ".approx"),
     (&[75], "products_halves", "mma.sync"),
     (&[75], "products_reals", "mma.sync"),
@@ -228,6 +231,17 @@ fn items_are_their_instructions() {
             let text = build().0[&arch]["loads_asynchronous"].replace([' ', '\t'], "");
             assert!(text.contains(&wait), "{wait} in\n{text}");
         }
+    }
+}
+
+/// Contraction leaves the functions of `f32` alone: without `.rn`, `ptxas` might fuse them.
+#[test]
+fn functions_are_not_contracted() {
+    let text = fs::read_to_string(build_with_messages()).unwrap();
+    assert!(holds(body(&text, "functions_unfused"), "fma.rn.f32"));
+    let functions = body(&text, "functions_singles");
+    for instruction in ["add.f32", "sub.f32", "mul.f32"] {
+        assert!(!holds(functions, instruction), "{instruction} in\n{functions}");
     }
 }
 

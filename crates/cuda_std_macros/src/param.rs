@@ -136,7 +136,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     let reversed = types.iter().rev();
     let (device_generics, device_type, device_clause) = of_device.split_for_impl();
     // The words of the fields from each on, and in the end those of what comes behind.
-    let mut before = vec![quote!(Rest)];
+    let mut before = vec![quote!(__Rest)];
     for ty in own_types.iter().rev() {
         let rest = &before[before.len() - 1];
         before.push(quote!(<#ty as ::cuda_std::param::DeviceParam>::Before<#rest>));
@@ -146,10 +146,10 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     Ok(quote! {
         ::cuda_std::__device! {
             impl #device_generics ::cuda_std::param::DeviceParam for #name #device_type #device_clause {
-                type Before<Rest: ::cuda_std::param::Words> = #all;
+                type Before<__Rest: ::cuda_std::param::Words> = #all;
                 #[inline(always)]
                 #[allow(unused_unsafe)]
-                unsafe fn take<Rest: ::cuda_std::param::Words>(words: Self::Before<Rest>) -> (Self, Rest) {
+                unsafe fn take<__Rest: ::cuda_std::param::Words>(words: Self::Before<__Rest>) -> (Self, __Rest) {
                     // SAFETY: the words are those of a launch, of the fields in order.
                     unsafe {
                         #(let (#values, words) = <#own_types as ::cuda_std::param::DeviceParam>::take::<#before>(words);)*

@@ -419,7 +419,7 @@ impl Cuda {
     pub(super) fn module(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
         let load = || {
             let start = Instant::now();
-            let module = CudaModule::load(self, image::images()[image].1.ptx());
+            let module = CudaModule::load(self, &image::images()[image].1);
             self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             module
         };

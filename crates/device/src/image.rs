@@ -59,6 +59,7 @@ pub struct PtxImage {
     /// By kernel.
     signatures: &'static [u64],
     ptx: &'static [(u32, &'static str)],
+    linked: &'static [(&'static str, &'static str)],
 }
 
 impl KernelModule {
@@ -86,7 +87,12 @@ impl KernelModule {
 impl PtxImage {
     #[doc(hidden)]
     pub const fn new(kernels: &'static [&'static str], signatures: &'static [u64], ptx: &'static [(u32, &'static str)]) -> Self {
-        PtxImage { kernels, signatures, ptx }
+        PtxImage { kernels, signatures, ptx, linked: &[] }
+    }
+
+    #[doc(hidden)]
+    pub const fn linked(self, linked: &'static [(&'static str, &'static str)]) -> Self {
+        PtxImage { linked, ..self }
     }
 
     /// The signature of the kernel with this symbol, if it is here.
@@ -102,6 +108,11 @@ impl PtxImage {
     /// By the compute capability that each text was built for, times ten (75 for 7.5), in ascending order.
     pub fn ptx(&self) -> &'static [(u32, &'static str)] {
         self.ptx
+    }
+
+    /// The PTX files that it is linked with when it is loaded (`CudaBuilder::link`): their names and texts.
+    pub fn linked_files(&self) -> &'static [(&'static str, &'static str)] {
+        self.linked
     }
 }
 

@@ -1,7 +1,7 @@
 //! Errors and their sentences.
 
 use crate::krate::{Krate, build, child, in_child, out_dir};
-use cuda_builder::{BuilderError, CudaBuilder};
+use cuda_builder::{BuildOutput, BuilderError, CudaBuilder};
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 /// The error's sentence holds each part.
@@ -375,6 +375,40 @@ fn ir_files() {
     assert_says(krate.error(), &["extra.ll: No such file"]);
     krate.write("extra.ll", "define void @broken( {");
     assert_says(krate.error(), &["LLVM could not read", "extra.ll", "expected type"]);
+}
+
+/// Functions of linked files: the error of one that is missing names it, and the file or caller that needs it.
+#[test]
+fn linked_files() {
+    let krate = bare("linked_files", "(out: *mut u32) { unsafe extern \"C\" { fn other() -> u32; } unsafe { *out = other() } }");
+    let ptx = |functions: &str| format!(".version 7.8\n.target sm_75\n.address_size 64\n{functions}");
+    let other = ".visible .func (.param .b32 result) other() { st.param.b32 [result], 7; ret; }\n";
+    krate.write("other.ptx", &ptx(other));
+    krate.write("more.ptx", &ptx(".extern .func (.param .b32 result) further(.param .b32 x);\n.func inner() { ret; }\n"));
+    krate.write("newer.ptx", &ptx(other).replace("sm_75", "sm_90"));
+    krate.write("text.ptx", "nothing");
+    krate.write("other.ll", "define i32 @other() { ret i32 7 }\ndefine i32 @unused() { ret i32 8 }\n");
+    krate.write("object.o", "");
+    let link = |files: &[&str]| build(files.iter().fold(krate.builder(), |builder, file| builder.link(krate.path.join(file))));
+    let says = |files: &[&str], parts: &[&str]| assert_says(link(files).expect_err("this must fail"), parts);
+
+    says(&[], &["needs `other`", "called by `linked_files::kernel`", "link a file that defines it (`CudaBuilder::link`)"]);
+    says(&["gone.ptx"], &["gone.ptx: No such file"]);
+    says(&["text.ptx"], &["text.ptx isn't PTX"]);
+    says(&["object.o"], &["takes PTX (.ptx) and LLVM IR (.ll, .bc), not", "object.o"]);
+    says(&["newer.ptx"], &["newer.ptx is PTX for sm_90", "built for sm_75"]);
+    says(&["other.ptx", "more.ptx"], &["more.ptx needs the function `further`, which no linked file defines"]);
+    says(&["other.ptx", "newer.ptx"], &["newer.ptx is PTX for sm_90"]);
+    krate.write("again.ptx", &ptx(other));
+    says(&["other.ptx", "again.ptx"], &["again.ptx defines `other`, which another linked file defines"]);
+
+    let module = |output: BuildOutput| fs::read_to_string(output.module).unwrap();
+    let text = module(link(&["other.ptx"]).unwrap());
+    assert!(text.contains(".linked(&[(\"other.ptx\", include_str!(") && text.contains("other.ptx\"))])"), "{text}");
+    let output = link(&["other.ll"]).unwrap();
+    let ptx = fs::read_to_string(&output.images[0].path).unwrap();
+    assert!(!ptx.contains("unused") && !ptx.contains(".func"), "{ptx}");
+    assert!(!module(output).contains(".linked("));
 }
 
 /// rustc's messages alone don't help with items that a GPU lacks.

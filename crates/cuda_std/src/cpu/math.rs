@@ -32,7 +32,7 @@ exact! {
 }
 
 pub use self::sqrt_f32 as fast_sqrt;
-pub use libm::{cosf as fast_cos, exp2f as fast_exp2, log2f as fast_log2, sinf as fast_sin, tanhf as fast_tanh};
+pub use crate::single::{cos as fast_cos, exp2 as fast_exp2, log2 as fast_log2, sin as fast_sin, tanh as fast_tanh};
 
 #[inline(always)]
 pub fn fast_rcp(x: f32) -> f32 {

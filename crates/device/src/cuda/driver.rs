@@ -4,7 +4,7 @@
 //! driver also returns others (222 for PTX that it is too old for), and an enum with a value that it does not have is
 //! undefined behaviour. Handles are `cust_raw`'s.
 
-use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
+use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUlinkState, CUmodule, CUstream};
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use std::ptr;
 
@@ -73,12 +73,13 @@ pub(super) const CU_LIMIT_MALLOC_HEAP_SIZE: c_uint = 2;
 /// Handle of the legacy default stream.
 pub(super) const CU_STREAM_LEGACY: usize = 1;
 
-/// Options of `cuModuleLoadDataEx`.
+/// Options of `cuModuleLoadDataEx` and `cuLinkCreate`, and a kind of input.
 pub(super) mod jit {
     use super::c_uint;
     pub(in super::super) const ERROR_LOG_BUFFER: c_uint = 5;
     pub(in super::super) const ERROR_LOG_BUFFER_SIZE_BYTES: c_uint = 6;
     pub(in super::super) const GENERATE_LINE_INFO: c_uint = 13;
+    pub(in super::super) const INPUT_PTX: c_uint = 1;
 }
 
 /// Attributes of a function.
@@ -169,6 +170,19 @@ unsafe extern "C" {
         keys: *mut c_uint,
         values: *mut *mut c_void,
     ) -> Code;
+    pub(super) fn cuLinkCreate_v2(options: c_uint, keys: *mut c_uint, values: *mut *mut c_void, state: *mut CUlinkState) -> Code;
+    pub(super) fn cuLinkAddData_v2(
+        state: CUlinkState,
+        kind: c_uint,
+        data: *mut c_void,
+        bytes: usize,
+        name: *const c_char,
+        options: c_uint,
+        keys: *mut c_uint,
+        values: *mut *mut c_void,
+    ) -> Code;
+    pub(super) fn cuLinkComplete(state: CUlinkState, image: *mut *mut c_void, bytes: *mut usize) -> Code;
+    pub(super) fn cuLinkDestroy(state: CUlinkState) -> Code;
     pub(super) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
     pub(super) fn cuModuleGetGlobal_v2(
         address: *mut CUdeviceptr,

@@ -2,15 +2,16 @@
 
 use super::driver::{self, Code, function, jit};
 use super::{Cuda, DeviceError, KernelAttributes, capability, image, no_image};
+use crate::PtxImage;
 use crate::error::Bytes;
 use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::KernelInfo;
 use cust::sys::{CUfunction, CUmodule};
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_uint, c_void};
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::{iter, ptr};
 
 /// The stack of threads that call functions by address, which is how `core` prints: enough for floats.
 const STACK_BYTES: usize = 4096;
@@ -48,51 +49,114 @@ unsafe impl Send for CudaModule {}
 // SAFETY: the driver's functions for modules may be called from several threads at the same time.
 unsafe impl Sync for CudaModule {}
 
+/// Options of the driver's PTX compiler and linker, and what it says.
+struct Compiler {
+    log: Vec<u8>,
+    keys: [c_uint; 3],
+    values: [*mut c_void; 3],
+}
+
+impl Compiler {
+    fn new() -> Self {
+        let mut log = vec![0u8; LOG_BYTES];
+        Compiler {
+            // Line information lets a profiler show the kernels' source; it does not change the code.
+            keys: [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES, jit::GENERATE_LINE_INFO],
+            values: [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES), ptr::without_provenance_mut(1)],
+            log,
+        }
+    }
+
+    /// Loads an image, which is PTX or machine code. The context is current.
+    ///
+    /// # Safety
+    /// `image` is a C string with PTX, or what the driver's linker made.
+    unsafe fn load(&mut self, image: *const c_void, raw: &mut CUmodule) -> (&'static str, Code) {
+        let (keys, values) = (self.keys.as_mut_ptr(), self.values.as_mut_ptr());
+        // SAFETY: the image is one (this function's contract); there are as many keys as values, of the kinds that the
+        // driver expects; the log is as long as it is told, and lives until the call returns.
+        let code = unsafe { driver::cuModuleLoadDataEx(raw, image, self.keys.len() as c_uint, keys, values) };
+        ("cuModuleLoadDataEx", code)
+    }
+
+    /// Links PTX texts, with their names, and loads the result. The context is current. Returns the driver's last function.
+    fn link(&mut self, texts: &[(CString, CString)], raw: &mut CUmodule) -> (&'static str, Code) {
+        let mut state = ptr::null_mut();
+        let (keys, values) = (self.keys.as_mut_ptr(), self.values.as_mut_ptr());
+        // SAFETY: there are as many keys as values, of the kinds that the driver expects; both, and the log, which is as
+        // long as it is told, outlive the linker's state.
+        let code = unsafe { driver::cuLinkCreate_v2(self.keys.len() as c_uint, keys, values, &mut state) };
+        if code != Code::SUCCESS {
+            return ("cuLinkCreate", code);
+        }
+        let mut done = ("cuLinkAddData", Code::SUCCESS);
+        for (name, text) in texts {
+            let (data, bytes) = (text.as_ptr().cast_mut().cast(), text.as_bytes_with_nul().len());
+            let none = (ptr::null_mut(), ptr::null_mut());
+            // SAFETY: the state lives; the driver reads the text, of so many bytes, and the name, a C string, and has no
+            // options of this text's own.
+            done.1 = unsafe { driver::cuLinkAddData_v2(state, jit::INPUT_PTX, data, bytes, name.as_ptr(), 0, none.0, none.1) };
+            if done.1 != Code::SUCCESS {
+                break;
+            }
+        }
+        if done.1 == Code::SUCCESS {
+            let (mut image, mut bytes) = (ptr::null_mut(), 0);
+            // SAFETY: the state lives, and the results may be written to.
+            done = ("cuLinkComplete", unsafe { driver::cuLinkComplete(state, &mut image, &mut bytes) });
+            if done.1 == Code::SUCCESS {
+                // SAFETY: the linker made the image, which its state keeps.
+                done = unsafe { Compiler::new().load(image, raw) };
+            }
+        }
+        // SAFETY: the state lives, and nobody uses it or its image after this.
+        _ = unsafe { driver::cuLinkDestroy(state) };
+        done
+    }
+
+    /// The driver's messages.
+    fn log(&self) -> String {
+        let end = self.log.iter().position(|&byte| byte == 0).unwrap_or(self.log.len());
+        String::from_utf8_lossy(&self.log[..end]).into_owned()
+    }
+}
+
 impl CudaModule {
-    /// Loads the image that suits the device best.
-    pub(in super::super) fn load(cuda: &'static Cuda, images: &[(u32, &str)]) -> Result<Self, DeviceError> {
+    /// Loads the PTX that suits the device best, and what it is linked with.
+    pub(in super::super) fn load(cuda: &'static Cuda, image: &PtxImage) -> Result<Self, DeviceError> {
         let capability = capability(&cuda.info);
-        let Some((arch, ptx)) = image::choose(images, capability) else {
-            return Err(no_image(cuda.to_string(), capability, images));
+        let Some((arch, ptx)) = image::choose(image.ptx(), capability) else {
+            return Err(no_image(cuda.to_string(), capability, image.ptx()));
         };
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
         let parameters = image::parameters(ptx);
         let by_address = image::calls_by_address(ptx);
-        let ptx = CString::new(ptx).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()))?;
+        let c_string =
+            |text: &str| CString::new(text).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()));
+        let files = iter::once(("kernels.ptx", ptx)).chain(image.linked_files().iter().copied());
+        let texts: Result<Vec<_>, DeviceError> = files.map(|(name, text)| Ok((c_string(name)?, c_string(text)?))).collect();
+        let texts = texts?;
         let _entered = cuda.enter()?;
         if by_address {
             grow_stack(cuda)?;
         }
-        let mut log = vec![0u8; LOG_BYTES];
-        // Line information lets a profiler show the kernels' source; it does not change the code.
-        let mut keys: [c_uint; 3] = [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES, jit::GENERATE_LINE_INFO];
-        let mut values: [*mut c_void; 3] =
-            [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES), ptr::without_provenance_mut(1)];
-        let mut raw = ptr::null_mut();
-        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects; the
-        // log is as long as it is told, and lives until the call returns.
-        let code = unsafe {
-            driver::cuModuleLoadDataEx(
-                &mut raw,
-                ptx.as_ptr().cast(),
-                keys.len() as c_uint,
-                keys.as_mut_ptr(),
-                values.as_mut_ptr(),
-            )
+        let (mut compiler, mut raw) = (Compiler::new(), ptr::null_mut());
+        let (function, code) = match &texts[..] {
+            // SAFETY: the image is a C string.
+            [(_, ptx)] => unsafe { compiler.load(ptx.as_ptr().cast(), &mut raw) },
+            texts => compiler.link(texts, &mut raw),
         };
         if code == Code::SUCCESS {
             return Ok(CudaModule { cuda, raw, arch, parameters, functions: RwLock::default() });
         }
         if code.is_sticky() {
-            return Err(cuda.error("cuModuleLoadDataEx", code));
+            return Err(cuda.error(function, code));
         }
-        let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
-        let log = String::from_utf8_lossy(&log[..end]).into_owned();
         let hint = match code {
             Code::UNSUPPORTED_PTX_VERSION => "; a newer NVIDIA driver would take it",
             _ => "",
         };
-        Err(refused(format!("{}{hint}", code.text()), log))
+        Err(refused(format!("{}{hint}", code.text()), compiler.log()))
     }
 
     /// The function of a kernel.

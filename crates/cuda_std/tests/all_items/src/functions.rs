@@ -93,6 +93,36 @@ items! {
         every(&mut out, x as f32, positive as f32, small as f32);
     }
 
+    /// The transcendental functions of `f32` that are `cuda_std`'s own, of any bits.
+    fn singles(input, out) {
+        let bits = input[thread::index_1d() as usize];
+        let (x, y) = (f32::from_bits(bits as u32), f32::from_bits((bits >> 32) as u32));
+        // Backends have different NaNs.
+        let mut put = |value: f32| out.put(if value.is_nan() { f32::NAN } else { value });
+        let (sine, cosine) = math::sin_cos(x);
+        put(sine);
+        put(cosine);
+        put(math::sin(x));
+        put(math::cos(x));
+        put(math::tan(x));
+        put(math::asin(x));
+        put(math::acos(x));
+        put(math::atan(x));
+        put(math::exp(x));
+        put(math::exp2(x));
+        put(math::exp_m1(x));
+        put(math::ln(x));
+        put(math::ln_1p(x));
+        put(math::log2(x));
+        put(math::log10(x));
+        put(math::cbrt(x));
+        put(math::sinh(x));
+        put(math::cosh(x));
+        put(math::tanh(x));
+        put(math::atan2(y, x));
+        put(math::hypot(x, y));
+    }
+
     /// All functions of `f64`.
     fn f64s(input, out) {
         let (x, positive, small) = arguments(input[thread::index_1d() as usize]);

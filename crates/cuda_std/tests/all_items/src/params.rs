@@ -71,7 +71,7 @@ pub unsafe fn reverse<T: Number>(values: *mut T) {
 
 /// Structures, arrays and vectors within each other.
 #[derive(Clone, Copy, Debug, KernelParam)]
-pub struct Nested {
+pub struct Rest {
     /// A structure, twice.
     pub lines: [Line<f32>; 2],
     /// A vector.
@@ -93,7 +93,7 @@ pub struct Several<'a> {
 
 /// `out` gets the words of `nested` and the elements of `several`, as far as there are some.
 #[kernel]
-pub fn nested(nested: Nested, several: Several<'_>, more: [u8; 3], wide: [i128; 1]) {
+pub fn nested(nested: Rest, several: Several<'_>, more: [u8; 3], wide: [i128; 1]) {
     let Several { inputs: [first, second], part: Arrays { input, mut out } } = several;
     let i = thread::index_1d();
     let [a, b] = nested.lines;

@@ -238,6 +238,46 @@ pub fn floats(values: &[f64], mut out: DisjointSlice<[f64; 8]>) {
     }
 }
 
+/// The number of results of [`singles()`].
+pub const SINGLES: usize = 22;
+
+/// The transcendental functions of one or two `f32`, in a build that may contract operations.
+pub fn all_of_f32(x: f32, y: f32) -> [f32; SINGLES] {
+    let (sine, cosine) = math::sin_cos(x);
+    [
+        math::sin(x),
+        math::cos(x),
+        sine,
+        cosine,
+        math::tan(x),
+        math::asin(x),
+        math::acos(x),
+        math::atan(x),
+        math::exp(x),
+        math::exp2(x),
+        math::exp_m1(x),
+        math::ln(x),
+        math::ln_1p(x),
+        math::log2(x),
+        math::log10(x),
+        math::cbrt(x),
+        math::sinh(x),
+        math::cosh(x),
+        math::tanh(x),
+        math::atan2(y, x),
+        math::powf(x, y),
+        math::hypot(x, y),
+    ]
+}
+
+/// `all_of_f32` of `values[i]` and the value after it.
+#[kernel]
+pub fn singles(values: &[f32], mut out: DisjointSlice<[f32; SINGLES]>) {
+    for (i, out) in out.grid_stride_mut() {
+        *out = all_of_f32(values[i], values[(i + 1) % values.len()]);
+    }
+}
+
 union Bits {
     float: f32,
     word: u32,

@@ -4,6 +4,7 @@ extern crate alloc;
 
 pub mod clusters;
 pub mod language;
+pub mod linked;
 pub mod products;
 pub mod tensors;
 
