@@ -53,7 +53,7 @@ pub enum SimtError {
     BadAccess(Box<BadAccess>),
 }
 
-/// Two accesses in a race.
+/// Two accesses in a race: `at` is the thread whose turn came later in this run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{at}: {access} {memory} ({location}), which block {}, thread {} {other_access} ({other_location}): {cause}",
@@ -61,22 +61,15 @@ pub enum SimtError {
     other.thread
 )]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub struct Race {
-    /// The thread whose turn came later in this run.
     pub at: Place,
-    /// The access, as a verb.
     pub access: &'static str,
-    /// Source location.
     pub location: String,
-    /// The other thread.
     pub other: Place,
-    /// The other access, as a verb.
     pub other_access: &'static str,
-    /// Source location of the other access.
     pub other_location: String,
-    /// The memory, in words.
     pub memory: String,
-    /// Why the two are in no order, as a clause.
     pub cause: &'static str,
 }
 
@@ -84,17 +77,12 @@ pub struct Race {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {access} {bytes} bytes at {address:#x} ({location}), {problem}")]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub struct BadAccess {
-    /// The thread.
     pub at: Place,
-    /// The access, as a verb.
     pub access: &'static str,
-    /// Number of bytes.
     pub bytes: usize,
-    /// The address of the first.
     pub address: usize,
-    /// Source location.
     pub location: String,
-    /// The problem, as a clause.
     pub problem: String,
 }
