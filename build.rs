@@ -1,7 +1,7 @@
 //! Builds gpu-kernels to PTX for the host library to embed, for GPUs since Turing and since Ampere: an image for each
 //! kernel, which a driver compiles when that is first launched. (For Hopper, LLVM writes the same text as for Ampere.)
 
-use std::{env, path::PathBuf};
+use std::env;
 
 use cuda_builder::{BuilderError, CudaBuilder, NvptxArch};
 
@@ -34,8 +34,7 @@ fn main() {
 
 fn build() -> Result<(), BuilderError> {
     println!("cargo::rerun-if-changed=build.rs");
-    let kernels = env::var_os("DEP_WARPSMITH_KERNELS_ROOT").unwrap_or_else(|| "gpu-kernels".into());
-    let mut builder = CudaBuilder::new(PathBuf::from(kernels))
+    let mut builder = CudaBuilder::dependency("warpsmith-kernels")?
         .arch(NvptxArch::Compute75)
         .arch(NvptxArch::Compute80)
         .image_per_kernel(true)

@@ -35,7 +35,8 @@ fn a_project_named_after_its_folder() {
     let read = |file: &str| fs::read_to_string(project.join(file)).unwrap();
     let manifest = read("Cargo.toml");
     assert!(
-        manifest.contains("name = \"my-kernels\"") && manifest.contains("my-kernels-kernels = { path = \"kernels\" }"),
+        manifest.contains("name = \"my-kernels\"")
+            && manifest.contains("my-kernels-kernels = { version = \"0.1.0\", path = \"kernels\" }"),
         "{manifest}"
     );
     let device = format!("path = {:?}", format!("{}/crates/device", env!("CARGO_MANIFEST_DIR")));

@@ -299,12 +299,10 @@ fn host_manifest() -> Option<PathBuf> {
 pub fn features_of_host(crate_path: &Path) -> Result<Vec<String>> {
     let Some(host) = host_manifest() else { return Ok(Vec::new()) };
     let kernels = manifest(crate_path)?;
-    let metadata = metadata(&host, ["--no-deps", "--offline"], &[])?;
-    let host = package(&metadata, &host)?;
-    let is_it = |dependency: &&Dependency| {
-        let manifest = dependency.path.as_ref().and_then(|folder| folder.join("Cargo.toml").canonicalize().ok());
-        dependency.kind == DependencyKind::Normal && manifest.is_some_and(|manifest| manifest == kernels)
-    };
+    let of = |manifest| metadata(manifest, ["--no-deps", "--offline"], &[]);
+    let (in_host, in_kernels) = (of(&host)?, of(&kernels)?);
+    let (host, kernels) = (package(&in_host, &host)?, package(&in_kernels, &kernels)?);
+    let is_it = |dependency: &&Dependency| dependency.kind == DependencyKind::Normal && dependency.name == *kernels.name;
     let Some(dependency) = host.dependencies.iter().find(is_it) else { return Ok(Vec::new()) };
     let name = dependency.rename.as_ref().unwrap_or(&dependency.name);
     let is_enabled = |feature: &str| env::var_os(format!("CARGO_FEATURE_{}", feature.to_uppercase().replace('-', "_"))).is_some();

@@ -91,7 +91,7 @@ fn functions(ptx: &str) -> impl Iterator<Item = (&str, &str)> {
     ptx.match_indices(".func").filter_map(|(at, directive)| {
         let linkage = ptx[..at].trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
         let rest = ptx[at + directive.len()..].trim_start();
-        // What it returns.
+        // Its result.
         let rest = rest.strip_prefix('(').map_or(Some(rest), |result| Some(result.split_once(')')?.1.trim_start()))?;
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_$%".contains(c))?;
         (end > 0).then(|| (linkage, &rest[..end]))

@@ -22,11 +22,10 @@
 //! }
 //! ```
 //!
-//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive`
-//! (its members), `foreign` (device code from elsewhere), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their
-//! functions), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host
-//! module -> device module), `emit` (module -> PTX), `blame` (the function at fault if LLVM fails);
-//! `llvm` is the thin layer over LLVM's C interface that they share.
+//! Each stage is a module: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `foreign` (device code
+//! from elsewhere), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their functions), `lower`
+//! (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module -> device module), `emit` (module ->
+//! PTX), `blame` (the function at fault if LLVM fails). They share `llvm`, a thin layer over LLVM's C interface.
 
 use std::{
     collections::BTreeSet,
@@ -192,6 +191,27 @@ impl CudaBuilder {
             panic_messages: false,
             rerun_if_changed: env::var_os("CARGO_MANIFEST_DIR").is_some() && env::var_os("OUT_DIR").is_some(),
         }
+    }
+
+    /// A builder for a kernel crate that the build script's package depends on, wherever cargo keeps it: cargo leaves
+    /// nested crates out of a package, so that a folder isn't found in a published one.
+    ///
+    /// The kernel crate's manifest has `links = "my-kernels"`, and its build script says where it is:
+    ///
+    /// ```no_run
+    /// println!("cargo::metadata=root={}", std::env::var("CARGO_MANIFEST_DIR").unwrap());
+    /// ```
+    ///
+    /// # Errors
+    /// No dependency with this value of `links` says where it is.
+    pub fn dependency(links: &str) -> Result<Self> {
+        let variable = format!("DEP_{}_ROOT", links.to_uppercase().replace('-', "_"));
+        env::var_os(variable).map(CudaBuilder::new).ok_or_else(|| {
+            BuilderError::Refused(format!(
+                "no dependency says where the kernel crate with `links = {links:?}` is: list the crate in [dependencies], and \
+                 have its build script print `cargo::metadata=root=` and its folder (CARGO_MANIFEST_DIR)"
+            ))
+        })
     }
 
     /// Adds an architecture; without any, `sm_75` is built, which every GPU since Turing runs.

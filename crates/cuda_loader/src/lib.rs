@@ -1,12 +1,15 @@
 //! The CUDA driver, found when the program runs rather than when it is built or started.
 //!
-//! `cust` calls the driver through `cust_raw`, which asks the linker for `-lcuda`. This crate defines every `cu*`
-//! symbol that `cust_raw` 0.11.3 declares, as a jump through a table; the first call through it, whichever that is,
-//! opens `libcuda.so.1` and fills the table. So a program builds where there is no CUDA, starts where there is no
-//! driver, and there gets [`CudaError::NoDevice`] from `cust` as its answer.
+//! This crate defines every `cu*` symbol that `cust_raw` 0.11.3 declares, as a jump through a table; the first call
+//! through it, whichever that is, opens `libcuda.so.1` and fills the table. So a program that declares and calls the
+//! driver's functions builds where there is no CUDA, and starts where there is no driver. So does one that calls them
+//! through `cust`, which there answers with [`CudaError::NoDevice`].
 //!
 //! A program has to mention the crate for it to be linked: call [`load`], or write `use cuda_loader as _;`.
-//! `.cargo/config.toml` at the root of the workspace answers `cust_raw`'s build script and `-lcuda` with an empty archive.
+//!
+//! `cust_raw` also asks the linker for `-lcuda`, which this crate's build script answers with an empty archive. Its own
+//! build script looks for a folder `lib64`: make an empty one, and name its parent in the environment variable
+//! `CUDA_LIBRARY_PATH`.
 //!
 //! | what is found | what a `cu*` function does |
 //! |---|---|

@@ -4,9 +4,9 @@
 //! standard library comes first where a kernel is compiled for the CPU, and that may round otherwise.
 //!
 //! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions err by less than
-//! two units in the last place, and have the same bits on both sides. Those of `f32` compute without `f64`, except that
-//! [`powf`] is the `libm` crate's, as are all of `f64`. If a kernel's speed depends on one of them and about twenty
-//! correct bits are enough, use [`fast`].
+//! two units in the last place, and have the same bits on both sides. The functions of `f32` compute without
+//! `f64`. [`powf`] and all functions of `f64` are the `libm` crate's. If a kernel's speed depends on one of them and about
+//! twenty correct bits are enough, use [`fast`].
 //!
 //! In a kernel's own code, `x * y + z` may become one fused operation on the GPU, as in nvcc's code, unless `cuda_builder`
 //! is told not to contract (`fma_contraction(false)`). Results then differ in the last place.

@@ -28,13 +28,13 @@ pub struct Entry(pub *const ());
 // SAFETY: nobody reads the address.
 unsafe impl Sync for Entry {}
 
-/// What takes a word or two of an entry: scalars and pointers.
+/// A scalar or a pointer, which takes a word or two of an entry.
 pub trait Word {
     /// What it is, or points to.
     type Element;
 }
 
-/// A list of words: `(f32, (u32, ()))`. By index, words behind the last one are `()`, for which nothing is passed.
+/// A list of words: `(f32, (u32, ()))`. By index, a word behind the last one is `()`: nothing is passed for it.
 macro_rules! words {
     ($first:ident $($word:ident)*; $($behind:ident)*) => {
         /// A list of words, as nested pairs.

@@ -369,7 +369,7 @@ pub fn cbrt(x: f32) -> f32 {
 pub fn hypot(x: f32, y: f32) -> f32 {
     let (x, y) = (x.abs(), y.abs());
     let large = if x > y { x } else { y };
-    // Powers of two by which the squares neither overflow nor vanish.
+    // A power of two keeps the squares from overflowing and from vanishing.
     let (factor, back) = match large {
         _ if large > 9.2e18 => (1.355_252_7e-20, 7.378_698e19),
         _ if large < 8.9e-16 => (1.237_940_1e27, 8.077_936e-28),

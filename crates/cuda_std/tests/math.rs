@@ -95,7 +95,7 @@ fn check_f32(&(name, function, reference): &Function, x: f32) -> f64 {
 #[test]
 fn functions_of_f32_at_ends_thresholds_and_samples() {
     let near = |x: f32| (-2..=2).map(move |step: i32| f32::from_bits(x.to_bits().saturating_add_signed(step)));
-    // Where the functions or their algorithms change.
+    // The functions or their algorithms change here.
     let thresholds = [
         0.0,
         f32::MIN_POSITIVE,
@@ -134,7 +134,7 @@ fn functions_of_f32_at_ends_thresholds_and_samples() {
 fn functions_of_two_f32() {
     let ends = [0.0, 1.0, 1.5, 3e-39, f32::MIN_POSITIVE, 1e-20, 1e-7, 1e19, 3e38, f32::MAX, f32::INFINITY, f32::NAN];
     let ends = ends.into_iter().flat_map(|x| [x, -x]);
-    // Of all magnitudes, and of near ones.
+    // Numbers of all magnitudes, and of near ones.
     let samples = (0..300).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b9)));
     let points: Vec<f32> = ends.chain(samples).chain((1..100).map(|i| i as f32 / 7.0)).collect();
     for &x in &points {

@@ -624,7 +624,7 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
         Some(GenericParam::Type(generic)) => substituted(&[&generic.bounds], &to_self),
         _ => Vec::new(),
     };
-    // Of the clause, what follows from the trait itself: other predicates would have to be repeated by its users.
+    // Only predicates on the first type follow from the trait itself: its users would have to repeat others.
     let clause = function.sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     let of_first = clause.filter(|predicate| match predicate {
         WherePredicate::Type(PredicateType { bounded_ty: Type::Path(path), .. }) => {

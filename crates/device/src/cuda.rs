@@ -1,8 +1,8 @@
-//! The CUDA backend: the one place that names `cust`.
+//! The CUDA backend.
 //!
-//! Of `cust` come the types of the driver's handles. Calls go to the driver's functions ([`driver`]): an enum like
-//! `cust`'s for results is undefined behaviour where a driver is newer than it, and measurement with `cust` 0.3.2 found
-//! out:
+//! With the feature `cust`, the types of the driver's handles are `cust`'s. Calls go to the driver's functions
+//! ([`driver`]): an enum like `cust`'s for results is undefined behaviour where a driver is newer than it, and
+//! measurement with `cust` 0.3.2 found out:
 //!
 //! - its `Stream::new` takes `NON_BLOCKING` out of the flags, and its copies and fills run on the legacy default
 //!   stream, which non-blocking streams don't wait for; its copies panic where lengths differ;
@@ -32,13 +32,12 @@ pub(super) use memory::{DeviceMemory, HostMemory};
 pub(super) use module::CudaModule;
 pub(super) use stream::CudaStream;
 
-use self::driver::Code;
+use self::driver::{CUcontext, CUdevice, Code};
 use super::error::DeviceError;
 use super::image;
 use super::info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::order::Ledger;
-use cust::sys::{CUcontext, CUdevice};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ptr;

@@ -1,6 +1,6 @@
 //! One face for CUDA devices and the CPU: memory, streams, events and typed launches.
 //!
-//! A [`Device`] is an NVIDIA GPU, by way of `cust`, or the CPU, where the [`simt`] executor runs the same kernels. Code
+//! A [`Device`] is an NVIDIA GPU or the CPU, where the [`simt`] executor runs the same kernels. Code
 //! that is written against this module runs on either: [`Device::best`] takes a GPU where there is one.
 //!
 //! ```

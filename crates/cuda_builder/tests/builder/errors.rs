@@ -490,3 +490,9 @@ fn errors_print_as_sentences() {
     let error = CudaBuilder::new("nowhere").out_dir(out_dir()).build().unwrap_err();
     assert_eq!(format!("{error:?}"), error.to_string());
 }
+
+#[test]
+fn dependencies_say_where_they_are() {
+    let error = CudaBuilder::dependency("my-kernels").unwrap_err();
+    assert_says(error, &["links = \"my-kernels\"", "[dependencies]", "`cargo::metadata=root=`"]);
+}

@@ -1,12 +1,44 @@
 //! The driver's functions, with results as the numbers that they are.
 //!
-//! `cust_raw` declares the same functions with a Rust enum for the result, of the codes that CUDA 11.4 had. A newer
-//! driver also returns others (222 for PTX that it is too old for), and an enum with a value that it does not have is
-//! undefined behaviour. Handles are `cust_raw`'s.
+//! A Rust enum for the result would be undefined behaviour: a driver that is newer than the enum returns other codes.
 
-use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUlinkState, CUmodule, CUstream};
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use std::ptr;
+
+#[cfg(feature = "cust")]
+pub(super) use cust::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUlinkState, CUmodule, CUstream,
+};
+
+/// `cust`'s types, for builds without it.
+#[cfg(not(feature = "cust"))]
+mod handles {
+    /// A device's number.
+    pub(crate) type CUdevice = std::ffi::c_int;
+    /// An address in a device's memory.
+    pub(crate) type CUdeviceptr = std::ffi::c_ulonglong;
+
+    macro_rules! handles {
+        ($($handle:ident: $object:ident,)*) => {$(
+            /// An object of the driver's, known by its address only.
+            pub(crate) enum $object {}
+            pub(crate) type $handle = *mut $object;
+        )*};
+    }
+
+    handles! {
+        CUcontext: Context,
+        CUevent: Event,
+        CUfunction: Function,
+        CUgraph: Graph,
+        CUgraphExec: GraphExec,
+        CUlinkState: LinkState,
+        CUmodule: Module,
+        CUstream: Stream,
+    }
+}
+#[cfg(not(feature = "cust"))]
+pub(super) use handles::*;
 
 /// A driver function's result.
 #[repr(transparent)]

@@ -1,8 +1,7 @@
 //! Events.
 
-use super::driver::{self, Code};
+use super::driver::{self, CUevent, Code};
 use super::{Cuda, DeviceError};
-use cust::sys::CUevent;
 use std::ptr;
 
 /// A driver's event, destroyed when dropped.

@@ -1,8 +1,7 @@
 //! Graphs.
 
-use super::driver::{self, Code};
+use super::driver::{self, CUgraphExec, Code};
 use super::{Cuda, CudaEvent, CudaStream, DeviceError};
-use cust::sys::CUgraphExec;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 

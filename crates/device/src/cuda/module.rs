@@ -1,12 +1,11 @@
 //! Modules, and the functions in them.
 
-use super::driver::{self, Code, function, jit};
+use super::driver::{self, CUfunction, CUmodule, Code, function, jit};
 use super::{Cuda, DeviceError, KernelAttributes, capability, image, no_image};
 use crate::PtxImage;
 use crate::error::Bytes;
 use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::KernelInfo;
-use cust::sys::{CUfunction, CUmodule};
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};

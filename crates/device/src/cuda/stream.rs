@@ -1,11 +1,10 @@
 //! Streams.
 
-use super::driver::{self, Code};
+use super::driver::{self, CUstream, Code};
 use super::fault::Recent;
 use super::{Cuda, CudaEvent, CudaModule, DeviceError};
 use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::{Arguments, KernelInfo};
-use cust::sys::CUstream;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Descriptions of tensors, by a function of the driver that came after `cust_raw`'s CUDA 11.4.
+//! Descriptions of tensors, by a function of the driver that came with CUDA 12.0.
 
 use super::{Code, Cuda};
 use cuda_std::tensor::{Descriptor, Layout};

@@ -13,10 +13,10 @@ use super::{failure::Failure, terminal};
 #[derive(Args, Debug)]
 #[command(
     long_about = "Start a project with GPU kernels of your own.\n\n\
-        Writes a Cargo workspace: a crate of kernels, a crate that launches them, a test, a benchmark, and the settings \
-        by which it builds without CUDA. It needs nothing but rustup and a C linker.",
+        Writes a Cargo workspace: a crate of kernels, a crate that launches them, a test and a benchmark. \
+        It needs nothing but rustup and a C linker.",
     after_help = "Examples:\n  \
-        warpsmith new my-kernels                    with the source that this program was built from\n  \
+        warpsmith new my-kernels                    with the crates of this version\n  \
         warpsmith new my-kernels --git URL          with a repository\n  \
         cd my-kernels && cargo test                 the kernels are checked on the GPU, or on the CPU"
 )]
@@ -24,7 +24,7 @@ pub struct Arguments {
     /// The folder to make; its name is the package's
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Take warpsmith's crates from a checkout [default: the one that this program was built from]
+    /// Take warpsmith's crates from a checkout [default: the one that this program was built from, or else crates.io]
     #[arg(long, value_name = "CHECKOUT", conflicts_with = "git")]
     path: Option<PathBuf>,
     /// Take warpsmith's crates from a Git repository
@@ -37,13 +37,12 @@ pub struct Arguments {
 
 /// Files of a project with their templates.
 const FILES: &[(&str, &str)] = &[
-    (".cargo/config.toml", include_str!("template/config.toml")),
-    (".cargo/cuda/lib64/.gitkeep", ""),
     (".gitignore", "/target\n"),
     ("Cargo.toml", include_str!("template/workspace.toml")),
     ("README.md", include_str!("template/README.md")),
     ("benches/bandwidth.rs", include_str!("template/bench.rs")),
     ("build.rs", include_str!("template/build.rs")),
+    ("kernels/build.rs", include_str!("template/kernels_build.rs")),
     ("kernels/Cargo.toml", include_str!("template/kernels.toml")),
     ("kernels/src/lib.rs", include_str!("template/kernels.rs")),
     ("rust-toolchain.toml", include_str!("../../../../rust-toolchain.toml")),
@@ -61,20 +60,29 @@ const TAKEN: &str = "\
     move mut override priv proc_macro pub ref return self static std struct super test trait \
     true try type typeof unsafe unsized use virtual warpsmith_device where while yield";
 
+/// Version of warpsmith's crates, which is the command's.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Page of warpsmith's crates if they come from the registry.
+const PAGE: &str = "https://crates.io/crates/warpsmith-device";
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let name = name(folder)?;
-    let place = arguments.git.as_ref().map_or_else(|| checkout(arguments), |url| Ok(url.clone()))?;
+    let checkout = checkout(arguments)?;
     let rev = arguments.rev.as_ref().map_or_else(String::new, |rev| format!(", rev = {rev:?}"));
-    let dependency = |package: &str, folder: &str| match &arguments.git {
-        Some(url) => format!("{{ package = {package:?}, git = {url:?}{rev} }}"),
-        None => format!("{{ package = {package:?}, path = {:?} }}", format!("{place}/crates/{folder}")),
+    let dependency = |package: &str, folder: &str| match (&arguments.git, &checkout) {
+        (Some(url), _) => format!("{{ package = {package:?}, git = {url:?}{rev} }}"),
+        (None, Some(path)) => {
+            format!("{{ package = {package:?}, version = {VERSION:?}, path = {:?} }}", format!("{path}/crates/{folder}"))
+        }
+        (None, None) => format!("{{ package = {package:?}, version = {VERSION:?} }}"),
     };
+    let place = arguments.git.as_ref().or(checkout.as_ref()).map_or(PAGE, String::as_str);
     let fill = |text: &str| {
         text.replace("@NAME@", name)
             .replace("@CRATE@", &name.replace('-', "_"))
-            .replace("@WHERE@", &place)
+            .replace("@WHERE@", place)
             .replace("@DEVICE@", &dependency("warpsmith-device", "device"))
             .replace("@BUILDER@", &dependency("warpsmith-cuda-builder", "cuda_builder"))
             .replace("@STD@", &dependency("warpsmith-cuda-std", "cuda_std"))
@@ -101,20 +109,18 @@ fn name(folder: &Path) -> Result<&str, Failure> {
     Ok(name)
 }
 
-/// Returns the absolute path of the checkout to take warpsmith's crates from.
-fn checkout(arguments: &Arguments) -> Result<String, Failure> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let checkout = arguments.path.as_deref().unwrap_or(built);
+/// Returns the absolute path of the checkout to take warpsmith's crates from, if there is one.
+fn checkout(arguments: &Arguments) -> Result<Option<String>, Failure> {
+    let checkout = arguments.path.as_deref().unwrap_or(Path::new(env!("CARGO_MANIFEST_DIR")));
     if !checkout.join("crates/device/Cargo.toml").is_file() {
-        let hint = match arguments.path {
-            Some(_) => "",
-            None => ", though this program was built there: say where warpsmith's source is, with --path or --git",
+        return match arguments.path {
+            Some(_) => Err(Failure::error(format_args!("{} is no checkout of warpsmith", checkout.display()))),
+            None => Ok(None),
         };
-        return Err(Failure::error(format_args!("{} is no checkout of warpsmith{hint}", checkout.display())));
     }
     let path = fs::canonicalize(checkout).map_err(|error| Failure::error(format_args!("{}: {error}", checkout.display())))?;
     let unreadable = |path: &Path| Failure::error(format_args!("{} is not UTF-8, as a manifest has to be", path.display()));
-    path.to_str().map(str::to_owned).ok_or_else(|| unreadable(&path))
+    path.to_str().map(|path| Some(path.to_owned())).ok_or_else(|| unreadable(&path))
 }
 
 /// Writes all files, or none if one fails.

@@ -3,7 +3,7 @@
 use cuda_builder::CudaBuilder;
 
 fn main() {
-    if let Err(error) = CudaBuilder::new("kernels").build() {
+    if let Err(error) = CudaBuilder::dependency("@NAME@-kernels").and_then(CudaBuilder::build) {
         eprintln!("error: {error}");
         std::process::exit(1);
     }
