@@ -50,17 +50,11 @@ pub struct ScanWorkspace<T: Value = u32> {
 
 impl<T: Value> ScanWorkspace<T> {
     /// A workspace for scans on streams of `device`.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(ScanWorkspace { total: device.alloc_zeroed(1)?, ticket: device.alloc_zeroed(1)?, state: device.empty(), epoch: 0 })
     }
 
     /// [`new`](Self::new) with memory for scans of up to `n` items, so that not even the first allocates.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn with_capacity(device: &Device, n: usize) -> Result<Self, DeviceError> {
         let mut workspace = Self::new(device)?;
         workspace.state.ensure(look_back::state_words(tile::tiles(n)))?;
@@ -132,9 +126,6 @@ pub fn exclusive_scan<'a, 'b, T: Value>(
 }
 
 /// [`exclusive_scan`] of `data`, which it replaces.
-///
-/// # Errors
-/// As [`exclusive_scan`].
 pub fn exclusive_scan_in_place<'a, T: Value>(
     stream: &Stream,
     data: impl Into<ViewMut<'a, T>>,
@@ -216,9 +207,6 @@ pub struct ReduceWorkspace<T: Value = u32> {
 
 impl<T: Value> ReduceWorkspace<T> {
     /// A workspace for reductions on streams of `device`, of any number of items.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(ReduceWorkspace {
             result: device.alloc_zeroed(1)?,

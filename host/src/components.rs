@@ -73,9 +73,6 @@ pub struct Components {
 
 impl Components {
     /// For graphs on `device`.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         let windows = device.backend() == Backend::Cuda;
         Ok(Components { largest: device.empty(), status: device.alloc(1)?, none: (device.empty(), device.empty()), windows })
@@ -99,9 +96,6 @@ impl Components {
     /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as
     /// there are vertices less components, and `indices` their numbers in `edges`. The forest may
     /// differ from call to call.
-    ///
-    /// # Errors
-    /// As [`label`](Self::label).
     pub fn forest(
         &mut self,
         stream: &Stream,
@@ -190,9 +184,6 @@ fn find(
 
 /// Returns the number of edges that repeat others, in either direction: all but one of the edges
 /// between the same two vertices. Loops don't count. Takes 16 to 32 bytes per edge while it works.
-///
-/// # Errors
-/// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
 pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceError> {
     let device = stream.device();
     let places = (2 * edges.len()).max(1).next_power_of_two();

@@ -75,45 +75,30 @@ impl Driver {
 /// Why there is no driver to call. Its `Display` is a sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum LoadError {
     /// There is no `libcuda.so.1` where the dynamic linker looks.
     #[error("{}", not_found(dlopen, *device_files))]
-    NotFound {
-        /// The dynamic linker's message.
-        dlopen: String,
-        /// True if the driver's kernel module shows a GPU nevertheless.
-        device_files: bool,
-    },
+    NotFound { dlopen: String, device_files: bool },
     /// The dynamic linker refuses an existing `libcuda.so.1`.
     #[error(
         "the NVIDIA driver's libcuda.so.1 cannot be loaded (dlopen said: {dlopen}); \
          check that it is the one for this system's architecture and that the driver's installation is whole"
     )]
-    Unloadable {
-        /// The dynamic linker's message.
-        dlopen: String,
-    },
+    Unloadable { dlopen: String },
     /// The library is the CUDA toolkit's stub, which is for linking only.
     #[error(
         "{} is a CUDA toolkit's stub and not the NVIDIA driver; \
          take its folder off LD_LIBRARY_PATH, and install the driver if there is none",
         path.display()
     )]
-    Stub {
-        /// The file that was loaded.
-        path: PathBuf,
-    },
+    Stub { path: PathBuf },
     /// The library does not answer as every driver does.
     #[error(
         "{} is not a working NVIDIA driver ({problem}); reinstall the driver, or take the file's folder off LD_LIBRARY_PATH",
         path.display()
     )]
-    NotADriver {
-        /// The file that was loaded.
-        path: PathBuf,
-        /// The problem.
-        problem: String,
-    },
+    NotADriver { path: PathBuf, problem: String },
 }
 
 fn not_found(dlopen: &str, device_files: bool) -> String {

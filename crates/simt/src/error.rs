@@ -23,43 +23,24 @@ impl fmt::Display for Place {
 /// Reason for a failed launch. If several blocks fail, it is the first block's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum SimtError {
     /// The launch's extents or its shared memory are out of bounds.
     #[error("kernel `{kernel}` cannot be launched: {reason}")]
-    InvalidLaunch {
-        /// The kernel's name.
-        kernel: String,
-        /// The reason, as a clause.
-        reason: String,
-    },
+    InvalidLaunch { kernel: String, reason: String },
 
     /// The executor was asked to end launches early ([`Executor::stopped_by`](crate::Executor::stopped_by)).
     #[error("kernel `{kernel}` was stopped before its end")]
-    Stopped {
-        /// The kernel's name.
-        kernel: String,
-    },
+    Stopped { kernel: String },
 
     /// The body panicked.
     #[error("{at}: panicked{}: {message}", location.as_deref().map(|l| format!(" at {l}")).unwrap_or_default())]
-    Panic {
-        /// The thread that panicked.
-        at: Box<Place>,
-        /// The panic's message.
-        message: String,
-        /// Source location (`file:line:column`), if known.
-        location: Option<String>,
-    },
+    Panic { at: Box<Place>, message: String, location: Option<String> },
 
     /// A thread did what a GPU leaves undefined or hangs at, the system gave no stack for it, or the body ended the launch
     /// with [`current::fault`](crate::current::fault).
     #[error("{at}: {message}")]
-    Fault {
-        /// The thread.
-        at: Box<Place>,
-        /// The problem, as a clause that follows the thread.
-        message: String,
-    },
+    Fault { at: Box<Place>, message: String },
 
     /// Two unordered accesses to the same bytes, at least one of them a write. [Checked
     /// runs](crate#checked-runs) find it.
@@ -72,7 +53,7 @@ pub enum SimtError {
     BadAccess(Box<BadAccess>),
 }
 
-/// Two accesses in a race.
+/// Two accesses in a race: `at` is the thread whose turn came later in this run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{at}: {access} {memory} ({location}), which block {}, thread {} {other_access} ({other_location}): {cause}",
@@ -80,22 +61,15 @@ pub enum SimtError {
     other.thread
 )]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub struct Race {
-    /// The thread whose turn came later in this run.
     pub at: Place,
-    /// The access, as a verb.
     pub access: &'static str,
-    /// Source location.
     pub location: String,
-    /// The other thread.
     pub other: Place,
-    /// The other access, as a verb.
     pub other_access: &'static str,
-    /// Source location of the other access.
     pub other_location: String,
-    /// The memory, in words.
     pub memory: String,
-    /// Why the two are in no order, as a clause.
     pub cause: &'static str,
 }
 
@@ -103,17 +77,12 @@ pub struct Race {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {access} {bytes} bytes at {address:#x} ({location}), {problem}")]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub struct BadAccess {
-    /// The thread.
     pub at: Place,
-    /// The access, as a verb.
     pub access: &'static str,
-    /// Number of bytes.
     pub bytes: usize,
-    /// The address of the first.
     pub address: usize,
-    /// Source location.
     pub location: String,
-    /// The problem, as a clause.
     pub problem: String,
 }

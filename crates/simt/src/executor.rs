@@ -67,9 +67,6 @@ impl Executor {
 
     /// [`run`](Self::run) with the memory that the body may access, statics and shared memory aside: any other access
     /// ends a [checked run](crate#checked-runs). With `None` it may access all memory of the process.
-    ///
-    /// # Errors
-    /// As for [`run`](Self::run).
     pub fn run_over(&self, launch: &Launch<'_>, memory: Option<&[Memory]>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
         let grid = self.grid(launch, memory, body)?;
         // In a checked run all blocks use the same records, and would wait for each other.

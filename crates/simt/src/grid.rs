@@ -66,9 +66,6 @@ pub(crate) struct Grid<'a> {
 
 impl<'a> Grid<'a> {
     /// A launch that is about to begin, of a body that may access `memory`, or all.
-    ///
-    /// # Errors
-    /// The launch's bounds.
     pub(crate) fn new(
         launch: &'a Launch<'a>,
         memory: Option<&[Memory]>,

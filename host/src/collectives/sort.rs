@@ -32,9 +32,6 @@ pub struct SortWorkspace {
 
 impl SortWorkspace {
     /// A workspace for sorting on streams of `device`.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         let kernel = match device.backend() {
             Backend::Cuda => SortKernel::Tiled,

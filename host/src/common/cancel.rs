@@ -44,9 +44,6 @@ impl Cancel {
     }
 
     /// Returns an error if the flag is set.
-    ///
-    /// # Errors
-    /// [`Cancelled`].
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }

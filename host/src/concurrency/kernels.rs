@@ -117,9 +117,6 @@ pub struct Lists {
 
 impl Kernels {
     /// Uploads the pieces of the tree. Waits while another value exists.
-    ///
-    /// # Errors
-    /// Errors of the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         static CONSTANT: Mutex<()> = Mutex::new(());
         let constant = CONSTANT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,9 +143,6 @@ impl Kernels {
     /// Uploads two lists, to be compared with one thread per pose of the first.
     ///
     /// A block has `block` threads, at most [`MAX_THREADS`].
-    ///
-    /// # Errors
-    /// Errors of the device.
     pub fn lists(&self, first: &[Pose], second: &[Pose], block: usize) -> Result<Lists, DeviceError> {
         let block = block.clamp(1, MAX_THREADS as usize);
         let config = LaunchConfig::for_elements(first.len(), block as u32);
@@ -164,9 +158,6 @@ impl Kernels {
     }
 
     /// Turns the pieces of both lists, which the two-phase kernels read.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
     pub fn transform(&self, stream: &Stream, lists: &mut Lists) -> Result<(), DeviceError> {
         let grid = lists.all.len().div_ceil(128) as u32;
         // SAFETY: `turned` has one element per pose and piece.
@@ -174,9 +165,6 @@ impl Kernels {
     }
 
     /// Adds up the overlap. [`Reduction::Atomic`] adds it to the previous total.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
     pub fn launch(&self, stream: &Stream, variant: Variant, lists: &mut Lists) -> Result<(), DeviceError> {
         let Lists { first, second, turned, totals, config, .. } = lists;
         let LaunchConfig { grid, block, .. } = *config;
@@ -210,18 +198,12 @@ impl Kernels {
     }
 
     /// Launches a kernel of the same size that does nothing.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
     pub fn nothing(&self, stream: &Stream, lists: &Lists) -> Result<(), DeviceError> {
         let LaunchConfig { grid, block, .. } = lists.config;
         launch!(stream, one_phase::nothing<<<grid, block>>>())
     }
 
     /// Runs `variant`, with the turning if it needs it, and returns the total overlap.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
     pub fn total(&self, stream: &Stream, variant: Variant, lists: &mut Lists) -> Result<f64, DeviceError> {
         stream.fill_zero(&mut lists.totals)?;
         if let Variant::TwoPhase(_) = variant {

@@ -6,47 +6,23 @@ use crate::io::files::FileError;
 /// Errors of programs, schedules, runs and platforms.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum RulesError {
     /// The operations and edges are no program.
     #[error("program `{program}`: {reason}")]
-    Dag {
-        /// The program's name.
-        program: String,
-        /// The fault.
-        reason: String,
-    },
+    Dag { program: String, reason: String },
     /// A sequence of steps is no schedule of the program.
     #[error("the schedule `{schedule}` of program `{program}`: {reason}")]
-    Schedule {
-        /// The program's name.
-        program: String,
-        /// The steps as text.
-        schedule: String,
-        /// The fault.
-        reason: String,
-    },
+    Schedule { program: String, schedule: String, reason: String },
     /// The number of streams can't be used.
     #[error("{found} streams are not possible: it takes 1 to {}", super::schedule::MAX_STREAMS)]
-    Streams {
-        /// The requested number.
-        found: usize,
-    },
+    Streams { found: usize },
     /// There are more schedules than can be counted.
     #[error("program `{program}` has more than 10^{exponent} schedules on {streams} streams: too many to count")]
-    TooMany {
-        /// The program's name.
-        program: String,
-        /// The most streams that a schedule may use.
-        streams: usize,
-        /// There are more than 10 to the power of this.
-        exponent: u32,
-    },
+    TooMany { program: String, streams: usize, exponent: u32 },
     /// A number isn't a time.
     #[error("{seconds} s is not a time")]
-    Time {
-        /// The number, in seconds.
-        seconds: f64,
-    },
+    Time { seconds: f64 },
     /// There are too few runs, or they don't differ, so that there is nothing to learn.
     #[error("nothing to learn: {0}")]
     Learning(String),
@@ -55,36 +31,16 @@ pub enum RulesError {
     Setup(String),
     /// A rank could not do its part.
     #[error("rank {rank}: {reason}")]
-    Rank {
-        /// The rank.
-        rank: usize,
-        /// Its message.
-        reason: String,
-    },
+    Rank { rank: usize, reason: String },
     /// A schedule gave a wrong result.
     #[error("a wrong result of the schedule `{schedule}`: {reason}")]
-    Wrong {
-        /// The steps as text.
-        schedule: String,
-        /// The first difference.
-        reason: String,
-    },
+    Wrong { schedule: String, reason: String },
     /// A program of somebody else's could not measure a schedule.
     #[error("the program failed on the schedule `{schedule}`: {reason}")]
-    Failed {
-        /// The steps as text.
-        schedule: String,
-        /// Its message, or what happened to it.
-        reason: String,
-    },
+    Failed { schedule: String, reason: String },
     /// A program of somebody else's wrote a line that nothing had asked for: its answers may be those to other questions.
     #[error("{program}: it wrote {line} without being asked, so that its answers can't be told apart")]
-    Unasked {
-        /// The program.
-        program: String,
-        /// The beginning of the line.
-        line: String,
-    },
+    Unasked { program: String, line: String },
     /// The work was cancelled.
     #[error("cancelled")]
     Cancelled,

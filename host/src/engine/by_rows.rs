@@ -36,17 +36,8 @@ pub trait DeviceEntry:
 {
 }
 
-impl<T> DeviceEntry for T where
-    T: Entry
-        + rows::Entry
-        + place::Instance
-        + rows::smallest::Instance
-        + rows::smallest_mirrored::Instance
-        + rows::sums::Instance
-        + rows::sums_mirrored::Instance
-        + rows::below::Instance
-{
-}
+impl DeviceEntry for f32 {}
+impl DeviceEntry for f64 {}
 
 /// A matrix's rows can have so many numbers.
 const MOST_ROWS: usize = i32::MAX as usize;
@@ -78,9 +69,6 @@ pub trait RowReducer<T: Entry>: Sync {
     fn begin(&self, device: &Device, rows: usize) -> Result<Self::State, EngineError>;
 
     /// Enqueues the reduction of a block.
-    ///
-    /// # Errors
-    /// What the device reports.
     fn reduce(&self, state: &mut Self::State, stream: &Stream, block: BlockEntries<'_, T>) -> Result<(), EngineError>;
 
     /// Takes from the device what a block came to, when its reduction is done.
@@ -93,9 +81,6 @@ pub trait RowReducer<T: Entry>: Sync {
     }
 
     /// Brings together what the devices have, when all is done.
-    ///
-    /// # Errors
-    /// As [`collect`](Self::collect).
     fn finish(&self, states: Vec<Self::State>) -> Result<Self::Kept, EngineError>;
 }
 
@@ -123,9 +108,6 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
     }
 
     /// Reduces a matrix of `rows` x `cols`.
-    ///
-    /// # Errors
-    /// As [`symmetric`](Self::symmetric).
     pub fn full(devices: &[Device], rows: usize, cols: usize, reducer: R) -> Result<Self, EngineError> {
         Self::new(devices, (rows, cols), ALL, reducer)
     }
@@ -141,9 +123,6 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
     }
 
     /// The result, when all blocks have been computed.
-    ///
-    /// # Errors
-    /// What [`RowReducer::finish`] reports.
     pub fn finish(self) -> Result<R::Kept, EngineError> {
         let states = self.states.into_iter().map(|state| state.into_inner().unwrap_or_else(PoisonError::into_inner));
         self.reducer.finish(states.collect())

@@ -34,9 +34,6 @@ impl<'a, T: Entry + place::Instance> DeviceMatrix<'a, T> {
     }
 
     /// A dense matrix of `rows` x `cols`, whose blocks compute all entries.
-    ///
-    /// # Errors
-    /// As [`symmetric`](Self::symmetric).
     pub fn full(rows: usize, cols: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
         Self::new(Layout::Dense, Coverage::Full, (rows, cols), out)
     }

@@ -16,18 +16,14 @@ fn counted(devices: usize) -> String {
 /// from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum EngineError {
     /// There are no devices to compute on.
     #[error("an engine needs at least one device")]
     NoDevices,
     /// The output is in the memory of other devices than the engine's.
     #[error("what stays in the memory of {} is computed there, not by {}", counted(*homes), counted(*devices))]
-    OtherDevices {
-        /// Number of devices whose memory the output is in.
-        homes: usize,
-        /// Number of the engine's devices.
-        devices: usize,
-    },
+    OtherDevices { homes: usize, devices: usize },
     /// A GPU's worker can't be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
@@ -43,86 +39,33 @@ pub enum EngineError {
     /// It was asked to stop, by [`Cancel`](super::Cancel).
     #[error("cancelled")]
     Cancelled,
-    /// The host's memory doesn't suffice.
+    /// The host's memory doesn't suffice. `requested` is in bytes, and `usize::MAX` if it is even larger.
     #[error("out of memory: {} asked for", Bytes(*requested))]
-    OutOfMemory {
-        /// The size asked for, in bytes (`usize::MAX` if it is even larger).
-        requested: usize,
-    },
+    OutOfMemory { requested: usize },
     /// The smallest possible block needs more than the budget.
     #[error("a memory budget of {} is too small: at least {} are needed", Bytes(*budget), Bytes(*needed))]
-    BudgetTooSmall {
-        /// Memory for the smallest block, in bytes.
-        needed: usize,
-        /// The budget, in bytes.
-        budget: usize,
-    },
+    BudgetTooSmall { needed: usize, budget: usize },
     /// No memory could ever hold so many entries.
     #[error("a matrix of {rows} x {columns} entries is larger than any memory")]
-    TooLarge {
-        /// The number of rows.
-        rows: usize,
-        /// The number of columns.
-        columns: usize,
-    },
+    TooLarge { rows: usize, columns: usize },
     /// A triangle was asked for of a matrix that isn't square.
     #[error("a lower triangle needs a square matrix, not one of {rows} x {columns}")]
-    NotSquare {
-        /// The number of rows.
-        rows: usize,
-        /// The number of columns.
-        columns: usize,
-    },
+    NotSquare { rows: usize, columns: usize },
     /// The output doesn't have the length of the matrix.
     #[error("the output has {found} elements, but a {layout} matrix of {rows} x {columns} has {expected}")]
-    OutputLength {
-        /// Layout of the matrix: `condensed`, `packed`, `symmetric` or `dense`.
-        layout: &'static str,
-        /// The number of rows.
-        rows: usize,
-        /// The number of columns.
-        columns: usize,
-        /// The length that the output should have.
-        expected: usize,
-        /// The length that it has.
-        found: usize,
-    },
+    OutputLength { layout: &'static str, rows: usize, columns: usize, expected: usize, found: usize },
     /// An entry that no kernel may compute is not zero.
     #[error("entry ({row}, {column}) is skipped by this computation and must be zero, but it is {value}: the kernel is at fault")]
-    NotZero {
-        /// The entry's row in the matrix.
-        row: usize,
-        /// The entry's column in the matrix.
-        column: usize,
-        /// The entry.
-        value: String,
-    },
+    NotZero { row: usize, column: usize, value: String },
     /// A block reaches beyond the matrix.
     #[error("the block of {block} is not within a matrix of {rows} x {columns}")]
-    BlockOutside {
-        /// The block.
-        block: Block,
-        /// The number of the matrix's rows.
-        rows: usize,
-        /// The number of the matrix's columns.
-        columns: usize,
-    },
+    BlockOutside { block: Block, rows: usize, columns: usize },
     /// A block came with too few or too many entries.
     #[error("the block of {block} has {} entries, but {found} were given", block.entries())]
-    BlockLength {
-        /// The block.
-        block: Block,
-        /// The number of entries given.
-        found: usize,
-    },
+    BlockLength { block: Block, found: usize },
     /// Two blocks that are written at the same time share entries.
     #[error("the blocks of {block} and of {other} overlap")]
-    Overlap {
-        /// The block that came second.
-        block: Block,
-        /// The block that was being written.
-        other: Block,
-    },
+    Overlap { block: Block, other: Block },
 }
 
 impl From<Cancelled> for EngineError {

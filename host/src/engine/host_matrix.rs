@@ -77,9 +77,6 @@ impl<'a, T: Entry> HostMatrix<'a, T> {
     }
 
     /// A dense matrix of `rows` x `cols`, whose blocks compute all entries.
-    ///
-    /// # Errors
-    /// As [`symmetric`](Self::symmetric).
     pub fn full(rows: usize, cols: usize, output: &'a mut [T]) -> Result<Self, EngineError> {
         Self::new(Layout::Dense, Coverage::Full, true, (rows, cols), output)
     }

@@ -100,17 +100,11 @@ pub fn condensed_len(n: usize) -> Result<usize, EngineError> {
 }
 
 /// The length of a packed triangle of n x n: n (n + 1) / 2.
-///
-/// # Errors
-/// As [`condensed_len`].
 pub fn packed_len(n: usize) -> Result<usize, EngineError> {
     addressable(condensed_len(n)?.checked_add(n), n, n)
 }
 
 /// The length of a dense matrix: `rows` times `cols`.
-///
-/// # Errors
-/// As [`condensed_len`].
 pub fn dense_len(rows: usize, cols: usize) -> Result<usize, EngineError> {
     addressable(rows.checked_mul(cols), rows, cols)
 }

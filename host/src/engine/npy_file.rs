@@ -152,9 +152,6 @@ impl<T: Element> NpyFile<T> {
 
     /// Writes to the disk what is still in memory, which may take long. [`finish`](NpyFile::finish) does so, too, and
     /// then has little left to do.
-    ///
-    /// # Errors
-    /// [`File`](EngineError::File).
     pub fn flush(&self) -> Result<(), EngineError> {
         self.map.flush().map_err(|error| self.destination.error(error).into())
     }

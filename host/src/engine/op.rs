@@ -114,9 +114,6 @@ pub trait Writer<T>: Sync {
 
     /// Enqueues the copy of a block's entries to their places in the output, within the memory of
     /// device number `gpu`. Blocks of one `slot` are placed one after the other.
-    ///
-    /// # Errors
-    /// What the device reports.
     fn place(&self, gpu: usize, slot: usize, stream: &Stream, block: &Block, entries: View<'_, T>) -> Result<(), EngineError>
     where
         T: Pod,
@@ -126,9 +123,6 @@ pub trait Writer<T>: Sync {
     }
 
     /// Called when what [`place`](Writer::place) has enqueued is done, and before the slot is used again.
-    ///
-    /// # Errors
-    /// What the device reports.
     fn placed(&self, gpu: usize, slot: usize, block: &Block, entries: View<'_, T>) -> Result<(), EngineError>
     where
         T: Pod,

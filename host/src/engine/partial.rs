@@ -139,17 +139,11 @@ impl<T: Element> PartialMatrix<T> {
 
     /// Writes to the disk what is still in memory, which may take long. [`finish`](Self::finish) then has little left
     /// to do.
-    ///
-    /// # Errors
-    /// [`File`](EngineError::File).
     pub fn flush(&self) -> Result<(), EngineError> {
         self.file.flush()
     }
 
     /// Writes what is still in memory, and on the first rank gives the file its name.
-    ///
-    /// # Errors
-    /// [`File`](EngineError::File).
     pub fn finish(self) -> Result<(), EngineError> {
         if self.parts.is_first() { self.file.finish() } else { Ok(()) }
     }

@@ -104,9 +104,6 @@ impl Trace {
     }
 
     /// Writes the trace to a file, whole or not at all.
-    ///
-    /// # Errors
-    /// [`File`](EngineError::File).
     pub fn write_to(&self, destination: &Destination) -> Result<(), EngineError> {
         Ok(destination.write(|file| serde_json::to_writer(file, &self.to_json()).map_err(Into::into))?)
     }

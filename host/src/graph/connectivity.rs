@@ -78,9 +78,6 @@ pub struct Connectivity {
 
 impl Connectivity {
     /// For graphs on `device`. With `timed`, steps are measured by events on the stream.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
         Ok(Connectivity {
             components: Components::new(device)?,

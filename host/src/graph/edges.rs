@@ -69,9 +69,6 @@ impl EdgeList {
     }
 
     /// The edges on a device.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn upload(&self, device: &Device) -> Result<Buffer<I32x2>, DeviceError> {
         upload(device, &self.edges)
     }

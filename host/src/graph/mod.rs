@@ -60,9 +60,6 @@ pub fn components(device: &Device, graph: &EdgeList) -> Result<Vec<i32>, GraphEr
 }
 
 /// The numbers of the bridges, ascending, and the smallest vertex of each vertex's 2-edge-connected component.
-///
-/// # Errors
-/// As [`components`].
 pub fn bridges(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), GraphError> {
     let stream = device.stream()?;
     let edges = graph.upload(device)?;
@@ -73,9 +70,6 @@ pub fn bridges(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>)
 
 /// The label of each edge's biconnected component ([`Connectivity::biconnected`] says which), and the articulation
 /// points, ascending.
-///
-/// # Errors
-/// As [`components`].
 pub fn biconnected(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), GraphError> {
     let stream = device.stream()?;
     let edges = graph.upload(device)?;

@@ -15,9 +15,6 @@ pub fn components_sequentially(graph: &EdgeList) -> Result<Vec<i32>, GraphError>
 }
 
 /// Finds bridges as [`bridges`](super::bridges) does, on the calling thread.
-///
-/// # Errors
-/// As [`components_sequentially`].
 pub fn bridges_sequentially(graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), GraphError> {
     check(graph)?;
     let (n, edges) = (graph.vertices, &graph.edges);
@@ -41,9 +38,6 @@ pub fn bridges_sequentially(graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), Gr
 }
 
 /// Finds biconnected components as [`biconnected`](super::biconnected) does, on the calling thread.
-///
-/// # Errors
-/// As [`components_sequentially`].
 pub fn biconnected_sequentially(graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), GraphError> {
     check(graph)?;
     let Search { blocks, is_point, .. } = search(graph.vertices, &graph.edges);

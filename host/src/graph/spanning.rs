@@ -137,9 +137,6 @@ pub struct MinimumForests {
 
 impl MinimumForests {
     /// For graphs on `device`. With `timed`, steps are measured by events on the stream.
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
         Ok(MinimumForests {
             timed,

@@ -8,6 +8,7 @@ use crate::{device::DeviceError, pcf::PcfError};
 /// first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum HomologyError {
     /// The device failed.
     #[error(transparent)]
@@ -17,104 +18,43 @@ pub enum HomologyError {
     Pcf(#[from] PcfError),
     /// Bars of other sources aren't those of clouds.
     #[error("degree {degree}: {problem}")]
-    Bars {
-        /// The degree.
-        degree: usize,
-        /// A sentence about what is wrong.
-        problem: String,
-    },
+    Bars { degree: usize, problem: String },
     /// Bars without end were to end at no finite time.
     #[error("the cap is {cap}, but it must be finite")]
-    Cap {
-        /// The cap.
-        cap: f64,
-    },
+    Cap { cap: f64 },
     /// The diagrams have no bars of this degree.
     #[error("there are no bars of degree {degree}, but of degrees below {degrees}")]
-    NoDegree {
-        /// The degree.
-        degree: usize,
-        /// Number of degrees.
-        degrees: usize,
-    },
+    NoDegree { degree: usize, degrees: usize },
     /// The data isn't as long as the sizes say.
     #[error("there are {found} numbers, but the sizes of the clouds ask for {expected}")]
-    Length {
-        /// Number of numbers.
-        found: usize,
-        /// Number that the sizes ask for.
-        expected: usize,
-    },
+    Length { found: usize, expected: usize },
     /// A cloud is too large.
     #[error("cloud {cloud} has {vertices} points, but at most {MOST_VERTICES} are possible")]
-    TooManyVertices {
-        /// The cloud.
-        cloud: usize,
-        /// Its number of points.
-        vertices: usize,
-    },
+    TooManyVertices { cloud: usize, vertices: usize },
     /// A cloud is too large for bars of degree 2.
     #[error("cloud {cloud} has {vertices} points, but bars of degree 2 are computed of at most {MOST_VERTICES_OF_CAVITIES}")]
-    TooManyForDegree {
-        /// The cloud.
-        cloud: usize,
-        /// Its number of points.
-        vertices: usize,
-    },
+    TooManyForDegree { cloud: usize, vertices: usize },
     /// A coordinate is infinite or NaN.
     #[error("cloud {cloud}: coordinate {coordinate} of point {point} is {value}, but it must be a finite number")]
-    Coordinate {
-        /// The cloud.
-        cloud: usize,
-        /// The point.
-        point: usize,
-        /// The coordinate.
-        coordinate: usize,
-        /// Its value.
-        value: f64,
-    },
+    Coordinate { cloud: usize, point: usize, coordinate: usize, value: f64 },
     /// A point has a distance from itself.
     #[error("cloud {cloud}: the distance of point {point} from itself is {value}, but it must be 0")]
-    Diagonal {
-        /// The cloud.
-        cloud: usize,
-        /// The point.
-        point: usize,
-        /// The value.
-        value: f64,
-    },
+    Diagonal { cloud: usize, point: usize, value: f64 },
     /// A distance is negative, NaN, not the same in both directions, or of points so far apart that it is infinite.
     #[error(
         "cloud {cloud}: the distance from point {u} to point {v} is {value} and back {back}, but both must be the same \
          number, from 0 on"
     )]
-    Distance {
-        /// The cloud.
-        cloud: usize,
-        /// One point.
-        u: usize,
-        /// The other.
-        v: usize,
-        /// The value.
-        value: f64,
-        /// The value in the other direction.
-        back: f64,
-    },
+    Distance { cloud: usize, u: usize, v: usize, value: f64, back: f64 },
     /// The threshold is negative or NaN.
     #[error("the threshold is {threshold}, but it must be a number from 0 on")]
-    Threshold {
-        /// The threshold.
-        threshold: f64,
-    },
+    Threshold { threshold: f64 },
     /// The computation was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// A higher degree was asked for.
     #[error("bars of degree {degree} can't be computed, only those of degrees 0, 1 and 2")]
-    Degree {
-        /// The degree.
-        degree: usize,
-    },
+    Degree { degree: usize },
 }
 
 impl HomologyError {

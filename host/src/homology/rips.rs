@@ -133,9 +133,6 @@ pub struct Rips<T: HomologyReal> {
 
 impl<T: HomologyReal> Rips<T> {
     /// For clouds on `device`. If `timed`, the time of each step is measured ([`steps`](Self::steps)).
-    ///
-    /// # Errors
-    /// [`DeviceError::OutOfMemory`], and errors of earlier work on the device.
     pub fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
         Ok(Rips {
             clouds: device.empty(),

@@ -144,9 +144,6 @@ pub(crate) fn texts_size(texts: &[impl AsRef<str>]) -> usize {
 }
 
 /// Writes strings as NumPy stores them, in one dimension: UTF-32, as wide as the longest.
-///
-/// # Errors
-/// The errors of `file`.
 pub fn write_texts(mut file: impl Write, texts: &[impl AsRef<str>]) -> io::Result<()> {
     let width = width(texts);
     file.write_all(&header(&format!("'<U{width}'"), &[texts.len()]))?;

@@ -26,9 +26,6 @@ impl<W: Write + Seek> Arrays<W> {
     }
 
     /// Adds a string as NumPy stores it: a zero-dimensional array of bytes.
-    ///
-    /// # Errors
-    /// What the file fails with.
     pub fn add_text(&mut self, name: &str, text: &str) -> io::Result<()> {
         self.start(name, text.len())?;
         self.0.write_all(&npy::header(&format!("'|S{}'", text.len()), &[]))?;
@@ -36,18 +33,12 @@ impl<W: Write + Seek> Arrays<W> {
     }
 
     /// Adds strings, as [`npy::write_texts`] does.
-    ///
-    /// # Errors
-    /// What the file fails with.
     pub fn add_texts<S: AsRef<str>>(&mut self, name: &str, texts: &[S]) -> io::Result<()> {
         self.start(name, npy::texts_size(texts))?;
         npy::write_texts(&mut self.0, texts)
     }
 
     /// Writes the end of the archive.
-    ///
-    /// # Errors
-    /// What the file fails with.
     pub fn finish(self) -> io::Result<()> {
         self.0.finish().map(drop).map_err(zip_to_io)
     }

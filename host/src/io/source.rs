@@ -102,9 +102,6 @@ impl Source {
 
     /// Reads as [`read_exact_at`](Source::read_exact_at), on all threads. Returns the results of
     /// `each` on the pieces, in order.
-    ///
-    /// # Errors
-    /// As [`read_exact_at`](Source::read_exact_at).
     pub fn read_pieces_at<R: Send>(
         &self,
         buffer: &mut [u8],
@@ -260,9 +257,6 @@ pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), Reason> 
 }
 
 /// Appends an element.
-///
-/// # Errors
-/// As [`reserve`].
 pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), Reason> {
     reserve(values, 1)?;
     values.push(value);
@@ -270,9 +264,6 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), Reason> {
 }
 
 /// Returns a vector of this many equal elements.
-///
-/// # Errors
-/// As [`reserve`].
 pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, Reason> {
     let mut values = Vec::new();
     reserve(&mut values, len)?;
@@ -282,9 +273,6 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, Reason> {
 
 /// Returns a vector of zeros. The system maps its pages at their first write, on the writing
 /// thread.
-///
-/// # Errors
-/// As [`reserve`].
 pub fn zeroed<T: Zeroable>(len: usize) -> Result<Vec<T>, Reason> {
     let fits = len.checked_mul(size_of::<T>()).is_some_and(within);
     let values = if fits { bytemuck::allocation::try_zeroed_vec(len).ok() } else { None };
@@ -292,9 +280,6 @@ pub fn zeroed<T: Zeroable>(len: usize) -> Result<Vec<T>, Reason> {
 }
 
 /// Collects all elements into a vector.
-///
-/// # Errors
-/// As [`reserve`].
 pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Reason> {
     let mut values = Vec::new();
     reserve(&mut values, elements.len())?;

@@ -8,9 +8,6 @@ use super::{ListError, Weight};
 const NONE: u32 = u32::MAX;
 
 /// Ranks a list by walking it from `head`: the reference that device ranks are verified against.
-///
-/// # Errors
-/// As [`diagnose`].
 pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
     if let Some((ranks, _, 1)) = forest(next)
         && head.is_none_or(|head| ranks.get(head as usize) == Some(&0))
@@ -22,9 +19,6 @@ pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, Li
 }
 
 /// The elements of a list in their order, on the calling thread.
-///
-/// # Errors
-/// As [`diagnose`].
 pub fn order_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
     let mut order = vec![0; next.len()];
     (0..).zip(rank_sequentially(next, head)?).for_each(|(element, rank)| order[rank as usize] = element);

@@ -143,9 +143,6 @@ impl Barcode {
     }
 
     /// The function of this kind.
-    ///
-    /// # Errors
-    /// As those of its own method, such as [`betti_curve`](Self::betti_curve).
     pub fn curve<T: PcfReal>(&self, curve: Curve) -> Result<Pcf<T>, PcfError> {
         let length = match self.filtration {
             Filtration::Sublevel => "death - birth",
@@ -178,33 +175,21 @@ impl Barcode {
 }
 
 /// The Betti curves of many barcodes.
-///
-/// # Errors
-/// As [`Barcode::betti_curve`].
 pub fn betti_curves<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
     curves(barcodes, Curve::Betti)
 }
 
 /// The stable ranks of many barcodes.
-///
-/// # Errors
-/// As [`Barcode::stable_rank`].
 pub fn stable_ranks<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
     curves(barcodes, Curve::StableRank)
 }
 
 /// The accumulated persistence of many barcodes.
-///
-/// # Errors
-/// As [`Barcode::accumulated_persistence`].
 pub fn accumulated_persistences<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
     curves(barcodes, Curve::AccumulatedPersistence)
 }
 
 /// The functions of this kind of many barcodes.
-///
-/// # Errors
-/// As [`Barcode::curve`].
 pub fn curves<T: PcfReal>(barcodes: &[Barcode], curve: Curve) -> Result<PcfSet<T>, PcfError> {
     let made: Vec<Result<Pcf<T>, PcfError>> = barcodes.par_iter().map(|barcode| barcode.curve(curve)).collect();
     // The first error by index, whichever came first in time.

@@ -29,178 +29,74 @@ impl fmt::Display for Field {
 /// named by their indices, from 0. If several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum PcfError {
     /// A function has no breakpoint.
     #[error("function {function} has no breakpoints; it needs at least one, at t = 0")]
-    NoBreakpoints {
-        /// The function.
-        function: usize,
-    },
+    NoBreakpoints { function: usize },
     /// A function has more breakpoints than merges can count.
     #[error("function {function} has {points} breakpoints; it may have at most {max}")]
-    TooLong {
-        /// The function.
-        function: usize,
-        /// Its number of breakpoints.
-        points: usize,
-        /// The most.
-        max: usize,
-    },
+    TooLong { function: usize, points: usize, max: usize },
     /// A function doesn't start at 0.
     #[error("function {function}, breakpoint 0: t = {t}, but the first breakpoint must be at t = 0")]
-    Start {
-        /// The function.
-        function: usize,
-        /// Time of its first breakpoint.
-        t: f64,
-    },
+    Start { function: usize, t: f64 },
     /// A breakpoint is not after the one before it.
     #[error(
         "function {function}, breakpoint {breakpoint}: t = {t} {}; breakpoints must be in strictly ascending order",
         if t == previous { "repeats the t of the breakpoint before".to_owned() } else { format!("comes after t = {previous}") }
     )]
-    Order {
-        /// The function.
-        function: usize,
-        /// The second of the two breakpoints.
-        breakpoint: usize,
-        /// Its time.
-        t: f64,
-        /// The time before.
-        previous: f64,
-    },
+    Order { function: usize, breakpoint: usize, t: f64, previous: f64 },
     /// A number is infinite or NaN.
     #[error("function {function}, breakpoint {breakpoint}: {field} = {value}, but it must be a finite number")]
-    NotFinite {
-        /// The function.
-        function: usize,
-        /// The breakpoint.
-        breakpoint: usize,
-        /// The offending number of the breakpoint.
-        field: Field,
-        /// The number.
-        value: f64,
-    },
+    NotFinite { function: usize, breakpoint: usize, field: Field, value: f64 },
     /// A number is too large.
     #[error(
         "function {function}, breakpoint {breakpoint}: {field} = {value:e} is too large for {name}: at most {max:e} is allowed"
     )]
-    TooLarge {
-        /// The function.
-        function: usize,
-        /// The breakpoint.
-        breakpoint: usize,
-        /// The offending number of the breakpoint.
-        field: Field,
-        /// The number.
-        value: f64,
-        /// The type's name.
-        name: &'static str,
-        /// The largest magnitude allowed.
-        max: f64,
-    },
+    TooLarge { function: usize, breakpoint: usize, field: Field, value: f64, name: &'static str, max: f64 },
     /// Two breakpoints are one in the type that they were converted to.
     #[error(
         "function {function}, breakpoints {} and {breakpoint}: t = {previous} and t = {t} are the same in {name}; keep the functions \
          in a wider type",
         breakpoint - 1
     )]
-    Merged {
-        /// The function.
-        function: usize,
-        /// The second of the two breakpoints.
-        breakpoint: usize,
-        /// Its time.
-        t: f64,
-        /// The time before.
-        previous: f64,
-        /// The type's name.
-        name: &'static str,
-    },
+    Merged { function: usize, breakpoint: usize, t: f64, previous: f64, name: &'static str },
     /// Offsets that don't divide the points.
     #[error("offsets[{index}] is {found}, but {wanted}")]
-    Offsets {
-        /// The index of the offset.
-        index: usize,
-        /// Its value.
-        found: i128,
-        /// The requirement, as a clause.
-        wanted: String,
-    },
+    Offsets { index: usize, found: i128, wanted: String },
     /// There are no offsets at all.
     #[error("offsets is empty: there must be one more than functions, the first of them 0")]
     NoOffsets,
     /// The shape doesn't hold the functions.
     #[error("the shape {} holds {}, but there are {functions} functions", tuple(shape), product(shape))]
-    Shape {
-        /// The shape.
-        shape: Vec<usize>,
-        /// The number of functions.
-        functions: usize,
-    },
+    Shape { shape: Vec<usize>, functions: usize },
     /// The names aren't one per function.
     #[error("there are {names} names, but {functions} functions")]
-    Names {
-        /// The number of names.
-        names: usize,
-        /// The number of functions.
-        functions: usize,
-    },
+    Names { names: usize, functions: usize },
     /// A window of time or a grid is invalid.
     #[error("{0}")]
     Window(String),
     /// The mean of no functions, their standard deviation or a quantile.
     #[error("a set of no functions has no {what}")]
-    NoFunctions {
-        /// The missing function.
-        what: &'static str,
-    },
+    NoFunctions { what: &'static str },
     /// There is no such quantile.
     #[error("q = {q}, but it must be a number from 0 to 1")]
-    Quantile {
-        /// The number.
-        q: f64,
-    },
+    Quantile { q: f64 },
     /// An exponent that gives no norm.
     #[error("p = {p}, but it must be a number of at least 1")]
-    Exponent {
-        /// The exponent.
-        p: f64,
-    },
+    Exponent { p: f64 },
     /// A random function can't have this number of breakpoints.
     #[error("{points} breakpoints per function can't be drawn: at least 1 and at most {max} in {name}")]
-    RandomLength {
-        /// Number of breakpoints that were asked for.
-        points: usize,
-        /// The most.
-        max: usize,
-        /// The type's name.
-        name: &'static str,
-    },
+    RandomLength { points: usize, max: usize, name: &'static str },
     /// Memory for a set of functions could not be had.
     #[error("there is not enough memory for {functions} functions with {points} breakpoints")]
-    OutOfMemory {
-        /// The number of functions.
-        functions: usize,
-        /// The number of all their breakpoints.
-        points: usize,
-    },
+    OutOfMemory { functions: usize, points: usize },
     /// A bar of a barcode is invalid.
     #[error("bar {bar}: {problem}")]
-    Bar {
-        /// The bar's index in its barcode.
-        bar: usize,
-        /// The problem, as a clause.
-        problem: String,
-    },
+    Bar { bar: usize, problem: String },
     /// One of many barcodes is at fault.
     #[error("barcode {barcode}, {error}")]
-    InBarcode {
-        /// The barcode.
-        barcode: usize,
-        /// The barcode's problem.
-        error: Box<PcfError>,
-    },
+    InBarcode { barcode: usize, error: Box<PcfError> },
     /// A file can't be read or written, or holds something else.
     #[error(transparent)]
     File(#[from] FileError),

@@ -46,6 +46,7 @@ impl Measure {
 /// The reason why a matrix could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum PairwiseError {
     /// The functions or the exponent are no good.
     #[error(transparent)]
@@ -66,12 +67,7 @@ pub enum PairwiseError {
     NotDistances,
     /// More nearest functions were asked for than there are.
     #[error("the {count} nearest functions of each were asked for, of {others}")]
-    Nearest {
-        /// Number of functions asked for.
-        count: usize,
-        /// Number of other functions.
-        others: usize,
-    },
+    Nearest { count: usize, others: usize },
 }
 
 /// A matrix to compute: the measure of every pair of functions.
@@ -128,9 +124,6 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     }
 
     /// The Lᵖ distance of every pair of functions of a set.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn pdist(set: &'a PcfSet<T>, p: f64) -> Result<Self, PcfError> {
         Self::new(set, None, Measure::Lp(p))
     }
@@ -141,9 +134,6 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     }
 
     /// The measure of every function of one set against every function of another.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn cdist(rows: &'a PcfSet<T>, cols: &'a PcfSet<T>, measure: Measure) -> Result<Self, PcfError> {
         Self::new(rows, Some(cols), measure)
     }
@@ -345,9 +335,6 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
 
     /// The engine that computes this matrix on these devices. Unless the settings have a side of blocks, they are no
     /// larger than [`block_side`](Self::block_side) says.
-    ///
-    /// # Errors
-    /// [`EngineError::NoDevices`].
     pub fn engine(&self, devices: &[Device], settings: Settings) -> Result<Engine, PairwiseError> {
         let block_side = settings.block_side.or_else(|| self.block_side(devices.first()?));
         Ok(Engine::new(devices.iter().cloned())?.with_settings(Settings { block_side, ..settings }))
@@ -389,9 +376,6 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     }
 
     /// Computes the entries that the file lacks.
-    ///
-    /// # Errors
-    /// As [`compute_into`](Self::compute_into).
     pub fn compute_file(
         &self,
         engine: &Engine,
@@ -404,9 +388,6 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     }
 
     /// The blocks that an engine would compute the matrix by.
-    ///
-    /// # Errors
-    /// As [`Engine::schedule`].
     pub fn schedule(&self, engine: &Engine) -> Result<BlockScheduler, PairwiseError> {
         Ok(engine.schedule(&self.op(), self.size(), self.coverage())?)
     }

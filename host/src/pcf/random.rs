@@ -24,9 +24,6 @@ pub fn uniform<T: PcfReal>(count: usize, points: usize, seed: u64) -> Result<Pcf
 
 /// As [`uniform`], with numbers of breakpoints from 1 to `max` whose logarithms are uniform: where `max` is 1,000, a
 /// third of the functions have fewer than 10.
-///
-/// # Errors
-/// As [`uniform`].
 pub fn uneven<T: PcfReal>(count: usize, max: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
     check::<T>(max)?;
     // Lengths are of a stream beyond those of all functions.

@@ -35,9 +35,6 @@ pub struct Sparse<T> {
 
 impl<T: PcfReal> Nearest<T> {
     /// Writes an archive (`.npz`) of `indices` and `distances`, both of shape (functions, count), and of `names`.
-    ///
-    /// # Errors
-    /// What `file` fails with.
     pub fn write_npz(&self, file: impl Write + Seek, names: Option<&[String]>) -> io::Result<()> {
         let shape = [self.indices.len().checked_div(self.count).unwrap_or(0), self.count];
         let mut arrays = Arrays::new(file);
@@ -50,9 +47,6 @@ impl<T: PcfReal> Nearest<T> {
 
 impl<T: PcfReal> Sparse<T> {
     /// Writes an archive (`.npz`) that `scipy.sparse.load_npz` reads, with `names` of the rows.
-    ///
-    /// # Errors
-    /// What `file` fails with.
     pub fn write_npz(&self, file: impl Write + Seek, names: Option<&[String]>) -> io::Result<()> {
         let mut arrays = Arrays::new(file);
         arrays.add("indices", &self.columns, &[self.columns.len()])?;
@@ -114,9 +108,6 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// The sum of each row's entries. Each entry is rounded by at most 2^-50 of the largest that numbers as large and
     /// times as long as the functions' could have, and the sums of these are exact: whatever the blocks and the GPUs,
     /// they are the same, bit for bit.
-    ///
-    /// # Errors
-    /// What [`Engine::run`] reports.
     pub fn row_sums(&self, engine: &Engine, control: Control<'_>) -> Result<(Vec<f64>, Report), PairwiseError> {
         self.reduce(engine, Sums::up_to(self.largest_entry()), control)
     }

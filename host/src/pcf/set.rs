@@ -174,9 +174,6 @@ impl<T: PcfReal> Pcf<T> {
     }
 
     /// The function that has one value for ever.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn constant(value: T) -> Result<Self, PcfError> {
         Pcf::new([(T::ZERO, value)])
     }
@@ -479,9 +476,6 @@ impl<T: PcfReal> PcfSet<T> {
     }
 
     /// As [`cast`](Self::cast), without a copy if the type stays the same.
-    ///
-    /// # Errors
-    /// As [`cast`](Self::cast).
     pub fn into_cast<U: PcfReal>(self) -> Result<PcfSet<U>, PcfError> {
         if T::KIND != U::KIND {
             return self.cast();

@@ -18,15 +18,11 @@ use crate::device::DeviceError;
 /// Errors between ranks.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum RanksError {
     /// Another rank gave up.
     #[error("rank {rank} gave up: {reason}")]
-    Aborted {
-        /// The rank that gave up.
-        rank: usize,
-        /// Its reason.
-        reason: String,
-    },
+    Aborted { rank: usize, reason: String },
     /// A message can't be sent or received.
     #[error("{0}")]
     Message(String),
@@ -38,7 +34,9 @@ pub enum RanksError {
     Mpi(String),
 }
 
-/// One rank's connection to the others. All ranks call each collective method in the same order.
+/// One rank's connection to the others. All ranks call each collective method in the same order. All methods, also those of
+/// [`Counter`] and [`Link`], fail with [`RanksError::Aborted`] once another rank has given up, and with [`RanksError::Mpi`] if
+/// the MPI library reports an error.
 pub trait Communicator: Send + Sync {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -53,40 +51,25 @@ pub trait Communicator: Send + Sync {
     fn takes_device_memory(&self) -> bool;
 
     /// Returns when all ranks have called it.
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`].
     fn barrier(&self) -> Result<(), RanksError>;
 
     /// Returns the greatest of all ranks' values, on all ranks.
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`].
     fn max(&self, value: f64) -> Result<f64, RanksError>;
 
     /// Returns the bytes of rank 0, on all ranks.
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`].
     fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RanksError>;
 
     /// Returns the bytes of all ranks, in order, on rank 0; nothing on the others.
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`].
     fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError>;
 
     /// Sends the ranks equal parts of `bytes`, in order, and gives what they send this one (`MPI_Alltoall`). All ranks
     /// give as many bytes, which their number divides.
     ///
     /// # Errors
-    /// [`RanksError::Aborted`], [`RanksError::Message`] where these don't divide.
+    /// [`RanksError::Message`] where these don't divide.
     fn all_to_all(&self, bytes: &[u8]) -> Result<Vec<u8>, RanksError>;
 
     /// A number that starts at 0 and that all ranks share, on rank 0. Collective.
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`], [`RanksError::Mpi`].
     fn counter(&self) -> Result<Box<dyn Counter>, RanksError>;
 
     /// Messages that are sent again and again, from and into the same memory. Not a collective call, but the ranks'
@@ -102,9 +85,6 @@ pub trait Communicator: Send + Sync {
 
     /// Sends and receives the messages of a plan, once (`MPI_Alltoallv`). Collective: all ranks call it, with plans
     /// that match. Messages may be of any length.
-    ///
-    /// # Errors
-    /// As [`link`](Self::link) and the [`Link`]'s methods.
     ///
     /// # Safety
     /// The regions are live, nobody writes what is sent, nor reads or writes what is received, until it returns.
@@ -127,9 +107,6 @@ pub trait Communicator: Send + Sync {
 /// A number that ranks share: see [`Communicator::counter`].
 pub trait Counter: Send + Sync {
     /// The number; the next rank that asks gets the next one.
-    ///
-    /// # Errors
-    /// [`RanksError::Mpi`].
     fn next(&self) -> Result<u64, RanksError>;
 
     /// Gives it back. Collective. One that is dropped instead, since its rank has failed, is leaked:
@@ -141,27 +118,15 @@ pub trait Counter: Send + Sync {
 /// next.
 pub trait Link: Send + Sync {
     /// Starts to send all messages (`MPI_Isend`).
-    ///
-    /// # Errors
-    /// [`RanksError::Mpi`].
     fn post_sends(&self) -> Result<(), RanksError>;
 
     /// Makes room for all messages (`MPI_Irecv`).
-    ///
-    /// # Errors
-    /// [`RanksError::Mpi`].
     fn post_receives(&self) -> Result<(), RanksError>;
 
     /// Returns when the sent memory may be written again (`MPI_Wait`).
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`], [`RanksError::Mpi`].
     fn wait_sends(&self) -> Result<(), RanksError>;
 
     /// Returns when all messages have been received (`MPI_Wait`).
-    ///
-    /// # Errors
-    /// [`RanksError::Aborted`], [`RanksError::Mpi`].
     fn wait_receives(&self) -> Result<(), RanksError>;
 }
 

@@ -34,9 +34,6 @@ pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
 
 /// The same for ranks that have these devices, and maybe share some. If all are GPUs, messages may
 /// be in their memory.
-///
-/// # Errors
-/// What the driver says.
 pub fn on_devices(devices: &[Device]) -> Result<Vec<Arc<dyn Communicator>>, DeviceError> {
     of_devices(devices).map(erase)
 }

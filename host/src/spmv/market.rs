@@ -29,9 +29,6 @@ pub fn read<T: SpmvReal>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
 /// Writes a matrix. Values are written with as many digits as they need to be read as the same ones.
 ///
 /// Replaces an existing file once the new one is complete.
-///
-/// # Errors
-/// [`SpmvError::File`].
 pub fn write<T: SpmvReal>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), SpmvError> {
     let destination = Destination::prepare(path.as_ref())?;
     Ok(destination.write(|output| {

@@ -32,9 +32,6 @@ pub struct Ancestors {
 
 impl Ancestors {
     /// For a forest of no vertices, which [`build`](Self::build) changes.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Ancestors {
             ranker: ListRanker::new(device, Options::default()),
@@ -48,9 +45,6 @@ impl Ancestors {
     }
 
     /// Makes ready for questions about a forest. Doesn't wait.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn build(&mut self, stream: &Stream, rooting: &Rooting) -> Result<(), DeviceError> {
         let n = rooting.n();
         let (blocks, levels) = lca::table_size(n);

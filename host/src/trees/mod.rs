@@ -74,9 +74,6 @@ pub struct Rooted {
 
 impl Rooted {
     /// Brings a rooted forest to the host.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn download(stream: &Stream, rooting: &Rooting) -> Result<Self, TreeError> {
         let visits = rooting.visits(stream)?;
         Ok(Rooted {

@@ -72,9 +72,6 @@ pub struct Rooter {
 
 impl Rooter {
     /// A rooter on `device`. Its large arrays are allocated at the first call.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Rooter {
             timed: false,

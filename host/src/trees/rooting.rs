@@ -31,9 +31,6 @@ impl Rooting {
     }
 
     /// Uploads a rooted forest to a device.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn upload(device: &Device, forest: &Rooted) -> Result<Self, DeviceError> {
         Ok(Rooting {
             trees: forest.trees,
@@ -78,9 +75,6 @@ impl Rooting {
 
     /// Computes postorder numbers, and the positions of the Euler tour (two per vertex) that enter
     /// and leave each vertex. Doesn't wait.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn visits(&self, stream: &Stream) -> Result<Visits, DeviceError> {
         let alloc = || stream.device().alloc(self.n());
         let mut visits = Visits { postorder: alloc()?, first: alloc()?, last: alloc()? };

@@ -15,9 +15,6 @@ pub fn small(device: &Device) -> usize {
 }
 
 /// Roots a forest as [`root`](super::root) does, by a depth-first search on the calling thread.
-///
-/// # Errors
-/// As [`diagnose_edges`].
 pub fn root_sequentially(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Result<Rooted, TreeError> {
     diagnose_edges(n, edges, roots)?;
     let mirrored = edges.first().is_some_and(|&[u, v]| edges.contains(&[v, u]));
@@ -30,9 +27,6 @@ pub fn root_sequentially(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> 
 }
 
 /// Roots a forest as [`root_parents`](super::root_parents) does, by a depth-first search on the calling thread.
-///
-/// # Errors
-/// As [`diagnose_parents`].
 pub fn root_parents_sequentially(parents: &[i32], root: Option<i32>) -> Result<Rooted, TreeError> {
     diagnose_parents(parents, root)?;
     let n = parents.len();

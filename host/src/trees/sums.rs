@@ -42,9 +42,6 @@ pub struct TreeSums<V: Weight> {
 
 impl<V: Weight> TreeSums<V> {
     /// For trees on `device`. The large array is allocated at the first call: two sums for each vertex.
-    ///
-    /// # Errors
-    /// The device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(TreeSums { placed: device.empty(), scan: ScanWorkspace::new(device)? })
     }

@@ -167,6 +167,9 @@ struct Try<T> {
 }
 
 /// Measures how copies overlap, and what is outside.
+///
+/// # Safety
+/// All unsafe methods take shapes, angles and copies that exist; some ask for more.
 trait Measure<T: Scalar>: Copy {
     /// A shape.
     type Shape: Copy;
@@ -179,41 +182,26 @@ trait Measure<T: Scalar>: Copy {
     /// True if a shape may have any angle.
     fn free(&self, shape: &Self::Shape) -> bool;
     /// The radius of a shape's circle.
-    ///
-    /// # Safety
-    /// As of [`shape`](Self::shape).
     unsafe fn radius(&self, shape: &Self::Shape) -> T;
     /// The measure of a depth outside, like that of an overlap.
     fn outside(&self, turned: &Self::Turned, depth: T) -> T;
 
     /// A copy's shape.
-    ///
-    /// # Safety
-    /// There is such a copy, as of all of the following.
     unsafe fn shape(&self, copy: usize) -> Self::Shape;
 
     /// A random allowed angle.
-    ///
-    /// # Safety
-    /// As of [`shape`](Self::shape).
     unsafe fn angle(&self, shape: &Self::Shape, random: &mut Random) -> T;
 
     /// A shape at an angle.
-    ///
-    /// # Safety
-    /// As of [`shape`](Self::shape).
     unsafe fn turned(&self, shape: &Self::Shape, theta: T) -> Self::Turned;
 
     /// Moves a position inside half-planes. Returns it with the depth by which it is still outside.
-    ///
-    /// # Safety
-    /// As of [`shape`](Self::shape).
     unsafe fn inside(&self, turned: &Self::Turned, position: Point<T>, packings: &Packings<'_, T>, scale: T) -> (Point<T>, T);
 
     /// The overlap of a copy at this place with copy `other`.
     ///
     /// # Safety
-    /// As of [`shape`](Self::shape), and nobody changes that copy.
+    /// Nobody changes that copy.
     unsafe fn overlap(&self, turned: &Self::Turned, position: Point<T>, other: usize) -> T;
 
     /// Records the new position of a copy that keeps its angle. One thread comes here.
@@ -225,7 +213,7 @@ trait Measure<T: Scalar>: Copy {
     /// Records the new position and angle of a copy. All threads of the block come here.
     ///
     /// # Safety
-    /// As of [`shape`](Self::shape), and no thread reads or writes this copy.
+    /// No thread reads or writes this copy.
     unsafe fn put(&self, copy: usize, turned: &Self::Turned, position: Point<T>);
 
     /// Returns the best of all places tried for copy `own`, which is `there`. All threads of the
@@ -243,14 +231,8 @@ trait Measure<T: Scalar>: Copy {
     ) -> Try<T>;
 
     /// The number that stands for an angle while this measures, and back.
-    ///
-    /// # Safety
-    /// As of [`shape`](Self::shape).
     unsafe fn coded(&self, copy: usize, theta: T) -> T;
     /// See [`coded`](Self::coded).
-    ///
-    /// # Safety
-    /// As of [`shape`](Self::shape).
     unsafe fn decoded(&self, copy: usize, theta: T) -> T;
 }
 
@@ -309,7 +291,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
     /// A place in the box around the container.
     ///
     /// # Safety
-    /// As of [`Measure::angle`].
+    /// As of [`Measure`].
     #[inline(always)]
     unsafe fn anywhere(&self, shape: &M::Shape, random: &mut Random) -> (Point<T>, T) {
         let Packings { extent, strip, .. } = self.packings;
@@ -323,7 +305,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
     /// A place within `reach` of one, sometimes at another angle altogether if `turned`.
     ///
     /// # Safety
-    /// As of [`Measure::angle`].
+    /// As of [`Measure`].
     #[inline(always)]
     unsafe fn around(&self, place: &Try<T>, reach: T, turned: bool, shape: &M::Shape, random: &mut Random) -> (Point<T>, T) {
         let by = Point::new(random.sign(), random.sign()).times(reach);

@@ -37,9 +37,6 @@ pub(super) struct Survey {
 
 impl Survey {
     /// A survey of all schedules of a space of a program on at most this many streams. Nothing is measured yet.
-    ///
-    /// # Errors
-    /// [`RulesError::Streams`].
     pub fn new(space: Space, dag: &Dag, streams: usize) -> Result<Self, RulesError> {
         let schedules: Vec<_> = space.schedules(dag, streams)?.collect();
         let times = vec![Vec::new(); schedules.len()];
@@ -53,9 +50,6 @@ impl Survey {
 
     /// Measures each schedule once more, by `measure`, in an order that depends on `seed` alone. `each` is called after
     /// each measurement and may end the pass.
-    ///
-    /// # Errors
-    /// The errors of `measure`.
     pub fn pass(
         &mut self,
         seed: u64,

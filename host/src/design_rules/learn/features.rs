@@ -16,35 +16,16 @@ use super::tree::DecisionTree;
 /// A binary property of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the variants' documentation covers the fields")]
 pub enum Feature {
     /// Both steps occur, and the first before the second.
-    Order {
-        /// The earlier step.
-        before: String,
-        /// The later step.
-        after: String,
-    },
-    /// Both GPU operations are in one stream.
-    SameStream {
-        /// The operation whose name comes first in the alphabet.
-        a: String,
-        /// The other operation.
-        b: String,
-    },
-    /// A choice is settled by this alternative.
-    Chosen {
-        /// The operation that can be done in several ways.
-        choice: String,
-        /// The alternative taken.
-        alternative: String,
-    },
-    /// A number that describes the program's input is at most this.
-    AtMost {
-        /// The number's name, such as `nonzeros per row`.
-        input: String,
-        /// The limit.
-        limit: Limit,
-    },
+    Order { before: String, after: String },
+    /// Both GPU operations are in one stream. The name of `a` comes first in the alphabet.
+    SameStream { a: String, b: String },
+    /// A choice, an operation that can be done in several ways, is settled by this alternative.
+    Chosen { choice: String, alternative: String },
+    /// A number that describes the program's input, such as `nonzeros per row`, is at most this.
+    AtMost { input: String, limit: Limit },
 }
 
 /// A limit of a number, ordered as [`f64::total_cmp`] orders.

@@ -77,9 +77,6 @@ impl Model {
     }
 
     /// Learns from all schedules of a table.
-    ///
-    /// # Errors
-    /// As [`learn`](Self::learn).
     pub fn learn_all(table: &TraversalTable, times: &[f64], options: &LearnOptions) -> Result<Self, RulesError> {
         let rows: Vec<usize> = (0..table.len()).collect();
         Self::learn(table, times, &rows, options)

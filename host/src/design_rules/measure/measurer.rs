@@ -130,9 +130,6 @@ impl Measurer {
 
     /// Measures the reference, then each of these schedules once, and so on, as often as one is measured otherwise;
     /// `goes_on` is asked before each turn.
-    ///
-    /// # Errors
-    /// What `measure` says.
     pub fn in_turns(
         &mut self,
         schedules: &[Schedule],

@@ -186,9 +186,6 @@ impl Runs {
     }
 
     /// Writes the file whole, beside its name first.
-    ///
-    /// # Errors
-    /// [`RulesError::File`].
     pub fn write(&self, destination: &Destination) -> Result<(), RulesError> {
         let text = self.text(Some(self.tried()));
         Ok(destination.write(|file| file.write_all(text.as_bytes()))?)

@@ -181,9 +181,6 @@ impl<T: Pod> Exchange<T> {
     }
 
     /// Sets all elements of both arrays, once the device has done all that was enqueued.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn fill(&self, stream: &Stream, value: T) -> Result<(), RulesError> {
         self.send.fill(stream, value)?;
         self.receive.fill(stream, value)

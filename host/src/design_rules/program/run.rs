@@ -20,27 +20,15 @@ pub trait Program: Send + Sync {
     fn dag(&self) -> &Dag;
 
     /// Does an operation of the CPU. The end is empty, and never asked for.
-    ///
-    /// # Errors
-    /// What went wrong.
     fn cpu(&self, op: OpId) -> Result<(), RulesError>;
 
     /// Enqueues an operation of the GPU.
-    ///
-    /// # Errors
-    /// What went wrong.
     fn gpu(&self, op: OpId, stream: &Stream) -> Result<(), RulesError>;
 
     /// Overwrites all results, so that one that is not computed shows. Nothing is under way.
-    ///
-    /// # Errors
-    /// What went wrong.
     fn reset(&self) -> Result<(), RulesError>;
 
     /// Compares the results with a reference: the first difference, if there is one. Nothing is under way.
-    ///
-    /// # Errors
-    /// What went wrong.
     fn difference(&self) -> Result<Option<String>, RulesError>;
 
     /// Returns other facts about how this part runs, such as the memory of its messages; may be
@@ -87,9 +75,6 @@ pub trait Setup: Send + Sync {
     }
 
     /// The part of the communicator's rank, on its device.
-    ///
-    /// # Errors
-    /// What went wrong.
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError>;
 }
 

@@ -27,9 +27,6 @@ pub struct Schedules<'a> {
 
 impl<'a> Schedules<'a> {
     /// Starts with the first.
-    ///
-    /// # Errors
-    /// [`RulesError::Streams`].
     pub fn new(dag: &'a Dag, streams: usize) -> Result<Self, RulesError> {
         Ok(Self::behind(Prefix::new(dag, streams)?))
     }

@@ -50,25 +50,16 @@ impl Space {
     }
 
     /// Returns the empty prefix of schedules that use at most this many streams.
-    ///
-    /// # Errors
-    /// [`RulesError::Streams`].
     pub fn prefix(self, dag: &Dag, streams: usize) -> Result<Prefix<'_>, RulesError> {
         Prefix::within(self, dag, streams)
     }
 
     /// Returns all schedules of a program on at most this many streams, in lexicographic order of their steps.
-    ///
-    /// # Errors
-    /// [`RulesError::Streams`].
     pub fn schedules(self, dag: &Dag, streams: usize) -> Result<Schedules<'_>, RulesError> {
         Ok(Schedules::behind(self.prefix(dag, streams)?))
     }
 
     /// Returns the number of schedules of a program on at most this many streams, as [`count`](super::count) does.
-    ///
-    /// # Errors
-    /// As [`count`](super::count).
     pub fn count(self, dag: &Dag, streams: usize) -> Result<u128, RulesError> {
         enumerate::count_behind(self.prefix(dag, streams)?, streams)
     }

@@ -21,44 +21,23 @@ pub fn check_streams(streams: usize) -> Result<(), RulesError> {
 /// The three kinds of synchronisation are those of the paper's Table III; their names are the paper's, as
 /// [`Schedule::names`] gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the variants' documentation covers the fields")]
 pub enum Step {
     /// Does an operation of the CPU.
     Cpu(OpId),
-    /// Enqueues an operation of the GPU (`BoundGPU` in the paper).
-    Gpu {
-        /// The operation.
-        op: OpId,
-        /// The stream, from 0, in the order of first use in the schedule.
-        stream: u8,
-    },
+    /// Enqueues an operation of the GPU (`BoundGPU` in the paper). Streams are numbered from 0, in the order of first use in
+    /// the schedule.
+    Gpu { op: OpId, stream: u8 },
     /// `cudaEventRecord` behind a GPU operation, in its stream: `CER-after-u`.
-    EventRecord {
-        /// The GPU operation.
-        after: OpId,
-    },
-    /// `cudaEventSynchronize`: the host waits for a GPU operation's event: `CES-b4-v`.
-    EventSync {
-        /// The GPU operation.
-        after: OpId,
-        /// The CPU operation that needs it.
-        before: OpId,
-    },
-    /// `cudaStreamWaitEvent`: a stream waits for the event of an operation in another: `CSWE-b4-v`.
-    StreamWait {
-        /// The GPU operation that is waited for.
-        after: OpId,
-        /// The GPU operation that needs it.
-        before: OpId,
-        /// The stream of `before`.
-        stream: u8,
-    },
-    /// Settles which of a choice's alternatives the schedule has: `y_L=tiles`. The host does nothing then.
-    Choose {
-        /// The choice's place among the program's.
-        choice: u8,
-        /// The alternative's place among the choice's.
-        alternative: u8,
-    },
+    EventRecord { after: OpId },
+    /// `cudaEventSynchronize`: the host waits for a GPU operation's event, which the CPU operation `before` needs: `CES-b4-v`.
+    EventSync { after: OpId, before: OpId },
+    /// `cudaStreamWaitEvent`: the stream of the GPU operation `before` waits for the event of `after`, which is in another:
+    /// `CSWE-b4-v`.
+    StreamWait { after: OpId, before: OpId, stream: u8 },
+    /// Settles which of a choice's alternatives the schedule has: `y_L=tiles`. The host does nothing then. The choice is
+    /// numbered among the program's, and the alternative among the choice's.
+    Choose { choice: u8, alternative: u8 },
 }
 
 impl Step {

@@ -27,9 +27,6 @@ const SAMPLES: usize = 10;
 
 impl SimPlatform {
     /// Without noise each measurement is one simulation, else the mean of ten.
-    ///
-    /// # Errors
-    /// As [`Simulator::new`].
     pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
         Ok(SimPlatform { simulator: Simulator::new(workload, machine)?, seed: 0, measured: HashMap::new(), count: 0 })
     }

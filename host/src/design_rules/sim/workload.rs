@@ -18,74 +18,36 @@ pub trait Workload {
     fn work(&self, rank: usize, op: OpId) -> Vec<Task>;
 }
 
-/// A part of the work of an operation.
+/// A part of the work of an operation: of the CPU, keeping the host's thread busy and messages, which belong to a numbered
+/// exchange; of the GPU, kernels and copies.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the variants' documentation covers the fields")]
 pub enum Task {
-    /// Keeps the host's thread busy. For operations of the CPU.
-    Host {
-        /// The duration.
-        seconds: f64,
-    },
-    /// A kernel of known duration. For operations of the GPU.
-    Kernel {
-        /// Its duration if it has the GPU for itself.
-        seconds: f64,
-        /// The part of the GPU that it uses, more than 0 and at most 1. If the shares of several
-        /// kernels add up to more than 1, all are slowed down by that factor.
-        share: f64,
-    },
-    /// A kernel that memory limits. For operations of the GPU. It takes
-    /// [`Gpu::kernel_floor`](super::Gpu::kernel_floor), and the bytes at its share of the memory's bandwidth; the share
-    /// is that of its threads in [`Gpu::threads`](super::Gpu::threads).
-    MemoryKernel {
-        /// Number of bytes that it reads and writes.
-        bytes: u64,
-        /// Number of its threads.
-        threads: u64,
-    },
-    /// A kernel that writes page-locked memory of the host in place. For operations of the GPU. It takes
+    /// Keeps the host's thread busy.
+    Host { seconds: f64 },
+    /// A kernel that takes so long if it has the GPU for itself. `share` is the part of the GPU that it uses, more than 0
+    /// and at most 1. If the shares of several kernels add up to more than 1, all are slowed down by that factor.
+    Kernel { seconds: f64, share: f64 },
+    /// A kernel that memory limits. It takes [`Gpu::kernel_floor`](super::Gpu::kernel_floor), and the bytes that it reads
+    /// and writes at its share of the memory's bandwidth; the share is that of its threads in
+    /// [`Gpu::threads`](super::Gpu::threads).
+    MemoryKernel { bytes: u64, threads: u64 },
+    /// A kernel that writes page-locked memory of the host in place. It takes
     /// [`Gpu::kernel_floor`](super::Gpu::kernel_floor) and [`Gpu::copy_latency`](super::Gpu::copy_latency), and the
     /// bytes at the bandwidth of copies to the host; its share is that of its threads.
-    KernelToHost {
-        /// Number of bytes that it writes.
-        bytes: u64,
-        /// Number of its threads.
-        threads: u64,
-    },
-    /// An asynchronous copy from the device to page-locked memory. For operations of the GPU.
-    CopyToHost {
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// An asynchronous copy from page-locked memory to the device. For operations of the GPU.
-    CopyToDevice {
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// `MPI_Isend` for each message, in order. For operations of the CPU, as the following.
-    PostSend {
-        /// The exchange that the messages belong to.
-        exchange: usize,
-        /// Receivers and sizes.
-        messages: Vec<MessageSize>,
-    },
+    KernelToHost { bytes: u64, threads: u64 },
+    /// An asynchronous copy from the device to page-locked memory.
+    CopyToHost { bytes: u64 },
+    /// An asynchronous copy from page-locked memory to the device.
+    CopyToDevice { bytes: u64 },
+    /// `MPI_Isend` for each message, in order.
+    PostSend { exchange: usize, messages: Vec<MessageSize> },
     /// `MPI_Irecv` for each message, in order.
-    PostReceive {
-        /// The exchange that the messages belong to.
-        exchange: usize,
-        /// Senders and sizes.
-        messages: Vec<MessageSize>,
-    },
+    PostReceive { exchange: usize, messages: Vec<MessageSize> },
     /// `MPI_Waitall` for all that this rank has sent in an exchange so far.
-    WaitSend {
-        /// The exchange.
-        exchange: usize,
-    },
+    WaitSend { exchange: usize },
     /// `MPI_Waitall` for all receives that this rank has posted in an exchange so far.
-    WaitReceive {
-        /// The exchange.
-        exchange: usize,
-    },
+    WaitReceive { exchange: usize },
 }
 
 /// The size of a message, and the rank at its other end.

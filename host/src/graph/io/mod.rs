@@ -45,9 +45,6 @@ pub fn read(path: impl AsRef<Path>) -> Result<Graph, FileError> {
 }
 
 /// Reads a graph as [`read`] does, from a table with options.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph, FileError> {
     let path = path.as_ref();
     edges(path, options, None).and_then(Edges::graph).map_err(|reason| FileError::new(path, reason))

@@ -65,9 +65,6 @@ pub struct Overlap<T: OverlapReal> {
 
 impl<T: OverlapReal> Overlap<T> {
     /// Overlaps of copies of `shapes` on `device`.
-    ///
-    /// # Errors
-    /// Device errors.
     pub fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
         let kernel = if device.backend() == Backend::Cuda { OverlapKernel::Queue } else { OverlapKernel::Direct };
         let (device, stream, shapes) = (device.clone(), device.stream()?, Shapes::new(device, shapes)?);
@@ -77,9 +74,6 @@ impl<T: OverlapReal> Overlap<T> {
     }
 
     /// Measures the areas outside a boundary, too, for scenes whose scales are set.
-    ///
-    /// # Errors
-    /// [`OverlapError::BoundaryInLattice`], device errors.
     pub fn boundary(mut self, boundary: Boundary) -> Result<Self, OverlapError> {
         if self.phases.lattice.is_some() {
             return Err(OverlapError::BoundaryInLattice);
@@ -219,9 +213,6 @@ impl<T: OverlapReal> Overlap<T> {
     ///
     /// Areas outside the boundary are computed if the scene's scales are set. Memory is allocated
     /// at the first call only.
-    ///
-    /// # Errors
-    /// [`OverlapError::ForeignScene`], device errors.
     pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
         self.phases.prepare(stream, scene, wanted)?;
         self.phases.overlaps(stream, scene, wanted)?;
@@ -304,9 +295,6 @@ impl<T: OverlapReal> Overlap<T> {
     }
 
     /// Copies the results of a scene's last evaluation to the host. Waits for `stream`.
-    ///
-    /// # Errors
-    /// Device errors.
     pub fn read(&self, stream: &Stream, scene: &Scene<T>, wanted: Wanted) -> Result<Evaluation<T>, OverlapError> {
         let read = |buffer: &Buffer<T>| stream.download_vec(buffer);
         Ok(Evaluation {
@@ -398,9 +386,6 @@ impl<T: OverlapReal> Overlap<T> {
 
     /// Lists the pairs that overlap within each packing, in order of packing, first, second and
     /// shift.
-    ///
-    /// # Errors
-    /// The same as for [`evaluate`](Self::evaluate).
     pub fn pairs(&self, packings: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         let mut scene = self.load(packings)?;
         self.phases.prepare(&self.stream, &mut scene, Wanted::TOTALS)?;
@@ -409,9 +394,6 @@ impl<T: OverlapReal> Overlap<T> {
 
     /// Lists the pairs that overlap of each packing of `first` and the packing of `second` of the
     /// same index, in the same order.
-    ///
-    /// # Errors
-    /// The same as for [`evaluate_between`](Self::evaluate_between).
     pub fn pairs_between(&self, first: &Packings, second: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         check_packings(first.len(), second.len())?;
         let (mut first, mut second) = (self.load(first)?, self.load(second)?);

@@ -241,9 +241,6 @@ impl<T: OverlapReal> Scene<T> {
     /// Replaces the poses. Waits for the copy. The [`Search`] remains the one that was chosen for
     /// the loaded poses.
     ///
-    /// # Errors
-    /// [`OverlapError::TooFar`], device errors.
-    ///
     /// # Panics
     /// Unless the packings [`fit`](Self::fits).
     pub fn set_poses(&mut self, stream: &Stream, packings: &Packings) -> Result<(), OverlapError> {

@@ -36,26 +36,17 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 ///
 /// Lengths of a drawing that tells its size are in millimetres. A path within another one of the same element is a hole.
 /// Curves become lines outside of the material.
-///
-/// # Errors
-/// As [`read_shape`].
 pub fn read_shapes(text: &str) -> Result<Vec<Shape>, OverlapError> {
     Ok(read_all(text)?.into_iter().map(|part| part.shape).collect())
 }
 
 /// As [`read_shapes`], with the angles and numbers of copies that the file asks for.
-///
-/// # Errors
-/// As [`read_shape`].
 pub fn read_all(text: &str) -> Result<Vec<Part>, OverlapError> {
     read(text, Wanted::All)
 }
 
 /// As [`read_shapes`], with the paths as they were drawn. Lines in place of curves are at most `tolerance` away from them,
 /// or without it [`CURVE_TOLERANCE`](super::CURVE_TOLERANCE).
-///
-/// # Errors
-/// As [`read_shape`].
 pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, OverlapError> {
     read(text, Wanted::Parts(tolerance))
 }

@@ -5,9 +5,6 @@ use crate::overlap::{Boundary, OverlapError, Point, convex::cross, io::read_shap
 
 /// Reads a container: `square`, `strip:WIDTH`, `circle`, or a convex polygon from a file or in WKT.
 /// A polygon is moved so that its centroid is at the origin.
-///
-/// # Errors
-/// [`PackError::Container`].
 pub fn read_container(text: &str) -> Result<Boundary, PackError> {
     let fail = |reason: String| PackError::Container { text: text.to_owned(), reason };
     match text.split_once(':') {

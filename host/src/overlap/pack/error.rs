@@ -5,6 +5,7 @@ use crate::{common::Cancelled, device::DeviceError, overlap::OverlapError, ranks
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum PackError {
     /// There is nothing to pack.
     #[error("count is 0: there must be at least one copy to pack")]
@@ -14,150 +15,61 @@ pub enum PackError {
     NoStarts,
     /// There are more poses than the search can count.
     #[error("{starts} starts of {count} copies are too many: together they can be at most {most}")]
-    TooMany {
-        /// Number of candidates.
-        starts: usize,
-        /// Number of copies in each.
-        count: usize,
-        /// Maximum number of poses.
-        most: usize,
-    },
+    TooMany { starts: usize, count: usize, most: usize },
     /// A packing has a number of copies for more or fewer shapes than there are.
     #[error("a packing has {counts} numbers of copies, but there must be one for each of {shapes} shapes")]
-    CountsOfShapes {
-        /// Number of numbers.
-        counts: usize,
-        /// Number of shapes.
-        shapes: usize,
-    },
+    CountsOfShapes { counts: usize, shapes: usize },
     /// There are turns for more or fewer shapes than there are.
     #[error("there are {turns} sets of allowed angles, but there must be one for all shapes or one for each of {shapes}")]
-    TurnsOfShapes {
-        /// Number of sets.
-        turns: usize,
-        /// Number of shapes.
-        shapes: usize,
-    },
+    TurnsOfShapes { turns: usize, shapes: usize },
     /// Angles are not allowed ones.
     #[error("{reason}")]
-    Turns {
-        /// The reason, which names the angle.
-        reason: String,
-    },
+    Turns { reason: String },
     /// Two packings have the same numbers of copies.
     #[error("two packings have {count} copies, but each number of copies can be searched for only once")]
-    CountTwice {
-        /// The number of copies.
-        count: usize,
-    },
+    CountTwice { count: usize },
     /// A sheet has no room.
     #[error("a sheet of {width} x {height} with margins of {margin}: there must be room, and lengths must be below 1e6")]
-    Sheet {
-        /// Its width.
-        width: f64,
-        /// Its height.
-        height: f64,
-        /// The margin on each side.
-        margin: f64,
-    },
+    Sheet { width: f64, height: f64, margin: f64 },
     /// An irregular sheet isn't a polygon with holes, or reaches beyond its rectangle.
     #[error("the sheet {sheet} must be one polygon, maybe with holes, within its width and height, which must be below 1e6")]
-    Form {
-        /// Its name.
-        sheet: String,
-    },
+    Form { sheet: String },
     /// A roll is among several sheets.
     #[error("a roll must be the only sheet")]
     Roll,
     /// A length is negative or too large.
     #[error("{what} is {length}, but it must be from 0 to below 1e6")]
-    Length {
-        /// Name of the length.
-        what: &'static str,
-        /// The length.
-        length: f64,
-    },
+    Length { what: &'static str, length: f64 },
     /// There are numbers for more or fewer parts than there are.
     #[error("there are {found} {what}, but there must be one for each of {parts} parts")]
-    OfParts {
-        /// Name of the numbers.
-        what: &'static str,
-        /// Number of them.
-        found: usize,
-        /// Number of parts.
-        parts: usize,
-    },
+    OfParts { what: &'static str, found: usize, parts: usize },
     /// A part's value is not a positive number.
     #[error("the value of {part} is {value}, but it must be positive and finite")]
-    Value {
-        /// The part's name.
-        part: String,
-        /// Its value.
-        value: f64,
-    },
+    Value { part: String, value: f64 },
     /// The text is not a container.
     #[error("container {text}: {reason}")]
-    Container {
-        /// The container as given.
-        text: String,
-        /// The reason.
-        reason: String,
-    },
+    Container { text: String, reason: String },
     /// The packing to start from has another number of copies.
     #[error("the packing to start from has {found} copies, and not {count}")]
-    StartCount {
-        /// Its number of copies.
-        found: usize,
-        /// The number of copies to pack.
-        count: usize,
-    },
+    StartCount { found: usize, count: usize },
     /// The packing to start from isn't valid.
     #[error("copies {first} and {second} of the packing to start from overlap by an area of {area:e}")]
-    StartOverlaps {
-        /// The first copy.
-        first: usize,
-        /// The second copy.
-        second: usize,
-        /// Area that they have in common.
-        area: f64,
-    },
-    /// A copy of the packing to start from has an angle that is not allowed.
+    StartOverlaps { first: usize, second: usize, area: f64 },
+    /// A copy of the packing to start from has an angle, in radians, that is not allowed.
     #[error("copy {pose} of the packing to start from is turned by {theta}, which is not allowed")]
-    StartTurned {
-        /// The copy.
-        pose: usize,
-        /// Its angle (radians).
-        theta: f64,
-    },
+    StartTurned { pose: usize, theta: f64 },
     /// The packing to start from is wider than the strip.
     #[error("the packing to start from is wider than the strip, whose width is {width}")]
-    StartWide {
-        /// The strip's width.
-        width: f64,
-    },
+    StartWide { width: f64 },
     /// A shape doesn't fit into the strip.
     #[error("the strip is too narrow: its width is {width}, but at the allowed turns a copy of {shape} is at least {least} wide")]
-    TooNarrow {
-        /// The strip's width.
-        width: f64,
-        /// The shape's name.
-        shape: String,
-        /// The shape's least width.
-        least: f64,
-    },
+    TooNarrow { width: f64, shape: String, least: f64 },
     /// Coordinates are too large to compute a container around them.
     #[error("there is no container around the copies in double precision")]
     NoRoom,
     /// The result isn't valid, which is a bug.
     #[error("copies {first} and {second} of the packing that was found overlap by a depth of {depth:e}")]
-    Invalid {
-        /// The first copy.
-        first: usize,
-        /// The second copy.
-        second: usize,
-        /// Depth of the overlap (length).
-        depth: f64,
-    },
+    Invalid { first: usize, second: usize, depth: f64 },
     /// The search was abandoned.
     #[error("the search was cancelled")]
     Cancelled,

@@ -156,9 +156,6 @@ impl<'a> Packer<'a> {
     /// As [`run`](Self::run). Now and then `save` gets the best packings so far, in the order of
     /// the settings: valid, and at least one smaller than the last time. With a budget of steps,
     /// saving doesn't change the result.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
     pub fn run_saving(
         &self,
         progress: impl FnMut(&Progress),

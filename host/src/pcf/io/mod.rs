@@ -38,9 +38,6 @@ pub enum PcfData {
 
 impl PcfData {
     /// The set in the precision `T`.
-    ///
-    /// # Errors
-    /// As [`PcfSet::cast`].
     pub fn into_set<T: PcfReal>(self) -> Result<PcfSet<T>, PcfError> {
         match self {
             PcfData::F32(set) => set.into_cast(),
@@ -194,9 +191,6 @@ pub fn save<T: PcfReal>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
 }
 
 /// Saves functions to a prepared destination.
-///
-/// # Errors
-/// As [`save`].
 pub fn save_at<T: PcfReal>(set: &PcfSet<T>, destination: &Destination, format: Format) -> Result<(), PcfError> {
     match format {
         Format::Npy => npy::check(set).map_err(|reason| PcfError::file(destination.name(), reason))?,
@@ -268,9 +262,6 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Barcodes, P
 }
 
 /// Loads barcodes as [`load_barcodes`] does, from a table with options.
-///
-/// # Errors
-/// As [`load_barcodes`].
 pub fn load_barcodes_with(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Result<Barcodes, PcfError> {
     bars::load(path, options, table)
 }

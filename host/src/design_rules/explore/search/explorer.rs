@@ -45,9 +45,6 @@ impl Node {
 impl Explorer {
     /// A search among the schedules of a program on at most this many streams. Equal seeds and times give equal
     /// searches.
-    ///
-    /// # Errors
-    /// [`RulesError::Streams`].
     pub fn new(dag: &Dag, streams: usize, strategy: impl Into<Box<dyn Strategy + Send>>, seed: u64) -> Result<Self, RulesError> {
         check_streams(streams)?;
         let (dag, strategy, random) = (Arc::new(dag.clone()), strategy.into(), ChaCha8Rng::seed_from_u64(seed));
@@ -169,9 +166,6 @@ impl Explorer {
 
     /// Takes in that a schedule could not be measured, so that it has no time. It counts as a rollout, and is not
     /// proposed any more.
-    ///
-    /// # Errors
-    /// As [`record`](Self::record).
     pub fn record_failure(&mut self, schedule: &Schedule) -> Result<(), RulesError> {
         self.visit(schedule, Statistics::add_failure)
     }

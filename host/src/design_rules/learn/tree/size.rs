@@ -38,9 +38,6 @@ pub enum Size {
 
 impl Size {
     /// Trains a tree of this size.
-    ///
-    /// # Errors
-    /// As [`DecisionTree::train`].
     pub fn train(self, columns: &BitColumns, classes: &[Class], criterion: Criterion) -> Result<TreeSearch, RulesError> {
         self.train_groups(columns, classes, &(0..classes.len()).collect::<Vec<_>>(), criterion)
     }
@@ -100,9 +97,6 @@ pub struct TreeSearch {
 /// number of classes, its listing at two. A tree with fewer leaves than classes can't separate
 /// them.) The depth may be one less than the number of leaves, which holds for every tree. So each
 /// tree is the previous one with one more split, and the tree grows only once.
-///
-/// # Errors
-/// As [`DecisionTree::train`].
 fn search(columns: &BitColumns, classes: &[Class], criterion: Criterion) -> Result<TreeSearch, RulesError> {
     let mut growth = Growth::new(columns, classes, criterion, usize::MAX)?;
     let present = growth.nodes()[0].counts.iter().filter(|&&count| count > 0).count();
@@ -144,9 +138,6 @@ fn parent(nodes: &[Node]) -> &Node {
 }
 
 /// Trains the tree of [`Size::Validated`].
-///
-/// # Errors
-/// As [`DecisionTree::train`](super::DecisionTree::train).
 fn validate(columns: &BitColumns, classes: &[Class], groups: &[usize], criterion: Criterion) -> Result<TreeSearch, RulesError> {
     let mut growth = Growth::new(columns, classes, criterion, usize::MAX)?;
     while growth.leaves() < MOST && growth.split_best() {}

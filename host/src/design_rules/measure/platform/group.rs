@@ -87,9 +87,6 @@ impl Group {
     }
 
     /// Rank 0 of a group of processes. The others call [`follow`](Self::follow).
-    ///
-    /// # Errors
-    /// What `setup` says on any rank.
     pub fn processes(
         device: &Device,
         communicator: Arc<dyn Communicator>,

@@ -151,9 +151,6 @@ impl Lanes {
     }
 
     /// Waits until all streams are done.
-    ///
-    /// # Errors
-    /// What went wrong on one of them.
     pub fn finish(&self) -> Result<(), RulesError> {
         match self {
             Lanes::Gpu { streams, .. } => Ok(streams.iter().try_for_each(Stream::synchronize)?),

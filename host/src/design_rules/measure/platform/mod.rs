@@ -55,9 +55,6 @@ pub trait Platform {
     fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError>;
 
     /// Runs the schedule once, and says when each of its steps was under way.
-    ///
-    /// # Errors
-    /// As [`measure`](Self::measure).
     fn timeline(&mut self, schedule: &Schedule) -> Result<Timeline, RulesError>;
 }
 
