@@ -6,13 +6,11 @@ use std::error::Error;
 use warpsmith::{concurrency::Spread, list_rank::StepTime};
 
 mod graph;
-mod halo;
 mod homology;
 mod list_rank;
 mod overlap;
 mod pcf;
 mod plot;
-mod rules;
 mod spanning;
 mod spmv;
 mod trees;
@@ -24,18 +22,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = arguments.collect();
     match &*system {
         "graph" => graph::main(arguments),
-        "halo" => halo::main(arguments),
         "homology" => homology::main(arguments),
         "list_rank" => list_rank::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
-        "rules" => rules::main(arguments),
         "spanning" => spanning::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => {
-            Err("which figures? There are graph, halo, homology, list_rank, overlap, pcf, rules, spanning, spmv and trees".into())
-        }
+        _ => Err("which figures? There are graph, homology, list_rank, overlap, pcf, spanning, spmv and trees".into()),
     }
 }
 
