@@ -4,9 +4,9 @@ use crate::signature::{self, mixed};
 use bytemuck::Pod;
 use core::num::NonZero;
 
-/// A type whose values mean the same in the host's memory and in a device's: buffers hold such.
+/// A type whose values mean the same in the host's memory and in a device's. Buffers hold such types.
 ///
-/// All `bytemuck::Pod` types are. Other structures and enums of such fields derive it:
+/// Every `bytemuck::Pod` type is one. Other structures and enums of such fields derive it:
 /// ```
 /// use cuda_std::prelude::*;
 ///
@@ -68,7 +68,7 @@ unsafe impl<T: Pod> DeviceCopy for T {
 /// `bytemuck` might make them `Pod`.
 ///
 /// # Safety
-/// As of [`DeviceCopy`].
+/// The contract is that of [`DeviceCopy`].
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be in a device's memory",
