@@ -110,7 +110,8 @@ fn ptx() {
     if let Some(ptxas) = std::env::var_os("PTXAS") {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         fs::write(folder.join("products.ptx"), text).unwrap();
-        let arguments = ["-arch", "sm_90a", "-v", "-o", "products.cubin", "products.ptx"];
+        // Functions of other files are linked when the image is loaded.
+        let arguments = ["-c", "-arch", "sm_90a", "-v", "-o", "products.cubin", "products.ptx"];
         let output = Command::new(ptxas).current_dir(folder).args(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && !said.contains("serialized"), "{said}");

@@ -158,7 +158,8 @@ fn ptx() {
         fs::write(folder.join("tensors.ptx"), text).unwrap();
         let output = Command::new(ptxas)
             .current_dir(folder)
-            .args(["-arch", "sm_90", "-o", "tensors.cubin", "tensors.ptx"])
+            // Functions of other files are linked when the image is loaded.
+            .args(["-c", "-arch", "sm_90", "-o", "tensors.cubin", "tensors.ptx"])
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
