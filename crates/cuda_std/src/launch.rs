@@ -574,9 +574,10 @@ impl<'a> Bound<'a> {
     /// `#[kernel]` calls this.
     ///
     /// # Safety
-    /// `arguments` and `body` are those of the kernel, which during `'a` may be launched with them, in this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
-    /// thread, where all that the arguments point to is memory of this process.
-    /// It is never dropped: that might come later than the arguments' borrows end.
+    /// `arguments` and `body` are those of the kernel, which during `'a` may be launched with them, in this configuration,
+    /// wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`] thread, where all that the
+    /// arguments point to is memory of this process. It is never dropped: that might come later than the arguments' borrows
+    /// end.
     #[doc(hidden)]
     pub unsafe fn new(
         kernel: &'static KernelInfo,

@@ -138,9 +138,10 @@ impl ClusterChecks {
 
 impl Checks {
     pub(crate) fn new(memory: Option<&[Memory]>, body: Range<usize>) -> Self {
-        let body = Memory { bytes: body, writes: false };
+        // The body is no buffer, though one may have been at its address.
+        let body = (Memory { bytes: body, writes: false }, None);
         let arguments =
-            memory.map(|memory| memory.iter().chain([&body]).map(|memory| (memory.clone(), region(&memory.bytes))).collect());
+            memory.map(|memory| memory.iter().map(|memory| (memory.clone(), region(&memory.bytes))).chain([body]).collect());
         Checks { arguments, global: Mutex::default() }
     }
 
