@@ -277,7 +277,7 @@ def test_what_cannot_be_fitted() -> None:
         (StableRank(times=["a"]), BARS, TypeError, "times: an array of"),
         (BettiCurve("one"), BARS, TypeError, "dimension is 'one'"),  # type: ignore[arg-type]
         (BettiCurve(1), BARS, ValueError, "barcode 0 has no dimensions to choose from"),
-        (PcfDistance(np.inf), ARRAYS, ValueError, "p = inf"),
+        (PcfDistance(-np.inf), ARRAYS, ValueError, "p = -inf"),
         (PcfDistance("one"), ARRAYS, TypeError, "p is 'one'"),  # type: ignore[arg-type]
         (PersistenceLandscape([0], 0), BARS, ValueError, "layers is 0, but it must be at least 1"),
         (PersistenceLandscape([0, np.inf]), BARS, ValueError, "times has inf, but times must be finite"),
