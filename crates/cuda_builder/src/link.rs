@@ -41,7 +41,7 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
         let text = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
         let mut part = context.parse(&path.display().to_string(), &text)?;
         if !bitcode.panic_ir.contains(path) {
-            // What isn't used of a library goes. Panics call theirs later.
+            // Unused functions of a library are dropped. Panics call theirs later.
             part.hide_all_but_kernels(Hidden::UntilUsed);
         }
         module.link(part)?;

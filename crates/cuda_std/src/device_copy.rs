@@ -53,7 +53,7 @@ use core::num::NonZero;
     note = "buffers hold `bytemuck::Pod` types, and structures and enums with `#[derive(DeviceCopy)]`, whose fields are such types, arrays of them, `bool`, `char` or `NonZero`"
 )]
 pub unsafe trait DeviceCopy: Copy + 'static {
-    /// A hash of the layout: 0 of `Pod` types, of which any bits are a value.
+    /// A hash of the layout. It is 0 for `Pod` types, since any bits are a value of theirs.
     #[doc(hidden)]
     const LAYOUT: u64 = signature::EMPTY;
 }

@@ -311,7 +311,7 @@ pub unsafe trait KernelParam {
 ///
 /// # Safety
 /// While the value's borrows last, the memory behind `raw` is initialised, alive, and
-/// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it, with
+/// shared with others no further than `P` promises. `memory` [notes](Arguments::note) all of it, with
 /// the layout of its elements.
 /// [`Memory::page`], if set, is the page of the host library's buffer there, which is borrowed as
 /// long. A value without one stays usable until the kernel is done, and its author orders kernels
@@ -461,23 +461,39 @@ tensors! {
     TensorMapMut true;
 }
 
-macro_rules! scalar {
-    ($($t:ty => |$v:ident| $bits:expr;)*) => {$(
-        // SAFETY: a scalar is one PTX parameter of its own width; the driver reads that many low bytes of the word.
+/// A parameter that points to nothing: its words, and how they are signed.
+macro_rules! by_value {
+    ($t:ty, |$v:ident, $out:ident| $words:expr, |$signature:ident| $sign:expr) => {
+        // SAFETY: a scalar is one PTX parameter of its own width, of which the driver reads the low bytes of the word. The
+        // device's half makes other types of such words, in order.
         unsafe impl KernelParam for $t {
             type Raw = $t;
             const WRITES: bool = false;
             type During<'a> = $t;
-            unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
-            fn words($v: $t, out: &mut Vec<u64>) { out.push($bits); }
-            fn sign(signature: u64) -> u64 { signature::field::<$t, $t>(signature) }
+            unsafe fn from_raw(raw: $t, _: &Run) -> $t {
+                raw
+            }
+            fn words($v: $t, $out: &mut Vec<u64>) {
+                $words
+            }
+            fn sign($signature: u64) -> u64 {
+                $sign
+            }
         }
-        // SAFETY: a scalar points to nothing, so there is no memory that must be valid.
+        // SAFETY: it points to nothing, so there is no memory that must be valid.
         unsafe impl IntoParam<$t> for $t {
-            fn raw(&self) -> $t { *self }
+            fn raw(&self) -> $t {
+                *self
+            }
             fn memory(&self, _: &mut Arguments) {}
         }
         impl ScalarParam for $t {}
+    };
+}
+
+macro_rules! scalar {
+    ($($t:ty => |$v:ident| $bits:expr;)*) => {$(
+        by_value!($t, |$v, out| out.push($bits), |signature| signature::field::<$t, $t>(signature));
     )*};
 }
 scalar! {
@@ -498,24 +514,13 @@ scalar! {
     bf16 => |v| v.to_bits().into();
 }
 
-/// Parameters that are made of other ones, which point to nothing: `type: |value| the others, ..;`.
+/// Parameters that are made of equal ones: `type: |value| the others, ..;`.
 macro_rules! made {
     ($($t:ty: |$v:ident| $($part:expr => $of:ty),*;)*) => {$(
-        // SAFETY: the device's half makes it of these in order.
-        unsafe impl KernelParam for $t {
-            type Raw = $t;
-            const WRITES: bool = false;
-            type During<'a> = $t;
-            unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
-            fn words($v: $t, out: &mut Vec<u64>) { $(<$of>::words($part, out);)* }
-            fn sign(signature: u64) -> u64 { $(let signature = <$of>::sign(signature);)* signature }
-        }
-        // SAFETY: it points to nothing.
-        unsafe impl IntoParam<$t> for $t {
-            fn raw(&self) -> $t { *self }
-            fn memory(&self, _: &mut Arguments) {}
-        }
-        impl ScalarParam for $t {}
+        by_value!($t, |$v, out| { $(<$of>::words($part, out);)* }, |signature| {
+            $(let signature = <$of>::sign(signature);)*
+            signature
+        });
     )*};
 }
 made! {

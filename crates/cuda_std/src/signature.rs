@@ -1,7 +1,8 @@
 //! Signatures of kernels: hashes of parameter types, which both builds of a kernel crate have to agree on.
 //!
-//! A parameter counts by its type's name, and by the sizes and alignments of what its fields are or point to. To the hash
-//! is added the layout of the elements of each argument's memory ([`DeviceCopy`](crate::DeviceCopy)): some bits are no values of theirs.
+//! A parameter counts by its type's name, and by the sizes and alignments of its fields or, for pointers, of their
+//! elements. The layouts of the elements of each argument's memory ([`DeviceCopy`](crate::DeviceCopy)) are added to the
+//! hash, because some bits may be no value of theirs.
 
 use core::any::type_name;
 

@@ -135,7 +135,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     };
     let reversed = types.iter().rev();
     let (device_generics, device_type, device_clause) = of_device.split_for_impl();
-    // The words of the fields from each on, and in the end those of what comes behind, by a name that no structure has.
+    // For each field, its words and all behind it. `__Rest` stands for those behind the structure.
     let mut before = vec![quote!(__Rest)];
     for ty in own_types.iter().rev() {
         let rest = &before[before.len() - 1];

@@ -128,7 +128,7 @@ pub(super) fn images() -> &'static [(Origin, PtxImage)] {
     IMAGES.get_or_init(|| kernel_modules().flat_map(of).collect())
 }
 
-/// For each image, the signature of the kernel if it is there. A crate's kernels are launched from its own images alone:
+/// The signature of the kernel in each image, if the image has it. A crate's kernels are launched from its own images alone:
 /// another crate's may have the same names.
 fn signatures(kernel: &KernelInfo) -> impl Iterator<Item = Option<u64>> {
     images().iter().map(|(origin, image)| image.signature(kernel.symbol()).filter(|_| *origin == kernel.origin()))

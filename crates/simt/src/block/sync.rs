@@ -199,8 +199,8 @@ impl Block<'_> {
             if place != location {
                 drop(sched);
                 self.fault(format!(
-                    "reached {} ({location}) while lanes of its warp waited at another one ({place}); a GPU gives the result only \
-                     to lanes that come together",
+                    "reached {} ({location}) while lanes of its warp waited at another one ({place}); a GPU gives the result \
+                     only to lanes that come together",
                     kind.name()
                 ));
             }
