@@ -54,9 +54,6 @@ impl Partial {
     /// Checks that the file can be written and, unless its content is `resumed`, that it doesn't
     /// exist.
     pub fn prepare(files: &mut Files, path: &Path, resumed: bool) -> Result<Self, Failure> {
-        if path.to_string_lossy().starts_with("-.partial") {
-            return Err(Failure::error("-: results are kept in a file beside the output until it is complete; name a file"));
-        }
         let destination = files.write(path)?;
         if !resumed && path.exists() {
             return Err(Failure::error(format_args!(

@@ -12,7 +12,7 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::{
     common::chain,
-    io::files::Destination,
+    io::files::{Destination, is_standard},
     overlap::{
         Boundary, OverlapError, Packings, Shape,
         io::{Format, Part, PoseFile, PoseLayout, read_all, read_poses, read_shape, save_poses_at},
@@ -291,6 +291,9 @@ impl PackArgs {
         let mut files = Files::reading(kinds.iter().map(|(text, _)| *text).chain([&*self.container]));
         let destination = files.write(output)?;
         let plot = self.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
+        if is_standard(output) {
+            return Err(Failure::error("-: results are kept in a file beside the output until it is complete; name a file"));
+        }
         let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
         let (mut copies, mut own_turns) = (Vec::new(), Vec::new());
         for (text, count) in &kinds {
