@@ -1,5 +1,5 @@
 //! Builds gpu-kernels to PTX for the host library to embed, for GPUs since Turing and since Ampere: an image for each
-//! kernel, which a driver compiles when that is first launched. (For Hopper, LLVM writes the same text as for Ampere.)
+//! kernel, which a driver compiles when that is first launched.
 
 use std::env;
 

@@ -28,10 +28,11 @@ pub struct Options {
     pub panic_messages: bool,
 }
 
-/// A kernel's Rust path, and the signature of its parameters.
+/// A kernel's Rust path, the signature of its parameters, and whether architectures differ in its code.
 pub struct Kernel {
     pub path: String,
     pub signature: u64,
+    pub depends_on_arch: bool,
 }
 
 /// The kernels by their PTX names.
@@ -40,7 +41,7 @@ pub type Kernels = BTreeMap<String, Kernel>;
 /// Makes the linked module one for the device; returns its kernels.
 pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
     refuse_thread_locals(module)?;
-    let kernels = make_kernels(module)?;
+    let mut kernels = make_kernels(module)?;
     for function in module.functions() {
         for attribute in HOST_STRINGS {
             function.remove_string_attribute(attribute);
@@ -85,6 +86,9 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
         module.define_as_trap(&function, options.panic_messages.then_some((message, REPORT_PANIC)));
     }
     module.hide_reports();
+    for name in kernels_reaching(module, &kernels, vec![ASKS_ARCH.to_owned()]) {
+        kernels.entry(name).and_modify(|kernel| kernel.depends_on_arch = true);
+    }
     Ok(kernels)
 }
 
@@ -141,7 +145,8 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
         function.clear_section();
         function.make_kernel(&symbol);
         let signature = signatures.get(&symbol).copied().unwrap_or_default();
-        kernels.insert(symbol, Kernel { path, signature });
+        let depends_on_arch = bounds.contains("cluster=");
+        kernels.insert(symbol, Kernel { path, signature, depends_on_arch });
     }
     Ok(kernels)
 }
@@ -306,14 +311,18 @@ pub fn check_shared_memory(module: &Module<'_>, kernels: &Kernels) -> Result<()>
 
 /// The kernels that are or call one of the functions, by their PTX names.
 pub fn kernels_reaching(module: &Module<'_>, kernels: &Kernels, functions: Vec<String>) -> Vec<String> {
+    let by_name: BTreeMap<_, _> = module.functions().map(|function| (function.name(), function)).collect();
     let mut reached: BTreeSet<String> = functions.iter().cloned().collect();
     let mut open = functions;
     while let Some(name) = open.pop() {
-        let callers = module.functions().filter(|function| function.name() == name).flat_map(|function| function.callers());
+        let callers = by_name.get(&name).into_iter().flat_map(|function| function.callers());
         open.extend(callers.filter(|caller| reached.insert(caller.clone())));
     }
     reached.into_iter().filter(|name| kernels.contains_key(name)).collect()
 }
+
+/// The function by which `cuda_std::arch` asks LLVM.
+pub const ASKS_ARCH: &str = "__nvvm_reflect";
 
 /// Functions that the CUDA driver provides to PTX.
 pub const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];

@@ -22,17 +22,20 @@ pub fn emit(
     let machine = TargetMachine::nvptx(arch)?;
     let callers = device::callers_of_undefined(module, kernels);
     let mut module = module.duplicate();
+    let images: Vec<_> = images.iter().filter(|image| image.arch == arch).collect();
+    if images.iter().map(|image| image.kernels.len()).sum::<usize>() < kernels.len() {
+        module.keep_kernels(images.iter().flat_map(|image| &image.kernels))?;
+    }
     if arch.is_specific() {
         // `cuda_std::arch`, which LLVM would make the same as of the other architecture.
         let arch = 10 * arch.number() + 1;
-        let asks = |instruction: &Instruction<'_>| instruction.callee().is_some_and(|name| name == "__nvvm_reflect");
+        let asks = |instruction: &Instruction<'_>| instruction.callee().is_some_and(|name| name == device::ASKS_ARCH);
         module.replace(|instruction| asks(instruction).then(|| format!("  ret i32 {arch}\n}}\n")))?;
     }
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
     device::check_is_complete(&module, kernels, &callers, linked)?;
     device::check_shared_memory(&module, kernels)?;
-    let images: Vec<_> = images.iter().filter(|image| image.arch == arch).collect();
     write_images(&mut module, &machine, &images, ir)
 }
 

@@ -222,6 +222,9 @@ impl CudaBuilder {
 
     /// Gives each kernel an image of its own, by its name: a driver compiles an image whole, so that a program then
     /// waits only for the kernels that it launches. By default all are in one.
+    ///
+    /// Of the architectures above the lowest, a kernel then has an image only where its code differs: it asks
+    /// `cuda_std::arch`, as some of `cuda_std`'s functions do, or has a cluster.
     pub fn image_per_kernel(mut self, split: bool) -> Self {
         self.image_per_kernel = split;
         self
@@ -400,7 +403,7 @@ impl CudaBuilder {
             let work = move || {
                 let context = llvm::Context::new();
                 let (module, kernels) = from(&context)?;
-                let images = images(kernels.keys(), split, &archs, &path);
+                let images = images(&kernels, split, &archs, &path);
                 emit::emit(&module, &kernels, arch, &images, &foreign.defined, emit_ir)?;
                 Ok((kernels, images))
             };
@@ -447,15 +450,17 @@ fn shared_target_dir(out_dir: &Path, debug: DebugInfo, arguments: &[String]) -> 
 }
 
 /// The images of these kernels, beside `path`.
-fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[NvptxArch], path: &Path) -> Vec<PtxImage> {
-    let kernels: Vec<String> = kernels.cloned().collect();
-    let parts = kernels.chunks(if split { 1 } else { kernels.len().max(1) });
-    let image = |kernels: &[String], arch| PtxImage {
+fn images(kernels: &device::Kernels, split: bool, archs: &[NvptxArch], path: &Path) -> Vec<PtxImage> {
+    let names: Vec<String> = kernels.keys().cloned().collect();
+    let parts = names.chunks(if split { 1 } else { names.len().max(1) });
+    let image = |part: &[String], arch| PtxImage {
         arch,
-        kernels: kernels.to_vec(),
-        path: image_path(path, split.then_some(&kernels[0]), arch),
+        kernels: part.to_vec(),
+        path: image_path(path, split.then_some(&part[0]), arch),
     };
-    parts.flat_map(|kernels| archs.iter().map(move |&arch| image(kernels, arch))).collect()
+    let is_made = |part: &[String], arch| !split || arch == archs[0] || kernels[&part[0]].depends_on_arch;
+    let of = |part| archs.iter().filter(move |&&arch| is_made(part, arch)).map(move |&arch| image(part, arch));
+    parts.flat_map(of).collect()
 }
 
 fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf {

@@ -310,14 +310,35 @@ fn an_image_for_each_kernel() {
         // It uses everything that it declares, and its code is that of the whole.
         let part = fs::read_to_string(&image.path).unwrap();
         assert_eq!(part.matches(".entry ").count(), 1, "{name}");
-        let code = |ptx: &str| -> Vec<String> {
-            let (_, body) = ptx.split_once(&format!(".entry {name}(")).unwrap();
-            let lines = body[..body.find("\n}").unwrap()].lines().map(|line| line.split("//").next().unwrap().trim().to_owned());
-            // Numbers of labels, registers' declarations and files differ.
-            lines.filter(|line| !line.starts_with(['.', '$']) && !line.contains("$L")).collect()
-        };
-        assert_eq!(code(&part).len(), code(&text).len(), "{name}");
+        assert_eq!(code(&part, name).len(), code(&text, name).len(), "{name}");
     }
+}
+
+/// The lines of a kernel's code, but for numbers of labels, declarations of registers and files.
+fn code<'a>(ptx: &'a str, kernel: &str) -> Vec<&'a str> {
+    let (_, body) = ptx.split_once(&format!(".entry {kernel}(")).unwrap();
+    let lines = body[..body.find("\n}").unwrap()].lines().map(|line| line.split("//").next().unwrap().trim());
+    lines.filter(|line| !line.starts_with(['.', '$']) && !line.contains("$L")).collect()
+}
+
+#[test]
+fn an_image_for_each_architecture_where_the_code_differs() {
+    let krate = Krate::new(
+        "archs",
+        "#[kernel] pub unsafe fn same(out: *mut f32, x: f32) { unsafe { *out = x.mul_add(x, 1.0) } }
+         #[inline(never)] fn newer() -> bool { cuda_std::arch() >= 800 }
+         #[kernel] pub unsafe fn asks(out: *mut bool) { unsafe { *out = newer() } }
+         #[kernel] pub unsafe fn sums(out: *mut u32, x: u32) { unsafe { *out = warp::reduce_add(u32::MAX, x) } }
+         #[kernel(cluster = 2)] pub unsafe fn clustered(out: *mut u32) { unsafe { *out = 1 } }",
+    );
+    let archs = [NvptxArch::Compute75, NvptxArch::Compute80];
+    let whole = archs.map(|arch| fs::read_to_string(&build(krate.builder().arch(arch)).unwrap().images[0].path).unwrap());
+    let both = build(archs.into_iter().rev().fold(krate.builder().image_per_kernel(true), CudaBuilder::arch)).unwrap();
+    let of = |arch| both.images.iter().filter(move |image| image.arch == arch).flat_map(|image| &image.kernels);
+    assert!(of(archs[0]).eq(&both.kernels));
+    assert!(of(archs[1]).eq(["asks", "clustered", "sums"]), "{:?}", both.images);
+    assert!(code(&whole[0], "same") == code(&whole[1], "same"));
+    assert!(code(&whole[0], "sums") != code(&whole[1], "sums"));
 }
 
 #[test]
