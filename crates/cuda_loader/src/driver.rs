@@ -1,12 +1,12 @@
 //! Opening `libcuda.so.1`.
 
-use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+use crate::library::{Handle, file_of};
 use crate::{device_files, fallback, trampolines};
 
 /// Candidates, tried in this order until one is found.
@@ -77,6 +77,9 @@ impl Driver {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum LoadError {
+    /// The program runs on another system than Linux, or on another processor.
+    #[error("NVIDIA GPUs are used on Linux alone, on x86-64 and aarch64")]
+    System,
     /// There is no `libcuda.so.1` where the dynamic linker looks.
     #[error("{}", not_found(dlopen, *device_files))]
     NotFound { dlopen: String, device_files: bool },
@@ -157,6 +160,9 @@ extern "C" fn cuda_loader_fill() {
 }
 
 fn open() -> Result<Driver, LoadError> {
+    if cfg!(not(trampolines)) {
+        return Err(LoadError::System);
+    }
     let mut first_error = None;
     for candidate in CANDIDATES {
         match Handle::open(candidate) {
@@ -179,8 +185,7 @@ fn is_not_found(dlopen: &str) -> bool {
 /// Sees to it that the library is a driver.
 fn check(handle: Handle, candidate: &CStr) -> Result<Driver, LoadError> {
     let get_version = handle.symbol(c"cuDriverGetVersion");
-    let path =
-        handle.symbol(c"cuInit").and_then(file_of).unwrap_or_else(|| PathBuf::from(OsStr::from_bytes(candidate.to_bytes())));
+    let path = handle.symbol(c"cuInit").and_then(file_of).unwrap_or_else(|| candidate.to_string_lossy().into_owned().into());
     let Some(get_version) = get_version else {
         let problem = "it has no cuDriverGetVersion".into();
         return Err(LoadError::NotADriver { path, problem });
@@ -196,53 +201,6 @@ fn check(handle: Handle, candidate: &CStr) -> Result<Driver, LoadError> {
             let problem = format!("cuDriverGetVersion returned error {code}");
             Err(LoadError::NotADriver { path, problem })
         }
-    }
-}
-
-/// The file that a function was loaded from.
-fn file_of(function: NonNull<c_void>) -> Option<PathBuf> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: dladdr takes any address, and `info` may be written to.
-    if unsafe { libc::dladdr(function.as_ptr(), info.as_mut_ptr()) } == 0 {
-        return None;
-    }
-    // SAFETY: dladdr returned nonzero, so it has filled `info`.
-    let name = unsafe { info.assume_init() }.dli_fname;
-    // SAFETY: a name that is not null is a C string, which lives as long as the library is loaded: we never close it.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })?;
-    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
-}
-
-/// An open shared library. It is never closed, since the table points into it.
-#[derive(Clone, Copy, Debug)]
-struct Handle(NonNull<c_void>);
-
-// SAFETY: the dynamic linker's functions may be called from any thread, and a handle belongs to none.
-unsafe impl Send for Handle {}
-// SAFETY: a handle is never changed, and the dynamic linker's functions may be called with it from any thread.
-unsafe impl Sync for Handle {}
-
-impl Handle {
-    fn open(name: &CStr) -> Result<Self, String> {
-        // SAFETY: `name` is a C string. The library's initialisers run: a driver's do no harm, and they can't come back
-        // into the table being filled, as the trampolines are hidden.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        NonNull::new(handle).map(Self).ok_or_else(|| {
-            // SAFETY: dlerror may be called at any time.
-            let message = unsafe { libc::dlerror() };
-            if message.is_null() {
-                return "no reason".into();
-            }
-            // SAFETY: a message that is not null is a C string, valid until this thread's next call of the dynamic
-            // linker.
-            let message = unsafe { CStr::from_ptr(message) };
-            message.to_string_lossy().into_owned()
-        })
-    }
-
-    fn symbol(self, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: the handle is open, and `name` is a C string.
-        NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
     }
 }
 

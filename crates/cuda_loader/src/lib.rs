@@ -17,18 +17,18 @@
 //! | a driver that lacks it | returns `CUDA_ERROR_NOT_FOUND` (500) |
 //! | no driver | returns `CUDA_ERROR_NO_DEVICE` (100); `cuGetErrorName` and `cuGetErrorString` give a text |
 //!
-//! Once opened, the driver stays for the life of the program, and once none was found, none is looked for again.
+//! Once opened, the driver stays for the life of the program, and once none was found, none is looked for again. On
+//! systems other than Linux, and processors other than x86-64 and aarch64, none is found.
 //!
 //! [`CudaError::NoDevice`]: https://docs.rs/cust/0.3.2/cust/error/enum.CudaError.html
-
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-compile_error!("cuda_loader has trampolines for x86-64 and aarch64 Linux only (src/trampolines.rs)");
 
 mod device_files;
 mod driver;
 mod fallback;
+mod library;
 mod no_device;
 mod symbols;
+#[cfg_attr(not(trampolines), path = "no_trampolines.rs")]
 mod trampolines;
 
 pub use driver::{CudaVersion, Driver, LoadError, load};

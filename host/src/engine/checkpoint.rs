@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BlockScheduler, EngineError};
 use crate::io::files::{FileError, keep};
+use crate::io::{read_exact_at, write_all_at};
 use crate::ranks::Counter;
 
 /// First bytes of a file's table of blocks.
@@ -56,7 +56,7 @@ impl Checkpoint {
         let mut table = None;
         if let Some(blocks) = file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
             let mut header = [0; HEADER];
-            file.read_exact_at(&mut header, at).map_err(io_error)?;
+            read_exact_at(&file, &mut header, at).map_err(io_error)?;
             let number = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| header[8 * i + k]));
             if header[..8] != MAGIC[..] || number(1) != identity || number(3) != blocks {
                 let reason =
@@ -64,7 +64,7 @@ impl Checkpoint {
                 return Err(FileError::new(path, reason).into());
             }
             let mut done = vec![0; usize::try_from(blocks).unwrap_or(0)];
-            file.read_exact_at(&mut done, at + HEADER as u64).map_err(io_error)?;
+            read_exact_at(&file, &mut done, at + HEADER as u64).map_err(io_error)?;
             table = Some(Table { side: usize::try_from(number(2)).unwrap_or(0), done });
         }
         Ok(Checkpoint { file, path: path.to_owned(), at, identity, table, next: AtomicUsize::new(0), shared: None })
@@ -132,7 +132,7 @@ impl Checkpoint {
     }
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), EngineError> {
-        Ok(self.file.write_all_at(bytes, at).map_err(|error| FileError::unwritten(&self.path, error))?)
+        Ok(write_all_at(&self.file, bytes, at).map_err(|error| FileError::unwritten(&self.path, error))?)
     }
 
     /// Checks that the table is of these blocks, before any is drawn. Returns the number of entries that need no

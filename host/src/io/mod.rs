@@ -57,5 +57,7 @@ pub use source::{
     filled, push, reserve, text, zeroed,
 };
 pub(crate) use source::{any_text, check_room, extension, large_text, quoted};
+#[cfg(feature = "engine")]
+pub(crate) use source::{read_exact_at, write_all_at};
 pub use table::TableOptions;
 pub(crate) use table::{Role, Table};

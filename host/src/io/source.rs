@@ -85,19 +85,7 @@ impl Source {
     /// # Errors
     /// Reading fails, or the file is too short.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        #[cfg(unix)]
-        return std::os::unix::fs::FileExt::read_exact_at(&*self.file, buffer, offset);
-        #[cfg(windows)]
-        {
-            let (mut buffer, mut offset) = (buffer, offset);
-            while !buffer.is_empty() {
-                match std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, offset)? {
-                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
-                }
-            }
-            Ok(())
-        }
+        read_exact_at(&self.file, buffer, offset)
     }
 
     /// Reads as [`read_exact_at`](Source::read_exact_at), on all threads. Returns the results of
@@ -113,6 +101,41 @@ impl Source {
             Ok(each(piece))
         };
         buffer.par_chunks_mut(PIECE).enumerate().map(read).collect()
+    }
+}
+
+/// Fills the buffer from this offset of the file, in bytes. Several threads may do so at once.
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
+    #[cfg(windows)]
+    {
+        let (mut buffer, mut offset) = (buffer, offset);
+        while !buffer.is_empty() {
+            match std::os::windows::fs::FileExt::seek_read(file, buffer, offset)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the bytes at this offset of the file. Several threads may do so at once.
+#[cfg(feature = "engine")]
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
+    #[cfg(windows)]
+    {
+        let (mut bytes, mut offset) = (bytes, offset);
+        while !bytes.is_empty() {
+            match std::os::windows::fs::FileExt::seek_write(file, bytes, offset)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => (bytes, offset) = (&bytes[written..], offset + written as u64),
+            }
+        }
+        Ok(())
     }
 }
 

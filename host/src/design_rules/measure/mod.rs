@@ -4,6 +4,7 @@
 //! CPU, and [`external`] asks another process. A [`Measurer`] repeats measurements until a
 //! schedule's time is known well enough. [`Runs`] are schedules with their times, as a file.
 
+#[cfg_attr(windows, path = "no_dialogue.rs")]
 mod dialogue;
 pub mod external;
 mod measurer;
