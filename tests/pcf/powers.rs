@@ -1,11 +1,11 @@
 //! Distances of any exponent, and of numbers of any size, against sums of logarithms.
 
-use gpu_kernels::pcf::{Scalar as _, power};
+use gpu_kernels::pcf::Scalar as _;
 use num_bigint::BigInt;
 use warpsmith::{
     device::{Backend, Device},
     engine::{Control, Engine},
-    pcf::{Layout, Measure, Pairwise, Pcf, PcfKernel, PcfReal, PcfSet, lp_distance, lp_norm, random},
+    pcf::{Layout, Measure, Pairwise, Pcf, PcfKernel, PcfReal, PcfRef, PcfSet, lp_distance, lp_norm, random},
 };
 
 fn engine() -> Engine {
@@ -183,24 +183,57 @@ fn powers_in_exact_arithmetic() {
         for k in (4..60).step_by(1 + i % 5) {
             let p = f64::from(k) / 4.0;
             let bound = 2.0 * p + 4.0;
-            let power = power::double(x, [p, 0.0]);
+            let power = f64::accurate_power(x, [p, 0.0]);
             // To first order, r^4 is off by four times as much.
             let error = difference(power, 4, x, k) / 4.0 / f64::EPSILON * 2.0;
             assert!(power < 1e-290 || error.abs() < bound, "{x}^{p}: {error} roundoffs");
             let narrow = x as f32;
-            let power = power::single(narrow, [p as f32, 0.0]);
+            let power = f32::accurate_power(narrow, [p as f32, 0.0]);
             let error = difference(power.into(), 4, narrow.into(), k) / 4.0 / f64::from(f32::EPSILON) * 2.0;
             assert!(power < 1e-36 || error.abs() < bound, "{narrow}^{p}: {error} roundoffs in single precision");
         }
         for q in [3, 7] {
             let (root, sum) = (1.0 / f64::from(q), 1e20 * x);
             let rest = (-f64::from(q)).mul_add(root, 1.0) / f64::from(q);
-            let error = difference(power::double(sum, [root, rest]), q, sum, 1) / f64::from(q) / f64::EPSILON * 2.0;
+            let error = difference(f64::accurate_power(sum, [root, rest]), q, sum, 1) / f64::from(q) / f64::EPSILON * 2.0;
             assert!(error.abs() < 5.0, "root {q} of {sum}: {error} roundoffs");
         }
     }
     for p in [1.0, 2.7, 50.0, 1e6, 1e300] {
         assert_eq!([0.0, 1.0].map(|x| f64::accurate_power(x, [p, 0.0])), [0.0, 1.0], "{p}");
         assert_eq!([0.0, 1.0].map(|x| f32::accurate_power(x, [(p as f32).min(1e38), 0.0])), [0.0, 1.0], "{p}");
+    }
+}
+
+/// Checks that the CPU's matrix has the bits of distances one at a time, which use no vectors.
+fn check_vectors<T: PcfReal>(set: &PcfSet<T>, p: f64) {
+    // Differences are scaled alike if the largest values are the same.
+    let highest = set.points().iter().map(|point| point.v.to_f64()).fold(0.0, f64::max);
+    let with_highest = |f: PcfRef<'_, T>| {
+        let points = f.points().iter().enumerate();
+        Pcf::new(points.map(|(k, point)| (point.t, if k == 0 { T::from_f64(highest) } else { point.v }))).unwrap()
+    };
+    let set = PcfSet::from_functions(set.iter().map(with_highest));
+    let engine = Engine::new([Device::cpu()]).unwrap();
+    let found = Pairwise::pdist(&set, p).unwrap().compute(&engine, Layout::Dense, Control::default()).unwrap();
+    for (k, entry) in found.iter().enumerate().filter(|(k, _)| k / set.len() != k % set.len()) {
+        let single = lp_distance(set.get(k / set.len()), set.get(k % set.len()), p).unwrap();
+        assert!(entry.to_f64().to_bits() == single.to_f64().to_bits(), "p {p}, entry {k}, {}: {entry}, {single}", T::NAME);
+    }
+}
+
+/// Lengths are around those of batches, of merges and of functions of the same times.
+#[test]
+fn vectors_make_the_same_powers() {
+    for points in [1, 2, 3, 5, 9, 10, 16, 17, 18, 25, 33] {
+        let random: PcfSet<f64> = random::uniform(9, points, 7).unwrap();
+        let times: Vec<f64> = random.get(0).points().iter().map(|point| point.t).collect();
+        let aligned = random.iter().map(|f| Pcf::new(times.iter().copied().zip(f.points().iter().map(|point| point.v))).unwrap());
+        for set in [PcfSet::from_functions(aligned), random.clone()] {
+            for p in [1.001, 2.7, 40.0] {
+                check_vectors(&set, p);
+                check_vectors(&set.cast::<f32>().unwrap(), p);
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::{
     Functions, Placement, Scalar,
     merge::Steps,
     op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf, Supremum},
+    power::{Vectorized, by_vectors},
 };
 use crate::number::Number as _;
 use core::array::from_fn;
@@ -32,15 +33,6 @@ const PITCH: usize = TILE + 1;
 
 /// The sums of a thread's pairs, by functions of the second band.
 type Sums<T> = [[T; SIDE]; SIDE];
-
-/// Adds a step of this width to the sums.
-#[inline(always)]
-fn add<O: Operation>(op: O, sums: &mut Sums<O::Scalar>, width: O::Scalar, f: [O::Scalar; SIDE], g: [O::Scalar; SIDE]) {
-    let terms: [_; SIDE * SIDE] = op.terms(from_fn(|pair| [f[pair % SIDE], g[pair / SIDE]]));
-    for (sum, term) in sums.as_flattened_mut().iter_mut().zip(terms) {
-        *sum = op.add_term(*sum, width, term);
-    }
-}
 
 /// Writes the results of a thread's pairs: those of each [`SIDE`] positions of both bands, from `starts` on and `stride`
 /// apart. Positions from the length of an order on have no function.
@@ -114,26 +106,52 @@ pub unsafe fn direct<O: Operation>(
     if second_start as usize >= second.order.len() || !placement.wants_any(first_start, SIDE as u32, second_start, SIDE as u32) {
         return;
     }
-    let (op, mut sums) = (O::new(exponent), [[O::Scalar::ZERO; SIDE]; SIDE]);
-    let positions = [first_start, second_start].map(|start| from_fn(|k| start + k as u32));
-    // SAFETY: the positions are in the orders. A position without a function has the first function's segments, and all
-    // functions as many as the first of their order.
+    // SAFETY: the positions are in the orders. A position without a function has the segments of the one at the start, and
+    // all functions are as long.
     unsafe {
-        let segments = |band: Functions<'_, O::Scalar>, positions: [u32; SIDE]| {
-            let (_, other, length) = band.at(0);
-            (positions.map(|position| Some(band.at(position)).filter(|found| found.2 > 0).map_or(other, |found| found.1)), length)
+        let segments = |band: Functions<'_, O::Scalar>, start: u32| {
+            let (_, there, _) = band.at(start);
+            let of = |k| Some(band.at(start + k as u32)).filter(|found| found.2 > 0).map_or(there, |found| found.1);
+            from_fn::<_, SIDE, _>(of)
         };
-        let ((f, length), (g, _)) = (segments(first, positions[0]), segments(second, positions[1]));
-        let mut time = O::Scalar::ZERO;
-        for k in 0..(length as usize).saturating_sub(1) {
-            let (_, end) = O::Scalar::read_parts(f[0].add(k));
-            let values = |segments: [*const <O::Scalar as Scalar>::Segment; SIDE]| {
-                segments.map(|segments| O::Scalar::read_parts(segments.add(k)).0)
-            };
-            add(op, &mut sums, end - time, values(f), values(g));
+        let (op, lengths) = (O::new(exponent), [first.at(first_start).2, second.at(second_start).2]);
+        if lengths.contains(&0) {
+            // An order ends with positions without functions.
+            return;
+        }
+        let (f, g) = (segments(first, first_start), segments(second, second_start));
+        let sums = by_vectors(Tile { op, f, g, steps: lengths[0] as usize - 1 });
+        finish(op, sums, [first, second], [first_start, second_start], 1, placement, out);
+    }
+}
+
+/// The pairs of a thread of [`direct()`].
+struct Tile<O: Operation> {
+    op: O,
+    /// The functions' segments, more than there are steps.
+    f: [*const <O::Scalar as Scalar>::Segment; SIDE],
+    g: [*const <O::Scalar as Scalar>::Segment; SIDE],
+    steps: usize,
+}
+
+impl<O: Operation> Vectorized for Tile<O> {
+    type Output = Sums<O::Scalar>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let (mut sums, mut time) = ([[O::Scalar::ZERO; SIDE]; SIDE], O::Scalar::ZERO);
+        for k in 0..self.steps {
+            // SAFETY: each function has a segment for the step.
+            let parts = |segments: *const <O::Scalar as Scalar>::Segment| unsafe { O::Scalar::read_parts(segments.add(k)) };
+            let (_, end) = parts(self.f[0]);
+            let (f, g) = (self.f.map(|f| parts(f).0), self.g.map(|g| parts(g).0));
+            let terms: [_; SIDE * SIDE] = self.op.terms(from_fn(|pair| [f[pair % SIDE], g[pair / SIDE]]));
+            for (sum, term) in sums.as_flattened_mut().iter_mut().zip(terms) {
+                *sum = self.op.add_term(*sum, end - time, term);
+            }
             time = end;
         }
-        finish(op, sums, [first, second], [first_start, second_start], 1, placement, out);
+        sums
     }
 }
 

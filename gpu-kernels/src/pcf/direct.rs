@@ -10,6 +10,7 @@ use super::{
     Functions, Placement,
     merge::Steps,
     op::{Exponent, Inner, L1, L2, Lp, Operation, Products, ScalarOf, Supremum},
+    power::{Vectorized, by_vectors},
 };
 use crate::number::Number as _;
 use cuda_std::prelude::*;
@@ -63,21 +64,10 @@ pub unsafe fn integrals<O: Operation>(
                 *merge = Steps::new((segments, length), (second_segments, second_length));
             }
         }
-        let mut together = merges.iter().map(Steps::left).fold(u32::MAX, u32::min) as usize;
-        while O::HAS_POLYNOMIAL && together >= BATCH {
-            let (mut widths, mut values) = ([O::Scalar::ZERO; CHAINS * BATCH], [[O::Scalar::ZERO; 2]; CHAINS * BATCH]);
-            for step in 0..BATCH {
-                for (k, merge) in merges.iter_mut().enumerate() {
-                    let [width, f, g] = merge.step();
-                    (widths[step * CHAINS + k], values[step * CHAINS + k]) = (width, [f, g]);
-                }
-            }
-            for (index, term) in op.terms(values).into_iter().enumerate() {
-                sums[index % CHAINS] = op.add_term(sums[index % CHAINS], widths[index], term);
-            }
-            together -= BATCH;
+        if O::HAS_POLYNOMIAL {
+            by_vectors(Batches { op, merges: &mut merges, sums: &mut sums });
         }
-        for _ in 0..together {
+        for _ in 0..merges.iter().map(Steps::left).fold(u32::MAX, u32::min) {
             let steps = merges.each_mut().map(|merge| merge.step());
             let terms = op.terms(steps.map(|[_, f, g]| [f, g]));
             for k in 0..CHAINS {
@@ -91,6 +81,34 @@ pub unsafe fn integrals<O: Operation>(
             }
             let ([f, g], again) = (merge.values(), Steps::new(first.segments_of(function), (second_segments, second_length)));
             out.add(placement.index(function, second_function)).write(op.finish(sum, f, g, again));
+        }
+    }
+}
+
+/// The steps that all merges have, by whole batches.
+struct Batches<'a, O: Operation> {
+    op: O,
+    merges: &'a mut [Steps<O::Scalar>; CHAINS],
+    sums: &'a mut [O::Scalar; CHAINS],
+}
+
+impl<O: Operation> Vectorized for Batches<'_, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        while self.merges.iter().all(|merge| merge.left() as usize >= BATCH) {
+            let (mut widths, mut values) = ([O::Scalar::ZERO; CHAINS * BATCH], [[O::Scalar::ZERO; 2]; CHAINS * BATCH]);
+            for step in 0..BATCH {
+                for (k, merge) in self.merges.iter_mut().enumerate() {
+                    // SAFETY: each merge has a batch of steps to go.
+                    let [width, f, g] = unsafe { merge.step() };
+                    (widths[step * CHAINS + k], values[step * CHAINS + k]) = (width, [f, g]);
+                }
+            }
+            for (index, term) in self.op.terms(values).into_iter().enumerate() {
+                self.sums[index % CHAINS] = self.op.add_term(self.sums[index % CHAINS], widths[index], term);
+            }
         }
     }
 }

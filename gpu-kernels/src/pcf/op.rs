@@ -176,7 +176,7 @@ impl<T: Scalar> Operation for L2<T> {
 
 impl<T: Scalar> Operation for Lp<T> {
     type Scalar = T;
-    const HAS_POLYNOMIAL: bool = size_of::<T>() == 8;
+    const HAS_POLYNOMIAL: bool = size_of::<T>() == 8 || !cuda_std::is_gpu();
 
     #[inline(always)]
     fn new(exponent: Exponent<T>) -> Self {
@@ -188,10 +188,13 @@ impl<T: Scalar> Operation for Lp<T> {
         let Exponent { p, scale, .. } = self.0;
         let number = |[f, g]: [T; 2]| math::abs(f - g) * scale;
         if cuda_std::is_gpu() {
-            values.map(|values| T::power(number(values), p))
-        } else {
-            several(&values, |values| T::accurate_power(number(values), [p, T::ZERO]))
+            return values.map(|values| T::power(number(values), p));
         }
+        let mut numbers = [T::ZERO; N];
+        for (to, values) in numbers.iter_mut().zip(values) {
+            *to = number(values);
+        }
+        several(&numbers, [p, T::ZERO])
     }
 
     #[inline(always)]

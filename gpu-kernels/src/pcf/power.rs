@@ -7,54 +7,83 @@
 // Coefficients of interpolations come near those of series.
 #![allow(clippy::approx_constant, clippy::excessive_precision)]
 
+use super::Scalar;
 use crate::number::Number;
+use core::array::from_fn;
 use cuda_std::math;
 
-/// A polynomial with these coefficients, from the constant one on.
+/// Polynomials with these coefficients, from the constant one on.
 #[inline(always)]
-fn polynomial<T: Number, const N: usize>(x: T, coefficients: [T; N]) -> T {
-    let mut sum = coefficients[N - 1];
-    for k in (0..N - 1).rev() {
-        sum = sum * x + coefficients[k];
+fn polynomials<T: Number, const K: usize, const N: usize>(x: [T; K], coefficients: [T; N]) -> [T; K] {
+    let mut sums = [coefficients[N - 1]; K];
+    for n in (0..N - 1).rev() {
+        sums = from_fn(|k| sums[k] * x[k] + coefficients[n]);
     }
-    sum
+    sums
 }
 
-/// The terms of several pairs of values, for CPUs. A function that isn't inlined stores its results, and the compiler then
-/// uses vectors.
+/// Powers of several numbers, which CPUs compute by vectors: see [`by_vectors`].
+#[inline(always)]
+pub fn several<T: Scalar, const N: usize>(numbers: &[T; N], p: [T; 2]) -> [T; N] {
+    // In double precision, 8 lanes of each chain fill the widest vectors.
+    if size_of::<T>() == 8 && N < 32 { in_chains::<T, 2, N>(numbers, p) } else { in_chains::<T, 4, N>(numbers, p) }
+}
+
+/// Powers by `K` vectors side by side: each operation of a power waits for the one before it.
+#[inline(always)]
+fn in_chains<T: Scalar, const K: usize, const N: usize>(numbers: &[T; N], p: [T; 2]) -> [T; N] {
+    let lanes = N / K;
+    // Not by `map`, which stays a function of its own, without these vectors, for long arrays.
+    let mut powers = [T::ZERO; N];
+    for lane in 0..lanes {
+        let chains = T::accurate_powers::<K>(from_fn(|chain| numbers[chain * lanes + lane]), p);
+        for (chain, power) in chains.into_iter().enumerate() {
+            powers[chain * lanes + lane] = power;
+        }
+    }
+    for rest in lanes * K..N {
+        powers[rest] = T::accurate_power(numbers[rest], p);
+    }
+    powers
+}
+
+/// A computation that gains from vectors.
+pub trait Vectorized {
+    /// The result.
+    type Output;
+
+    /// Computes the result. Implementations take `#[inline(always)]`, which closures can't.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a computation, compiled for the widest vectors that the processor has.
 ///
-/// Wider vectors, where the processor has them, make the same operations: results have the same bits. Single precision gains
-/// nothing from them.
+/// Wider vectors make the same operations: results have the same bits.
 #[inline(always)]
-pub fn several<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
+pub fn by_vectors<V: Vectorized>(computation: V) -> V::Output {
     #[cfg(all(target_arch = "x86_64", not(cuda_device)))]
-    if size_of::<T>() == 8 && std::is_x86_feature_detected!("avx2") {
+    if std::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has AVX-512.
+        return unsafe { by_avx512(computation) };
+    } else if std::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2.
-        return unsafe { several_avx2(values, term) };
+        return unsafe { by_avx2(computation) };
     }
-    several_plain(values, term)
+    computation.run()
 }
 
+#[cfg(all(target_arch = "x86_64", not(cuda_device)))]
+#[target_feature(enable = "avx512f")]
 #[inline(never)]
-fn several_plain<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
-    each(values, term)
+fn by_avx512<V: Vectorized>(computation: V) -> V::Output {
+    computation.run()
 }
 
 #[cfg(all(target_arch = "x86_64", not(cuda_device)))]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-fn several_avx2<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
-    each(values, term)
-}
-
-#[inline(always)]
-fn each<T: Number, const N: usize>(values: &[[T; 2]; N], term: impl Fn([T; 2]) -> T) -> [T; N] {
-    // Not by `map`, which stays a function of its own, without these vectors, for long arrays.
-    let mut terms = [T::ZERO; N];
-    for (to, &values) in terms.iter_mut().zip(values) {
-        *to = term(values);
-    }
-    terms
+fn by_avx2<V: Vectorized>(computation: V) -> V::Output {
+    computation.run()
 }
 
 /// A quotient of normal numbers that is not extreme, within two units in the last place.
@@ -73,7 +102,7 @@ macro_rules! power {
     ($(#[$doc:meta])* $name:ident($t:ident, $bits:ident, $lower:literal, $divide:expr, $log:expr, $exp:expr)) => {
         $(#[$doc])*
         #[inline(always)]
-        pub fn $name(x: $t, [p, tail]: [$t; 2]) -> $t {
+        pub fn $name<const K: usize>(x: [$t; K], [p, tail]: [$t; 2]) -> [$t; K] {
             const FRACTION: u32 = $t::MANTISSA_DIGITS - 1;
             const ONE: $bits = (1.0 as $t).to_bits();
             const ROOT_HALF: $bits = core::$t::consts::FRAC_1_SQRT_2.to_bits();
@@ -81,18 +110,27 @@ macro_rules! power {
             // Sums with these have an integer in their last bits.
             const WHOLE: $t = (1u64 << FRACTION) as $t;
             const ROUND: $t = 1.5 * WHOLE;
-            let bits = x.to_bits().wrapping_add(ONE - ROOT_HALF);
-            let e = $t::from_bits(WHOLE.to_bits() | (bits >> FRACTION)) - (WHOLE + BIAS);
-            let m = $t::from_bits((bits & ((1 << FRACTION) - 1)) + ROOT_HALF);
-            let s = $divide(m - 1.0, m + 1.0);
-            let log = s * polynomial(s * s, $log);
+            let bits = x.map(|x| x.to_bits().wrapping_add(ONE - ROOT_HALF));
+            let s = bits.map(|bits| {
+                let m = $t::from_bits((bits & ((1 << FRACTION) - 1)) + ROOT_HALF);
+                $divide(m - 1.0, m + 1.0)
+            });
+            let logs = polynomials(s.map(|s| s * s), $log);
             let upper = $t::from_bits(p.to_bits() >> $lower << $lower);
-            let whole = p * (e + log);
-            let shifted = whole + ROUND;
-            let rest = (upper * e - (shifted - ROUND)) + ((p - upper + tail) * e + p * log);
-            let power = 1.0 + rest * polynomial(rest, $exp);
-            let power = $t::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << FRACTION));
-            if whole < 2.0 - BIAS { 0.0 } else { power }
+            let parts: [_; K] = from_fn(|k| {
+                let e = $t::from_bits(WHOLE.to_bits() | (bits[k] >> FRACTION)) - (WHOLE + BIAS);
+                let log = s[k] * logs[k];
+                let whole = p * (e + log);
+                let shifted = whole + ROUND;
+                (whole, shifted, (upper * e - (shifted - ROUND)) + ((p - upper + tail) * e + p * log))
+            });
+            let powers = polynomials(parts.map(|(_, _, rest)| rest), $exp);
+            from_fn(|k| {
+                let (whole, shifted, rest) = parts[k];
+                let power = 1.0 + rest * powers[k];
+                let power = $t::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << FRACTION));
+                if whole < 2.0 - BIAS { 0.0 } else { power }
+            })
         }
     };
 }

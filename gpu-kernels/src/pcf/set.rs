@@ -18,7 +18,13 @@ pub trait Scalar: Number + ScalarParam {
     fn power(number: Self, p: Self) -> Self;
     /// The same by [`power`], also for exponents from 0 to 1 and normal numbers of any size. The exponent is the sum of two
     /// numbers.
-    fn accurate_power(number: Self, p: [Self; 2]) -> Self;
+    #[inline(always)]
+    fn accurate_power(number: Self, p: [Self; 2]) -> Self {
+        let [power] = Self::accurate_powers([number], p);
+        power
+    }
+    /// The same for several numbers.
+    fn accurate_powers<const K: usize>(numbers: [Self; K], p: [Self; 2]) -> [Self; K];
     /// The square root, in single precision of the special function units.
     fn root(number: Self) -> Self;
     /// Value and end.
@@ -43,8 +49,8 @@ macro_rules! scalar {
                 $power(number, p)
             }
             #[inline(always)]
-            fn accurate_power(number: $t, p: [$t; 2]) -> $t {
-                $accurate(number, p)
+            fn accurate_powers<const K: usize>(numbers: [$t; K], p: [$t; 2]) -> [$t; K] {
+                $accurate(numbers, p)
             }
             #[inline(always)]
             fn root(number: $t) -> $t {
@@ -64,7 +70,7 @@ macro_rules! scalar {
 }
 scalar! {
     f32, F32x2, math::fast::powf, power::single, math::fast::sqrt;
-    f64, F64x2, |x, p| power::double(x, [p, 0.0]), power::double, math::sqrt;
+    f64, F64x2, |x, p| Self::accurate_power(x, [p, 0.0]), power::double, math::sqrt;
 }
 
 /// Selects the pairs of a block that are computed, and the places of their results, in bits.
