@@ -82,10 +82,12 @@ fn products_are_on_tensor_cores() {
 /// Each image has its kernel alone. Nothing prevents optimisation, and profilers find source lines.
 #[test]
 fn images_have_lines_and_are_not_debug_builds() {
-    assert!(images().len() > 100 && images().is_sorted_by_key(|image| image.kernels()));
+    assert!(images().len() > 100 && images().iter().any(|image| image.ptx().len() == 2));
+    assert!(images().is_sorted_by_key(|image| image.kernels()));
     for image in images() {
         let [kernel] = image.kernels() else { panic!("{image:?}") };
-        assert!(image.ptx().iter().map(|(arch, _)| *arch).eq([75, 80]), "{image:?}");
+        let archs: Vec<u32> = image.ptx().iter().map(|(arch, _)| *arch).collect();
+        assert!(archs == [75] || archs == [75, 80], "{kernel}: {archs:?}");
         for (arch, ptx) in image.ptx() {
             assert!(ptx.contains(&format!(".target sm_{arch}\n")), "{kernel}, sm_{arch}");
             assert_eq!(ptx.matches(".entry ").count(), 1, "{kernel}, sm_{arch}");

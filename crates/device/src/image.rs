@@ -205,19 +205,17 @@ fn undeclared(origin: Origin) -> Option<String> {
     ))
 }
 
-/// The compute capability of the images that a device uses, the lowest where modules have different ones; `None` where
-/// there are no images.
+/// The highest compute capability of the images that a device uses; `None` where there are no images.
 ///
 /// # Errors
-/// The capabilities that a module is built for, where it has no image that the device can run.
+/// The capabilities that a kernel is built for, where it has no image that the device can run.
 pub(super) fn suiting(capability: u32) -> Result<Option<u32>, &'static [(u32, &'static str)]> {
-    let mut lowest = None;
-    // All images of a module are for the same capabilities.
-    for image in kernel_modules().filter_map(|module| module.images.first()) {
+    let mut highest = None;
+    for image in kernel_modules().flat_map(|module| module.images) {
         let (arch, _) = choose(image.ptx, capability).ok_or(image.ptx)?;
-        lowest = Some(lowest.map_or(arch, |lowest: u32| lowest.min(arch)));
+        highest = highest.max(Some(arch));
     }
-    Ok(lowest)
+    Ok(highest)
 }
 
 /// The image that suits a device best: that for the highest compute capability which the device has.
