@@ -211,7 +211,8 @@ fn undeclared(origin: Origin) -> Option<String> {
 /// The capabilities that a kernel is built for, where it has no image that the device can run.
 pub(super) fn suiting(capability: u32) -> Result<Option<u32>, &'static [(u32, &'static str)]> {
     let mut highest = None;
-    for image in kernel_modules().flat_map(|module| module.images) {
+    // All images of a module have one for its lowest capability, and those with more have all others.
+    for image in kernel_modules().filter_map(|module| module.images.iter().max_by_key(|image| image.ptx.len())) {
         let (arch, _) = choose(image.ptx, capability).ok_or(image.ptx)?;
         highest = highest.max(Some(arch));
     }
