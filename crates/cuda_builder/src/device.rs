@@ -321,7 +321,7 @@ pub fn kernels_reaching(module: &Module<'_>, kernels: &Kernels, functions: Vec<S
     reached.into_iter().filter(|name| kernels.contains_key(name)).collect()
 }
 
-/// The function by which `cuda_std::arch` asks LLVM.
+/// LLVM's function that `cuda_std::arch` calls.
 pub const ASKS_ARCH: &str = "__nvvm_reflect";
 
 /// Functions that the CUDA driver provides to PTX.

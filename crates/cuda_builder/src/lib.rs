@@ -223,8 +223,8 @@ impl CudaBuilder {
     /// Gives each kernel an image of its own, by its name: a driver compiles an image whole, so that a program then
     /// waits only for the kernels that it launches. By default all are in one.
     ///
-    /// Of the architectures above the lowest, a kernel then has an image only where its code differs: it asks
-    /// `cuda_std::arch`, as some of `cuda_std`'s functions do, or has a cluster.
+    /// Architectures above the lowest then have images only of kernels whose code differs there: they ask
+    /// `cuda_std::arch`, as some of `cuda_std`'s functions do, or have a cluster.
     pub fn image_per_kernel(mut self, split: bool) -> Self {
         self.image_per_kernel = split;
         self
