@@ -19,7 +19,7 @@ fn read(name: &str, text: impl AsRef<[u8]>) -> Result<EdgeList, String> {
 }
 
 fn of(path: &Path) -> Result<EdgeList, String> {
-    let folder = format!("{}/", path.parent().unwrap().display());
+    let folder = path.parent().unwrap().join("").display().to_string();
     io::read(path).map(|graph| graph.list).map_err(|error| chain(&error).replace(&folder, ""))
 }
 

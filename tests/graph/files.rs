@@ -17,7 +17,7 @@ fn read(name: &str, text: impl AsRef<[u8]>) -> Result<Graph, String> {
     let folder = tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
-    io::read(&path).map_err(|error| chain(&error).replace(&format!("{}/", folder.path().display()), ""))
+    io::read(&path).map_err(|error| chain(&error).replace(&folder.path().join("").display().to_string(), ""))
 }
 
 fn list<const M: usize>(vertices: usize, edges: [[i32; 2]; M], arcs: bool) -> EdgeList {
@@ -240,7 +240,7 @@ fn weights() {
         let columns = weight.map(|weight| ("weight".to_owned(), weight.to_owned())).into_iter().collect();
         let found = io::read_weighted(&path, &TableOptions { columns, ..TableOptions::default() });
         let without = io::read_with(&path, &TableOptions::default()).map(|graph| graph.list);
-        found.map_err(|error| chain(&error).replace(&format!("{}/", folder.path().display()), "")).map(|(graph, weights)| {
+        found.map_err(|error| chain(&error).replace(&folder.path().join("").display().to_string(), "")).map(|(graph, weights)| {
             assert_eq!(graph.list, without.unwrap(), "{name}");
             weights
         })

@@ -464,7 +464,7 @@ tensors! {
 /// A parameter that points to nothing: its words, and how they are signed.
 macro_rules! by_value {
     ($t:ty, |$v:ident, $out:ident| $words:expr, |$signature:ident| $sign:expr) => {
-        // SAFETY: a scalar is one PTX parameter of its own width, of which the driver reads the low bytes of the word. The
+        // SAFETY: a scalar is one PTX parameter of its own width. The driver reads that many low bytes of the word. The
         // device's half makes other types of such words, in order.
         unsafe impl KernelParam for $t {
             type Raw = $t;

@@ -241,18 +241,22 @@ impl Destination {
     }
 
     /// Locks the destination's folder against other processes that do so, until the result is
-    /// dropped. The file itself is replaced as a whole, so a lock on it would be on one that is gone.
+    /// dropped. The file itself is replaced as a whole, so a lock on it would be on one that is gone. Windows has no locks on
+    /// folders.
     ///
     /// # Errors
     /// The folder can't be locked.
-    pub fn lock_folder(&self) -> Result<File, FileError> {
+    pub fn lock_folder(&self) -> Result<Option<File>, FileError> {
+        if cfg!(windows) {
+            return Ok(None);
+        }
         let folder = File::open(directory(&self.path));
         let locked = folder.and_then(|folder| match folder.lock() {
             Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
             // Lustre has locks only if mounted with `-o flock`.
             _ => Ok(folder),
         });
-        locked.map_err(|error| FileError::new(&self.name, format!("its folder can't be locked: {error}")))
+        locked.map(Some).map_err(|error| FileError::new(&self.name, format!("its folder can't be locked: {error}")))
     }
 
     /// Opens or creates the file at [`partial_path`](Destination::partial_path), and locks it. It
@@ -350,7 +354,7 @@ impl Destination {
     /// # Errors
     /// Locking the folder, or renaming fails.
     pub fn persist_all(files: &[(&Self, Temporary)]) -> Result<(), FileError> {
-        let _lock = if files.len() > 1 { Some(files[0].0.lock_folder()?) } else { None };
+        let _lock = if files.len() > 1 { files[0].0.lock_folder()? } else { None };
         let mut list = temporaries();
         files.iter().try_for_each(|(destination, file)| destination.rename_in(&mut list, file))
     }

@@ -109,16 +109,9 @@ pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
     #[cfg(windows)]
-    {
-        let (mut buffer, mut offset) = (buffer, offset);
-        while !buffer.is_empty() {
-            match std::os::windows::fs::FileExt::seek_read(file, buffer, offset)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
-            }
-        }
-        Ok(())
-    }
+    whole(buffer.len(), io::ErrorKind::UnexpectedEof, |done| {
+        std::os::windows::fs::FileExt::seek_read(file, &mut buffer[done..], offset + done as u64)
+    })
 }
 
 /// Writes the bytes at this offset of the file. Several threads may do so at once.
@@ -127,16 +120,22 @@ pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
     #[cfg(windows)]
-    {
-        let (mut bytes, mut offset) = (bytes, offset);
-        while !bytes.is_empty() {
-            match std::os::windows::fs::FileExt::seek_write(file, bytes, offset)? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                written => (bytes, offset) = (&bytes[written..], offset + written as u64),
-            }
+    whole(bytes.len(), io::ErrorKind::WriteZero, |done| {
+        std::os::windows::fs::FileExt::seek_write(file, &bytes[done..], offset + done as u64)
+    })
+}
+
+/// Transfers this many bytes: `part` returns how many follow those that are done. An error of the kind `none` if it is none.
+#[cfg(windows)]
+fn whole(bytes: usize, none: io::ErrorKind, mut part: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        match part(done)? {
+            0 => return Err(none.into()),
+            more => done += more,
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Read for Source {
