@@ -139,11 +139,11 @@ fn fill() -> &'static Result<Driver, LoadError> {
                     Some(function) => function.as_ptr(),
                     None => {
                         missing.push(name);
-                        fallback::without_function(name)
+                        fallback::substitute(name, true)
                     }
                 }
             }),
-            Err(_) => trampolines::fill(fallback::without_driver),
+            Err(_) => trampolines::fill(|name| fallback::substitute(name, false)),
         }
         driver
     })

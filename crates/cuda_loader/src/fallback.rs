@@ -68,20 +68,13 @@ unsafe fn answer(out: *mut *const c_char, text: &'static CStr) -> c_int {
     SUCCESS
 }
 
-/// The function that answers for `name` where there is no driver.
-pub(crate) fn without_driver(name: &str) -> *const c_void {
+/// The function that answers for `name` where the driver has no such function, or there is no driver.
+pub(crate) fn substitute(name: &str, has_driver: bool) -> *const c_void {
     match name {
         "cuGetErrorName" => error_name as *const c_void,
         "cuGetErrorString" => error_string as *const c_void,
+        _ if has_driver => not_found as *const c_void,
         _ => no_device as *const c_void,
-    }
-}
-
-/// Returns the substitute for `name` if the driver has no such function.
-pub(crate) fn without_function(name: &str) -> *const c_void {
-    match name {
-        "cuGetErrorName" | "cuGetErrorString" => without_driver(name),
-        _ => not_found as *const c_void,
     }
 }
 

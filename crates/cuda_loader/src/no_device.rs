@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr, c_char, c_int, c_uint};
 use std::path::Path;
 
 use crate::device_files::has_device_files;
-use crate::driver::{Driver, load};
+use crate::driver::load;
 use crate::fallback::{NO_DEVICE, SUCCESS};
 
 /// `CUDA_ERROR_SYSTEM_NOT_READY`
@@ -39,13 +39,9 @@ pub fn no_device_reason() -> Option<String> {
     if code == SUCCESS && count > 0 {
         return None;
     }
-    let driver = describe(driver);
+    let driver = format!("the NVIDIA driver library is there ({}, CUDA {})", driver.path().display(), driver.version());
     let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
     Some(explain(code, &driver, visible.as_deref(), Path::new("/dev")))
-}
-
-fn describe(driver: &Driver) -> String {
-    format!("the NVIDIA driver library is there ({}, CUDA {})", driver.path().display(), driver.version())
 }
 
 /// The sentence for `code`, with which the driver refused; success stands for a count of 0.
