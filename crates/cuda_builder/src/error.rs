@@ -15,31 +15,17 @@ impl fmt::Debug for BuilderError {
 /// Why a kernel crate could not be built to PTX.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum BuilderError {
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// LLVM refused a module.
     #[error("LLVM could not {what}: {reason}")]
-    Llvm {
-        /// The requested operation.
-        what: String,
-        /// Its reason.
-        reason: String,
-    },
+    Llvm { what: String, reason: String },
     /// rustc refused the kernel crate.
     #[error("the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}")]
-    Compile {
-        /// The crate's name, as rustc spells it.
-        name: String,
-        /// Its messages.
-        messages: String,
-    },
+    Compile { name: String, messages: String },
     /// The toolchain, the kernel crate or its device code is not as it has to be. The sentence says what to do.
     #[error("{0}")]
     Refused(String),

@@ -8,188 +8,75 @@ use std::fmt;
 /// Its `Display` is a sentence for the program's user, with the kernel's or the device's name and the numbers at hand.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum DeviceError {
     /// There is no CUDA device to use, or not the one that was asked for.
     #[error("no CUDA device: {reason}")]
-    NoDevice {
-        /// A sentence on why, and what to do.
-        reason: String,
-    },
-
+    NoDevice { reason: String },
     /// `WARPSMITH_BACKEND` names no backend.
     #[error("WARPSMITH_BACKEND is {value:?}; it is `cuda`, `cpu`, or unset for CUDA where there is a device and else the CPU")]
-    InvalidBackend {
-        /// Its value.
-        value: String,
-    },
-
+    InvalidBackend { value: String },
     /// The CPU can't work with as many threads as were asked for.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
-
-    /// A device, or the process, has too little memory left.
+    /// A device, or the process, has too little memory left for `requested` bytes (`usize::MAX` where it is even more).
     #[error(
         "out of memory on {device}: {} asked for, {} of {} free",
         Bytes(*requested),
         Bytes(*free),
         Bytes(*total)
     )]
-    OutOfMemory {
-        /// The size asked for, in bytes (`usize::MAX` where it is even larger).
-        requested: usize,
-        /// Free memory, in bytes.
-        free: usize,
-        /// Total memory, in bytes.
-        total: usize,
-        /// The device's name.
-        device: String,
-    },
-
+    OutOfMemory { requested: usize, free: usize, total: usize, device: String },
     /// A kernel was not launched.
     #[error("kernel `{kernel}` was not launched: {reason}")]
-    LaunchFailed {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// Why, as a clause.
-        reason: String,
-    },
-
+    LaunchFailed { kernel: &'static str, reason: String },
     /// A kernel's argument lives elsewhere than its stream.
     #[error("kernel `{kernel}` was not launched: an argument is in the memory of {buffer}, and the stream belongs to {stream}")]
-    ArgumentElsewhere {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// Location of the argument.
-        buffer: String,
-        /// The stream's device.
-        stream: String,
-    },
-
+    ArgumentElsewhere { kernel: &'static str, buffer: String, stream: String },
     /// A buffer, an event or a module was used with a stream of another device.
     #[error("{what} belongs to {found}, but {expected} was to use it")]
-    WrongDevice {
-        /// Object that was used.
-        what: &'static str,
-        /// The device that it belongs to.
-        found: String,
-        /// The device that was to use it.
-        expected: String,
-    },
-
+    WrongDevice { what: &'static str, found: String, expected: String },
     /// A kernel went wrong on a CUDA device, which this process can't use any more.
     #[error("{}", fault(device, kernels, *more, what))]
-    Fault {
-        /// The device's name.
-        device: String,
-        /// The kernels that had been launched and not yet waited for: it was one of these.
-        kernels: Vec<&'static str>,
-        /// True if there were more of them.
-        more: bool,
-        /// The driver's message.
-        what: String,
-    },
-
+    Fault { device: String, kernels: Vec<&'static str>, more: bool, what: String },
     /// A kernel went wrong on the CPU, or was launched there with extents that no GPU would take.
     #[error(transparent)]
     Simt(#[from] simt::SimtError),
-
     /// Two things that must be of one length are not.
     #[error("{what} has {found} elements where {expected} are needed")]
-    LengthMismatch {
-        /// The mismatched object.
-        what: &'static str,
-        /// Its length in elements.
-        found: usize,
-        /// The other's length in elements.
-        expected: usize,
-    },
-
+    LengthMismatch { what: &'static str, found: usize, expected: usize },
     /// A view was asked for that the buffer does not contain.
     #[error("elements {start}..{end} of a buffer of {len}")]
-    OutOfRange {
-        /// First element.
-        start: usize,
-        /// One past the last element.
-        end: usize,
-        /// The buffer's length in elements.
-        len: usize,
-    },
-
+    OutOfRange { start: usize, end: usize, len: usize },
     /// A value that a device can't fill memory with.
     #[error("a fill repeats 1, 2 or 4 bytes, and a value of {size} bytes whose parts differ is none of these; use a kernel")]
-    NotAPattern {
-        /// The value's size in bytes.
-        size: usize,
-    },
-
+    NotAPattern { size: usize },
     /// The time between two events was asked for, and one of them has never been recorded.
     #[error("an event was never recorded on a stream")]
     NotRecorded,
-
     /// Work was to be captured that a graph can't do.
     #[error("{what} can't be part of a graph: while a stream is captured it takes launches, and copies and fills on the device")]
-    InCapture {
-        /// Operation requested of the stream.
-        what: &'static str,
-    },
-
+    InCapture { what: &'static str },
     /// A tensor can't be described for copies of its boxes.
     #[error("a tensor map wasn't made: {reason}")]
-    TensorMap {
-        /// Why, as a clause.
-        reason: String,
-    },
-
-    /// None of a module's PTX images suits the device.
+    TensorMap { reason: String },
+    /// None of a module's PTX images suits the device. Compute capabilities are times ten.
     #[error(
         "the kernels can't run on {device}, a GPU of compute capability {}.{}: they were built for {}",
         capability / 10,
         capability % 10,
         Archs(archs)
     )]
-    NoImage {
-        /// The device's name.
-        device: String,
-        /// Its compute capability, times ten.
-        capability: u32,
-        /// The compute capabilities that there are images for, times ten.
-        archs: Vec<u32>,
-    },
-
-    /// The driver refused a PTX image.
+    NoImage { device: String, capability: u32, archs: Vec<u32> },
+    /// The driver refused a PTX image for the compute capability `arch`, times ten.
     #[error("{device} refused the kernels' PTX for compute capability {}.{}: {text}{}", arch / 10, arch % 10, Log(log))]
-    Module {
-        /// The device's name.
-        device: String,
-        /// The compute capability that the image is for, times ten.
-        arch: u32,
-        /// The driver's error.
-        text: String,
-        /// Messages of its compiler, possibly empty.
-        log: String,
-    },
-
+    Module { device: String, arch: u32, text: String, log: String },
     /// A PTX module has no such constant, or one of another size.
     #[error("constant `{name}`: {reason}")]
-    Constant {
-        /// The constant's name.
-        name: &'static str,
-        /// The reason, as a clause.
-        reason: String,
-    },
-
+    Constant { name: &'static str, reason: String },
     /// Any other failure of a driver's function.
     #[error("{device}: {call} failed: {text}")]
-    Driver {
-        /// The device's name.
-        device: String,
-        /// The function.
-        call: &'static str,
-        /// The driver's code.
-        code: u32,
-        /// The driver's text for it.
-        text: String,
-    },
+    Driver { device: String, call: &'static str, code: u32, text: String },
 }
 
 /// A number of bytes in a unit that suits it.

@@ -46,35 +46,21 @@ static CHOSEN: Mutex<Option<usize>> = Mutex::new(None);
 /// Why the CPU can't work with so many threads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a message says what its fields are")]
 pub enum ThreadsError {
     /// The given value isn't a number of threads.
     #[error("{what} is {value:?}; it is a number of threads from 1 to {MOST}")]
-    Number {
-        /// Source of the value: `WARPSMITH_THREADS`, or `the number of threads`.
-        what: &'static str,
-        /// The given value.
-        value: String,
-    },
+    Number { what: &'static str, value: String },
     /// The pools have another number of threads since their first use.
     #[error("{wanted} threads are asked for, but the CPU's work is done by {chosen} since its start")]
-    Late {
-        /// Requested number.
-        wanted: usize,
-        /// Number in force.
-        chosen: usize,
-    },
+    Late { wanted: usize, chosen: usize },
     /// The system doesn't start so many threads.
     #[error(
         "can't start {wanted} thread{}: {reason}; ask for fewer ({VARIABLE}), or raise the limits on threads and memory \
          (ulimit -u, ulimit -v)",
         if *wanted == 1 { "" } else { "s" }
     )]
-    NotStarted {
-        /// Number of threads to start.
-        wanted: usize,
-        /// The system's reason.
-        reason: String,
-    },
+    NotStarted { wanted: usize, reason: String },
 }
 
 /// Chooses the number of threads, and starts `rayon`'s. `wish` comes before the environment. Returns the number.
