@@ -170,31 +170,11 @@ impl Stream {
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
     /// the kernel itself fails.
     pub fn launch(&self, bound: Bound<'_>) -> Result<(), DeviceError> {
-        let (kernel, config) = (bound.kernel(), bound.config());
-        if !self.needs_body(kernel, bound.arguments(), &config)? {
+        let (kernel, config, arguments) = (bound.kernel(), bound.config(), bound.arguments());
+        if !launch::check(kernel, arguments, &config, &self.device)? {
             return Ok(());
         }
-        let memory = checked_memory(bound.arguments());
-        // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has been
-        // checked.
-        let body = unsafe { bound.into_body() };
-        match &self.queue {
-            Queue::Recording(work) => {
-                // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there.
-                record_launch(work, kernel, config, memory, unsafe { Body::new(body) });
-                Ok(())
-            }
-            _ => self.run_on_cpu(kernel, &config, memory.as_deref(), &*body),
-        }
-    }
-
-    /// Checks a launch. A GPU then has it, if there is anything to launch; on the CPU the kernel's body is still to be
-    /// called.
-    fn needs_body(&self, kernel: &'static KernelInfo, arguments: &Arguments, config: &LaunchConfig) -> Result<bool, DeviceError> {
-        if !launch::check(kernel, arguments, config, &self.device)? {
-            return Ok(false);
-        }
-        match (&self.queue, &self.device.inner) {
+        let cpu = match (&self.queue, &self.device.inner) {
             (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
                 let module = cuda.module(image::of(kernel, arguments.layouts())?)?;
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
@@ -203,34 +183,25 @@ impl Stream {
                 // SAFETY: the image belongs to the kernel's own crate and was built from its
                 // source, as its declaration promises. `bind` made the arguments for the kernel, of
                 // buffers of this device.
-                enqueue(lane, accesses, &|stream| unsafe { stream.launch(module, kernel, arguments, config) })?;
-                Ok(false)
+                return enqueue(lane, accesses, &|stream| unsafe { stream.launch(module, kernel, arguments, &config) });
             }
-            (Queue::Cpu(_) | Queue::Recording(_), Inner::Cpu(_)) => {
-                #[cfg(simt_check)]
-                image::check_types(kernel, arguments.layouts())?;
-                Ok(true)
-            }
+            (Queue::Cpu(_) | Queue::Recording(_), Inner::Cpu(cpu)) => cpu,
             // A stream's queue is of its device's kind.
-            _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
+            _ => return Err(refused(kernel, "its stream belongs to no device".to_owned())),
+        };
+        #[cfg(simt_check)]
+        image::check_types(kernel, arguments.layouts())?;
+        let memory = checked_memory(arguments);
+        // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has been
+        // checked.
+        let body = unsafe { bound.into_body() };
+        if let Queue::Recording(work) = &self.queue {
+            // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there.
+            let body = unsafe { Body::new(body) };
+            lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, memory.as_deref(), body.get())));
+            return Ok(());
         }
-    }
-
-    /// Runs a kernel that has been checked, on a stream of the CPU.
-    fn run_on_cpu(
-        &self,
-        kernel: &KernelInfo,
-        config: &LaunchConfig,
-        memory: Option<&[Memory]>,
-        body: &(dyn Fn() + Sync),
-    ) -> Result<(), DeviceError> {
-        match (&self.queue, &self.device.inner) {
-            (Queue::Cpu(turn), Inner::Cpu(cpu)) => {
-                let _turn = take_turn(turn);
-                run_on_cpu(cpu, kernel, config, memory, body)
-            }
-            _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
-        }
+        self.in_turn(|| run_on_cpu(cpu, kernel, &config, memory.as_deref(), &*body))
     }
 
     /// Copies `source` into `target`, which has as many elements, and waits until `source` is free again.
@@ -755,16 +726,6 @@ fn checked_memory(arguments: &Arguments) -> Option<Vec<Memory>> {
         let memory = arguments.memory().iter();
         memory.map(|(memory, writes)| Memory { bytes: memory.bytes.clone(), writes: *writes }).collect()
     })
-}
-
-fn record_launch(
-    work: &Mutex<Vec<Work>>,
-    kernel: &'static KernelInfo,
-    config: LaunchConfig,
-    memory: Option<Vec<Memory>>,
-    body: Body,
-) {
-    lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, memory.as_deref(), body.get())));
 }
 
 fn run_on_cpu(
