@@ -114,7 +114,7 @@ pub unsafe fn direct<O: Operation>(
             let of = |k| Some(band.at(start + k as u32)).filter(|found| found.2 > 0).map_or(there, |found| found.1);
             from_fn::<_, SIDE, _>(of)
         };
-        let (op, lengths) = (O::new(exponent), [first.at(first_start).2, second.at(second_start).2]);
+        let (op, lengths) = (O::from(exponent), [first.at(first_start).2, second.at(second_start).2]);
         if lengths.contains(&0) {
             // An order ends with positions without functions.
             return;
@@ -183,7 +183,7 @@ pub unsafe fn tiled<O: Operation>(
         // The whole block leaves.
         return;
     }
-    let (op, mut sums) = (O::new(exponent), [[O::Scalar::ZERO; SIDE]; SIDE]);
+    let (op, mut sums) = (O::from(exponent), [[O::Scalar::ZERO; SIDE]; SIDE]);
     // SAFETY: segments are read up to the last one of each function, as many as the first function's. Shared memory is
     // written and read between barriers, each element by one thread.
     unsafe {

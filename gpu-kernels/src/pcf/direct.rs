@@ -40,7 +40,7 @@ pub unsafe fn integrals<O: Operation>(
     placement: Placement,
     out: *mut ScalarOf<O>,
 ) {
-    let op = O::new(exponent);
+    let op = O::from(exponent);
     let groups = first.order.len() / CHAINS;
     let index = thread::index_1d() as usize;
     let (second_position, first_position) = ((index / groups) as u32, (index % groups * CHAINS) as u32);

@@ -1,19 +1,15 @@
 //! The integrands.
 
 use super::{Scalar, power::several};
-use core::marker::PhantomData;
 use cuda_std::{KernelParam, math};
 
 /// An integral over the pairs of values of two functions.
-pub trait Operation: Copy {
+pub trait Operation: Copy + From<Exponent<Self::Scalar>> {
     /// The type of times, values and the integral.
     type Scalar: Scalar;
 
     /// True if each term takes a long polynomial, whose latency CPUs hide by several terms at a time.
     const HAS_POLYNOMIAL: bool = false;
-
-    /// The operation, for this exponent if it has one.
-    fn new(exponent: Exponent<Self::Scalar>) -> Self;
 
     /// The integrand at each of these pairs of values.
     fn terms<const N: usize>(self, values: [[Self::Scalar; 2]; N]) -> [Self::Scalar; N];
@@ -112,37 +108,37 @@ fn norm<T: Scalar>(exponent: Exponent<T>, terms: impl Iterator<Item = (T, T)> + 
 /// The type of an operation's times and values.
 pub type ScalarOf<O> = <O as Operation>::Scalar;
 
-/// ∫|f - g|.
-#[derive(Debug, Clone, Copy)]
-pub struct L1<T>(PhantomData<T>);
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name<T: Scalar>(Exponent<T>);
 
-/// (∫|f - g|²)^½.
-#[derive(Debug, Clone, Copy)]
-pub struct L2<T: Scalar>(Exponent<T>);
-
-/// (∫|f - g|^p)^(1/p), for p ≥ 1.
-#[derive(Debug, Clone, Copy)]
-pub struct Lp<T: Scalar>(Exponent<T>);
-
-/// The same for multiples of a half, by products and square roots.
-#[derive(Debug, Clone, Copy)]
-pub struct Products<T: Scalar>(Exponent<T>);
-
-/// The largest |f - g|, the limit of the others as p grows. Its sum is a maximum.
-#[derive(Debug, Clone, Copy)]
-pub struct Supremum<T>(PhantomData<T>);
-
-/// ∫f·g.
-#[derive(Debug, Clone, Copy)]
-pub struct Inner<T>(PhantomData<T>);
+        impl<T: Scalar> From<Exponent<T>> for $name<T> {
+            #[inline(always)]
+            fn from(exponent: Exponent<T>) -> Self {
+                $name(exponent)
+            }
+        }
+    )*};
+}
+operations! {
+    /// ∫|f - g|.
+    L1;
+    /// (∫|f - g|²)^½.
+    L2;
+    /// (∫|f - g|^p)^(1/p), for p ≥ 1.
+    Lp;
+    /// The same for multiples of a half, by products and square roots.
+    Products;
+    /// The largest |f - g|, the limit of the others as p grows. Its sum is a maximum.
+    Supremum;
+    /// ∫f·g.
+    Inner;
+}
 
 impl<T: Scalar> Operation for L1<T> {
     type Scalar = T;
-
-    #[inline(always)]
-    fn new(_: Exponent<T>) -> Self {
-        L1(PhantomData)
-    }
 
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
@@ -159,11 +155,6 @@ impl<T: Scalar> Operation for L2<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(exponent: Exponent<T>) -> Self {
-        L2(exponent)
-    }
-
-    #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
         values.map(|[f, g]| (f - g) * (f - g))
     }
@@ -177,11 +168,6 @@ impl<T: Scalar> Operation for L2<T> {
 impl<T: Scalar> Operation for Lp<T> {
     type Scalar = T;
     const HAS_POLYNOMIAL: bool = size_of::<T>() == 8 || !cuda_std::is_gpu();
-
-    #[inline(always)]
-    fn new(exponent: Exponent<T>) -> Self {
-        Lp(exponent)
-    }
 
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
@@ -205,11 +191,6 @@ impl<T: Scalar> Operation for Lp<T> {
 
 impl<T: Scalar> Operation for Products<T> {
     type Scalar = T;
-
-    #[inline(always)]
-    fn new(exponent: Exponent<T>) -> Self {
-        Products(exponent)
-    }
 
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
@@ -244,13 +225,8 @@ impl<T: Scalar> Operation for Supremum<T> {
     type Scalar = T;
 
     #[inline(always)]
-    fn new(_: Exponent<T>) -> Self {
-        Supremum(PhantomData)
-    }
-
-    #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {
-        L1(PhantomData).terms(values)
+        L1(self.0).terms(values)
     }
 
     #[inline(always)]
@@ -272,11 +248,6 @@ impl<T: Scalar> Operation for Supremum<T> {
 
 impl<T: Scalar> Operation for Inner<T> {
     type Scalar = T;
-
-    #[inline(always)]
-    fn new(_: Exponent<T>) -> Self {
-        Inner(PhantomData)
-    }
 
     #[inline(always)]
     fn terms<const N: usize>(self, values: [[T; 2]; N]) -> [T; N] {

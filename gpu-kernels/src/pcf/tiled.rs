@@ -412,7 +412,7 @@ pub unsafe fn integrals<O: Operation>(
     placement: Placement,
     out: *mut ScalarOf<O>,
 ) {
-    let (op, pairs) = (O::new(exponent), Pairs::of_at_most(longest));
+    let (op, pairs) = (O::from(exponent), Pairs::of_at_most(longest));
     // SAFETY: this kernel's contract is that of `tile`; the positions are those of the orders.
     unsafe {
         let (merge, first_position, second_position) = tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
@@ -465,7 +465,7 @@ pub unsafe fn pieces<O: Operation>(
     unsafe {
         let windows = [first_window, second_window];
         let (merge, first_position, second_position) =
-            tile::<O, true>(first, second, windows, cuts, pairs, O::new(exponent), placement);
+            tile::<O, true>(first, second, windows, cuts, pairs, O::from(exponent), placement);
         if let Some(merge) = merge {
             let piece = thread::block_idx_z() as usize;
             let at = pairs.partial(first.order.len(), piece, first_position, second_position);
@@ -512,7 +512,7 @@ pub unsafe fn combine<O: Operation>(
         if !(wanted && pairs.wants(first_length, second_length)) {
             return;
         }
-        let (op, mut sum) = (O::new(exponent), O::Scalar::ZERO);
+        let (op, mut sum) = (O::from(exponent), O::Scalar::ZERO);
         for piece in 0..pieces as usize {
             sum = op.join(sum, partials.add(pairs.partial(firsts, piece, first_position, second_position)).read());
         }

@@ -48,7 +48,7 @@ fn distance<O: Operation<Scalar: PcfReal>>(
     f: PcfRef<'_, O::Scalar>,
     g: PcfRef<'_, O::Scalar>,
 ) -> O::Scalar {
-    let (op, steps) = (O::new(exponent), steps(f, g));
+    let (op, steps) = (O::from(exponent), steps(f, g));
     let sum = steps.clone().fold(O::Scalar::ZERO, |sum, step| op.add(sum, step));
     op.finish(sum, f.tail(), g.tail(), steps)
 }
