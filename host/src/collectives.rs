@@ -183,15 +183,16 @@ fn scan<T: Value>(
 
 /// Operators of [`reduce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Operator {
     /// Their sum; zero without items.
-    Sum,
+    Sum = reduce_kernels::SUM,
     /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a
     /// number, and `-0.0` is less than `0.0`.
-    Min,
+    Min = reduce_kernels::MIN,
     /// The greatest. Of no items, the type's least value, minus infinity for floats. A NaN counts for nothing beside a
     /// number, and `-0.0` is less than `0.0`.
-    Max,
+    Max = reduce_kernels::MAX,
 }
 
 /// Workspace of [`reduce`], with the result that it leaves. Reductions that share a workspace run
@@ -246,11 +247,7 @@ pub fn reduce<'a, T: Value>(
     // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is
     // done; that one left the counter at 0.
     let launched = unsafe {
-        match operator {
-            Operator::Sum => launch!(stream, reduce_kernels::sum::<T><<<blocks, threads>>>(input, partials, done, result)),
-            Operator::Min => launch!(stream, reduce_kernels::min::<T><<<blocks, threads>>>(input, partials, done, result)),
-            Operator::Max => launch!(stream, reduce_kernels::max::<T><<<blocks, threads>>>(input, partials, done, result)),
-        }
+        launch!(stream, reduce_kernels::of_array::<T><<<blocks, threads>>>(input, operator as u32, partials, done, result))
     };
     *failed = launched.is_err();
     launched
@@ -267,9 +264,7 @@ pub trait Value:
     kernels::Value
     + scan_kernels::exclusive::Instance
     + scan_kernels::exclusive_in_place::Instance
-    + reduce_kernels::sum::Instance
-    + reduce_kernels::min::Instance
-    + reduce_kernels::max::Instance
+    + reduce_kernels::of_array::Instance
 {
     /// The scan by one thread, if its sums are the same bits as those of many.
     #[doc(hidden)]

@@ -53,12 +53,12 @@ pub trait Value: bytemuck::Pod {
     #[doc(hidden)]
     unsafe fn scan_direct(data: *mut Self, n: usize, total: *mut Self);
 
-    /// Reduces an array by the whole grid, as the kernels of [`reduce`](mod@reduce) do.
+    /// Reduces an array by the whole grid, as [`reduce::of_array()`] does.
     ///
     /// # Safety
-    /// As for these kernels.
+    /// As for this kernel.
     #[doc(hidden)]
-    unsafe fn reduce<O: Identity<Self>>(input: &[Self], results: reduce::Results<Self>, op: O);
+    unsafe fn reduce(input: &[Self], results: reduce::Results<Self>, operator: u32);
 }
 
 macro_rules! values {
@@ -93,9 +93,16 @@ macro_rules! values {
             }
 
             #[inline(always)]
-            unsafe fn reduce<O: Identity<$t>>(input: &[$t], results: reduce::Results<$t>, op: O) {
+            unsafe fn reduce(input: &[$t], results: reduce::Results<$t>, operator: u32) {
+                let (storage, flag) = (shared_array![$t; STORAGE], shared_array![u32; 1]);
                 // SAFETY: this function's contract, and the shared memory is new.
-                unsafe { reduce::reduce::<$t, O, $v>(input, results, op, shared_array![$t; STORAGE], shared_array![u32; 1]) };
+                unsafe {
+                    match operator {
+                        reduce::SUM => reduce::reduce::<$t, _, $v>(input, results, Sum, storage, flag),
+                        reduce::MIN => reduce::reduce::<$t, _, $v>(input, results, Min, storage, flag),
+                        _ => reduce::reduce::<$t, _, $v>(input, results, Max, storage, flag),
+                    }
+                }
             }
         }
     )*};

@@ -1,4 +1,4 @@
-//! The sum, the least or the greatest of an array, by one kernel.
+//! The sum, the least or the greatest of an array.
 //!
 //! A number of blocks that depends on the array's length alone each reduce every so-many-th tile
 //! and write a partial result; the block that comes last, by a counter, reduces these. The order of
@@ -8,7 +8,7 @@
 
 pub use super::tile::threads;
 use super::{
-    Identity, Max, Min, Sum, Value,
+    Identity, Value,
     block::{Block, Storage},
     tile::{self, Element, ThreadItems},
     warp::Shuffle,
@@ -97,24 +97,14 @@ pub(super) unsafe fn reduce<T, O, const V: usize>(
     }
 }
 
-/// `*result` is the sum (0 of nothing; integers wrap) of `input`.
-///
-/// # Safety
-/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item per
-/// block, `result` to one. `*done` is 0 before and after.
-#[kernel(
-    for T in [u32, i32, f32, u64 { max_threads = 512 }, i64 { max_threads = 512 }, f64 { max_threads = 512 }],
-    max_threads = 256
-)]
-pub unsafe fn sum<T: Value>(input: &[T], partials: *mut T, done: *mut u32, result: *mut T)
-where
-    Sum: Identity<T>,
-{
-    // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract).
-    unsafe { T::reduce(input, Results { partials, done, result }, Sum) }
-}
+/// The sum, of integers wrapping; 0 of nothing.
+pub const SUM: u32 = 0;
+/// The least; of nothing the greatest value of the type, infinity for floats.
+pub const MIN: u32 = 1;
+/// The greatest; of nothing the least value of the type, minus infinity for floats.
+pub const MAX: u32 = 2;
 
-/// `*result` is the least (the greatest value of the type, infinity for floats, of nothing) of `input`.
+/// `*result` is `input` reduced by `operator`: [`SUM`], [`MIN`] or [`MAX`].
 ///
 /// # Safety
 /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item per
@@ -123,27 +113,7 @@ where
     for T in [u32, i32, f32, u64 { max_threads = 512 }, i64 { max_threads = 512 }, f64 { max_threads = 512 }],
     max_threads = 256
 )]
-pub unsafe fn min<T: Value>(input: &[T], partials: *mut T, done: *mut u32, result: *mut T)
-where
-    Min: Identity<T>,
-{
+pub unsafe fn of_array<T: Value>(input: &[T], operator: u32, partials: *mut T, done: *mut u32, result: *mut T) {
     // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract).
-    unsafe { T::reduce(input, Results { partials, done, result }, Min) }
-}
-
-/// `*result` is the greatest (the least value of the type, minus infinity for floats, of nothing) of `input`.
-///
-/// # Safety
-/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item per
-/// block, `result` to one. `*done` is 0 before and after.
-#[kernel(
-    for T in [u32, i32, f32, u64 { max_threads = 512 }, i64 { max_threads = 512 }, f64 { max_threads = 512 }],
-    max_threads = 256
-)]
-pub unsafe fn max<T: Value>(input: &[T], partials: *mut T, done: *mut u32, result: *mut T)
-where
-    Max: Identity<T>,
-{
-    // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract).
-    unsafe { T::reduce(input, Results { partials, done, result }, Max) }
+    unsafe { T::reduce(input, Results { partials, done, result }, operator) }
 }
