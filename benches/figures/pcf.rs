@@ -4,22 +4,13 @@
 //! data to a new host matrix. The compute time is the union of the compute spans in a trace of one
 //! more run. `--gpus 1,2,4` measures the large case on 1, 2 and 4 GPUs. `--quick` takes small cases,
 //! and `--shapes` sets with long functions.
-//!
-//! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each
-//! line `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save
-//! FILE` writes the last matrix.
 
-use std::{
-    error::Error,
-    io::{BufRead as _, Write as _, stdin, stdout},
-    path::Path,
-    time::Instant,
-};
+use std::{error::Error, time::Instant};
 
 use warpsmith::{
     device::{Backend, Device},
-    engine::{Control, Engine, NpyFile, Report, Trace, advise_huge_pages, zeroed_vec},
-    pcf::{Layout, Measure, Pairwise, PcfReal, PcfSet, io, random},
+    engine::{Control, Engine, Report, Trace, advise_huge_pages, zeroed_vec},
+    pcf::{Layout, Measure, Pairwise, PcfReal, PcfSet, random},
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -186,41 +177,11 @@ fn scaling(gpus: &str, quick: bool) -> Result<()> {
     Ok(())
 }
 
-fn serve<T: PcfReal>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
-    let engine = engine(1)?;
-    let mut last: Vec<T> = Vec::new();
-    for line in stdin().lock().lines() {
-        let line = line?;
-        let words: Vec<_> = line.split_whitespace().collect();
-        let (matrix, layout) = match words[..] {
-            ["pdist", p] => (Pairwise::pdist(a, p.parse()?)?, Layout::Condensed),
-            ["l2_kernel"] => (Pairwise::l2_kernel(a), Layout::Packed),
-            ["cdist", p] => (Pairwise::cdist(a, b.unwrap_or(a), Measure::Lp(p.parse()?))?, Layout::Dense),
-            ["save", path] => {
-                let mut file = NpyFile::create(Path::new(path), &[last.len()])?;
-                file.as_mut_slice().copy_from_slice(&last);
-                file.finish()?;
-                println!("saved");
-                stdout().flush()?;
-                continue;
-            }
-            _ => return Err(format!("unknown request {line}").into()),
-        };
-        drop(std::mem::take(&mut last));
-        let (out, ms, _) = once(&engine, &matrix, layout, None)?;
-        last = out;
-        println!("{ms}");
-        stdout().flush()?;
-    }
-    Ok(())
-}
-
 pub fn main(arguments: Vec<String>) -> Result<()> {
-    let (mut served, mut gpus, mut quick, mut shapes) = (Vec::new(), None, false, false);
+    let (mut gpus, mut quick, mut shapes) = (None, false, false);
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--serve" => served.extend(arguments.by_ref()),
             "--gpus" => gpus = Some(arguments.next().ok_or("--gpus wants numbers")?),
             "--quick" => quick = true,
             "--shapes" => shapes = true,
@@ -231,16 +192,5 @@ pub fn main(arguments: Vec<String>) -> Result<()> {
         shapes_of::<f64>(quick)?;
         return shapes_of::<f32>(quick);
     }
-    match (&served[..], gpus) {
-        ([], None) => table(quick),
-        ([], Some(gpus)) => scaling(&gpus, quick),
-        ([a, rest @ ..], _) => {
-            let b = rest.first();
-            // The sets' own precision.
-            match io::load(Path::new(a))? {
-                io::PcfData::F32(a) => serve(&a, b.map(|b| io::load_as::<f32>(Path::new(b))).transpose()?.as_ref()),
-                io::PcfData::F64(a) => serve(&a, b.map(|b| io::load_as::<f64>(Path::new(b))).transpose()?.as_ref()),
-            }
-        }
-    }
+    gpus.map_or_else(|| table(quick), |gpus| scaling(&gpus, quick))
 }

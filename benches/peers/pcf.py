@@ -1,16 +1,13 @@
 """masspcf 0.4.1 beside warpsmith: the same sets, in turns, medians of seven.
 
-    pip install masspcf==0.4.1
-    cargo bench --no-run --bench figures          # prints the program's path
-    python3 benches/peers/pcf.py PATH/TO/figures [--cpu] [--quick]
+    pip install masspcf==0.4.1 ./python
+    python3 benches/peers/pcf.py [--cpu] [--quick]
 
 Both start from functions in host memory and end with a new matrix in host memory; one warm-up each.
 """
 
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import types
 
@@ -21,9 +18,9 @@ sys.modules["masspcf.gpu"] = gpu
 
 import masspcf
 import numpy as np
+from warpsmith import pcf
 
 RUNS = 7
-program = sys.argv[1]
 cpu, quick = "--cpu" in sys.argv, "--quick" in sys.argv
 if cpu:
     masspcf.system.force_cpu(True)
@@ -55,50 +52,42 @@ def spread(times):
 def case(name, n, lengths, dtype, requests, runs=RUNS):
     offsets, points = functions(n, lengths, dtype)
     theirs = peer(offsets, points)
-    with tempfile.TemporaryDirectory() as folder:
-        np.savez(f"{folder}/set.npz", offsets=offsets, points=points)
-        ours = subprocess.Popen([program, "pcf", "--serve", f"{folder}/set.npz"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-        def ask(request):
-            ours.stdin.write(request + "\n")
-            ours.stdin.flush()
-            return ours.stdout.readline().strip()
-
-        for request in requests:
-            kind, *p = request.split()
-            p = float(p[0]) if p else None
-            result, times = None, {"theirs": [], "ours": []}
-            for run in range(runs + 1):
-                result = None
+    ours = pcf.PcfSet([points[a:b] for a, b in zip(offsets[:-1], offsets[1:])])
+    device = "cpu" if cpu else None
+    for request in requests:
+        kind, *p = request.split()
+        p = float(p[0]) if p else None
+        calls = {
+            "pdist": (lambda: masspcf.pdist(theirs, p=p, verbose=False), lambda: pcf.pdist(ours, p, device=device)),
+            "cdist": (lambda: masspcf.cdist(theirs, theirs, p=p, verbose=False), lambda: pcf.cdist(ours, ours, p, device=device)),
+            "l2_kernel": (
+                lambda: masspcf.l2_kernel(theirs, verbose=False),
+                lambda: pcf.l2_kernel(ours, layout="packed", device=device),
+            ),
+        }[kind]
+        results, times = [None, None], ([], [])
+        for run in range(runs + 1):
+            for which, call in enumerate(calls):
+                results[which] = None
                 start = time.perf_counter()
-                if kind == "pdist":
-                    result = masspcf.pdist(theirs, p=p, verbose=False)
-                elif kind == "cdist":
-                    result = masspcf.cdist(theirs, theirs, p=p, verbose=False)
-                else:
-                    result = masspcf.l2_kernel(theirs, verbose=False)
-                times["theirs"].append(1e3 * (time.perf_counter() - start))
-                times["ours"].append(float(ask(request)))
-            for of in times.values():
-                del of[0]
-            # A sample of entries, side by side.
-            ask(f"save {folder}/ours.npy")
-            mine = np.load(f"{folder}/ours.npy", mmap_mode="r")
-            rng, worst = np.random.default_rng(2), 0.0
-            result = np.asarray(result) if kind == "cdist" else result
-            for _ in range(2000):
-                i, j = sorted(rng.choice(n, 2, replace=False).tolist())
-                other = float(result[i, j])
-                at = {"pdist": n * i - i * (i + 1) // 2 + j - i - 1, "l2_kernel": j * (j + 1) // 2 + i, "cdist": i * n + j}[kind]
-                worst = max(worst, abs(float(mine[at]) - other) / max(abs(other), 1e-30))
-            ratio = statistics.median(times["theirs"]) / statistics.median(times["ours"])
-            print(
-                f"{name:<28} {request:<10} masspcf {spread(times['theirs'])}  warpsmith {spread(times['ours'])}  "
-                f"ratio {ratio:6.1f}  largest relative difference {worst:.1e}",
-                flush=True,
-            )
-        ours.stdin.close()
-        ours.wait()
+                results[which] = call()
+                times[which].append(1e3 * (time.perf_counter() - start))
+        for of in times:
+            del of[0]
+        # A sample of entries, side by side.
+        result, mine = results
+        rng, worst = np.random.default_rng(2), 0.0
+        result = np.asarray(result) if kind == "cdist" else result
+        for _ in range(2000):
+            i, j = sorted(rng.choice(n, 2, replace=False).tolist())
+            other = float(result[i, j])
+            at = {"pdist": n * i - i * (i + 1) // 2 + j - i - 1, "l2_kernel": j * (j + 1) // 2 + i, "cdist": i * n + j}[kind]
+            worst = max(worst, abs(float(mine.ravel()[at]) - other) / max(abs(other), 1e-30))
+        print(
+            f"{name:<28} {request:<10} masspcf {spread(times[0])}  warpsmith {spread(times[1])}  "
+            f"ratio {statistics.median(times[0]) / statistics.median(times[1]):6.1f}  largest relative difference {worst:.1e}",
+            flush=True,
+        )
 
 
 def even(n, length):
