@@ -31,7 +31,7 @@ mod _warpsmith {
         graph::{biconnected, bridges, components, minimum_spanning_forest},
         homology::{Diagrams, rips},
         kept::free_memory,
-        list_rank::{forest, order, prefix_sums, rank},
+        list_rank::{forest, prefix_sums, rank},
         overlap::{Overlap, Shape},
         pack::{nest, nest_text, pack, write_text},
         pcf::{PcfSet, load_barcodes, pairwise, pairwise_file, reduced, time},

@@ -7,7 +7,8 @@ use pyo3::{
 use warpsmith::{
     device::Device as Machine,
     list_rank::{
-        ListRanker, Options, SHORT, Weight, forest_sequentially, order_sequentially, prefix_sums_sequentially, rank_sequentially,
+        ListError, ListRanker, Options, SHORT, Weight, forest_sequentially, order_sequentially, prefix_sums_sequentially,
+        rank_sequentially,
     },
 };
 
@@ -23,51 +24,37 @@ fn ranker<V: Weight>(device: &Machine) -> Result<ListRanker<V>, warpsmith::devic
     Ok(ListRanker::new(device, Options::default()))
 }
 
-/// Computes the number of elements before each element.
+/// Computes the number of elements before each element, or the elements in their `order`.
 #[pyfunction]
 pub fn rank<'py>(
     py: Python<'py>,
     next: &Bound<'py, PyAny>,
     head: Option<i32>,
+    order: bool,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let next = Input::of(next, "next")?;
     let device = next.device(py, device)?;
     let on = device.clone();
-    let ranks = work::owned_on(py, &device, next.len(), move || match &next {
-        Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(rank_sequentially(short, head)?)),
+    let found = work::owned_on(py, &device, next.len(), move || match &next {
+        Input::Host(short) if short.len() <= SHORT => {
+            let sequentially = if order { order_sequentially } else { rank_sequentially };
+            Ok(Output::Host(sequentially(short, head)?))
+        }
         input => input.with(&on, |next| {
-            let mut ranks = kept::array(&on, next.len())?;
-            let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| ranker.rank(stream, next, head, &mut ranks))?;
-            input.result(&stream, ranks)
-        }),
-    })?;
-    ranks.into_python(py, &device)
-}
-
-/// Returns the elements in their order.
-#[pyfunction]
-pub fn order<'py>(
-    py: Python<'py>,
-    next: &Bound<'py, PyAny>,
-    head: Option<i32>,
-    device: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let next = Input::of(next, "next")?;
-    let device = next.device(py, device)?;
-    let on = device.clone();
-    let order = work::owned_on(py, &device, next.len(), move || match &next {
-        Input::Host(short) if short.len() <= SHORT => Ok(Output::Host(order_sequentially(short, head)?)),
-        input => input.with(&on, |next| {
-            let (mut ranks, mut order) = (kept::array(&on, next.len())?, kept::array(&on, next.len())?);
+            let (mut ranks, mut elements) = (kept::array(&on, next.len())?, on.device.empty());
             let (stream, _) = RANKERS.with(&on, ranker, |stream, ranker| {
                 ranker.rank(stream, next, head, &mut ranks)?;
-                ranker.order(stream, &ranks, &mut order)
+                if order {
+                    elements = kept::array(&on, next.len())?;
+                    ranker.order(stream, &ranks, &mut elements)?;
+                }
+                Ok::<_, ListError>(())
             })?;
-            input.result(&stream, order)
+            input.result(&stream, if order { elements } else { ranks })
         }),
     })?;
-    order.into_python(py, &device)
+    found.into_python(py, &device)
 }
 
 /// Computes the sums of the weights before each element. Weights have one of four types, and are in the list's memory.

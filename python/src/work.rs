@@ -47,7 +47,7 @@ pub fn owned<T: Send + 'static>(
         let (sender, receiver) = mpsc::channel();
         let work = move || drop(sender.send(unwound(work)));
         let started = thread::Builder::new().name("warpsmith".to_owned()).spawn(work);
-        started.map_err(|error| not_started(&error))?;
+        started.map_err(|error| ThreadsError::NotStarted { wanted: 1, reason: error.to_string() })?;
         watch(&receiver, &mut || Ok(()))?
     })
     .map_err(|failure: Failure| failure.into())
@@ -126,10 +126,6 @@ fn unwound<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         Err(Failure::runtime(format_args!("a bug in warpsmith: {}", text.unwrap_or("a panic"))))
     })
-}
-
-fn not_started(error: &dyn std::error::Error) -> Failure {
-    ThreadsError::NotStarted { wanted: 1, reason: error.to_string() }.into()
 }
 
 /// Starts the threads that the CPU's work is done by, at the first work. A process that was forked from one that has

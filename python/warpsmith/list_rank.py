@@ -102,7 +102,7 @@ def rank(next: Any, head: int | None = None, *, device: Device | str | None = No
     array([0, 1, 2], dtype=int32)
     """
     successors = _successors(next)
-    return _warpsmith.rank(successors, _head(head, successors), device)
+    return _warpsmith.rank(successors, _head(head, successors), False, device)
 
 
 @overload
@@ -135,7 +135,7 @@ def order(next: Any, head: int | None = None, *, device: Device | str | None = N
     array([2, 0, 3, 1], dtype=int32)
     """
     successors = _successors(next)
-    return _warpsmith.order(successors, _head(head, successors), device)
+    return _warpsmith.rank(successors, _head(head, successors), True, device)
 
 
 def prefix_sums(
