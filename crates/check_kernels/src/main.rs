@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::process::{self, Command, ExitCode, ExitStatus};
+use std::process::{self, Command, ExitCode};
 
 /// Set where this program is called as rustc.
 const WRAPPER: &str = "CHECK_KERNELS_WRAPPER";
@@ -46,16 +46,12 @@ fn main() -> ExitCode {
 
 fn run(command: &mut Command) -> ExitCode {
     match command.status() {
-        Ok(status) => exit_code(status),
+        Ok(status) => ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
         Err(error) => {
             eprintln!("{} can't be started: {error}", command.get_program().display());
             ExitCode::FAILURE
         }
     }
-}
-
-fn exit_code(status: ExitStatus) -> ExitCode {
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 fn check(arguments: &[OsString]) -> ExitCode {

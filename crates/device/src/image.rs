@@ -236,11 +236,6 @@ fn is_specific(ptx: &str) -> bool {
     target.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('a')
 }
 
-/// Returns true if a PTX text has indirect calls.
-pub(super) fn calls_by_address(ptx: &str) -> bool {
-    ptx.contains(".callprototype")
-}
-
 /// Returns the number of parameters of each entry of a PTX text.
 pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
     let mut entries = HashMap::new();

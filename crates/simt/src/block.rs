@@ -495,10 +495,6 @@ impl Block<'_> {
         cluster.block(self.grid.launch, rank).filter(|_| rank != own)
     }
 
-    pub(crate) fn shared_base(&self) -> Option<usize> {
-        self.buffers.shared.borrow().known().map(|(base, _)| base)
-    }
-
     /// The block fails, and the running thread goes no further. It isn't unwound: calls of the hooks are not among those
     /// that may unwind.
     pub(crate) fn stop(&self, error: SimtError) -> ! {
@@ -514,7 +510,8 @@ impl Block<'_> {
     /// Stops the running thread if one of rustc's checks of pointers is about to end the process: the handler of SIGABRT
     /// calls this, and need not return.
     pub(crate) fn stop_aborted(&self) {
-        let last = self.last_panic.borrow().clone().filter(|(message, _)| panics::is_of_pointer(message));
+        let is_of_pointer = |message: &str| panics::POINTERS.iter().any(|beginning| message.starts_with(beginning));
+        let last = self.last_panic.borrow().clone().filter(|(message, _)| is_of_pointer(message));
         if let (Some((message, location)), false) = (last, self.failed.get()) {
             self.aborted.set(true);
             let message = message.lines().next().unwrap_or_default().to_owned();

@@ -14,13 +14,7 @@ const CANNOT_UNWIND: [&str; 2] = ["panic in a function that cannot unwind", "pan
 
 /// The beginnings of the messages of rustc's checks of pointers in debug builds. They end the process, too.
 #[cfg(simt_check)]
-const POINTERS: [&str; 3] = ["misaligned pointer", "null pointer", "unsafe precondition(s) violated"];
-
-/// Returns true if a panic of this message is about a pointer that must not be used so.
-#[cfg(simt_check)]
-pub(crate) fn is_of_pointer(message: &str) -> bool {
-    POINTERS.iter().any(|beginning| message.starts_with(beginning))
-}
+pub(crate) const POINTERS: [&str; 3] = ["misaligned pointer", "null pointer", "unsafe precondition(s) violated"];
 
 /// Payload of the panic of [`forget`].
 #[cfg(simt_check)]

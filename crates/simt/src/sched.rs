@@ -48,11 +48,6 @@ impl Turns {
         self.ready.push_back(thread);
     }
 
-    /// All of `threads` can go on after a wait.
-    pub(crate) fn release_all(&mut self, threads: impl Iterator<Item = u32>) {
-        self.ready.extend(threads);
-    }
-
     /// Returns the number of other threads that can run.
     pub(crate) fn others(&self) -> usize {
         self.ready.len() + self.yielded.len() + self.unstarted.len()

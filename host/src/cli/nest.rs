@@ -8,7 +8,6 @@ use warpsmith::{
     common::chain,
     io::files::is_standard,
     overlap::{
-        Shape,
         io::{Part, read_parts, read_sheet},
         nest::{Filled, Format, Laid, Layout, Left, Nesting, Place, Sheet},
         pack::{MOST_POSES, PackError, Turns},
@@ -273,7 +272,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         values,
         priorities,
         seed: arguments.seed,
-        ..Nesting::new(shapes(&parts), sheets, arguments.time)
+        ..Nesting::new(parts.iter().map(|part| (part.shape.clone(), part.count)), sheets, arguments.time)
     };
     let failure = |error: PackError| Failure::error(chain(&error));
     let nested = nesting
@@ -328,10 +327,6 @@ fn counted(text: &str) -> Result<(&str, usize), Failure> {
         Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
         Some(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
     }
-}
-
-fn shapes(parts: &[Part]) -> impl Iterator<Item = (Shape, usize)> + '_ {
-    parts.iter().map(|part| (part.shape.clone(), part.count))
 }
 
 fn laid<'a>(filled: &'a Filled, roll: bool, forms: &'a [Option<Part>]) -> Laid<'a> {

@@ -108,13 +108,6 @@ impl<'a, T: Entry> HostMatrix<'a, T> {
         Ok(Some(Open { matrix: self, block: block.clone() }))
     }
 
-    /// Writes what a block has of one row to all columns.
-    fn full_row(&self, cells: &Cells<'_, T>, row: usize, cols: &Range<usize>, line: &[T]) {
-        let at = row * self.shape.1 + cols.start;
-        // SAFETY: an entry has one place, none is twice in this block, and no other block with any of them is open.
-        copy(unsafe { cells.slice_mut(at..at + line.len()) }, line);
-    }
-
     /// Writes what a block has of one column below the diagonal. Returns the first entry that should be zero and isn't.
     fn condensed_column(&self, cells: &Cells<'_, T>, column: usize, rows: &Range<usize>, line: &[T]) -> Option<(usize, usize)> {
         // The diagonal is skipped, too.
@@ -219,7 +212,11 @@ impl<T: Entry> Writer<T> for HostMatrix<'_, T> {
                 (0..rows.len().div_ceil(PIECE) * across).into_par_iter().filter_map(piece).min()
             }
             (Layout::Dense, Coverage::Full) => {
-                lines(entries, cols.len()).for_each(|(k, line)| self.full_row(&cells, rows.start + k, cols, line));
+                lines(entries, cols.len()).for_each(|(k, line)| {
+                    let at = (rows.start + k) * self.shape.1 + cols.start;
+                    // SAFETY: an entry has one place, none is twice in this block, and no other block with any of them is open.
+                    copy(unsafe { cells.slice_mut(at..at + line.len()) }, line);
+                });
                 None
             }
         };

@@ -241,7 +241,7 @@ pub fn save<T: Real + npy::Element>(
         Format::Csv => writer.csv(file),
         Format::Json => writer.json(file),
         Format::Ripser => writer.ripser(file),
-        Format::Gudhi => writer.gudhi(file),
+        Format::Gudhi => writer.bars(0).try_for_each(|(degree, [birth, death], _)| writeln!(file, "{degree} {birth} {death}")),
     })
 }
 
@@ -328,7 +328,7 @@ impl<T: Real + npy::Element> Saved<'_, T> {
         writeln!(file, "{{")?;
         for index in 0..self.diagrams.len() {
             let end = if index + 1 == self.diagrams.len() { "" } else { "," };
-            writeln!(file, "{}: {}{end}", quoted_json(&self.name(index)), cloud(index))?;
+            writeln!(file, "{}: {}{end}", serde_json::Value::from(self.name(index)), cloud(index))?;
         }
         writeln!(file, "}}")
     }
@@ -346,15 +346,4 @@ impl<T: Real + npy::Element> Saved<'_, T> {
         }
         Ok(())
     }
-
-    fn gudhi(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
-        for (degree, [birth, death], _) in self.bars(0) {
-            writeln!(file, "{degree} {birth} {death}")?;
-        }
-        Ok(())
-    }
-}
-
-fn quoted_json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -76,7 +76,8 @@ impl Market {
     ) -> Result<Option<(u32, u32, T)>, Reason> {
         let more = next_data(&mut self.lines)?;
         if self.read == self.entries {
-            return if more { Err(self.beyond()) } else { self.end().map(|()| None) };
+            let beyond = || self.error(format_args!("there is more after the {} entries that were announced", self.entries));
+            return if more { Err(beyond()) } else { self.end().map(|()| None) };
         }
         if !more {
             return Err(format!("ends after {} of {} entries", self.read, self.entries).into());
@@ -132,10 +133,6 @@ impl Market {
             }
             _ => Ok(()),
         }
-    }
-
-    fn beyond(&self) -> Reason {
-        self.error(format_args!("there is more after the {} entries that were announced", self.entries))
     }
 
     /// Checks the declared sizes, because empty rows and columns take memory but no part of the

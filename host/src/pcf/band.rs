@@ -121,12 +121,6 @@ impl<T: PcfReal> Staging<T> {
         }
         Ok(())
     }
-
-    /// True if the last upload is done.
-    fn is_idle(&self) -> Result<bool, DeviceError> {
-        // The last to be enqueued, on one stream.
-        self.order.0.as_ref().map_or(Ok(true), Pending::is_done)
-    }
 }
 
 impl<T: PcfReal> Bands<T> {
@@ -174,7 +168,8 @@ impl<T: PcfReal> Bands<T> {
         self.clear();
         let offsets = &set.offsets()[functions.start..=functions.end];
         let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
-        if !self.staging[self.turn].is_idle()? {
+        // The last upload to be enqueued, on one stream.
+        if !self.staging[self.turn].order.0.as_ref().map_or(Ok(true), Pending::is_done)? {
             self.turn = 1 - self.turn;
         }
         let staging = &mut self.staging[self.turn];

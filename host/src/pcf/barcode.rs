@@ -160,7 +160,10 @@ impl Barcode {
                 Curve::AccumulatedPersistence => ["(birth + death) / 2", length],
             };
             for ((time, change), name) in curve.changes(interval[0].0, interval[1].0).into_iter().zip(names) {
-                check_start(bar, (time, name))?;
+                if time < 0.0 {
+                    let after = "but the function starts at t = 0: shift the bars, or take stable ranks";
+                    return Err(PcfError::Bar { bar, problem: format!("{name} = {time}, {after}") });
+                }
                 if time.is_finite() {
                     changes.push((round::<T>(bar, name, time)?, round::<f64>(bar, length, change)?));
                 }
@@ -207,13 +210,4 @@ fn round<T: PcfReal>(bar: usize, what: &'static str, value: f64) -> Result<T, Pc
         return Err(PcfError::Bar { bar, problem });
     }
     Ok(T::from_f64(value))
-}
-
-/// An error if one of a bar's times, with its name, is before the start of functions.
-fn check_start(bar: usize, (value, what): (f64, &str)) -> Result<(), PcfError> {
-    if value < 0.0 {
-        let problem = format!("{what} = {value}, but the function starts at t = 0: shift the bars, or take stable ranks");
-        return Err(PcfError::Bar { bar, problem });
-    }
-    Ok(())
 }

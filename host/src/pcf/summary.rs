@@ -81,7 +81,7 @@ impl<T: PcfReal> PcfSet<T> {
         value: impl Fn(N) -> f64,
     ) -> Option<Pcf<T>> {
         let tree = Tree::new(self.len(), empty, join);
-        self.over_time(tree, |tree, function, v| tree.set(function, leaf(v.to_f64())), |tree| value(tree.all()))
+        self.over_time(tree, |tree, function, v| tree.set(function, leaf(v.to_f64())), |tree| value(tree.nodes[1]))
     }
 
     /// The function whose value at every time is `value` of the state that `set` has brought there: it is called for each
@@ -166,10 +166,6 @@ impl<N: Copy, J: Fn(N, N) -> N> Tree<N, J> {
             node /= 2;
             self.nodes[node] = (self.join)(self.nodes[2 * node], self.nodes[2 * node + 1]);
         }
-    }
-
-    fn all(&self) -> N {
-        self.nodes[1]
     }
 }
 

@@ -62,11 +62,6 @@ impl Partition {
         if row < of_longer { row / (each + 1) } else { longer + (row - of_longer) / each }
     }
 
-    /// Makes sure that there is such a rank.
-    fn check(&self, rank: usize) -> Result<(), SpmvError> {
-        if rank < self.ranks { Ok(()) } else { Err(SpmvError::RankOutOfRange { rank, ranks: self.ranks }) }
-    }
-
     /// The columns that a rank's rows need of other ranks, in ascending order.
     pub(super) fn needed<T: SpmvReal>(&self, matrix: &Csr<T>, rank: usize) -> Vec<u32> {
         let rows = self.rows(rank);
@@ -134,7 +129,9 @@ impl<T: SpmvReal> Part<T> {
     /// [`SpmvError::NotSquare`], [`SpmvError::NoRanks`], [`SpmvError::TooManyRanks`], [`SpmvError::RankOutOfRange`].
     pub fn new(matrix: &Csr<T>, ranks: usize, rank: usize) -> Result<Self, SpmvError> {
         let partition = Partition::of(matrix, ranks)?;
-        partition.check(rank)?;
+        if rank >= ranks {
+            return Err(SpmvError::RankOutOfRange { rank, ranks });
+        }
         let mut part = Self::without_sends(matrix, partition, rank, &partition.needed(matrix, rank));
         for other in (0..ranks).filter(|&other| other != rank) {
             let rows = partition.rows(other);

@@ -43,12 +43,9 @@ impl Function<'_> {
         unsafe { !LLVMGetFirstUse(self.value).is_null() }
     }
     pub fn never_returns(&self) -> bool {
-        self.has_attribute("noreturn")
-    }
-    fn has_attribute(&self, attribute: &str) -> bool {
         // SAFETY: a live function, and an attribute's name with its length.
         unsafe {
-            let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
+            let kind = LLVMGetEnumAttributeKindForName(c"noreturn".as_ptr(), 8);
             !LLVMGetEnumAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, kind).is_null()
         }
     }

@@ -129,14 +129,14 @@ impl CudaModule {
         };
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
         let parameters = image::parameters(ptx);
-        let by_address = image::calls_by_address(ptx);
+        let has_indirect_calls = ptx.contains(".callprototype");
         let c_string =
             |text: &str| CString::new(text).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()));
         let files = iter::once(("kernels.ptx", ptx)).chain(image.linked_files().iter().copied());
         let texts: Result<Vec<_>, DeviceError> = files.map(|(name, text)| Ok((c_string(name)?, c_string(text)?))).collect();
         let texts = texts?;
         let _entered = cuda.enter()?;
-        if by_address {
+        if has_indirect_calls {
             grow_stack(cuda)?;
         }
         let (mut compiler, mut raw) = (Compiler::new(), ptr::null_mut());

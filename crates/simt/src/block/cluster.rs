@@ -1,6 +1,6 @@
 //! Cluster operations of a block's threads. A block outside of clusters is a cluster of its own.
 
-use super::Block;
+use super::{BarrierKind, Block};
 use crate::Dim3;
 use crate::cluster::Member;
 use std::panic::Location;
@@ -79,7 +79,8 @@ impl<'a> Block<'a> {
         let Some(member) = self.member else {
             // The block alone is a cluster: its own barrier does.
             self.arrivals.borrow_mut()[thread] = None;
-            return self.barrier_of_cluster(location);
+            self.barrier(BarrierKind::Cluster, false, location);
+            return;
         };
         self.at_cluster.set(self.at_cluster.get() + 1);
         let mut in_vain = 0;

@@ -115,16 +115,6 @@ impl Warp {
         self.left |= 1 << lane;
     }
 
-    /// The exchange that `lane`, which has not arrived anywhere, keeps waiting.
-    fn waiting_for(&self, lane: u32) -> Option<&Exchange> {
-        self.exchanges.iter().find(|e| e.pending() && e.mask >> lane & 1 == 1)
-    }
-
-    /// Returns the exchange that lanes have already joined with this mask and name.
-    fn joined(&self, mask: u32, op: &'static str) -> Option<usize> {
-        self.exchanges.iter().position(|e| e.pending() && e.mask == mask && (ptr::eq(e.op, op) || e.op == op))
-    }
-
     /// An exchange that waits for a lane of the `i`-th, which waits for a lane of that one.
     ///
     /// Masks that merely overlap are right: half a warp may meet in a branch while the other half waits for all after
@@ -230,7 +220,7 @@ impl Block<'_> {
         #[cfg(simt_check)]
         self.checks.barrier();
         let has_left = |thread: u32| warps[(thread / WARP_SIZE) as usize].left >> (thread % WARP_SIZE) & 1 == 1;
-        turns.release_all((0..self.threads).filter(|&thread| !has_left(thread)));
+        (0..self.threads).filter(|&thread| !has_left(thread)).for_each(|thread| turns.release(thread));
     }
 
     /// The error of those at `sync_grid` where `left` has returned, which every thread of the grid has to come to.
@@ -264,11 +254,6 @@ impl Block<'_> {
             self.go_from_meeting(false, number);
         }
         self.barrier(BarrierKind::Grid, false, location);
-    }
-
-    /// The barrier of a cluster that has one block.
-    pub(super) fn barrier_of_cluster(&self, location: &'static Location<'static>) {
-        self.barrier(BarrierKind::Cluster, false, location);
     }
 
     /// Comes to one of the block's other barriers, and waits there if asked to.
@@ -408,7 +393,9 @@ impl Block<'_> {
             drop(sched);
             self.fault(lane_left(op, mask, location, lane));
         }
-        let i = here.joined(mask, op).unwrap_or_else(|| here.begin(mask, op, location));
+        // The exchange that lanes have already joined with this mask and name.
+        let joined = |e: &Exchange| e.pending() && e.mask == mask && (ptr::eq(e.op, op) || e.op == op);
+        let i = here.exchanges.iter().position(joined).unwrap_or_else(|| here.begin(mask, op, location));
         let exchange = &mut here.exchanges[i];
         exchange.arrived |= 1 << lane;
         exchange.values[lane as usize] = value;
@@ -445,7 +432,8 @@ impl Block<'_> {
         sched.left = Some(thread);
         let warp = &mut sched.warps[(thread / WARP_SIZE) as usize];
         warp.leave(lane);
-        if let Some(exchange) = warp.waiting_for(lane) {
+        // The lane has not arrived anywhere.
+        if let Some(exchange) = warp.exchanges.iter().find(|e| e.pending() && e.mask >> lane & 1 == 1) {
             let message = lane_left(exchange.op, exchange.mask, exchange.location, lane);
             return Some(SimtError::Fault { at: self.place_of(exchange.first(thread - lane)), message });
         }

@@ -55,13 +55,9 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
 fn total(tree: &Shape, poses: &[[f64; 3]]) -> f64 {
     let placed: Vec<Vec<_>> = poses.iter().map(|&pose| tree.posed_pieces(pose).collect()).collect();
     let all = (0..poses.len()).flat_map(|first| (first + 1..poses.len()).map(move |second| (first, second)));
+    // No vertex is farther than 1 from a tree's origin.
+    let near = |first: [f64; 3], second: [f64; 3]| (first[0] - second[0]).hypot(first[1] - second[1]) < 2.0;
     all.filter(|&(first, second)| near(poses[first], poses[second])).map(|(i, j)| common(&placed[i], &placed[j])).sum()
-}
-
-/// Returns true if trees in these poses may overlap: no vertex is farther than 1 from a tree's
-/// origin.
-fn near(first: [f64; 3], second: [f64; 3]) -> bool {
-    (first[0] - second[0]).hypot(first[1] - second[1]) < 2.0
 }
 
 /// Returns the area that two trees have in common.

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, BufRead, IsTerminal as _, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use clap::Args;
@@ -56,7 +56,10 @@ pub fn run(arguments: &InitArgs) -> Result<(), Failure> {
     }
     let draft = match &arguments.export {
         Some(export) => Draft::from_nsys(export, arguments.range.as_deref())?,
-        None => Questions::ask(path)?,
+        None => {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            Questions { lines: io::stdin().lock(), number: 0, is_shown: io::stdin().is_terminal() }.draft(name)?
+        }
     };
     destination.write(|file| file.write_all(draft.json().as_bytes()))?;
     let dag = Dag::read(path)?;
@@ -75,14 +78,6 @@ struct Questions<R> {
     lines: R,
     number: usize,
     is_shown: bool,
-}
-
-impl Questions<io::StdinLock<'static>> {
-    /// Asks for a program whose file is to be `path`.
-    fn ask(path: &Path) -> Result<Draft, Failure> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Questions { lines: io::stdin().lock(), number: 0, is_shown: io::stdin().is_terminal() }.draft(name)
-    }
 }
 
 impl<R: BufRead> Questions<R> {

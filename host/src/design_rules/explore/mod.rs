@@ -487,7 +487,11 @@ impl<'a> Exploration<'a> {
         let mut trace = |run: Option<&Run>| -> Result<Option<Timeline>, RulesError> {
             let Some(run) = run else { return Ok(None) };
             let schedule = Schedule::parse(dag, options.streams, &run.traversal.to_string())?;
-            Ok(Some(few_ranks(platform.timeline(&schedule)?)))
+            let mut timeline = platform.timeline(&schedule)?;
+            // The spans of the first ranks, and of the last one to be done.
+            let last = timeline.spans.iter().max_by(|a, b| a.end.total_cmp(&b.end)).map_or(0, |span| span.rank);
+            timeline.spans.retain(|span| span.rank < RANKS || span.rank == last);
+            Ok(Some(timeline))
         };
         let (fastest, slowest) = (trace(session.runs.fastest())?, trace(session.runs.slowest())?);
         (session.runs.about.fastest, session.runs.about.slowest) = (fastest, slowest);
@@ -519,11 +523,4 @@ impl<'a> Exploration<'a> {
             cancelled,
         })
     }
-}
-
-/// Keeps the spans of the first ranks, and of the last one to be done.
-fn few_ranks(mut timeline: Timeline) -> Timeline {
-    let last = timeline.spans.iter().max_by(|a, b| a.end.total_cmp(&b.end)).map_or(0, |span| span.rank);
-    timeline.spans.retain(|span| span.rank < RANKS || span.rank == last);
-    timeline
 }

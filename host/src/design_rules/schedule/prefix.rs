@@ -130,10 +130,11 @@ impl<'a> Prefix<'a> {
         if self.open.is_empty() && !found.iter().any(is_bet) {
             return found;
         }
+        // The operations without a stream can be given one so that no record is needless.
         found.retain(|&step| {
             let mut then = self.clone();
             then.push(step);
-            then.is_completable()
+            then.can_use_all(&then.open, &mut vec![0u8; then.dag.len()])
         });
         found
     }
@@ -344,13 +345,7 @@ impl<'a> Prefix<'a> {
         self.named = self.named.max(stream + 1);
     }
 
-    /// Returns whether the operations without a stream can be given one so that no record is
-    /// needless.
-    fn is_completable(&self) -> bool {
-        // For each operation, the streams that it can't have because someone hopes that it goes elsewhere.
-        self.can_use_all(&self.open, &mut vec![0u8; self.dag.len()])
-    }
-
+    /// `excluded` has, for each operation, the streams that it can't have because someone hopes that it goes elsewhere.
     fn can_use_all(&self, open: &[Open], excluded: &mut Vec<u8>) -> bool {
         let Some((first, rest)) = open.split_first() else { return true };
         let home = self.binding[first.after.index()].expect("a record is behind an operation that has a stream");

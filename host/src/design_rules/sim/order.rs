@@ -92,8 +92,12 @@ impl Order {
             let (program, schedule) = (load.dag.name().to_owned(), format!("{odd:?}"));
             return Err(RulesError::Schedule { program, schedule, reason: "the step is one of another program".to_owned() });
         }
+        let wrong = |reason: String| {
+            let names: Vec<String> = steps.iter().map(|step| step.name(&load.dag)).collect();
+            RulesError::Schedule { program: load.dag.name().to_owned(), schedule: names.join(";"), reason }
+        };
         for (index, &step) in steps.iter().enumerate() {
-            let call = self.call(load, index as u32, step).map_err(|reason| wrong(&load.dag, steps, reason))?;
+            let call = self.call(load, index as u32, step).map_err(wrong)?;
             self.calls.push(call);
         }
         Ok(())
@@ -159,9 +163,4 @@ fn is_of(step: &Step, dag: &Dag) -> bool {
             choice.is_some_and(|choice| usize::from(alternative) < choice.alternatives().len())
         }
     }
-}
-
-fn wrong(dag: &Dag, steps: &[Step], reason: String) -> RulesError {
-    let names: Vec<String> = steps.iter().map(|step| step.name(dag)).collect();
-    RulesError::Schedule { program: dag.name().to_owned(), schedule: names.join(";"), reason }
 }

@@ -181,7 +181,8 @@ impl Matrix {
         let (lines, across) =
             if self.storage == Storage::Columns { (self.columns, self.rows) } else { (self.rows, self.columns) };
         let (bands, parts) = (lines.min(side), across.min(side));
-        let band = |band: usize| self.band::<T>(band_range(band, bands, lines), &band_ends(parts, across), advance);
+        let ends: Vec<usize> = (0..parts).map(|part| band_range(part, parts, across).end).collect();
+        let band = |band: usize| self.band::<T>(band_range(band, bands, lines), &ends, advance);
         let read: Result<Vec<Band>, Reason> = (0..bands).into_par_iter().map(band).collect();
         let read = read.map_err(|text| Failure::error(format_args!("{}: {text}", self.path.display())))?;
         let mut entries = read.iter().fold(Stats::NONE, |stats, band| stats.merge(band.stats));
@@ -299,11 +300,6 @@ struct Band {
 fn band_range(band: usize, bands: usize, lines: usize) -> Range<usize> {
     let start = |band: usize| (band as u128 * lines as u128 / bands as u128) as usize;
     start(band)..start(band + 1)
-}
-
-/// Before which lines the bands end.
-fn band_ends(bands: usize, lines: usize) -> Vec<usize> {
-    (0..bands).map(|band| band_range(band, bands, lines).end).collect()
 }
 
 /// The n whose n (n + 1) / 2 is `count`.

@@ -95,7 +95,9 @@ impl Strategy for Surrogate {
         }
         let asked: Vec<Vec<u64>> = candidates.iter().map(|candidate| self.places.features(dag, candidate)).collect();
         let values: Vec<f64> = if self.is_to_differ() {
-            let nearest = |features: &Vec<u64>| self.runs.iter().map(|run| differing(features, &run.features)).min();
+            let differing = |(a, b): (&u64, &u64)| (a ^ b).count_ones();
+            let distance = |features: &[u64], run: &Known| features.iter().zip(&run.features).map(differing).sum::<u32>();
+            let nearest = |features: &Vec<u64>| self.runs.iter().map(|run| distance(features, run)).min();
             asked.iter().map(|features| -f64::from(nearest(features).unwrap_or(0))).collect()
         } else {
             let runs = training(&self.runs);
@@ -139,11 +141,6 @@ fn well_known(dag: &Dag, streams: usize, index: usize) -> Option<Schedule> {
 /// A number below this one, which is more than 0.
 fn below(end: usize, random: &mut ChaCha8Rng) -> usize {
     (random.next_u64() % end as u64) as usize
-}
-
-/// Returns the number of features that differ.
-fn differing(a: &[u64], b: &[u64]) -> u32 {
-    a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
 }
 
 /// The runs that a model is made from.

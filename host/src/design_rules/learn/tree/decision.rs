@@ -67,11 +67,6 @@ impl Node {
     pub fn wrong(&self) -> usize {
         self.samples - self.counts[self.class.index()]
     }
-
-    /// Returns true if all training samples are of one class.
-    pub fn is_pure(&self) -> bool {
-        self.counts.contains(&self.samples)
-    }
 }
 
 /// A decision tree.

@@ -203,7 +203,7 @@ impl<'a> Growth<'a> {
 
     fn can_split(&self, node: usize) -> bool {
         let node = &self.nodes[node];
-        node.depth < self.max_depth && !node.is_pure()
+        node.depth < self.max_depth && !node.counts.contains(&node.samples)
     }
 
     /// Adds a node to the frontier if a feature separates its samples.

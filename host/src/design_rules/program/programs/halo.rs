@@ -83,10 +83,6 @@ impl Action {
             Action::Unpack(d) => in_dimension("Unpack", d),
         }
     }
-
-    fn is_gpu(self) -> bool {
-        matches!(self, Action::Interior | Action::Pack(_) | Action::Unpack(_) | Action::Boundary)
-    }
 }
 
 fn in_dimension(name: &str, d: usize) -> String {
@@ -97,7 +93,8 @@ fn in_dimension(name: &str, d: usize) -> String {
 pub fn dag() -> Dag {
     let mut dag = Dag::builder("halo");
     for action in Action::all() {
-        dag = if action.is_gpu() { dag.gpu(action.name()) } else { dag.cpu(action.name()) };
+        let is_gpu = matches!(action, Action::Interior | Action::Pack(_) | Action::Unpack(_) | Action::Boundary);
+        dag = if is_gpu { dag.gpu(action.name()) } else { dag.cpu(action.name()) };
     }
     for d in 0..3 {
         let name = |name: &str| in_dimension(name, d);
