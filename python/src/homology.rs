@@ -30,6 +30,7 @@ use crate::{
     error::Failure,
     kept::{self, Homologous, KeptStream},
     pcf::{PcfSet, Real, kind, offsets, read_only},
+    precision::{Either, each},
     work,
 };
 
@@ -40,20 +41,7 @@ const FEW_EDGES: usize = 40_000;
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct Diagrams(Bars);
 
-enum Bars {
-    F32(Arc<homology::Diagrams<f32>>),
-    F64(Arc<homology::Diagrams<f64>>),
-}
-
-/// An expression for diagrams of either precision.
-macro_rules! each {
-    ($diagrams:expr, $inner:ident => $value:expr) => {
-        match $diagrams {
-            Bars::F32($inner) => $value,
-            Bars::F64($inner) => $value,
-        }
-    };
-}
+type Bars = Either<Arc<homology::Diagrams<f32>>, Arc<homology::Diagrams<f64>>>;
 
 /// A precision of bars.
 trait OfBars: Homologous + Item + npy::Element {
@@ -107,10 +95,7 @@ impl Diagrams {
 
     #[getter]
     fn dtype(&self) -> &'static str {
-        match &self.0 {
-            Bars::F32(_) => "float32",
-            Bars::F64(_) => "float64",
-        }
+        self.0.dtype()
     }
 
     #[getter]

@@ -15,6 +15,7 @@ mod list_rank;
 mod overlap;
 mod pack;
 mod pcf;
+mod precision;
 mod rules;
 mod spmv;
 mod trees;

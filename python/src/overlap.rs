@@ -23,6 +23,7 @@ use crate::{
     array::{DeviceArray, Item},
     device::Device,
     error::Failure,
+    precision::{Either, each},
     work,
 };
 
@@ -298,26 +299,12 @@ pub struct Overlap {
     lattice: Option<Lattice>,
 }
 
-#[derive(Clone)]
-enum Inner {
-    F32(Arc<Mutex<Evaluator<f32>>>),
-    F64(Arc<Mutex<Evaluator<f64>>>),
-}
+type Inner = Either<Arc<Mutex<Evaluator<f32>>>, Arc<Mutex<Evaluator<f64>>>>;
 
 struct Evaluator<T: OverlapReal> {
     overlap: overlap::Overlap<T>,
     /// The scene of the last evaluation on a device.
     scene: Option<Scene<T>>,
-}
-
-/// An expression for the evaluator of either precision.
-macro_rules! each {
-    ($inner:expr, $evaluator:ident => $value:expr) => {
-        match $inner {
-            Inner::F32($evaluator) => $value,
-            Inner::F64($evaluator) => $value,
-        }
-    };
 }
 
 /// Does work on this number of poses with an evaluator.

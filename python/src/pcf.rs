@@ -35,6 +35,7 @@ use crate::{
     device::Device,
     error::Failure,
     kept::{self, ENGINES, Results},
+    precision::{Either, each},
     work,
 };
 
@@ -45,21 +46,7 @@ const FEW_STEPS: u128 = 200_000;
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
 pub struct PcfSet(Set);
 
-#[derive(Clone)]
-pub enum Set {
-    F32(Arc<warpsmith::pcf::PcfSet<f32>>),
-    F64(Arc<warpsmith::pcf::PcfSet<f64>>),
-}
-
-/// An expression for the set of either precision.
-macro_rules! each {
-    ($set:expr, $inner:ident => $value:expr) => {
-        match $set {
-            Set::F32($inner) => $value,
-            Set::F64($inner) => $value,
-        }
-    };
-}
+pub type Set = Either<Arc<warpsmith::pcf::PcfSet<f32>>, Arc<warpsmith::pcf::PcfSet<f64>>>;
 
 /// A precision, and what depends on it alone.
 pub trait Real: PcfReal + Item {
@@ -238,10 +225,7 @@ impl PcfSet {
 
     #[getter]
     fn dtype(&self) -> &'static str {
-        match &self.0 {
-            Set::F32(_) => "float32",
-            Set::F64(_) => "float64",
-        }
+        self.0.dtype()
     }
 
     #[getter]
