@@ -47,7 +47,7 @@ pub struct Buffer<T: DeviceCopy> {
 
 /// A place for the uses of a device's memory. On the CPU work is done when it has been enqueued.
 pub(super) fn page(device: &Device) -> Option<Page<CudaStream>> {
-    if let Inner::Cuda(cuda) = &device.inner { Some(cuda.ledger().page()) } else { None }
+    if let Inner::Cuda(cuda) = &device.inner { Some(cuda.ledger.page()) } else { None }
 }
 
 #[derive(Debug)]

@@ -50,7 +50,7 @@ pub(super) struct Cuda {
     ordinal: u32,
     handle: CUdevice,
     info: DeviceInfo,
-    limits: Limits,
+    pub(super) limits: Limits,
     context: Context,
     /// The program's images, each from its first use on.
     modules: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
@@ -59,7 +59,7 @@ pub(super) struct Cuda {
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
     faults: fault::Faults,
-    ledger: Ledger<CudaStream>,
+    pub(super) ledger: Ledger<CudaStream>,
     /// True if each launch is waited for (`WARPSMITH_SYNC=1`), so that a fault names its kernel.
     synchronous: bool,
 }
@@ -315,15 +315,6 @@ impl Cuda {
 
     pub(super) fn info(&self) -> &DeviceInfo {
         &self.info
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// Returns the ledger of its memory's uses.
-    pub(super) fn ledger(&self) -> &Ledger<CudaStream> {
-        &self.ledger
     }
 
     /// Makes the device's context current on this thread, for as long as the result lives.

@@ -143,7 +143,7 @@ impl Graph {
     /// need nothing of the kind, nor does the CPU.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`], [`DeviceError::InCapture`], and what earlier work on the device came to.
+    /// [`DeviceError::WrongDevice`], [`DeviceError::InCapture`].
     pub fn prepare(&self, stream: &Stream) -> Result<(), DeviceError> {
         let stream = stream.for_graph(&self.device)?;
         match (&self.work, stream.cuda()) {

@@ -343,9 +343,6 @@ impl Device {
     }
 
     /// The device's memory now.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn memory(&self) -> Result<MemoryInfo, DeviceError> {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.memory(),
@@ -381,26 +378,17 @@ impl Device {
     }
 
     /// A stream.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(self)
     }
 
     /// An event that has not been recorded.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn event(&self) -> Result<Event, DeviceError> {
         Event::new(self, true)
     }
 
     /// An event that has not been recorded, and that has no time: [`Event::elapsed_ms`] fails. It is cheaper to record
     /// and to wait for.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn untimed_event(&self) -> Result<Event, DeviceError> {
         Event::new(self, false)
     }
@@ -543,7 +531,7 @@ impl Device {
 
     fn limits(&self) -> &launch::Limits {
         match &self.inner {
-            Inner::Cuda(cuda) => cuda.limits(),
+            Inner::Cuda(cuda) => &cuda.limits,
             Inner::Cpu(_) => &cpu::LIMITS,
         }
     }

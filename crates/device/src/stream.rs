@@ -22,9 +22,9 @@ use std::time::Instant;
 /// overlap, unless one [waits](Self::wait) for the other or both use a [`Buffer`] that one of them
 /// writes. CPU: methods do the work at once, on the calling thread and the executor's.
 ///
-/// Threads may share a stream; their work then comes in some order. A fault on a GPU shows at a
-/// later call, as [`DeviceError::Fault`]; `WARPSMITH_SYNC=1` in the environment waits for every
-/// launch.
+/// Threads may share a stream; their work then comes in some order. A fault on a GPU shows at any
+/// later call for the device, as [`DeviceError::Fault`]; `WARPSMITH_SYNC=1` in the environment waits
+/// for every launch.
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
@@ -207,7 +207,7 @@ impl Stream {
     /// Copies `source` into `target`, which has as many elements, and waits until `source` is free again.
     ///
     /// # Errors
-    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`].
     pub fn upload<'a, T: DeviceCopy>(&self, target: impl Into<ViewMut<'a, T>>, source: &[T]) -> Result<(), DeviceError> {
         let target = target.into();
         self.check_home(target.device())?;
@@ -221,7 +221,7 @@ impl Stream {
     /// Copies `source` into `target`, which has as many elements, and waits until it is done.
     ///
     /// # Errors
-    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`].
     pub fn download<'a, T: DeviceCopy>(&self, source: impl Into<View<'a, T>>, target: &mut [T]) -> Result<(), DeviceError> {
         let source = source.into();
         self.check_home(source.device())?;
@@ -240,8 +240,7 @@ impl Stream {
     /// The elements of `source`, as a vector; waits for them.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`], [`DeviceError::OutOfMemory`] where the host has too little, and what earlier work
-    /// on the device came to.
+    /// [`DeviceError::WrongDevice`], [`DeviceError::OutOfMemory`] where the host has too little.
     pub fn download_vec<'a, T: DeviceCopy>(&self, source: impl Into<View<'a, T>>) -> Result<Vec<T>, DeviceError> {
         let source = source.into();
         self.check_home(source.device())?;
@@ -269,7 +268,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`] where one of the two is of another device than the
-    /// stream, and what earlier work on the device came to.
+    /// stream.
     pub fn copy<'a, 'b, T: DeviceCopy>(
         &self,
         source: impl Into<View<'a, T>>,
@@ -296,7 +295,7 @@ impl Stream {
     /// it where other work on the same memory is put in order.
     ///
     /// # Errors
-    /// [`DeviceError::InCapture`], and what earlier work on the device came to.
+    /// [`DeviceError::InCapture`].
     ///
     /// # Safety
     /// There are as many bytes at both addresses, of memory of devices of this stream's kind, and they don't overlap.
@@ -340,7 +339,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    /// [`DeviceError::WrongDevice`].
     pub fn fill_zero<'a, T: DeviceCopy + Zeroable>(&self, target: impl Into<ViewMut<'a, T>>) -> Result<(), DeviceError> {
         // SAFETY: zeroes are a value of `T`.
         unsafe { self.fill_pattern(&target.into(), 0, 1) }
@@ -394,7 +393,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::LengthMismatch`] where `source` has fewer, [`DeviceError::WrongDevice`] also where `source` was
-    /// made for the other backend, and what earlier work on the device came to. `source` is dropped then.
+    /// made for the other backend. `source` is dropped then.
     pub fn upload_async<'a, T: DeviceCopy>(
         &self,
         source: PinnedBuffer<T>,
@@ -413,7 +412,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::LengthMismatch`] where `target` is shorter, [`DeviceError::WrongDevice`] also where `target` was
-    /// made for the other backend, and what earlier work on the device came to. `target` is dropped then.
+    /// made for the other backend. `target` is dropped then.
     pub fn download_async<'a, T: DeviceCopy>(
         &self,
         source: impl Into<View<'a, T>>,
@@ -454,9 +453,6 @@ impl Stream {
     }
 
     /// An event at this point of the stream's work.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn record(&self) -> Result<Event, DeviceError> {
         let event = Event::new(&self.device, true)?;
         self.record_into(&event)?;
@@ -466,7 +462,7 @@ impl Stream {
     /// Moves an event to this point of the stream's work.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    /// [`DeviceError::WrongDevice`].
     pub fn record_into(&self, event: &Event) -> Result<(), DeviceError> {
         self.at_once("an event")?;
         match (&self.queue, &self.device.inner, &event.kind) {
@@ -488,9 +484,6 @@ impl Stream {
 
     /// Lets what is enqueued from now on wait until `event` is reached, which may be another device's. The host doesn't
     /// wait on CUDA.
-    ///
-    /// # Errors
-    /// What earlier work on the device came to.
     pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
         self.at_once("a wait for an event")?;
         match (&self.queue, &event.kind) {
@@ -514,7 +507,7 @@ impl Stream {
     /// for others.
     ///
     /// # Errors
-    /// [`DeviceError::InCapture`], and what earlier work on the devices came to.
+    /// [`DeviceError::InCapture`].
     pub fn wait_for(&self, other: &Stream) -> Result<(), DeviceError> {
         match (&self.queue, &other.queue, &self.device.inner) {
             (Queue::Cuda(own), Queue::Cuda(others), Inner::Cuda(cuda))
@@ -541,7 +534,7 @@ impl Stream {
     /// handle (1 is the legacy default stream, 2 this thread's). On the CPU it does nothing.
     ///
     /// # Errors
-    /// [`DeviceError::InCapture`], and what earlier work on the device came to.
+    /// [`DeviceError::InCapture`].
     ///
     /// # Safety
     /// The handle is of a stream of this stream's device, which lives until this returns.
@@ -610,7 +603,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns, and what earlier work on the device came to.
+    /// What `work` returns.
     pub fn time<E: From<DeviceError>>(&self, work: impl FnOnce(&Self) -> Result<(), E>) -> Result<f64, E> {
         // Both events are made before the clock starts.
         let (start, end) = (Event::new(&self.device, true)?, Event::new(&self.device, true)?);
@@ -712,7 +705,7 @@ fn enqueue(
         other.record(&event)?;
         lane.queue.wait(&event)
     };
-    lane.enqueue(lane.queue.cuda().ledger(), accesses, wait, work)
+    lane.enqueue(&lane.queue.cuda().ledger, accesses, wait, work)
 }
 
 /// Tells checked runs that these bytes, of the CPU, have values now.
@@ -779,7 +772,7 @@ impl Device {
     /// A buffer with the elements of `values`, there when this returns.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`].
     pub fn upload<T: DeviceCopy>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
         let buffer = Buffer::new(self, values.len())?;
         match &self.inner {
@@ -803,7 +796,7 @@ impl Device {
     /// A buffer of `len` elements whose bytes are all 0.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    /// [`DeviceError::OutOfMemory`].
     pub fn alloc_zeroed<T: DeviceCopy + Zeroable>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         let buffer = Buffer::new(self, len)?;
         if let Inner::Cuda(cuda) = &self.inner

@@ -269,7 +269,7 @@ impl CudaModule {
 
 /// A kernel in a module.
 pub(super) struct Function {
-    raw: CUfunction,
+    pub(super) raw: CUfunction,
     attributes: KernelAttributes,
     /// `None` if the driver can't tell.
     parameters: Option<usize>,
@@ -283,10 +283,6 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
-    pub(super) fn raw(&self) -> CUfunction {
-        self.raw
-    }
-
     /// Checks what depends on the function, and lets it have the shared memory that it asks for.
     pub(super) fn prepare(&self, cuda: &Cuda, kernel: &KernelInfo, config: &LaunchConfig) -> Result<(), DeviceError> {
         let threads = config.block.count();

@@ -103,7 +103,7 @@ impl CudaStream {
         let name = kernel.name();
         let new = self.captured.is_none() && self.recent.note(name);
         let LaunchConfig { grid, block, shared } = *config;
-        let (function_raw, stream, pointers) = (function.raw(), self.raw, pointers.as_mut_ptr());
+        let (function_raw, stream, pointers) = (function.raw, self.raw, pointers.as_mut_ptr());
         let (Dim3 { x, y, z }, bytes) = (block, shared as u32);
         // SAFETY: function and stream are of this context. By this function's contract, the arguments are the kernel's;
         // their number has been checked where the driver tells it. Each pointer is to 8 bytes, which the driver copies
