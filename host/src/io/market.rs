@@ -30,8 +30,8 @@ pub(crate) enum Symmetry {
 /// Errors are clauses that follow the file's name.
 pub(crate) struct Market {
     lines: Lines,
-    field: Field,
-    symmetry: Symmetry,
+    pub field: Field,
+    pub symmetry: Symmetry,
     rows: usize,
     columns: usize,
     entries: usize,
@@ -48,14 +48,6 @@ impl Market {
             return Err(lines.error(format_args!("a matrix of {rows} rows and {columns} columns can't be symmetric")));
         }
         Ok(Market { lines, field, symmetry, rows, columns, entries, read: 0 })
-    }
-
-    pub fn field(&self) -> Field {
-        self.field
-    }
-
-    pub fn symmetry(&self) -> Symmetry {
-        self.symmetry
     }
 
     /// Numbers of rows and columns. Verified only after [`next`](Self::next) has returned the end.

@@ -46,7 +46,7 @@ pub fn write<T: SpmvReal>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(),
 
 /// The value of an entry.
 fn value<T: SpmvReal>(market: &Market, word: &str) -> Result<T, Reason> {
-    if market.field() == Field::Integer && word.parse::<i128>().is_err() {
+    if market.field == Field::Integer && word.parse::<i128>().is_err() {
         return Err(market.error(format_args!("{} is not an integer, but the header says that entries are", quoted(word))));
     }
     let value: T = word.parse().map_err(|_| market.error(format_args!("{} is not a number", quoted(word))))?;
@@ -69,7 +69,7 @@ fn matrix<T: SpmvReal>(mut market: Market) -> Result<((usize, usize), Vec<(u32, 
     let of = |market: &Market, word: Option<&str>| word.map_or(Ok(T::from_f64(1.0)), |word| value(market, word));
     while let Some((row, column, value)) = market.next(of)? {
         push(&mut triplets, (row, column, value))?;
-        match market.symmetry() {
+        match market.symmetry {
             Symmetry::Symmetric if column < row => push(&mut triplets, (column, row, value))?,
             Symmetry::Skew => push(&mut triplets, (column, row, T::from_f64(-value.to_f64())))?,
             _ => {}

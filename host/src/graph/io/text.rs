@@ -59,7 +59,7 @@ pub(super) fn market(path: &Path, mut weights: Wanted<'_>) -> Result<Graph, Reas
     while let Some((row, column, ())) = market.next(&mut value)? {
         add(&mut edges, [row.into(), column.into()])?;
     }
-    Ok(numbered(vertices, edges, market.symmetry() == Symmetry::General, 1))
+    Ok(numbered(vertices, edges, market.symmetry == Symmetry::General, 1))
 }
 
 /// Reads a table with a row for each edge.

@@ -111,7 +111,7 @@ impl Group {
             communicator.kind()
         );
         let result = Self::start(device, &communicator, setup, streams).and_then(|rank| {
-            let details = guarded::call(|| "the program's description".to_owned(), || Ok(rank.details()));
+            let details = guarded::call(|| "the program's description".to_owned(), || Ok(rank.program.details()));
             // The others are ready, and wait.
             let details = details.inspect_err(|error| communicator.abort(&chain(error)))?;
             Ok((rank, details))
@@ -184,21 +184,21 @@ impl Group {
     fn answer(rank: &mut Rank, request: &Request) -> Result<Vec<Answer>, RulesError> {
         let answer = guarded::call(|| "the rank's part".to_owned(), || Self::act(rank, request)).map_err(|error| {
             // The others may wait for this rank.
-            rank.ranks().abort(&chain(&error));
+            rank.ranks.abort(&chain(&error));
             match error {
                 // Another was first, and is named already.
                 RulesError::Ranks(RanksError::Aborted { .. }) => error,
-                error => RulesError::Rank { rank: rank.ranks().rank(), reason: chain(&error) },
+                error => RulesError::Rank { rank: rank.ranks.rank(), reason: chain(&error) },
             }
         })?;
         let own = serde_json::to_vec(&answer).map_err(|error| RulesError::Setup(error.to_string()))?;
-        let all = rank.ranks().gather(own)?;
+        let all = rank.ranks.gather(own)?;
         let parse = |bytes: &Vec<u8>| serde_json::from_slice(bytes).map_err(|error| RulesError::Setup(error.to_string()));
         all.iter().map(parse).collect()
     }
 
     fn act(rank: &mut Rank, request: &Request) -> Result<Answer, RulesError> {
-        let parse = |rank: &Rank, text: &str| Schedule::parse(rank.dag(), rank.streams(), text);
+        let parse = |rank: &Rank, text: &str| Schedule::parse(rank.dag(), rank.streams, text);
         Ok(match request {
             Request::Measure(text, statistic) => {
                 let schedule = parse(rank, text)?;
@@ -221,7 +221,7 @@ impl Group {
         }
         let bytes = serde_json::to_vec(request).map_err(|error| RulesError::Setup(error.to_string()))?;
         let answers =
-            self.rank.ranks().broadcast(bytes).map_err(RulesError::from).and_then(|_| Self::answer(&mut self.rank, request));
+            self.rank.ranks.broadcast(bytes).map_err(RulesError::from).and_then(|_| Self::answer(&mut self.rank, request));
         self.broken = answers.is_err();
         answers
     }
@@ -233,7 +233,7 @@ impl Platform for Group {
     }
 
     fn ranks(&self) -> usize {
-        self.rank.ranks().size()
+        self.rank.ranks.size()
     }
 
     fn description(&self) -> String {
@@ -271,7 +271,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         if !self.broken {
             // No request, as JSON.
-            _ = self.rank.ranks().broadcast(b"null".to_vec());
+            _ = self.rank.ranks.broadcast(b"null".to_vec());
         }
         self.threads.drain(..).for_each(|thread| _ = thread.join());
     }

@@ -32,10 +32,10 @@ pub enum Statistic {
 /// A rank with its device and its part of a program.
 pub(super) struct Rank {
     device: Device,
-    program: Arc<dyn Program>,
+    pub program: Arc<dyn Program>,
     lanes: Lanes,
-    streams: usize,
-    ranks: Arc<dyn Communicator>,
+    pub streams: usize,
+    pub ranks: Arc<dyn Communicator>,
     /// Number of invocations that the next measurement starts with; the same on all ranks.
     samples: usize,
 }
@@ -54,18 +54,6 @@ impl Rank {
 
     pub fn dag(&self) -> &Dag {
         self.program.dag()
-    }
-
-    pub fn details(&self) -> String {
-        self.program.details()
-    }
-
-    pub fn streams(&self) -> usize {
-        self.streams
-    }
-
-    pub fn ranks(&self) -> &Arc<dyn Communicator> {
-        &self.ranks
     }
 
     /// The schedule's steps with the streams of their records.
