@@ -181,15 +181,7 @@ fn a_folder_s_arrays_are_replaced_together() {
     folder.good("graph bridges small.txt --output arrays");
     let read = || ["bridges", "labels"].map(|name| std::fs::read(folder.path(&format!("arrays/{name}.npy"))).unwrap());
     let before = read();
-    let output = Command::new("sh")
-        .args([
-            "-c",
-            "ulimit -f 32; exec \"$0\" graph bridges large.txt --output arrays",
-            cargo_bin!("warpsmith").to_str().unwrap(),
-        ])
-        .current_dir(&folder.directory)
-        .output()
-        .unwrap();
+    let output = folder.shell("ulimit -f 32; exec \"$0\" graph bridges large.txt --output arrays");
     let error = "error: arrays/labels.npy can't be written: file too large\n";
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), error.to_owned()));
     assert!(read() == before && std::fs::read_dir(folder.path("arrays")).unwrap().count() == 2);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use warpsmith::{device::no_cuda_reason, list_rank::generate};
 
 use crate::{
-    folder::{Folder, text},
+    folder::{Folder, has, text},
     walk,
 };
 
@@ -88,10 +88,8 @@ fn the_table_has_a_row_a_step() {
     let table = folder.good("--n 1e4 --strategy packed --seed 3 --repeat 3 --verify");
     let header = table.lines().next().unwrap();
     assert!(header.contains("10,000 elements (random)") && header.contains("sublists, strategy packed"), "{header}");
-    for word in ["head", "copy", "walk", "sublists", "ranks", "total", "kB", "GB/s", "100.0 %", "median of 3 runs", "Verified: "]
-    {
-        assert!(table.contains(word), "{word}: {table}");
-    }
+    let parts = ["head", "copy", "walk", "sublists", "ranks", "total", "kB", "GB/s", "100.0 %", "median of 3 runs", "Verified: "];
+    has(&table, &parts);
     assert!(folder.good("--n 1").contains("Not verified"));
 }
 
@@ -244,7 +242,7 @@ fn the_demonstration_is_the_default() {
     let folder = Folder::of("");
     let shown = folder.good("");
     assert!(shown.starts_with("warpsmith ") && shown.lines().next().unwrap().contains("running on "), "{shown}");
-    for word in [
+    let parts = [
         "sequential walk",
         "strategy split",
         "strategy packed",
@@ -260,9 +258,8 @@ fn the_demonstration_is_the_default() {
         "some, for real",
         "Try next:",
         "--help",
-    ] {
-        assert!(shown.contains(word), "{word}: {shown}");
-    }
+    ];
+    has(&shown, &parts);
     assert!(!shown.contains("WRONG"));
     // In the width of a pipe.
     let mut command = Command::new(cargo_bin!("warpsmith"));
@@ -336,9 +333,7 @@ fn tables_fit_the_terminal() {
 fn limits_are_no_panics() {
     let folder = Folder::of("");
     let limited = |limit: &str, arguments: &str| {
-        let command = format!("ulimit {limit} && exec \"$0\" {arguments}");
-        let program = cargo_bin!("warpsmith");
-        let output = Command::new("sh").current_dir(&folder.directory).arg("-c").arg(command).arg(program).output().unwrap();
+        let output = folder.shell(&format!("ulimit {limit} && exec \"$0\" {arguments}"));
         let stderr = text(&output.stderr);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 2)) && !stderr.contains("panicked"), "{limit}, {arguments}: {code:?} {stderr}");
@@ -493,8 +488,7 @@ fn too_little_memory_for_anything_is_an_error() {
     for megabytes in (100..=450).step_by(5) {
         let script =
             format!("ulimit -v {megabytes}000; exec \"$0\" graph components g.npy --backend cpu --threads 2 --output o.npz");
-        let mut command = Command::new("sh");
-        let output = command.args(["-c", &script]).arg(cargo_bin!("warpsmith")).current_dir(&folder.directory).output().unwrap();
+        let output = folder.shell(&script);
         let (code, stderr) = (output.status.code(), text(&output.stderr));
         assert!(code == Some(0) || code == Some(2) && stderr.starts_with("error: "), "{megabytes} MB: {code:?}: {stderr}");
         errors += usize::from(code == Some(2));

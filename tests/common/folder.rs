@@ -56,6 +56,12 @@ impl Folder {
         Command::new(cargo_bin!("warpsmith")).env("COLUMNS", "200").current_dir(&self.directory).args(arguments).output().unwrap()
     }
 
+    /// Runs a script of the shell, in which `"$0"` is the program.
+    #[allow(dead_code, reason = "not all tests limit what the program may use")]
+    pub fn shell(&self, script: &str) -> Output {
+        Command::new("sh").args(["-c", script]).arg(cargo_bin!("warpsmith")).current_dir(&self.directory).output().unwrap()
+    }
+
     #[allow(dead_code, reason = "not all commands have arrays")]
     pub fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
         read_npy(self.path(name)).unwrap()
@@ -129,4 +135,13 @@ impl Folder {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Checks that a text has all of these parts.
+#[allow(dead_code, reason = "not all tests look for several")]
+#[track_caller]
+pub fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{text}\nlacks: {part}");
+    }
 }

@@ -11,7 +11,7 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::{Value, json};
 use warpsmith::design_rules::{Run, Runs, Traversal, sim::Machine};
 
-use crate::folder::Folder;
+use crate::folder::{Folder, has};
 
 /// Schedules of spmv on two streams.
 const SPACE: usize = 5390;
@@ -169,9 +169,7 @@ fn a_search_measures_and_writes() {
     let table = folder.good(
         "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4 --force",
     );
-    for part in ["of all", "1.11 %", "search, each", "Fastest: ", "Written: runs.csv", "simulated, 4 ranks"] {
-        assert!(table.contains(part), "{table}");
-    }
+    has(&table, &["of all", "1.11 %", "search, each", "Fastest: ", "Written: runs.csv", "simulated, 4 ranks"]);
     assert_eq!(fs::read(folder.path("runs.csv")).unwrap(), before);
     assert_eq!(folder.files(), ["m.mtx", "runs.csv"]);
 
@@ -303,7 +301,7 @@ fn rules_say_what_runs_have_in_common() {
     );
 
     let table = folder.good("learn part.csv --labels paper --against full.csv");
-    for part in [
+    let parts = [
         "120 of 5,390 schedules",
         "A tree of ",
         "training error",
@@ -312,14 +310,11 @@ fn rules_say_what_runs_have_in_common() {
         "class accuracy 0.",
         "overconstrained",
         "Rulesets of class 1",
-    ] {
-        assert!(table.contains(part), "{part}: {table}");
-    }
+    ];
+    has(&table, &parts);
     // By default, what makes schedules fast, and whether it does in other runs.
     let table = folder.good("learn full.csv --second part.csv");
-    for part in ["To be fast (class 1):", "launch y_L", "% faster (", "of the others", "in the second runs"] {
-        assert!(table.contains(part), "{part}: {table}");
-    }
+    has(&table, &["To be fast (class 1):", "launch y_L", "% faster (", "of the others", "in the second runs"]);
     assert!(!table.contains("Class 1\n") && folder.good("learn full.csv --full").contains("\nClass 1\n"));
     let advised = folder.json("learn full.csv --second full.csv");
     assert_eq!((&advised["second"], &advised["advice"]["class"]), (&advised["advice"], &json!(1)));
@@ -477,9 +472,7 @@ fn a_study_repeats_searches_on_a_measured_space() {
     }
     assert!(fs::read_to_string(folder.path("a.svg")).unwrap().contains("class accuracy"));
     let table = folder.good("study full.csv --iterations 50,100 --seeds 2");
-    for part in ["the paper's", "0.75", "0.83", "mcts", "random", "iterations until within 1 %", "2 seeds"] {
-        assert!(table.contains(part), "{table}");
-    }
+    has(&table, &["the paper's", "0.75", "0.83", "mcts", "random", "iterations until within 1 %", "2 seeds"]);
 
     folder.explore("--iterations 20 --output part.csv");
     folder.bad("study part.csv", "part.csv: nothing to learn: there are runs of 20 schedules, and it takes all 5390");
@@ -646,15 +639,7 @@ fn a_limit_of_file_sizes() {
     for (method, name) in [("--search mcts --seed 4", "runs.csv"), ("--streams 1 --exhaustive --passes 3", "all.csv")] {
         folder.json(&format!("{search} {name} {method}"));
         let (before, there) = (fs::read(folder.path(name)).unwrap(), folder.runs(name).runs.len());
-        let limited = |resume: &str| {
-            let script = format!("ulimit -f 8; exec \"$0\" rules {search} {name} {method} {resume}");
-            let mut command = Command::new("sh");
-            command
-                .args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()])
-                .current_dir(&folder.directory)
-                .output()
-                .unwrap()
-        };
+        let limited = |resume: &str| folder.shell(&format!("ulimit -f 8; exec \"$0\" rules {search} {name} {method} {resume}"));
         let output = limited("");
         let stderr = crate::folder::text(&output.stderr);
         assert!(output.status.code() == Some(2), "{stderr}");

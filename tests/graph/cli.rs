@@ -4,7 +4,7 @@ use ndarray::arr2;
 use ndarray_npy::{NpzReader, write_npy};
 use serde_json::json;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, has};
 
 /// Two triangles with a bridge between them, a loop, and a vertex alone.
 fn folder() -> Folder {
@@ -41,9 +41,7 @@ fn arrays_and_counts() {
 fn tables() {
     let folder = folder();
     let shown = folder.good("bridges a.txt --repeat 1");
-    for text in ["graph bridges: a.txt on ", "2-edge-connected components", "reach", "One run after a warm-up"] {
-        assert!(shown.contains(text), "{shown}");
-    }
+    has(&shown, &["graph bridges: a.txt on ", "2-edge-connected components", "reach", "One run after a warm-up"]);
     let shown = folder.good("bcc a.txt --output x.npz");
     assert!(shown.contains("articulation points") && shown.contains("Written: x.npz"), "{shown}");
 }

@@ -2,7 +2,6 @@
 
 use std::{fs, io::Cursor, path::Path};
 
-use assert_cmd::{Command, cargo::cargo_bin};
 use ndarray::{Array2, arr2};
 use ndarray_npy::{ReadableElement, write_npy};
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use warpsmith::{
     pcf::{Layout, Measure, Pairwise, Pcf, PcfReal, PcfSet, io, lp_distance, random},
 };
 
-use crate::folder::{Folder, text};
+use crate::folder::{Folder, has, text};
 
 impl Folder {
     fn new() -> Self {
@@ -53,9 +52,7 @@ fn random_sets_and_what_is_in_them() {
         })
     );
     let table = folder.good("info a.npz");
-    for row in ["a.npz", "functions", "1,000", "float32", "20,000"] {
-        assert!(table.contains(row), "{table}");
-    }
+    has(&table, &["a.npz", "functions", "1,000", "float32", "20,000"]);
 
     let written = folder.json("random --count 1e2 --points 50 --uneven --dtype f64 --output b.csv");
     let set = random::uneven::<f64>(100, 50, 0).unwrap();
@@ -261,9 +258,7 @@ fn heat_maps() {
     folder.good("plot dense.npy heat.svg --title A<B&C");
     let svg = fs::read_to_string(folder.path("heat.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
-    for part in ["A&lt;B&amp;C", "column", "row", "inf", "image-rendering:pixelated"] {
-        assert!(svg.contains(part), "{part}");
-    }
+    has(&svg, &["A&lt;B&amp;C", "column", "row", "inf", "image-rendering:pixelated"]);
     assert_eq!(svg.matches("<image ").count(), 2);
     assert_eq!(folder.files().len(), 3 + 5, "{:?}", folder.files());
 }
@@ -351,10 +346,8 @@ fn matrices_larger_than_the_memory() {
     // A hole, which reads as zeros.
     let file = fs::OpenOptions::new().write(true).open(folder.path("m.npy")).unwrap();
     file.set_len(start.len() as u64 + entries * 4).unwrap();
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -v 524288; exec \"$0\" pcf plot m.npy m.png --json", cargo_bin!("warpsmith").to_str().unwrap()]);
     // Threads reserve memory of their own.
-    let output = command.env("RAYON_NUM_THREADS", "2").current_dir(&folder.directory).output().unwrap();
+    let output = folder.shell("ulimit -v 524288; RAYON_NUM_THREADS=2 \"$0\" pcf plot m.npy m.png --json");
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
@@ -449,7 +442,7 @@ fn what_is_said_of_a_matrix() {
     assert!(result.contains("time since the start") && !result.contains("downloaded"), "{result}");
     let verbose = |arguments: &str| String::from_utf8(folder.run(&format!("-v {arguments}")).stdout).unwrap();
     let table = verbose("pdist a.npz --p 2.5 --trace t.json --output d.npy");
-    for word in [
+    let parts = [
         "pdist, p = 2.5: a.npz",
         "300",
         "6,000",
@@ -462,9 +455,8 @@ fn what_is_said_of_a_matrix() {
         "time since the start",
         "getting ready",
         "Written: d.npy (180 kB)\nWritten: t.json\n",
-    ] {
-        assert!(table.contains(word), "{word}: {table}");
-    }
+    ];
+    has(&table, &parts);
     let table = verbose("--backend cpu cdist a.npz b.npz --gpus 3 --layout dense --output d.npy");
     assert!(table.contains("a.npz x b.npz") && table.contains("in place of 3 GPUs") && table.contains("of each GPU"), "{table}");
     assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy", "t.json"]);
@@ -588,12 +580,8 @@ fn what_no_matrix_is_made_of() {
 #[cfg(target_os = "linux")]
 fn larger_than_the_memory() {
     let folder = Folder::new();
-    let limited = |arguments: &str| {
-        let mut command = std::process::Command::new("sh");
-        let script = format!("ulimit -d 131072 && exec \"$0\" --backend cpu pcf {arguments}");
-        command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
-        command.current_dir(&folder.directory).output().unwrap()
-    };
+    let limited =
+        |arguments: &str| folder.shell(&format!("ulimit -d 131072 && RAYON_NUM_THREADS=2 \"$0\" --backend cpu pcf {arguments}"));
     // A command that needs more memory shows that the limit works.
     let output = limited("random --count 2e5 --points 100 --output large.npz");
     let stderr = text(&output.stderr);

@@ -6,7 +6,7 @@ use ndarray::{arr1, arr2};
 use ndarray_npy::{NpzReader, ReadableElement, write_npy};
 use serde_json::json;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, has};
 
 /// A tree of five vertices, its parents, and a forest.
 fn folder() -> Folder {
@@ -44,9 +44,7 @@ fn roots() {
     assert!(found["steps"].as_array().unwrap().len() > 3, "{found}");
     assert_eq!(folder.numbers::<i32>("all/preorder.npy"), [0, 1, 2, 4, 3]);
     let shown = folder.good("root forest.txt --vertices 6 --output f.npz --repeat 1");
-    for text in ["tree root: forest.txt on ", "vertices", "One run after a warm-up", "Written: f.npz"] {
-        assert!(shown.contains(text), "{shown}");
-    }
+    has(&shown, &["tree root: forest.txt on ", "vertices", "One run after a warm-up", "Written: f.npz"]);
     assert_eq!(array::<i32>(&folder, "f.npz", "parent"), [-1, 0, -1, 2, -1, -1]);
 }
 
