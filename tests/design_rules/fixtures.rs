@@ -1,6 +1,9 @@
 //! Programs, schedules and devices that several tests need.
 
-use std::{collections::BTreeSet, ops::RangeInclusive};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::RangeInclusive,
+};
 
 use proptest::prelude::*;
 use rand_chacha::{
@@ -9,7 +12,7 @@ use rand_chacha::{
 };
 use warpsmith::{
     design_rules::{
-        Dag, Kind, Schedule,
+        Dag, Kind, OpId, Schedule,
         schedule::{Prefix, Schedules},
         search::{Explorer, SearchMethod},
     },
@@ -19,6 +22,13 @@ use warpsmith::{
 /// A device for each rank: the GPUs in turns, or the CPU.
 pub fn devices(ranks: usize) -> Vec<Device> {
     Device::all().unwrap().into_iter().cycle().take(ranks).collect()
+}
+
+/// Every assignment of streams to the operations of the GPU.
+pub fn assignments(dag: &Dag, streams: usize) -> impl Iterator<Item = HashMap<OpId, u8>> {
+    let count = dag.gpu_operations().count() as u32;
+    let stream = move |code: usize, place: u32| (code / streams.pow(place) % streams) as u8;
+    (0..streams.pow(count)).map(move |code| dag.gpu_operations().zip((0..).map(|place| stream(code, place))).collect())
 }
 
 /// Programs of so many operations, in which one in `rarity` of the possible edges is there.

@@ -9,19 +9,13 @@ use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
 use warpsmith::design_rules::search::{Explorer, Mcts, Random, SearchMethod, Statistics};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
-use crate::fixtures::{programs, searches_exhaust};
+use crate::fixtures::{assignments, programs, searches_exhaust};
 
 /// Lists all schedules, as texts, by the first six rules of [`Schedule`]'s documentation, read
 /// literally: for every assignment of streams, all orders of its steps that keep the rules.
 fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
-    let gpu: Vec<OpId> = dag.gpu_operations().collect();
     let mut found = BTreeSet::new();
-    for mut code in 0..streams.pow(gpu.len() as u32) {
-        let mut assignment = HashMap::new();
-        for &op in &gpu {
-            assignment.insert(op, (code % streams) as u8);
-            code /= streams;
-        }
+    for assignment in assignments(dag, streams) {
         let mut steps = BTreeSet::new();
         for op in dag.operations() {
             steps.insert(match assignment.get(&op) {

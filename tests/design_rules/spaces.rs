@@ -7,7 +7,7 @@ use warpsmith::design_rules::programs::spmv;
 use warpsmith::design_rules::search::{Explorer, SearchMethod};
 use warpsmith::design_rules::{Dag, OpId, Schedule, Space, Step};
 
-use crate::fixtures::programs;
+use crate::fixtures::{assignments, programs};
 
 /// A call of the host. Streams and events are numbers, in the order in which they come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,14 +57,8 @@ fn calls(schedule: &Schedule) -> Vec<Call> {
 
 /// Lists the calls of all schedules by tenzing's rule: for every assignment of streams, whatever may come next.
 fn by_the_rule(dag: &Dag, streams: usize) -> BTreeSet<Vec<Call>> {
-    let gpu: Vec<OpId> = dag.gpu_operations().collect();
     let mut found = BTreeSet::new();
-    for mut code in 0..streams.pow(gpu.len() as u32) {
-        let mut assignment = HashMap::new();
-        for &op in &gpu {
-            assignment.insert(op, (code % streams) as u8);
-            code /= streams;
-        }
+    for assignment in assignments(dag, streams) {
         extend(dag, &assignment, &mut Vec::new(), &mut found);
     }
     found
