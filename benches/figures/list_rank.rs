@@ -16,7 +16,7 @@ use warpsmith::{
     list_rank::{ListRanker, Options, Report, SplitterRule, Strategy, generate, generate::Permutation},
 };
 
-use crate::median;
+use crate::{RUNS, median};
 
 mod by_n;
 
@@ -24,7 +24,6 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The number of sublists that the peer has compiled in.
 const PEER_SUBLISTS: u32 = 196_608;
-const RUNS: usize = 7;
 
 /// Runs all `works` in turn, `RUNS` times after one warm-up; each returns its time in ms. Prints and returns the
 /// medians.

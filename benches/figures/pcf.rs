@@ -13,9 +13,9 @@ use warpsmith::{
     pcf::{Layout, Measure, Pairwise, PcfReal, PcfSet, random},
 };
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+use crate::RUNS;
 
-const RUNS: usize = 7;
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn engine(gpus: usize) -> Result<Engine> {
     let first = Device::best()?;
@@ -67,8 +67,7 @@ fn measure<T: PcfReal>(engine: &Engine, name: &str, matrix: &Pairwise<'_, T>, la
             times.push(ms);
         }
     }
-    times.sort_by(f64::total_cmp);
-    let (median, spread) = (times[RUNS / 2], (times[RUNS - 1] - times[0]) / times[RUNS / 2]);
+    let (median, spread) = crate::median(times);
     let trace = Trace::new();
     let (_, _, report) = once(engine, matrix, layout, Some(&trace))?;
     let (compute, download) = (busy(&trace, "compute"), busy(&trace, "download"));
@@ -151,8 +150,7 @@ fn into_the_same<T: PcfReal>(engine: &Engine, matrix: &Pairwise<'_, T>) -> Resul
             times.push(1e3 * start.elapsed().as_secs_f64());
         }
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[RUNS / 2])
+    Ok(crate::median(times).0)
 }
 
 fn scaling(gpus: &str, quick: bool) -> Result<()> {

@@ -64,8 +64,7 @@ fn median<E: std::error::Error + 'static>(
         }
     }
     times.remove(0);
-    times.sort_by(f64::total_cmp);
-    Ok(Some(times[RUNS / 2]))
+    Ok(Some(crate::median(times).0))
 }
 
 fn device_is_full(error: &DeviceError) -> bool {

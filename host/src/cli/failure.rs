@@ -65,48 +65,37 @@ impl fmt::Display for Failure {
     }
 }
 
-macro_rules! sentences {
-    ($($error:ty)*) => {$(
-        impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                Failure::error(chain(&error))
+/// Errors whose sentence is that of the failure, and those of which some are another.
+macro_rules! failures {
+    ($($error:ty)*; $($other:ty: $pattern:pat => $failure:expr;)*) => {
+        $(
+            impl From<$error> for Failure {
+                fn from(error: $error) -> Self {
+                    Failure::error(chain(&error))
+                }
             }
-        }
-    )*};
+        )*
+        $(
+            impl From<$other> for Failure {
+                fn from(error: $other) -> Self {
+                    match error {
+                        $pattern => $failure,
+                        error => Failure::error(chain(&error)),
+                    }
+                }
+            }
+        )*
+    };
 }
-sentences!(
-    DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError RanksError SpmvError TreeError
-);
-
-impl From<RulesError> for Failure {
-    fn from(error: RulesError) -> Self {
-        match error {
-            error @ RulesError::Wrong { .. } => Failure::Verification(error.to_string()),
-            error => Failure::error(chain(&error)),
-        }
-    }
-}
-
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Cancelled => Failure::Cancelled,
-            error => Failure::error(chain(&error)),
-        }
-    }
+failures! {
+    DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError RanksError SpmvError TreeError;
+    RulesError: error @ RulesError::Wrong { .. } => Failure::Verification(error.to_string());
+    EngineError: EngineError::Cancelled => Failure::Cancelled;
+    PairwiseError: PairwiseError::Engine(error) => error.into();
 }
 
 impl From<Cancelled> for Failure {
     fn from(_: Cancelled) -> Self {
         Failure::Cancelled
-    }
-}
-
-impl From<PairwiseError> for Failure {
-    fn from(error: PairwiseError) -> Self {
-        match error {
-            PairwiseError::Engine(error) => error.into(),
-            error => Failure::error(chain(&error)),
-        }
     }
 }
