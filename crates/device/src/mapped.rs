@@ -21,7 +21,6 @@ pub struct MappedBuffer<T: DeviceCopy> {
     device: Device,
     memory: PinnedBuffer<T>,
     page: Option<Page<CudaStream>>,
-    len: usize,
 }
 
 impl<T: DeviceCopy> MappedBuffer<T> {
@@ -29,17 +28,17 @@ impl<T: DeviceCopy> MappedBuffer<T> {
     where
         T: Zeroable,
     {
-        Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, page: page(device), len })
+        Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, page: page(device) })
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.len
+        self.memory.len()
     }
 
     /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.memory.is_empty()
     }
 
     /// The device that sees it.
@@ -51,14 +50,14 @@ impl<T: DeviceCopy> MappedBuffer<T> {
     pub fn as_view(&self) -> View<'_, T> {
         // SAFETY: as many elements are there as long as the buffer, and memory that the driver locked has the same
         // address on its devices as on the host (unified addressing).
-        unsafe { View::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len) }
+        unsafe { View::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len()) }
     }
 
     /// All elements, for streams and kernels to write.
     pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
         // SAFETY: as many elements are there as long as the buffer, which is borrowed mutably, at the same address on
         // the device as on the host (unified addressing).
-        unsafe { ViewMut::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len) }
+        unsafe { ViewMut::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len()) }
     }
 
     /// The address of the first element on the host, which stays the same. Not null, even where there are no elements.
@@ -94,6 +93,6 @@ impl<T: DeviceCopy> Drop for MappedBuffer<T> {
 
 impl<T: DeviceCopy> fmt::Debug for MappedBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MappedBuffer<{}>({:p}; {})", std::any::type_name::<T>(), self.host_ptr(), self.len)
+        write!(f, "MappedBuffer<{}>({:p}; {})", std::any::type_name::<T>(), self.host_ptr(), self.len())
     }
 }

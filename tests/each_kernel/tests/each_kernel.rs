@@ -51,6 +51,25 @@ fn stream() -> Result<Stream> {
     Ok(Device::best()?.stream()?)
 }
 
+/// Tests of a function in either precision.
+macro_rules! in_both {
+    ($($test:ident: $of:ident;)*) => {$(
+        #[test]
+        fn $test() -> Result {
+            $of::<f32>()?;
+            $of::<f64>()
+        }
+    )*};
+}
+in_both! {
+    matrices: matrices_of;
+    steps: steps_of;
+    copies_apart: apart_of;
+    overlaps: overlaps_of;
+    sparse_products: products_of;
+    bars: homology_of;
+}
+
 /// What long lists alone go through: pairs that are stored at once, and such that are binned once more.
 fn windows<V: Weight + PartialEq + std::fmt::Debug>(value: impl Fn(i32) -> V) -> Result {
     let stream = stream()?;
@@ -268,12 +287,6 @@ fn matrices_of<T: PcfReal>() -> Result {
     Ok(())
 }
 
-#[test]
-fn matrices() -> Result {
-    matrices_of::<f32>()?;
-    matrices_of::<f64>()
-}
-
 /// Poses of which some overlap.
 fn crowd(n: usize, seed: u32) -> Vec<Pose> {
     poses(n, seed).into_iter().map(|[x, y, theta]| [0.2 * x, 0.2 * y, theta]).collect()
@@ -361,12 +374,6 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
     Ok(())
 }
 
-#[test]
-fn steps() -> Result {
-    steps_of::<f32>()?;
-    steps_of::<f64>()
-}
-
 /// Two heaps of two shapes: one that comes apart, so that its container becomes smaller, and one that can't.
 fn apart_of<T: OverlapReal + separate::separate::Instance>() -> Result {
     let bar = Shape::polygon("bar", &[[0.0, 0.0], [1.0, 0.0], [1.0, 0.3], [0.0, 0.3]])?;
@@ -379,12 +386,6 @@ fn apart_of<T: OverlapReal + separate::separate::Instance>() -> Result {
     assert!(found.least[0] == 0.0 && found.scales[0] < 2.2, "{found:?}");
     assert!(found.least[1] > 0.0 && found.scales[1] == T::from_f64(2.2).to_f64(), "{found:?}");
     Ok(())
-}
-
-#[test]
-fn copies_apart() -> Result {
-    apart_of::<f32>()?;
-    apart_of::<f64>()
 }
 
 /// Shapes at few angles are separated by fields.
@@ -401,12 +402,6 @@ fn copies_apart_by_fields() -> Result {
     let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?;
     assert!(packed.density > 0.4, "{}", packed.density);
     Ok(())
-}
-
-#[test]
-fn overlaps() -> Result {
-    overlaps_of::<f32>()?;
-    overlaps_of::<f64>()
 }
 
 fn products_of<T: SpmvReal + PartialEq + std::fmt::Debug>() -> Result {
@@ -429,12 +424,6 @@ fn products_of<T: SpmvReal + PartialEq + std::fmt::Debug>() -> Result {
     add(&stream, &b, a.view(..2)?, &mut c)?;
     assert_eq!(stream.download_vec(&c)?, [5.0, 4.0].map(T::from_f64));
     Ok(())
-}
-
-#[test]
-fn sparse_products() -> Result {
-    products_of::<f32>()?;
-    products_of::<f64>()
 }
 
 #[test]
@@ -634,12 +623,6 @@ fn functions_of<T: HomologyReal, U: CurveReal>() -> Result {
         }
     }
     Ok(())
-}
-
-#[test]
-fn bars() -> Result {
-    homology_of::<f32>()?;
-    homology_of::<f64>()
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! stream, and from then on at each. So each stream notes which kernels it has launched since it was last waited for.
 
 use super::driver::Code;
-use crate::error::DeviceError;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use crate::{error::DeviceError, order::lock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Number of different kernels that a stream remembers.
 const KEPT: usize = 16;
@@ -115,11 +115,6 @@ impl Faults {
         };
         self.fault.get_or_init(find).clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing here panics halfway through a change.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -277,19 +277,8 @@ fn can_show(kind: &DataType) -> bool {
         | DataType::Decimal64(_, places)
         | DataType::Decimal128(_, places)
         | DataType::Decimal256(_, places) => (0..=MOST_PLACES).contains(&i32::from(*places)),
-        DataType::Float16
-        | DataType::Interval(_)
-        | DataType::List(_)
-        | DataType::ListView(_)
-        | DataType::FixedSizeList(..)
-        | DataType::LargeList(_)
-        | DataType::LargeListView(_)
-        | DataType::Struct(_)
-        | DataType::Union(..)
-        | DataType::Dictionary(..)
-        | DataType::Map(..)
-        | DataType::RunEndEncoded(..) => false,
-        _ => true,
+        DataType::Float16 | DataType::Interval(_) | DataType::Dictionary(..) | DataType::RunEndEncoded(..) => false,
+        kind => !kind.is_nested(),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// The operations whose records have been reached.
     reached: u64,
     /// Number of orders that are not done.
@@ -51,11 +51,11 @@ struct State {
     /// The first error.
     failed: Option<RulesError>,
     /// When operations started and ended, where that is asked for.
-    log: Option<Vec<(OpId, Instant, Instant)>>,
+    pub log: Option<Vec<(OpId, Instant, Instant)>>,
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -166,21 +166,6 @@ impl Lanes {
         match self {
             Lanes::Threads { shared, .. } if shared.state().failed.is_some() => self.finish(),
             _ => Ok(()),
-        }
-    }
-
-    /// Starts to note when the threads' operations start and end.
-    pub fn start_log(&self) {
-        if let Lanes::Threads { shared, .. } = self {
-            shared.state().log = Some(Vec::new());
-        }
-    }
-
-    /// Takes the log since its start.
-    pub fn take_log(&self) -> Vec<(OpId, Instant, Instant)> {
-        match self {
-            Lanes::Threads { shared, .. } => shared.state().log.take().unwrap_or_default(),
-            Lanes::Gpu { .. } => Vec::new(),
         }
     }
 

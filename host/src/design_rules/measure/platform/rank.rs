@@ -161,13 +161,14 @@ impl Rank {
                 }
                 spans
             }
-            Lanes::Threads { .. } => {
+            Lanes::Threads { shared, .. } => {
                 self.ranks.barrier()?;
-                self.lanes.start_log();
+                shared.state().log = Some(Vec::new());
                 let start = Instant::now();
                 let mut spans = self.log_host(&plan, start, |_, _| Ok(()))?;
                 let since = |at: Instant| at.duration_since(start).as_secs_f64();
-                for (op, from, to) in self.lanes.take_log() {
+                let log = shared.state().log.take().unwrap_or_default();
+                for (op, from, to) in log {
                     let placed = plan.iter().find(|(step, _)| matches!(step, Step::Gpu { op: placed, .. } if *placed == op));
                     if let Some(&(step, stream)) = placed {
                         spans.push(self.span(step, Some(stream), since(from), since(to)));
