@@ -26,7 +26,6 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// Draws it as an SVG.
     pub fn draw(self, svg: &Path) -> Result<(), Box<dyn Error>> {
         register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
         let range = |of: fn(&(f64, f64)) -> f64| {

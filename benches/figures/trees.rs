@@ -38,7 +38,6 @@ pub fn main(arguments: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// A hash of a number.
 fn hash(key: u64, seed: u64) -> u64 {
     let key = (key ^ seed << 40).wrapping_add(0x9E37_79B9_7F4A_7C15);
     let key = (key ^ key >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

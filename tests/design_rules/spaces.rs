@@ -37,7 +37,6 @@ fn renumbered(calls: &[Call]) -> Vec<Call> {
     calls.iter().map(&mut renamed).collect()
 }
 
-/// Returns the calls of a schedule.
 fn calls(schedule: &Schedule) -> Vec<Call> {
     let mut events = HashMap::new();
     let mut call = |&step: &Step| match step {

@@ -260,7 +260,6 @@ fn undescribed(manifest: &Path, reason: impl Display) -> BuilderError {
     BuilderError::Refused(format!("cargo could not describe the crate at {}: {reason}", manifest.display()))
 }
 
-/// The package of a manifest.
 fn package<'a>(metadata: &'a Metadata, manifest: &Path) -> Result<&'a Package> {
     let found = metadata.packages.iter().find(|package| package.manifest_path.as_std_path() == manifest);
     found.ok_or_else(|| undescribed(manifest, "the package isn't part of its own workspace"))

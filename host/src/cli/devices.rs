@@ -6,7 +6,6 @@ use warpsmith::device::{self, Device, DeviceError};
 
 use super::{Backend, Global, failure::Failure, format, processes, terminal};
 
-/// Options of `devices`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "List the devices: GPUs and the CPU.\n\n\
@@ -59,7 +58,6 @@ struct Row {
     ptx_image: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let ranks = match ranks(global)? {
         // Rank 0 shows them, and the devices of its host.

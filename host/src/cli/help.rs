@@ -43,7 +43,6 @@ fn brief(command: Command, path: &[&str], above: &str) -> Command {
     command
 }
 
-/// Options of `completions`.
 #[derive(Args, Debug)]
 #[command(
     about = "Print completions for a shell",
@@ -64,7 +63,6 @@ pub fn completions(arguments: &Completions) -> Result<(), Failure> {
     io::Write::write_all(&mut io::stdout().lock(), &text).map_err(|error| terminal::unprinted(&error))
 }
 
-/// Options of `manual`.
 #[derive(Args, Debug)]
 #[command(
     about = "Write the manual pages of all commands into a folder",

@@ -20,7 +20,6 @@ use super::{Global, count, failure::Failure, format, output::Files, pcf::Dtype, 
 /// GPUs of a computation, at most.
 const MOST_GPUS: usize = 64;
 
-/// Options of `homology`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Persistent homology of point clouds: the bars of their Vietoris-Rips filtrations in degrees 0, 1 and 2, over Z/2.\n\n\
@@ -88,7 +87,6 @@ struct DegreeReport {
     longest: Option<f64>,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let clouds = io::load(&arguments.clouds, arguments.distances)?;
     match arguments.dtype {

@@ -33,7 +33,6 @@ const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
-/// Options of `nest`.
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("on").required(true).args(["roll", "sheets"])),
@@ -205,7 +204,6 @@ struct Report<'a> {
     output: String,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let name = arguments.output.to_string_lossy();
     let of_name = if is_standard(&arguments.output) { Some(Format::Svg) } else { Format::of_name(&name) };

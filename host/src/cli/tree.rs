@@ -31,7 +31,6 @@ const ROOTED: &[&str] = &["parent", "depth", "size", "preorder", "postorder", "f
 /// The arrays that `sums` writes.
 const SUMS: &[&str] = &["paths", "subtrees", "vertices"];
 
-/// Options of `tree`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Trees and forests: rooting, traversals, lowest common ancestors, sums.\n\n\
@@ -110,7 +109,6 @@ struct Input {
     run: RunArgs,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &TreeArgs) -> Result<(), Failure> {
     match &arguments.command {
         Command::Root { input, output } => {

@@ -672,7 +672,6 @@ fn places(sizes: &[usize], group: impl Fn(u32) -> u32) -> Vec<Cloud> {
     places
 }
 
-/// Number of edges of all clouds.
 fn count_edges(places: &[Cloud]) -> usize {
     places.last().map_or(0, |last| (last.edge + last.edges()) as usize)
 }

@@ -158,7 +158,6 @@ impl CudaModule {
         Err(refused(format!("{}{hint}", code.text()), compiler.log()))
     }
 
-    /// The function of a kernel.
     pub(super) fn function(&self, kernel: &'static KernelInfo) -> Result<Arc<Function>, DeviceError> {
         let key = ptr::from_ref(kernel).addr();
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);

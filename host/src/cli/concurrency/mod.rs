@@ -23,7 +23,6 @@ const MOST_STREAMS: usize = 1024;
 /// Weight of a step of the study in the progress bar. It is large enough for the bar to show.
 const STEP: usize = 10_000_000;
 
-/// Options of `concurrency`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "What limits a kernel that adds up the overlaps of polygons? Experiments with streams, graphs, threads, reductions, \
@@ -99,7 +98,6 @@ struct StudyReport<'a> {
     files: Vec<String>,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let device = global.open()?;
     let options = arguments.options(&device);

@@ -102,7 +102,6 @@ fn compare<T: PartialEq + std::fmt::Display>(thing: &str, found: &[T], expected:
     }
 }
 
-/// Runs the command.
 pub fn run(global: &Global) -> Result<(), Failure> {
     let device = global.open()?;
     terminal::print(format_args!("warpsmith {}: {}", env!("CARGO_PKG_VERSION"), place(global, &device)))?;

@@ -21,7 +21,6 @@ use super::{
     output::{Arrays, Column, Files, Format},
 };
 
-/// Options of `graph`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Components, bridges and biconnected components of undirected graphs.\n\n\
@@ -104,7 +103,6 @@ struct Input {
     run: RunArgs,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &GraphArgs) -> Result<(), Failure> {
     match &arguments.command {
         Command::Components(input) => Job::prepare(global, Kind::Components, input)?.components(),

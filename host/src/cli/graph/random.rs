@@ -15,7 +15,6 @@ use crate::cli::{
     size, terminal,
 };
 
-/// Options of `graph random`.
 #[derive(Args, Debug)]
 pub struct GraphRandomArgs {
     /// Kind of graph
@@ -59,7 +58,6 @@ struct GraphRandomReport {
     output: String,
 }
 
-/// Runs the command.
 pub fn run(arguments: &GraphRandomArgs, quiet: bool) -> Result<(), Failure> {
     let n = arguments.vertices as usize;
     if !(0.0..=1.0).contains(&arguments.missing) {

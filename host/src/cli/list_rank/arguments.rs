@@ -10,7 +10,6 @@ use warpsmith::{
 
 use crate::cli::{count, repeat};
 
-/// Options of `list-rank`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Rank a linked list: how many elements come before each.\n\n\

@@ -28,7 +28,6 @@ use crate::cli::{
 /// The files to write: the result, the order, and the numbers of the lists.
 type Outputs = [Option<Destination>; 3];
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &ListRankArgs, outputs: &Outputs) -> Result<(), Failure> {
     let n = arguments.n.map(count::short).transpose().map_err(Failure::Error)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);

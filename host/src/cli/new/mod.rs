@@ -9,7 +9,6 @@ use clap::Args;
 
 use super::{failure::Failure, terminal};
 
-/// Options of `new`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Start a project with GPU kernels of your own.\n\n\
@@ -65,7 +64,6 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Page of warpsmith's crates if they come from the registry.
 const PAGE: &str = "https://crates.io/crates/warpsmith-device";
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let name = name(folder)?;

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
 
-/// Options of `overlap gradient`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the exact derivatives of each packing's area of overlap by every pose of it: by x and y (a length) and by \

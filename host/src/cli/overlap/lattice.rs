@@ -12,7 +12,6 @@ use warpsmith::overlap::{
 use super::draw::{Picture, Polygons};
 use crate::cli::{count, draw::Target, failure::Failure, format, output::Files, terminal, utf8};
 
-/// Options of `overlap lattice`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Search for the densest packings of the plane with one copy of a shape, or two, that repeat by a lattice.\n\n\
@@ -69,7 +68,6 @@ struct Row {
 /// Number of cells to each side of the middle one, in a picture.
 const CELLS: i32 = 3;
 
-/// Runs the command.
 pub fn run(arguments: &LatticeArgs) -> Result<(), Failure> {
     let LatticeArgs { shape, copies, seed, output, plot, json } = arguments;
     let mut files = Files::reading([shape]);

@@ -66,7 +66,6 @@ enum Command {
     Lattice(lattice::LatticeArgs),
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &OverlapArgs) -> Result<(), Failure> {
     match &arguments.command {
         Command::Total(arguments) => arguments.run(global),

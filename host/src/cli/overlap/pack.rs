@@ -35,7 +35,6 @@ use crate::cli::{
     terminal, utf8,
 };
 
-/// Options of `overlap pack`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Pack copies of a shape, or of several, into as small a container as possible: a square, a strip of a given width, \
@@ -111,7 +110,6 @@ pub struct PackArgs {
     search: SearchArgs,
 }
 
-/// Options of `overlap improve`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Make the packings of a submission to Kaggle's Santa 2025 smaller: `overlap pack --submission` on an existing file.\n\n\

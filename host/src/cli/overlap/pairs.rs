@@ -13,7 +13,6 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
 
-/// Options of `overlap pairs`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "List the pairs of poses of a packing that overlap, each once, and the areas that they have in common.\n\n\

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
-/// Options of `overlap plot`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Draw a packing: its poses, their overlaps in red, and a square: the boundary, or else the smallest one with sides \
@@ -58,7 +57,6 @@ struct Report {
     output: String,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let picture = Target::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
     let loaded = arguments.input.load::<f64>(None)?;

@@ -14,7 +14,6 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
 
-/// Options of `overlap total`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute for each packing the area in which its poses overlap, each pair counted once, and with --boundary the area \

@@ -44,7 +44,6 @@ pub struct BarcodeArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(arguments: &BarcodeArgs, curve: Curve) -> Result<(), Failure> {
     let BarcodeArgs { bars, options, table, dtype, output, json } = arguments;
     let target = Target::prepare(output, bars)?;

@@ -27,7 +27,6 @@ use crate::cli::{
     terminal,
 };
 
-/// Options of `pcf cluster`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Group functions by hierarchical clustering of their L^p distances.\n\n\
@@ -95,7 +94,6 @@ struct Clusters {
     count: usize,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &ClusterArgs) -> Result<(), Failure> {
     let ClusterArgs { set, options, dtype, output, json, .. } = arguments;
     let format = Format::of(output, &[Format::Csv, Format::Npz])?;

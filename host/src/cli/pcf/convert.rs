@@ -10,7 +10,6 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, progress::Progress};
 
-/// Options of `pcf convert`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Write functions in another format or precision.\n\n\
@@ -46,7 +45,6 @@ pub struct ConvertArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &ConvertArgs) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &arguments.set)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);

@@ -7,7 +7,6 @@ use clap::Args;
 use super::files::{Inputs, SetArgs, Summary};
 use crate::cli::{Global, failure::Failure, progress::Progress, terminal};
 
-/// Options of `pcf info`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Say what is in a file of functions: how many there are, their shape and type, how many breakpoints they have, the \
@@ -27,7 +26,6 @@ pub struct InfoArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &InfoArgs) -> Result<(), Failure> {
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let inputs = Inputs(&arguments.set);

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, progress::Progress};
 
-/// Options of `pcf mean`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Make the pointwise mean of functions: a function that has a breakpoint wherever one of them changes the mean.",
@@ -36,7 +35,6 @@ pub struct MeanArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &MeanArgs) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &arguments.set)?;
     let inputs = Inputs(&arguments.set);

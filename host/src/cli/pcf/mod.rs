@@ -72,7 +72,6 @@ pub enum Dtype {
     F64,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Random(arguments) => random::run(global, arguments),

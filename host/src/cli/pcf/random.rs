@@ -11,7 +11,6 @@ use crate::cli::{Global, count, failure::Failure, format, progress::Progress, si
 /// The most functions, and the most breakpoints of each.
 const MOST: usize = count::MAX as usize;
 
-/// Options of `pcf random`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Draw random functions.\n\n\
@@ -46,7 +45,6 @@ pub struct RandomArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &RandomArgs) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &[])?;
     let progress = Progress::new(arguments.json || global.verbose > 0);

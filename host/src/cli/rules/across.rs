@@ -41,7 +41,6 @@ struct Verdict {
     without_inputs: Judged,
 }
 
-/// Runs the command.
 pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     if arguments.second.is_some() {
         return Err(Failure::error("--second is for the runs of one input: name other inputs by --against"));

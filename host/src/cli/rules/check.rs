@@ -9,7 +9,6 @@ use warpsmith::design_rules::{Runs, Schedule};
 use super::program::Choice;
 use crate::cli::{failure::Failure, format, terminal};
 
-/// Options of `rules check`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Check that a file describes a program, and that schedules are schedules of it: the error names the file, the field, \
@@ -38,7 +37,6 @@ pub struct CheckArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
     let dag = arguments.choice.program.dag()?;
     let mut schedules = 0;

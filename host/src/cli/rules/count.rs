@@ -9,7 +9,6 @@ use warpsmith::design_rules::{Dag, RulesError, Space, external::operation, sched
 use super::program::Choice;
 use crate::cli::{failure::Failure, format, terminal};
 
-/// Options of `rules count`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Count the schedules of a program: orders of its operations, with streams for those of the GPU, and the \
@@ -44,7 +43,6 @@ pub struct CountArgs {
 /// The number of schedules, or if there are too many to count, the power of ten that they exceed.
 type Count = Result<u128, u32>;
 
-/// Runs the command.
 pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
     let dag = arguments.choice.program.dag()?;
     if arguments.list {

@@ -12,7 +12,6 @@ use crate::cli::{
     terminal,
 };
 
-/// Options of `rules draw`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Draw a program: boxes are operations of the GPU, ellipses those of the host, and a choice has a frame around its \
@@ -30,7 +29,6 @@ pub struct DrawArgs {
     output: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &DrawArgs) -> Result<(), Failure> {
     let dag = arguments.choice.program.dag()?;
     let Some(path) = &arguments.output else { return terminal::print(emit::program(&dag).trim_end()) };

@@ -16,7 +16,6 @@ use warpsmith::design_rules::{
 use super::program::Program;
 use crate::cli::{failure::Failure, output::Files, terminal};
 
-/// Options of `rules emit`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Print a schedule as code: its streams and events, and a call of each operation, which is yours to write. With --against, \
@@ -47,7 +46,6 @@ pub struct EmitArgs {
     output: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &EmitArgs) -> Result<(), Failure> {
     let named = arguments.program.as_ref().map(Program::dag).transpose()?;
     let (dag, schedule) = find(&arguments.schedule, named)?;

@@ -31,7 +31,6 @@ const ITERATIONS: u64 = 200;
 /// Default timeout of a program's answer.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Options of `rules explore`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
@@ -154,7 +153,6 @@ impl Observer for Watch {
     }
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let inputs = [arguments.place.matrix.as_deref(), arguments.place.machine.as_deref(), arguments.choice.program.file()];
     let mut files = Files::reading(inputs.into_iter().flatten());

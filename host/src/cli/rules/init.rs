@@ -13,7 +13,6 @@ use warpsmith::design_rules::{
 
 use crate::cli::{failure::Failure, format, output::Files, terminal};
 
-/// Options of `rules init`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Write a program's file, PROGRAM.json, to start from.\n\n\
@@ -44,7 +43,6 @@ pub struct InitArgs {
     output: PathBuf,
 }
 
-/// Runs the command.
 pub fn run(arguments: &InitArgs) -> Result<(), Failure> {
     let path = &arguments.output;
     if path.extension().is_none_or(|extension| extension != "json") {

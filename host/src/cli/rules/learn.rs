@@ -20,7 +20,6 @@ use crate::cli::{failure::Failure, format, terminal};
 /// Number of rulesets of a class that are shown, as in the paper's tables.
 const SHOWN: usize = 3;
 
-/// Options of `rules learn`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Learn rules from runs: group them into classes by time, grow a decision tree that tells the classes apart, and derive \
@@ -101,7 +100,6 @@ struct Against {
     without: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     let (path, against) = match (&arguments.runs[..], &arguments.against[..]) {
         ([path], []) if arguments.inputs.is_none() => (path, None),

@@ -74,7 +74,6 @@ enum Command {
     Report(report::ReportArgs),
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Explore(arguments) => explore::run(global, arguments),

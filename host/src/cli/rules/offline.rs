@@ -8,7 +8,6 @@ use warpsmith::design_rules::{About, Dag, external, offline, schedule::check_str
 use super::program::Choice;
 use crate::cli::{failure::Failure, output::Files, terminal};
 
-/// Options of `rules next`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Print the schedules that a search would measure next, one per line, from what RUNS.CSV says of those before. Measure \
@@ -35,7 +34,6 @@ pub struct NextArgs {
     settings: Settings,
 }
 
-/// Options of `rules add`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Add the time of a schedule to RUNS.CSV, which is made if it isn't there. The schedule has to be one of the program. Several \

@@ -9,7 +9,6 @@ use warpsmith::design_rules::{Runs, report};
 use super::learning::Learning;
 use crate::cli::{failure::Failure, format, output::Files, terminal};
 
-/// Options of `rules report`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Write a page of HTML about runs: sorted times, classes and how they came about, the decision tree and how it was chosen, \
@@ -33,7 +32,6 @@ pub struct ReportArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let destination = Files::reading([&arguments.runs]).write(&arguments.output)?;
     let runs = Runs::read(&arguments.runs)?;

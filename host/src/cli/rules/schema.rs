@@ -5,7 +5,6 @@ use warpsmith::design_rules::{Dag, external};
 
 use crate::cli::{failure::Failure, terminal};
 
-/// Options of `rules schema`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Print the JSON schema of a program's file, PROGRAM.json, or of the messages between `rules explore` and a program of \
@@ -28,7 +27,6 @@ enum Subject {
     Protocol,
 }
 
-/// Runs the command.
 pub fn run(arguments: &SchemaArgs) -> Result<(), Failure> {
     let text = match arguments.subject {
         Subject::Program => Dag::SCHEMA,

@@ -30,7 +30,6 @@ use crate::cli::{
 /// The paper's Table V: class accuracy by iterations.
 const PAPER: [(usize, f64); 4] = [(50, 0.75), (100, 0.83), (200, 0.96), (400, 0.99)];
 
-/// Options of `rules study`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Repeat searches on a space that was measured: times are looked up, and nothing is run.\n\n\
@@ -87,7 +86,6 @@ struct Object<'a> {
     plot: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
     let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;

@@ -66,10 +66,10 @@ impl Platform for SimPlatform {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        let Machine { noise, outliers, drift, .. } = *self.simulator.machine();
-        if [noise, outliers, drift] == [0.0; 3] {
+        if self.is_exact() {
             return Ok(self.simulator.run(schedule.steps(), 0)?.seconds());
         }
+        let Machine { noise, outliers, drift, .. } = *self.simulator.machine();
         let first = self.seed_of(schedule, 0);
         let before = *self.measured.entry(first).and_modify(|count| *count += 1).or_insert(1) - 1;
         let samples = if noise == 0.0 { 1 } else { SAMPLES };
@@ -84,6 +84,11 @@ impl Platform for SimPlatform {
         let slow = 1.0 + drift * 0.5 * (1.0 - (TAU * self.count as f64 / PERIOD as f64).cos());
         self.count += 1;
         Ok(sum / samples as f64 * disturbed * slow)
+    }
+
+    fn is_exact(&self) -> bool {
+        let machine = self.simulator.machine();
+        [machine.noise, machine.outliers, machine.drift] == [0.0; 3]
     }
 
     /// No operation may start before what it depends on is done.

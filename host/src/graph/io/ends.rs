@@ -14,7 +14,6 @@ pub(super) enum Ends {
     Names(Names, Vec<[i32; 2]>),
 }
 
-/// Returns the vertex of a name.
 pub(super) fn vertex_of(names: &mut Names, name: &str) -> Result<i32, Reason> {
     match names.number(name)? {
         MOST.. => Err(too_many("vertices", MOST as u64 + 1).into()),

@@ -80,7 +80,6 @@ fn lines<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) 
     text.into_inner().map_err(|error| error.into_error())
 }
 
-/// Names the column of an error.
 fn in_column(name: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("column {}: {error}", quoted(name)))
 }

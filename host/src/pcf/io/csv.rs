@@ -64,7 +64,6 @@ struct Rows<T> {
 }
 
 impl<T: PcfReal> Rows<T> {
-    /// Reads the table.
     fn read(path: &Path, options: &TableOptions) -> Result<Self, Reason> {
         let with_hint = |reason: Reason| match reason.to_string() {
             text if text.contains("`birth`") => format!("{text}; barcodes become functions by --curve").into(),

@@ -34,7 +34,6 @@ const NOTES: &str = "\
     --resume, what was computed stays in OUT.NPY.partial, also where the process is killed, and the same command goes on from it. The \
     result is the same, bit for bit.";
 
-/// Options of `pcf pdist`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the L^p distance of every pair of functions of a set: the p-th root of the integral of |f - g|^p from 0 to \
@@ -66,7 +65,6 @@ pub struct PdistArgs {
     matrix: MatrixArgs,
 }
 
-/// Options of `pcf l2-kernel`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the L^2 inner product of every pair of functions of a set, and of each with itself: the integral of f g from 0 \
@@ -92,7 +90,6 @@ pub struct L2KernelArgs {
     matrix: MatrixArgs,
 }
 
-/// Options of `pcf cdist`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the L^p distance, or with --inner the L^2 inner product, of every function of one set and every function of \
@@ -178,21 +175,18 @@ impl MatrixArgs {
 }
 
 impl PdistArgs {
-    /// Runs the command.
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
         Job::new("pdist", vec![Inputs(&self.set)], Measure::Lp(self.p), self.layout, &self.matrix).run(global)
     }
 }
 
 impl L2KernelArgs {
-    /// Runs the command.
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
         Job::new("l2-kernel", vec![Inputs(&self.set)], Measure::Inner, self.layout, &self.matrix).run(global)
     }
 }
 
 impl CdistArgs {
-    /// Runs the command.
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
         let measure = if self.inner { Measure::Inner } else { Measure::Lp(self.p) };
         Job::new(

@@ -57,7 +57,6 @@ pub fn sparse<T: PcfReal>(sparse: &Sparse<T>, [rows, columns]: &[Labels; 2], fil
     table.flush()
 }
 
-/// Writes a row for each sum.
 pub fn sums(sums: &[f64], rows: &Labels, file: impl Write) -> io::Result<()> {
     let mut table = Writer::from_writer(file);
     table.write_record(["id", "sum"])?;

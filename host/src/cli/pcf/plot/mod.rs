@@ -13,7 +13,6 @@ use warpsmith::pcf::Layout;
 
 use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
-/// Options of `pcf plot`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Draw a matrix as a heat map.\n\n\
@@ -58,7 +57,6 @@ struct Object<'a> {
     nan: u64,
 }
 
-/// Runs the command.
 pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
     let target = Target::prepare(&mut Files::reading([input]), output)?;

@@ -59,7 +59,6 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `done`.
     fn wait_until(&self, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let wait = self.changed.wait_while(self.state(), |state| !done(state));
         wait.unwrap_or_else(PoisonError::into_inner)
