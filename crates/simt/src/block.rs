@@ -495,6 +495,11 @@ impl Block<'_> {
         cluster.block(self.grid.launch, rank).filter(|_| rank != own)
     }
 
+    #[cfg(simt_check)]
+    pub(crate) fn shared_base(&self) -> Option<usize> {
+        self.buffers.shared.borrow().known().map(|(base, _)| base)
+    }
+
     /// The block fails, and the running thread goes no further. It isn't unwound: calls of the hooks are not among those
     /// that may unwind.
     pub(crate) fn stop(&self, error: SimtError) -> ! {

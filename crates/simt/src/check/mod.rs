@@ -356,7 +356,7 @@ impl Block<'_> {
     /// All threads of the block have returned, and with it its shared memory is gone, which others of its cluster may
     /// have used. The error says that nothing has put that before the end.
     pub(crate) fn give_up_shared(&self) -> Result<(), SimtError> {
-        let (Some(cluster), Some((base, _))) = (self.cluster_checks(), self.buffers.shared.borrow().known()) else {
+        let (Some(cluster), Some(base)) = (self.cluster_checks(), self.shared_base()) else {
             return Ok(());
         };
         let mut memory = lock(&cluster.global);
