@@ -56,7 +56,7 @@ impl Folder {
         Command::new(cargo_bin!("warpsmith")).env("COLUMNS", "200").current_dir(&self.directory).args(arguments).output().unwrap()
     }
 
-    /// Runs a script of the shell, in which `"$0"` is the program.
+    /// Runs a script of the shell. Its `"$0"` is the program.
     #[allow(dead_code, reason = "not all tests limit what the program may use")]
     pub fn shell(&self, script: &str) -> Output {
         Command::new("sh").args(["-c", script]).arg(cargo_bin!("warpsmith")).current_dir(&self.directory).output().unwrap()

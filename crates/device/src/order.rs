@@ -74,7 +74,7 @@ pub(super) struct Access {
     pub(super) writes: bool,
 }
 
-/// Nothing in this crate panics halfway through a change of what is locked.
+/// Locks a mutex, even a poisoned one: nothing in this crate panics halfway through a change.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

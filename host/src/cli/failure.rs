@@ -65,7 +65,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Errors whose sentence is that of the failure, and those of which some are another.
+/// Converts errors into failures with their sentence. Behind the first semicolon, errors of one pattern become another failure.
 macro_rules! failures {
     ($($error:ty)*; $($other:ty: $pattern:pat => $failure:expr;)*) => {
         $(

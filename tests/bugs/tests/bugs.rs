@@ -83,7 +83,7 @@ fn numbers(n: u32) -> Vec<u32> {
     (1..=n).collect()
 }
 
-/// The sums of what the threads of the same number have, in two blocks of 32.
+/// Returns the sums over threads of equal number, in two blocks of 32.
 fn sums_of_a_cluster() -> Vec<u32> {
     (1..=32).chain(1..=32).map(|i| 2 * i + 32).collect()
 }

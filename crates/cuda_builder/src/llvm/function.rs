@@ -43,9 +43,10 @@ impl Function<'_> {
         unsafe { !LLVMGetFirstUse(self.value).is_null() }
     }
     pub fn never_returns(&self) -> bool {
+        const NAME: &str = "noreturn";
         // SAFETY: a live function, and an attribute's name with its length.
         unsafe {
-            let kind = LLVMGetEnumAttributeKindForName(c"noreturn".as_ptr(), 8);
+            let kind = LLVMGetEnumAttributeKindForName(NAME.as_ptr().cast(), NAME.len());
             !LLVMGetEnumAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, kind).is_null()
         }
     }
