@@ -2,6 +2,8 @@
 //!
 //! Names and meanings are CUDA's: a grid of blocks of threads, each in up to three dimensions.
 
+use core::ops::Range;
+
 use crate::{U32x2, ptx_asm, sys::thread as sys};
 
 #[cfg(not(cuda_device))]
@@ -104,39 +106,72 @@ pub(crate) fn wide_stride() -> usize {
 ///
 /// Over a one-dimensional grid, whatever its size, each number below `n` comes to exactly one thread.
 #[inline(always)]
-pub fn grid_stride(n: usize) -> GridStride {
-    GridStride { next: wide_index(), step: wide_stride(), end: n }
+pub fn grid_stride(n: usize) -> Strided<usize> {
+    strided(wide_index()..n, wide_stride())
 }
 
-/// The iterator of [`grid_stride`].
+/// Every `step`-th number of `range`: `range.step_by(step)` without the division that tells the number of steps, which
+/// takes as long as dozens of steps on a GPU. With a step of 0 it never ends.
+#[inline(always)]
+pub fn strided<T: Number>(range: Range<T>, step: T) -> Strided<T> {
+    Strided { range, step }
+}
+
+/// The iterator of [`grid_stride`] and [`strided`].
 #[derive(Debug, Clone)]
-pub struct GridStride {
-    next: usize,
-    step: usize,
-    end: usize,
+pub struct Strided<T> {
+    range: Range<T>,
+    step: T,
 }
 
-impl Iterator for GridStride {
-    type Item = usize;
+/// `u32` or `usize`.
+pub trait Number: Copy + PartialOrd + sealed::Number {}
+impl Number for u32 {}
+impl Number for usize {}
+
+mod sealed {
+    pub trait Number {
+        fn plus(self, step: Self) -> Self;
+        fn steps(self, end: Self, step: Self) -> usize;
+    }
+
+    macro_rules! numbers {
+        ($($t:ty)*) => {$(
+            impl Number for $t {
+                #[inline(always)]
+                fn plus(self, step: Self) -> Self {
+                    self.saturating_add(step)
+                }
+                #[inline(always)]
+                fn steps(self, end: Self, step: Self) -> usize {
+                    end.saturating_sub(self).div_ceil(step) as usize
+                }
+            }
+        )*};
+    }
+    numbers! { u32 usize }
+}
+
+impl<T: Number> Iterator for Strided<T> {
+    type Item = T;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        if self.next >= self.end {
-            return None;
-        }
-        let index = self.next;
-        self.next = index.saturating_add(self.step);
-        Some(index)
+    fn next(&mut self) -> Option<T> {
+        let Range { start, end } = self.range;
+        (start < end).then(|| {
+            self.range.start = start.plus(self.step);
+            start
+        })
     }
 
     #[inline(always)]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.end.saturating_sub(self.next).div_ceil(self.step);
+        let left = self.range.start.steps(self.range.end, self.step);
         (left, Some(left))
     }
 }
 
-impl ExactSizeIterator for GridStride {}
+impl<T: Number> ExactSizeIterator for Strided<T> {}
 
 forward! {
     thread:

@@ -52,6 +52,9 @@ fn grid_stride_ends_at_the_end_of_numbers() {
     run(1, 1, || {
         let mut share = thread::grid_stride(usize::MAX);
         assert_eq!(share.nth(5), Some(5));
+        let last: Vec<u32> = thread::strided(u32::MAX - 5..u32::MAX, 3).collect();
+        assert_eq!(last, [u32::MAX - 5, u32::MAX - 2]);
+        assert_eq!(thread::strided(7..7_usize, 3).next(), None);
     });
 }
 

@@ -195,10 +195,10 @@ pub unsafe fn fill(clouds: &[Cloud], links: &[Link], found: *mut Found, space: S
         let [adjacent, nonzero, pairs, filled] = [0, 1, 2, 3].map(|i| Sets { words: sets.add(i * size * words), row: words });
         let memory = Memory { n, of_edges, of_triangles, cycles, cavities, adjacent, nonzero, pairs, filled };
         let (count, full) = (shared.at(0), shared.at(1));
-        for v in (lane..n).step_by(lanes as usize) {
+        for v in thread::strided(lane..n, lanes) {
             parents.add(v as usize).write(v);
         }
-        for i in (lane as usize..(size * size + 3 * size) * words).step_by(lanes as usize) {
+        for i in thread::strided(lane as usize..(size * size + 3 * size) * words, lanes as usize) {
             sets.add(i).write(0);
         }
         if lane == 0 {
@@ -210,7 +210,7 @@ pub unsafe fn fill(clouds: &[Cloud], links: &[Link], found: *mut Found, space: S
 
         for position in 0..(*found).within {
             let (u, v) = links.get_unchecked((cloud.edge + position) as usize).ends();
-            for i in (lane..words as u32).step_by(lanes as usize) {
+            for i in thread::strided(lane..words as u32, lanes) {
                 lune.write(i as usize, adjacent.word(u, i) & adjacent.word(v, i));
                 settled.write(i as usize, 0);
             }
@@ -248,7 +248,7 @@ pub unsafe fn fill(clouds: &[Cloud], links: &[Link], found: *mut Found, space: S
                     nonzero.insert(v, u);
                 }
             }
-            for w in (lane..n).step_by(lanes as usize) {
+            for w in thread::strided(lane..n, lanes) {
                 let is_in = lune.read((w / BITS) as usize) >> (w % BITS) & 1 != 0;
                 if is_in && w != first && (0..=w / BITS).all(|i| below(memory, lune.read(i as usize), w, i) == 0) {
                     alone.write(atomic::block::fetch_add(count, 1) as usize, w);
@@ -338,7 +338,7 @@ unsafe fn insert(set: SharedArray<u32, WORDS>, w: u32) {
 /// `settled` has the vertices of the lune without an edge to an earlier one; all threads of the block come here together.
 #[inline(always)]
 unsafe fn annotate(memory: Memory, (u, v): (u32, u32), lune: SharedArray<u32, WORDS>, settled: SharedArray<u32, WORDS>) {
-    let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x() as usize);
+    let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x());
     let ready = shared_array![u32; WORDS];
     let fresh = shared_array![u32; WORDS];
     // SAFETY: vertices of the lune are vertices. A vector is written by one thread; sets are written between two barriers,
@@ -346,12 +346,12 @@ unsafe fn annotate(memory: Memory, (u, v): (u32, u32), lune: SharedArray<u32, WO
     unsafe {
         let used = *memory.cavities.numbers.used as usize;
         loop {
-            for i in (lane as usize..WORDS).step_by(lanes) {
+            for i in thread::strided(lane as usize..WORDS, lanes as usize) {
                 ready.write(i, 0);
                 fresh.write(i, 0);
             }
             thread::sync_threads();
-            for w in (lane..memory.n).step_by(lanes) {
+            for w in thread::strided(lane..memory.n, lanes) {
                 if !is_in(lune, w) || is_in(settled, w) {
                     continue;
                 }
@@ -374,7 +374,7 @@ unsafe fn annotate(memory: Memory, (u, v): (u32, u32), lune: SharedArray<u32, WO
             }
             thread::sync_threads();
             let mut waits = false;
-            for w in (lane..memory.n).step_by(lanes) {
+            for w in thread::strided(lane..memory.n, lanes) {
                 if is_in(ready, w) {
                     insert(settled, w);
                     if is_in(fresh, w) {
@@ -398,7 +398,7 @@ unsafe fn annotate(memory: Memory, (u, v): (u32, u32), lune: SharedArray<u32, WO
 /// The triangles of the edge have their vectors, and all threads of the block come here together.
 #[inline(always)]
 unsafe fn relate(memory: Memory, (u, v): (u32, u32), position: u32, lune: SharedArray<u32, WORDS>) {
-    let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x() as usize);
+    let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x());
     let Memory { cavities, filled, .. } = memory;
     // SAFETY: vertices of the lune are vertices; vectors and sets are read only, until relations are applied.
     unsafe {
@@ -408,7 +408,7 @@ unsafe fn relate(memory: Memory, (u, v): (u32, u32), position: u32, lune: Shared
             }
             thread::sync_threads();
             let used = *cavities.numbers.used as usize;
-            for w in (lane..memory.n).step_by(lanes) {
+            for w in thread::strided(lane..memory.n, lanes) {
                 if !is_in(lune, w) {
                     continue;
                 }
@@ -455,7 +455,7 @@ unsafe fn apply_to_edges(memory: Memory) {
     // SAFETY: vectors are those of the larger vertex's row, which one thread accesses; words of sets are accessed by atomics.
     unsafe {
         let used = *cycles.numbers.used as usize;
-        for v in (thread::thread_idx_x()..n).step_by(thread::block_dim_x() as usize) {
+        for v in thread::strided(thread::thread_idx_x()..n, thread::block_dim_x()) {
             for i in 0..=v / BITS {
                 let mut bits = atomic::block::load(nonzero.words.add(v as usize * nonzero.row + i as usize));
                 while bits != 0 {
@@ -483,7 +483,7 @@ unsafe fn apply_to_triangles(memory: Memory) {
     // accessed by atomics.
     unsafe {
         let used = *cavities.numbers.used as usize;
-        for pair in (thread::thread_idx_x()..n * n).step_by(thread::block_dim_x() as usize) {
+        for pair in thread::strided(thread::thread_idx_x()..n * n, thread::block_dim_x()) {
             let (a, b) = (pair / n, pair % n);
             if a >= b || !pairs.has(a, b) {
                 continue;

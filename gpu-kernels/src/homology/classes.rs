@@ -266,7 +266,7 @@ impl Classes {
         unsafe {
             let used = *used as usize;
             loop {
-                for r in (lane..count as usize).step_by(lanes) {
+                for r in thread::strided(lane..count as usize, lanes) {
                     let edge = *self.edge_of.add(r);
                     if edge != NONE {
                         atomic::block::fetch_min(first, u64::from(edge) << 32 | r as u64);
@@ -278,7 +278,7 @@ impl Classes {
                     break;
                 }
                 let by = least as u32 as usize;
-                for k in (lane..used).step_by(lanes) {
+                for k in thread::strided(lane..used, lanes) {
                     let mut bits = *relation(by).add(k);
                     while bits != 0 {
                         let slot = k as u32 * SLOTS + bits.trailing_zeros();
@@ -289,7 +289,7 @@ impl Classes {
                 }
                 thread::sync_threads();
                 let (class, slot) = ((*youngest >> 32) as u32, *youngest as u32);
-                for r in (lane..count as usize).step_by(lanes) {
+                for r in thread::strided(lane..count as usize, lanes) {
                     let edge = self.edge_of.add(r);
                     if r == by || (*edge != NONE && has(relation(r), slot) && !add(relation(r), relation(by), used)) {
                         edge.write(NONE);

@@ -127,7 +127,7 @@ pub unsafe fn steps<T: Scalar + pcf::Scalar + Into<f64>>(
     unsafe {
         let place = offsets.get(index).map(|&offset| segments.add(offset as usize));
         let (mut steps, mut function) = (Steps::default(), Function::<T> { shape: Shape::zeroed(), place });
-        for tile in (first..last).step_by(lanes) {
+        for tile in thread::strided(first..last, lanes) {
             let count = if last - tile < lanes { last - tile } else { lanes };
             if lane < count {
                 let change = *changes.order.get_unchecked(tile + lane) as usize;

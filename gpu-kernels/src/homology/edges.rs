@@ -9,7 +9,7 @@ use super::{Bars, Cloud, Found, Link, NONE, Scalar, ends, precedes};
 fn of_cloud(count: u32) -> impl Iterator<Item = u32> {
     let first = thread::block_idx_y() * thread::block_dim_x() + thread::thread_idx_x();
     let stride = thread::grid_dim_y() * thread::block_dim_x();
-    (first..count).step_by(stride as usize)
+    thread::strided(first..count, stride)
 }
 
 /// Distances of points with `dimension` coordinates each: a column of blocks for each cloud.
@@ -47,7 +47,7 @@ pub unsafe fn thresholds<T: Scalar>(clouds: &[Cloud], distances: &[T], limit: T,
     let n = cloud.vertices;
     let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x());
     let mut least = limit;
-    for v in (lane..n).step_by(lanes as usize) {
+    for v in thread::strided(lane..n, lanes) {
         let mut most = T::ZERO;
         for u in 0..n {
             // SAFETY: both are vertices (this kernel's contract).
@@ -322,12 +322,12 @@ pub unsafe fn bars<T: Scalar>(
         let (start, end) = (starts[number], starts[number + 1]);
         let (endless, merges) = (cloud.vertices - found.merges, found.merges);
         let positive = end - start - endless;
-        for k in (lane..positive).step_by(lanes as usize) {
+        for k in thread::strided(lane..positive, lanes) {
             let position = *positions.merged.get_unchecked((cloud.vertex + merges - positive + k) as usize);
             let (death, [u, v]) = length(cloud, distances, links, position);
             write(start + k, [T::ZERO, death], [0, 0, u, v]);
         }
-        for k in (lane..endless).step_by(lanes as usize) {
+        for k in thread::strided(lane..endless, lanes) {
             write(start + positive + k, [T::ZERO, T::INFINITY], [0; 4]);
         }
         for degree in [1, 2] {

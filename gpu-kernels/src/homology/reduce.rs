@@ -140,11 +140,11 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
         let Numbers { alive, used, relations, .. } = classes.numbers;
         let (found, listed) = (found.add(index), listed.at(0));
         let Found { within, last, .. } = *found;
-        for i in (lane..n).step_by(lanes as usize) {
+        for i in thread::strided(lane..n, lanes) {
             memory.parents.add(i as usize).write(i);
         }
         // The sets are behind each other.
-        for i in (lane as usize..(3 * n as usize + 1) * earlier.row).step_by(lanes as usize) {
+        for i in thread::strided(lane as usize..(3 * n as usize + 1) * earlier.row, lanes as usize) {
             earlier.words.add(i).write(0);
         }
         if lane == 0 {
@@ -227,7 +227,7 @@ pub unsafe fn reduce<T: Scalar>(clouds: &[Cloud], distances: &[T], links: &[Link
                     looked_at.write(atomic::block::fetch_add(listed, 1) as usize, lane);
                 }
                 thread::sync_threads();
-                for i in (lane / group..*listed).step_by((lanes / group) as usize) {
+                for i in thread::strided(lane / group..*listed, lanes / group) {
                     let edge = looked_at.read(i as usize);
                     find(cloud, memory, distances, links_of_step.read(edge as usize), from + edge, (lane % group, group));
                 }
@@ -321,7 +321,7 @@ unsafe fn find<T: Scalar>(cloud: &Cloud, memory: Memory, distances: &[T], link: 
         let used = *classes.numbers.used as usize;
         let of_edge = nonzero.has(u, v);
         let (vector, edge) = (memory.vector(u, v), (*distances.get_unchecked(cloud.distance(u, v)), number(u, v)));
-        for i in (part.0..nonzero.row as u32).step_by(part.1 as usize) {
+        for i in thread::strided(part.0..nonzero.row as u32, part.1) {
             let (one, other) = (nonzero.word(u, i), nonzero.word(v, i));
             let mut bits = if of_edge { u32::MAX } else { one | other };
             if bits != 0 {
@@ -358,7 +358,7 @@ unsafe fn apply(memory: Memory) {
     // are accessed by atomics until the barrier.
     unsafe {
         let used = *classes.numbers.used as usize;
-        for i in (lane..n as usize * nonzero.row).step_by(lanes) {
+        for i in thread::strided(lane..n as usize * nonzero.row, lanes) {
             let (v, word) = ((i / nonzero.row) as u32, (i % nonzero.row) as u32);
             if word * BITS >= v || !memory.is_touched(v) {
                 continue;
@@ -377,7 +377,7 @@ unsafe fn apply(memory: Memory) {
             }
         }
         thread::sync_threads();
-        for v in (lane as u32..n).step_by(lanes) {
+        for v in thread::strided(lane as u32..n, lanes as u32) {
             if (0..nonzero.row as u32).all(|k| nonzero.word(v, k) == 0) {
                 nonzero.remove(n, v);
             }

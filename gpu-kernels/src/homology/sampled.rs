@@ -95,14 +95,14 @@ pub unsafe fn weights<T: Scalar + Into<f64>>(given: Given<'_, T>, power: f64, we
         death - birth
     };
     let longest = shared_array![f64; LANES];
-    let own = (first + lane..last).step_by(lanes).fold(0.0, |own, bar| math::max(own, length(bar)));
+    let own = thread::strided(first + lane..last, lanes).fold(0.0, |own, bar| math::max(own, length(bar)));
     // SAFETY: a thread writes its own element, all read them after the barrier, and there is room for the weights (this
     // kernel's contract).
     unsafe {
         longest.write(lane, own);
         thread::sync_threads();
         let most = (0..lanes).fold(0.0, |most, lane| math::max(most, longest.read(lane)));
-        for bar in (first + lane..last).step_by(lanes) {
+        for bar in thread::strided(first + lane..last, lanes) {
             let length = length(bar);
             weights.add(bar).write(if length > 0.0 { math::powf(length / most, power) } else { 0.0 });
         }

@@ -112,7 +112,7 @@ pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T
         let (start, end) = (*lanes.offsets.get_unchecked(packing) as usize, *lanes.offsets.get_unchecked(packing + 1) as usize);
         let scale = *lanes.scales.add(packing);
         let mut by_scale = T::ZERO;
-        for pose in (start..end).skip(thread).step_by(threads) {
+        for pose in thread::strided(start + thread..end, threads) {
             let memory = memory.poses.add(POSE_MEMORY * pose);
             let weights = (blend(*memory.add(6), T::ONE, step.beta1), blend(*memory.add(7), T::ONE, step.beta2));
             *memory.add(6) = weights.0;

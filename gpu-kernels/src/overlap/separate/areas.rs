@@ -245,7 +245,7 @@ impl<'a, T: Scalar> Measure<T> for Areas<'a, T> {
             if thread == 0 {
                 self.moved(copy, &(*shape, *rotation), position);
             }
-            for number in (thread..shape.count).step_by(threads()) {
+            for number in thread::strided(thread..shape.count, thread::block_dim_x()) {
                 let quad = self.source.quads.add(4 * (shape.first + number) as usize);
                 let corners = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
                 *self.copies.pieces.add((first + number) as usize) = transform::piece(corners, *rotation, extent(shape));

@@ -299,7 +299,7 @@ impl Depths<'_> {
             }
             base += all;
         }
-        for more in (lane..found.next_multiple_of(TOGETHER) - found).step_by(all) {
+        for more in thread::strided(lane..found.next_multiple_of(TOGETHER) - found, all) {
             // SAFETY: there is room for these, too.
             unsafe { groups.views.write(start + found + more, View::NOTHING) };
         }
@@ -422,7 +422,7 @@ impl Depths<'_> {
     #[inline(always)]
     unsafe fn gather(own: &Own<'_, f32, Self>, copy: usize, groups: &Groups) {
         let end = own.count.next_multiple_of(TOGETHER);
-        for other in (thread::thread_idx_x() as usize..end).step_by(threads()) {
+        for other in thread::strided(thread::thread_idx_x() as usize..end, threads()) {
             // SAFETY: each thread writes entries of its own; there are `MOST` of each kind.
             unsafe {
                 let circle = if other < own.count && other != copy {
@@ -558,7 +558,7 @@ impl Measure<f32> for Depths<'_> {
         unsafe { Self::gather(own, copy, groups) };
         thread::sync_threads();
         let mut chosen = there;
-        for group in (warp..effort.groups).step_by(warps as usize) {
+        for group in thread::strided(warp..effort.groups, warps) {
             let from = (there, group == 0);
             // SAFETY: as said (this function's contract).
             chosen = Self::better(chosen, unsafe { Self::group(own, (copy, shape), from, random, (lanes, effort), groups) });

@@ -273,7 +273,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
             let weights = self.weights.add(own * self.count);
             let outside = if part == 0 { self.measure.outside(&turned, depth) } else { T::ZERO };
             let mut cost = *weights.add(own) * outside;
-            for other in (part..self.count).step_by(parts) {
+            for other in thread::strided(part..self.count, parts) {
                 if cost >= limit {
                     break;
                 }
@@ -363,7 +363,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
         unsafe {
             let (shape, (position, theta)) = (self.measure.shape(self.first + own), self.pose(own));
             let turned = self.measure.turned(&shape, theta);
-            for other in (from + thread::thread_idx_x() as usize..self.count).step_by(threads()) {
+            for other in thread::strided(from + thread::thread_idx_x() as usize..self.count, threads()) {
                 let common = if other == own {
                     self.measure.outside(&turned, self.measure.inside(&turned, position, &self.packings, self.scale).1)
                 } else {
@@ -397,7 +397,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
     unsafe fn begin(&self) {
         // SAFETY: as said (this function's contract); between barriers, copies are either read or written, by one thread each.
         unsafe {
-            for own in (thread::thread_idx_x() as usize..self.count).step_by(threads()) {
+            for own in thread::strided(thread::thread_idx_x() as usize..self.count, threads()) {
                 let copy = self.first + own;
                 let (shape, (position, theta)) = (self.measure.shape(copy), self.pose(own));
                 let turned = self.measure.turned(&shape, theta);
@@ -422,7 +422,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
         let mut sum = T::ZERO;
         // SAFETY: as said (this function's contract).
         unsafe {
-            for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
+            for pair in thread::strided(thread::thread_idx_x() as usize..self.count * self.count, threads()) {
                 sum = sum + *self.overlaps.add(pair);
             }
             let total = Block::new(storage).reduce(sum, T::add);
@@ -437,7 +437,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
     /// The table is valid; barriers before and after.
     #[inline(always)]
     unsafe fn forget(&self) {
-        for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
+        for pair in thread::strided(thread::thread_idx_x() as usize..self.count * self.count, threads()) {
             // SAFETY: the pair's weight, which is this thread's alone (this function's contract).
             unsafe { *self.weights.add(pair) = T::ONE };
         }
@@ -451,7 +451,7 @@ impl<T: Scalar, M: Measure<T>> Own<'_, T, M> {
     unsafe fn weigh(&self, storage: Storage<T>) {
         // SAFETY: as said (this function's contract); each thread writes weights of its own.
         unsafe {
-            let pairs = || (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads());
+            let pairs = || thread::strided(thread::thread_idx_x() as usize..self.count * self.count, threads());
             let mut most = T::ZERO;
             for pair in pairs() {
                 most = math::max(most, *self.overlaps.add(pair));
@@ -577,7 +577,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
         if fresh == 1 && *packings.forgets.get_unchecked(packing) == 1 {
             own.forget();
         }
-        for copy in (thread as usize..count).step_by(threads()) {
+        for copy in thread::strided(thread as usize..count, threads()) {
             let theta = poses.add(3 * (first + copy) + 2);
             *theta = measure.coded(first + copy, *theta);
         }
@@ -588,7 +588,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
             let total = own.total(storage);
             // Once copies were apart, a packing is better only if its copies are apart, too.
             if total == T::ZERO || total < least {
-                for copy in (thread as usize..count).step_by(threads()) {
+                for copy in thread::strided(thread as usize..count, threads()) {
                     let (from, to) = (poses.add(3 * (first + copy)), record.poses.add(3 * (first + copy)));
                     (*to, *to.add(1)) = (*from, *from.add(1));
                     *to.add(2) = measure.decoded(first + copy, *from.add(2));
@@ -608,7 +608,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 // Poses were read to be kept.
                 thread::sync_threads();
                 // Each thread's copies are its own here as in `begin`.
-                for copy in (thread as usize..count).step_by(threads()) {
+                for copy in thread::strided(thread as usize..count, threads()) {
                     let pose = poses.add(3 * (first + copy));
                     *pose = *pose * across;
                     *pose.add(1) = *pose.add(1) * factor;
@@ -622,7 +622,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
                 let copy = ((start + turn * stride) % count as u32) as usize;
                 let row = copy * count;
                 let mut now = T::ZERO;
-                for other in (thread as usize..count).step_by(threads()) {
+                for other in thread::strided(thread as usize..count, threads()) {
                     now = *weights.add(row + other) * *overlaps.add(row + other) + now;
                 }
                 let now = Block::new(storage).reduce(now, T::add);
@@ -643,7 +643,7 @@ unsafe fn search<T: Scalar, M: Measure<T>>(
             }
             own.weigh(storage);
         }
-        for copy in (thread as usize..count).step_by(threads()) {
+        for copy in thread::strided(thread as usize..count, threads()) {
             let theta = poses.add(3 * (first + copy) + 2);
             *theta = measure.decoded(first + copy, *theta);
         }
