@@ -300,7 +300,7 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
     let (base, thread) = (thread::block_idx_x() * WINDOW as u32, thread::thread_idx_x() as usize);
     let own = |i: usize| i * WINDOW_THREADS + thread;
     // SAFETY: `vertex` is in the window at all calls.
-    let load = |vertex: usize| unsafe { atomic::block::load(window.at(vertex)) };
+    let load = |vertex: usize| unsafe { mem::load_relaxed_shared(window.at(vertex)) };
     for i in 0..EACH {
         // SAFETY: the vertex is this thread's, and all others wait for the barrier.
         unsafe { window.write(own(i), own(i) as u32) };

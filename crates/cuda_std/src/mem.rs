@@ -169,9 +169,10 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
 }
 
 /// Loads what other threads may store at the same time by [`store_relaxed`] or an [`atomic`](crate::atomic) operation.
-/// On a GPU it may be a value of before, from the L1 cache.
+/// On a GPU it may be a value of before, and stay so: [`atomic::device::load`](crate::atomic::device::load) waits for a
+/// change.
 ///
-/// GPU: `ld.relaxed.cta`. CPU: relaxed atomic loads of 4 or 8 bytes.
+/// GPU: `ld.global`. CPU: relaxed atomic loads of 4 or 8 bytes.
 ///
 /// # Safety
 /// `ptr` is valid for reads, aligned, and in global memory. While other threads may store there, all access it by this function,
@@ -183,6 +184,20 @@ pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
     // SAFETY: the pointer is valid for reads and aligned, and others use it by the same functions alone, as the caller
     // has promised.
     unsafe { sys::load_relaxed(ptr) }
+}
+
+/// [`load_relaxed`] from shared memory.
+///
+/// GPU: `ld.shared`. CPU: relaxed atomic loads of 4 or 8 bytes.
+///
+/// # Safety
+/// As for [`load_relaxed`], of a pointer into shared memory.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn load_relaxed_shared<T: Word>(ptr: *const T) -> T {
+    demand_aligned(ptr, align_of::<T>());
+    // SAFETY: the caller's promise is that of the function.
+    unsafe { sys::load_relaxed_shared(ptr) }
 }
 
 /// Fetches the line of `ptr` into the L2 cache.

@@ -21,6 +21,7 @@ fn round_trip<T: Word + PartialEq + Debug + Send + Sync>(values: [T; 2]) {
                 mem::load_last_use,
                 mem::load_volatile,
                 mem::load_relaxed,
+                mem::load_relaxed_shared,
             ];
             for load in loads {
                 assert_eq!(load(q), new);

@@ -327,7 +327,7 @@ fn loads_and_stores() {
                 );
             }
         }
-        for load in ["ld.global.nc.L1::no_allocate", "ld.global.cs", "ld.global.cg", "ld.global.lu", "ld.relaxed.cta.global"] {
+        for load in ["ld.global.nc.L1::no_allocate", "ld.global.cs", "ld.global.cg", "ld.global.lu", "ld.global"] {
             expect(ALL, &kernel, &[&format!("{load}.{shape}")]);
         }
         for store in ["st.global.cs", "st.global.cg", "st.global.wt", "st.relaxed.cta.global"] {

@@ -59,6 +59,8 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
     }
 }
 
+pub use load_relaxed as load_relaxed_shared;
+
 #[inline(always)]
 pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
     let mut value = MaybeUninit::<T>::uninit();

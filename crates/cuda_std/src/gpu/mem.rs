@@ -7,7 +7,7 @@ macro_rules! registers {
     ($($t:ty, $suffix:literal;)*) => {
         $(impl Registers for $t {
             registers!(@moves $t, $suffix: load_nc load_nc_no_allocate load_streaming load_cg load_last_use load_volatile
-                load_relaxed store_relaxed store_streaming store_cg store_wt store_volatile copy_async);
+                load_relaxed load_relaxed_shared store_relaxed store_streaming store_cg store_wt store_volatile copy_async);
         })*
     };
     (@moves $t:ty, $suffix:literal: $($name:ident)*) => {$(
@@ -63,7 +63,8 @@ macro_rules! functions {
     };
 }
 functions! {
-    loads load_nc load_nc_no_allocate load_streaming load_cg load_last_use load_volatile load_relaxed;
+    loads load_nc load_nc_no_allocate load_streaming load_cg load_last_use load_volatile load_relaxed
+        load_relaxed_shared;
     stores store_streaming store_cg store_wt store_volatile store_relaxed;
 }
 

@@ -63,6 +63,7 @@ items! {
             out.put(words.as_slice()[t ^ 3]);
             out.put(vectors.read(t ^ 5).z);
             out.put(mem::load_volatile(words.at(t ^ 7)));
+            out.put(mem::load_relaxed_shared(words.at(t ^ 9)));
             out.put(words.len());
         }
     }
