@@ -17,8 +17,7 @@ use proptest::prelude::*;
 use warpsmith::{
     device::{Backend, Device},
     list_rank::{
-        ListError, ListRanker, Options, SHORT, SHORT_IN_BLOCK, SplitterRule, Strategy as Walk, Weight, generate, list_rank,
-        rank_sequentially,
+        ListError, ListRanker, Options, SHORT, SplitterRule, Strategy as Walk, Weight, generate, list_rank, rank_sequentially,
     },
 };
 
@@ -178,11 +177,11 @@ fn binned_with_little_shared_memory() {
 fn one_block() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    let fits = |n: u32, shared: usize| short::static_shared(4) + n as usize * short::dynamic_shared_each(0) <= shared;
+    let fits =
+        |n: u32, shared: usize| n as usize <= short::MOST && short::static_shared(4) + short::list_bytes(n as usize, 0) <= shared;
     let all = device.info().max_shared_per_block;
     let most = (0..1 << 20).rfind(|&n| fits(n, all)).unwrap();
-    let auto = SHORT_IN_BLOCK as u32;
-    for (n, shared) in [(most, all), (auto, all), (8 * 1023, all), (8 * 1023 + 1, all), (100, short::static_shared(4) + 400)] {
+    for (n, shared) in [(most, all), (20_000, all), (8 * 1023, all), (8 * 1023 + 1, all), (100, short::static_shared(4) + 400)] {
         for next in [generate::random(n, 3), generate::sequential(n), generate::reversed(n)] {
             let options = Options { shared: Some(shared), strategy: Walk::Block, ..Options::default() };
             assert!(rank(&device, options, &next, None).unwrap() == expected(&next), "{n}");
@@ -194,7 +193,7 @@ fn one_block() {
             let options = Options { strategy: Walk::Auto, ..block.clone() };
             let report = ListRanker::new(&device, options).rank(&stream, &on_device, None, &mut ranks).unwrap();
             assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}");
-            let in_block = is_short && n <= auto && device.backend() == Backend::Cuda;
+            let in_block = is_short && device.backend() == Backend::Cuda;
             assert_eq!(report.strategy == Walk::Block, in_block, "{n}");
             let result = ListRanker::new(&device, block).rank(&stream, &on_device, None, &mut ranks);
             assert_eq!(result.is_ok(), is_short, "{n}: {result:?}");

@@ -1,8 +1,8 @@
 //! Strategy `block`: one block ranks a list in its shared memory, in one launch.
 //!
 //! A thread has a splitter or the head, and walks its sublist twice: first for its length, then, once pointer jumping has found
-//! what comes before the sublist, for the results. Successors in shared memory tell where sublists end. A list is valid if the
-//! sublists from the head to the end have all elements.
+//! what comes before the sublist, for the results, which replace successors or weights. A mark in place of a splitter's successor
+//! ends walks.
 
 use cuda_std::prelude::*;
 
@@ -14,159 +14,249 @@ use crate::collectives::{
 
 /// Largest number of sublists, of which the head's is one.
 pub const SUBLISTS: u32 = 1024;
+/// The most elements of [`rank`]: the sum of their indices is a `u32`.
+pub const MOST: usize = 1 << 16;
 /// In place of a sublist's predecessor: none is known, and the sublist is the head's.
-const UNKNOWN: u32 = u32::MAX;
-const FIRST: u32 = u32::MAX - 1;
-/// In place of a successor that is splitter k: this less k. Walks then need no hashes.
+const UNKNOWN: i32 = -1;
+const FIRST: i32 = -2;
+/// In place of the successor of splitter k: this less k.
 const SPLITTER: i32 = -8;
-/// Number of successors that a thread loads at a time.
+/// Number of vectors that a thread loads at a time.
 const LOADS: usize = 4;
 
 /// Static shared memory for values of `size` bytes, in bytes: at most so much.
 pub const fn static_shared(size: usize) -> usize {
-    SUBLISTS as usize * (2 * size_of::<u32>() + size) + 1024
+    SUBLISTS as usize * (size_of::<i32>() + 4 * size) + 1024
 }
 
-/// Dynamic shared memory per element, in bytes. `size` is that of its weight, or 0.
-pub const fn dynamic_shared_each(size: usize) -> usize {
-    size_of::<i32>() + size
+/// Dynamic shared memory for `n` elements with weights of `size` bytes, or 0, in bytes.
+pub const fn list_bytes(n: usize, size: usize) -> usize {
+    n.next_multiple_of(4) * (size_of::<i32>() + size)
+}
+
+/// A list in shared memory.
+struct List<V> {
+    n: usize,
+    /// Successors, or something negative.
+    next: *mut i32,
+    /// Weights in place of which come results. Without weights results take the place of successors.
+    values: *mut V,
+    weighted: bool,
+    splitters: Splitters,
+}
+
+/// Number of elements on the list that begins at the head, and whether it ends.
+struct Ranking {
+    ranked: u32,
+    ends: bool,
+}
+
+impl<V: Value> List<V> {
+    /// A list of `n` elements in dynamic shared memory, once that is filled.
+    ///
+    /// # Safety
+    /// The block has [`list_bytes`] of dynamic shared memory. Without weights `V` is an `i32`.
+    #[inline(always)]
+    unsafe fn new(n: usize, weighted: bool, splitters: Splitters) -> Self {
+        let next = dynamic_shared::<I32x4>().cast::<i32>();
+        // SAFETY: the memory is at least as long (this function's contract).
+        let values = unsafe { next.add(if weighted { n.next_multiple_of(4) } else { 0 }) }.cast();
+        List { n, next, values, weighted, splitters }
+    }
+
+    /// Ranks the list that begins at `head`. Where it ends and has all elements, these get their results.
+    ///
+    /// # Safety
+    /// All threads of the block call it together: whole warps, and one for each splitter and one more. Successors are below `n`,
+    /// and negative ones above [`SPLITTER`]. A barrier comes between this and other accesses of the list, before and after.
+    #[inline(always)]
+    unsafe fn rank(&self, head: usize) -> Ranking {
+        let &List { n, next, values, weighted, splitters } = self;
+        let (thread, number) = (thread::thread_idx_x() as usize, thread::thread_idx_x());
+        let before = shared_array![i32; SUBLISTS as usize];
+        let (mut read, mut write) = (shared_array![V::Record; SUBLISTS as usize], shared_array![V::Record; SUBLISTS as usize]);
+        let (ranked, ends) = (shared_array![u32; STORAGE], shared_array![u32; 1]);
+        let of_head = splitters.number(head as u32);
+        let start = if number < splitters.count {
+            splitters.element(number) as usize
+        } else if number == splitters.count && of_head.is_none() {
+            // The head's sublist, unless it is a splitter's.
+            head
+        } else {
+            n
+        };
+        // SAFETY: successors are below `n`, and numbers of sublists below their count; threads use places of their own or
+        // atomics, or a barrier comes between. A list that ends passes each element once, so that a sublist on it has its
+        // elements for itself when it changes them.
+        unsafe {
+            let (mut end, mut length, mut sum, mut successor) = (ABSENT, 0, V::ZERO, ABSENT);
+            if start < n {
+                successor = next.add(start).replace(SPLITTER - number as i32);
+            }
+            before.write(thread, UNKNOWN);
+            if thread == 0 {
+                ends.write(0, 0);
+            }
+            thread::sync_threads();
+            if start < n {
+                (end, length) = (successor, 1);
+                // A circle without a splitter has no end.
+                if weighted {
+                    sum = values.add(start).read();
+                    while end >= 0 && length <= n as u32 {
+                        let (successor, more) = (next.add(end as usize).read(), sum.plus(values.add(end as usize).read()));
+                        end = successor;
+                        length += 1;
+                        if end > SPLITTER {
+                            sum = more;
+                        }
+                    }
+                } else {
+                    while end >= 0 && length <= n as u32 {
+                        end = next.add(end as usize).read();
+                        length += 1;
+                    }
+                }
+                length -= u32::from(end <= SPLITTER);
+                if !weighted {
+                    sum = V::count(length as i32);
+                }
+            }
+            if end <= SPLITTER {
+                // Two sublists with one successor: either may win, as the list is bad.
+                atomic::block::exchange(before.as_mut_ptr().add((SPLITTER - end) as usize), number as i32);
+            }
+            thread::sync_threads();
+
+            // Sums from the sublist after `jump` on, up to this one.
+            let predecessor = if number == of_head.unwrap_or(splitters.count) { FIRST } else { before.read(thread) };
+            let mut jump = predecessor;
+            read.write(thread, V::record(jump, sum));
+            thread::sync_threads();
+            let mut reach = 1;
+            while reach <= splitters.count {
+                if jump >= 0 {
+                    let (farther, more) = V::parts(read.read(jump as usize));
+                    (jump, sum) = (farther, more.plus(sum));
+                }
+                write.write(thread, V::record(jump, sum));
+                thread::sync_threads();
+                (read, write) = (write, read);
+                reach *= 2;
+            }
+            let is_on_it = jump == FIRST;
+            let mut base = if predecessor >= 0 { V::parts(read.read(predecessor as usize)).1 } else { V::ZERO };
+            // One sublist at most.
+            if end == TAIL && is_on_it {
+                ends.write(0, 1);
+            }
+            let ranked = Block::new(ranked).reduce(if is_on_it { length } else { 0 }, Sum);
+            let ends = ends.read(0) == 1;
+            if ends && ranked as usize == n && start < n {
+                let mut element = start;
+                if weighted {
+                    for left in (0..length).rev() {
+                        base = base.plus(values.add(element).replace(base));
+                        if left > 0 {
+                            element = successor as usize;
+                            successor = next.add(element).read();
+                        }
+                    }
+                } else {
+                    for _ in 1..length {
+                        values.add(element).write(base);
+                        base = base.plus(V::count(1));
+                        element = successor as usize;
+                        successor = next.add(element).read();
+                    }
+                    values.add(element).write(base);
+                }
+            }
+            Ranking { ranked, ends }
+        }
+    }
 }
 
 /// Ranks a list. `results[i]` is the sum of the weights before element i, or its rank if there are no weights. The head is found
-/// if it is -1. Results are written if the list is valid, or `trusted` is 1; where it isn't valid then, they are garbage.
+/// if it is -1. Results are written if the list is valid: if the sublists from the head to the end have all elements.
 ///
 /// # Safety
-/// One block of whole warps, with a thread for each splitter and one more, and with [`dynamic_shared_each`] bytes for each
-/// element. `weights` are as many as elements or none, `results` has as many elements and overlaps no other array, and `status`
-/// is valid for writes.
+/// One block of whole warps, with a thread for each splitter and one more, and with [`list_bytes`] for at most [`MOST`] elements.
+/// `weights` are as many as elements, or none for an `i32`; `results` has as many elements and overlaps no other array;
+/// `next` and `results` are aligned to 16 bytes, and `status` is valid for writes.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024, min_blocks = 1)]
 pub unsafe fn rank<V: Value>(
     next: &[i32],
     weights: &[V],
     mut head: i32,
     splitters: Splitters,
-    trusted: u32,
     results: *mut V,
     status: *mut Status,
 ) {
     let (n, thread, threads) = (next.len(), thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let (before, counts) = (shared_array![u32; SUBLISTS as usize], shared_array![u32; SUBLISTS as usize]);
-    let (sums, valid) = (shared_array![V; SUBLISTS as usize], shared_array![u32; 1]);
-    // The widest first, so that all are aligned.
-    let values = dynamic_shared::<V>();
-    // SAFETY: memory is the block's, as this kernel's contract says. Barriers stand between a thread's writes and others' reads;
-    // elements are below `n` where walks end only at a successor out of range, and numbers of sublists below their count. The
-    // walks of a bad list may meet, and where it is trusted, results are stored atomically.
+    // SAFETY: memory and threads are those of this kernel's contract. Barriers stand between a thread's writes and others' reads.
+    // Elements of shared memory are below `n`.
     unsafe {
-        let list = values.add(weights.len()).cast::<i32>();
+        let list = List::<V>::new(n, !weights.is_empty(), splitters);
         let (mut own, mut wrong) = (0, 0);
-        let mut put = |i: usize, successor: i32| {
-            let mut entry = successor;
-            if successor as u32 as usize >= n {
-                if successor != TAIL {
-                    entry = BROKEN;
-                    wrong += 1;
-                }
-            } else if let Some(number) = splitters.number(successor as u32) {
-                entry = SPLITTER - number as i32;
-            }
-            list.add(i).write(entry);
-            own += i64::from(successor.max(0));
+        let mut entry = |successor: i32| {
+            let is_element = (successor as u32 as usize) < n;
+            own += if is_element { successor as u32 } else { 0 };
+            wrong += u32::from(!is_element && successor != TAIL);
+            if is_element || successor == TAIL { successor } else { BROKEN }
         };
-        for first in (thread..n).step_by(LOADS * threads) {
-            let at = |k: usize| first + k * threads;
-            let some: [i32; LOADS] = core::array::from_fn(|k| if at(k) < n { *next.get_unchecked(at(k)) } else { TAIL });
-            (0..LOADS).filter(|&k| at(k) < n).for_each(|k| put(at(k), some[k]));
+        let (vectors, entries) = (next.as_ptr().cast::<I32x4>(), list.next.cast::<I32x4>());
+        let mut first = thread;
+        while first < n / 4 {
+            let mut some = [I32x4::splat(TAIL); LOADS];
+            for (k, vector) in some.iter_mut().enumerate() {
+                if first + k * threads < n / 4 {
+                    *vector = mem::load_nc(vectors.add(first + k * threads));
+                }
+            }
+            for (k, &I32x4 { x, y, z, w }) in some.iter().enumerate() {
+                if first + k * threads < n / 4 {
+                    entries.add(first + k * threads).write(I32x4::new(entry(x), entry(y), entry(z), entry(w)));
+                }
+            }
+            first += LOADS * threads;
         }
-        for i in (thread..weights.len()).step_by(threads) {
-            values.add(i).write(weights[i]);
+        if thread < n % 4 {
+            list.next.add(n - 1 - thread).write(entry(next[n - 1 - thread]));
+        }
+        for i in thread::strided(thread..weights.len(), threads) {
+            list.values.add(i).write(weights[i]);
         }
         if head < 0 {
             // Every other element is a successor, once.
-            let lacking = n as i64 * (n as i64 - 1) / 2 - Block::new(shared_array![i64; STORAGE]).reduce(own, Sum);
-            head = if (0..n as i64).contains(&lacking) { lacking as i32 } else { 0 };
+            let sum = Block::new(shared_array![u32; STORAGE]).reduce(own, Sum);
+            let lacking = ((n as u64 * (n as u64 - 1) / 2) as u32).wrapping_sub(sum);
+            head = if (lacking as usize) < n { lacking as i32 } else { 0 };
+        } else {
+            thread::sync_threads();
         }
         if thread == 0 {
             status.write(Status { head, ..Status::default() });
-            valid.write(0, trusted);
         }
-        before.write(thread, UNKNOWN);
-        thread::sync_threads();
-
-        let value = |element: u32| if weights.is_empty() { V::count(1) } else { *values.add(element as usize) };
-        let of_head = splitters.number(head as u32);
-        let start = match thread as u32 {
-            number if number < splitters.count => splitters.element(number),
-            // The head's sublist, unless it is a splitter's.
-            number if number == splitters.count && of_head.is_none() => head as u32,
-            _ => u32::MAX,
-        };
-        let (mut end, mut length, mut sum, mut element) = (ABSENT, 0, V::ZERO, start);
-        if (start as usize) < n {
-            // A circle without a splitter has no end.
-            end = 0;
-            while end >= 0 && length < n as u32 {
-                end = *list.add(element as usize);
-                sum = sum.plus(value(element));
-                length += 1;
-                element = end as u32;
-            }
-        }
+        let Ranking { ranked, ends } = list.rank(head as usize);
         if wrong > 0 {
             atomic::device::fetch_add(&raw mut (*status).out_of_range, wrong);
         }
-        sums.write(thread, sum);
-        counts.write(thread, length);
-        if end <= SPLITTER {
-            // Two sublists with one successor: either may win, as the list is bad.
-            atomic::block::exchange(before.as_mut_ptr().add((SPLITTER - end) as usize), thread as u32);
-        }
-        thread::sync_threads();
-
-        // Sums over the sublists before each, from `jump` on.
-        let is_first = thread as u32 == of_head.unwrap_or(splitters.count);
-        let mut jump = if is_first { FIRST } else { before.read(thread) };
-        let (mut base, mut count) = (V::ZERO, 0u32);
-        if jump < SUBLISTS {
-            (base, count) = (sums.read(jump as usize), counts.read(jump as usize));
-        }
-        let mut reach = 1;
-        loop {
-            thread::sync_threads();
-            before.write(thread, jump);
-            sums.write(thread, base);
-            counts.write(thread, count);
-            thread::sync_threads();
-            if reach > splitters.count {
-                break;
-            }
-            if jump < SUBLISTS {
-                let from = jump as usize;
-                base = sums.read(from).plus(base);
-                // In a circle of a bad list they may wrap.
-                count = count.wrapping_add(counts.read(from));
-                jump = before.read(from);
-            }
-            reach *= 2;
-        }
-        // At most one sublist ends the list that begins at the head.
-        if end == TAIL && jump == FIRST {
-            let ranked = count + length;
+        if thread == 0 {
             (*status).ranked = u64::from(ranked);
-            (*status).ends = 1;
-            if ranked as usize == n {
-                valid.write(0, 1);
-            }
+            (*status).ends = ends.into();
+        }
+        if !ends || ranked as usize != n {
+            return;
         }
         thread::sync_threads();
-        if valid.read(0) == 1 {
-            let (mut element, mut offset) = (start, V::ZERO);
-            for _ in 0..length {
-                let successor = *list.add(element as usize);
-                mem::store_relaxed(results.add(element as usize), base.plus(offset));
-                offset = offset.plus(value(element));
-                element = successor as u32;
-            }
+        let (from, to) = (list.values.cast::<I32x4>(), results.cast::<I32x4>());
+        let per_vector = size_of::<I32x4>() / size_of::<V>();
+        for i in thread::strided(thread..n / per_vector, threads) {
+            to.add(i).write(from.add(i).read());
+        }
+        if thread < n % per_vector {
+            results.add(n - 1 - thread).write(list.values.add(n - 1 - thread).read());
         }
     }
 }

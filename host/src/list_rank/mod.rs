@@ -39,7 +39,7 @@ pub use check::{diagnose, forest_sequentially, order_sequentially, prefix_sums_s
 pub use error::ListError;
 pub use level::Weight;
 pub use options::{Options, SplitterRule, Strategy};
-pub use ranker::{Forest, ListRanker, Report, SHORT_IN_BLOCK};
+pub use ranker::{Forest, ListRanker, Report};
 
 use crate::device::Device;
 

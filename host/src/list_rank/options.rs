@@ -5,8 +5,8 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
-    /// On a GPU, [`Block`](Strategy::Block) for lists of up to [`SHORT_IN_BLOCK`](super::SHORT_IN_BLOCK) elements that fit into
-    /// shared memory, and [`Binned`](Strategy::Binned) for long ones with enough memory; otherwise [`Split`](Strategy::Split).
+    /// On a GPU, [`Block`](Strategy::Block) for lists that fit into a block's shared memory, and
+    /// [`Binned`](Strategy::Binned) for long ones with enough memory; otherwise [`Split`](Strategy::Split).
     #[cfg_attr(feature = "clap", value(help = "On a GPU `block` for short lists and `binned` for long ones, else `split`"))]
     #[default]
     Auto,

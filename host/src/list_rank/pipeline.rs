@@ -357,15 +357,15 @@ impl<V: Weight> Pipeline<V> {
         status: &mut Buffer<Status>,
         results: &mut Buffer<V>,
     ) -> Result<(), DeviceError> {
-        let (n, trusted, none) = (job.n(), u32::from(job.options.trusted), job.stream.device().empty());
+        let (n, none) = (job.n(), job.stream.device().empty());
         let weight = job.weights.map_or(0, |_| size_of::<V>());
         let threads = (job.splitters.count + 1).next_multiple_of(32);
-        let shared = n * short::dynamic_shared_each(weight);
+        let shared = short::list_bytes(n, weight);
         let weights = job.weights.unwrap_or(&none);
         // SAFETY: there are a thread and shared memory for each sublist, and all are different buffers.
         unsafe {
             launch!(job.stream, short::rank::<V><<<1, threads, shared>>>(
-                job.next, weights, head.unwrap_or(-1), job.splitters, trusted, results, status
+                job.next, weights, head.unwrap_or(-1), job.splitters, results, status
             ))?;
         }
         clock.end(finish_name(job), (n * (4 + weight + size_of::<V>())) as u64)

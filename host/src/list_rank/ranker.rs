@@ -15,9 +15,6 @@ use crate::{
     launch,
 };
 
-/// Largest number of elements for which one block is faster than many (H100: 43 and 47 µs).
-pub const SHORT_IN_BLOCK: usize = 20_000;
-
 /// Report of a ranking.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -120,8 +117,8 @@ impl<V: Weight> ListRanker<V> {
         let Options { strategy, sublists, splitters, shared, .. } = &self.options;
         let (info, weight) = (self.device.info(), size_of::<V>());
         let most = shared.map_or(info.max_shared_per_block, |shared| shared.min(info.max_shared_per_block));
-        let each = short::dynamic_shared_each(if weighted { weight } else { 0 });
-        let fits = n * each + short::static_shared(weight) <= most;
+        let bytes = short::list_bytes(n, if weighted { weight } else { 0 }) + short::static_shared(weight);
+        let fits = n <= short::MOST && bytes <= most;
         match strategy {
             Strategy::Block if !fits => {
                 let reason = "a block's shared memory doesn't hold the list";
@@ -131,7 +128,7 @@ impl<V: Weight> ListRanker<V> {
             // Other sublists than the usual ones are for comparison.
             Strategy::Auto => {
                 let is_usual = sublists.is_none() && *splitters == SplitterRule::Hashed;
-                Ok(fits && n <= SHORT_IN_BLOCK && is_usual && info.backend == Backend::Cuda)
+                Ok(fits && is_usual && info.backend == Backend::Cuda)
             }
             _ => Ok(false),
         }
