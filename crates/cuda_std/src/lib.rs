@@ -50,6 +50,7 @@ pub mod constant;
 mod cpu;
 mod device_copy;
 mod disjoint;
+mod function;
 #[cfg(cuda_device)]
 mod gpu;
 pub mod half;
@@ -89,6 +90,7 @@ pub use param::ScalarParam;
 
 pub use device_copy::DeviceCopy;
 pub use disjoint::{DisjointMatrix, DisjointSlice, GridStrideMut};
+pub use function::Function;
 pub use half::{Bf16x2, F16x2, bf16, f16};
 pub use math::GpuFloat;
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};

@@ -1,7 +1,8 @@
 //! Structures by value and generic kernels, as the host launches them.
 
 use all_items::params::{
-    ArraysArgs, Count, Line, Nothing, Number, Rest, SeveralArgs, Times, constant, line, mapped, nested, reverse,
+    ArraysArgs, Count, Larger, Length, Line, Nothing, Number, Rest, SeveralArgs, Times, constant, line, mapped, nested,
+    of_points, reverse,
 };
 use cuda_std::{
     DisjointSlice, F32x4,
@@ -117,6 +118,13 @@ fn several_generic_parameters() {
     // SAFETY: as above.
     run("mapped", 1, unsafe { bound.into_body() });
     assert_eq!(found, [6, 12, 24]);
+    let mut found = [0.0f32; 2];
+    let bound = of_points::bind::<Length>(LaunchConfig::new(1, 64), Shared(&[3.0, -5.0]), 4.0, Slice(&mut found));
+    assert_eq!(bound.kernel().symbol(), "params_of_points_length");
+    // SAFETY: as above.
+    run("of_points", 1, unsafe { bound.into_body() });
+    assert_eq!(found, [5.0, 41.0f32.sqrt()]);
+    assert_eq!(of_points::kernel::<Larger>().symbol(), "params_of_points_larger");
     assert_eq!(
         [constant::kernel::<-1>(), constant::kernel::<1>()].map(|kernel| kernel.symbol()),
         ["params_constant_minus_1", "params_constant_1"]

@@ -1,7 +1,7 @@
 //! Strategy `block`: one block ranks a list in its shared memory, in one launch.
 //!
-//! A thread has a splitter or the head, and walks its sublist twice: first for its length, then, once pointer jumping has found
-//! what comes before the sublist, for the results, which replace successors or weights. A mark in place of a splitter's successor
+//! A thread has a splitter or the head. It walks its sublist for the length. Pointer jumping finds what comes before each sublist.
+//! Then the thread walks its sublist again, and results replace successors or weights. A mark in place of a splitter's successor
 //! ends walks.
 
 use cuda_std::prelude::*;
@@ -24,7 +24,7 @@ const SPLITTER: i32 = -8;
 /// Number of vectors that a thread loads at a time.
 const LOADS: usize = 4;
 
-/// Static shared memory for values of `size` bytes, in bytes: at most so much.
+/// Upper bound of the static shared memory for values of `size` bytes, in bytes.
 pub const fn static_shared(size: usize) -> usize {
     SUBLISTS as usize * (size_of::<i32>() + 4 * size) + 1024
 }
@@ -39,7 +39,7 @@ struct List<V> {
     n: usize,
     /// Successors, or something negative.
     next: *mut i32,
-    /// Weights in place of which come results. Without weights results take the place of successors.
+    /// Weights, which results replace. Without weights, results replace successors.
     values: *mut V,
     weighted: bool,
     splitters: Splitters,
@@ -64,7 +64,7 @@ impl<V: Value> List<V> {
         List { n, next, values, weighted, splitters }
     }
 
-    /// Ranks the list that begins at `head`. Where it ends and has all elements, these get their results.
+    /// Ranks the list that begins at `head`. Its elements get their results if it ends and has all of them.
     ///
     /// # Safety
     /// All threads of the block call it together: whole warps, and one for each splitter and one more. Successors are below `n`,

@@ -165,6 +165,22 @@ where
     }
 }
 
+function! {
+    /// Distance of a point from the origin.
+    pub Length = |x: f32, y: f32| -> f32 { math::sqrt(x * x + y * y) };
+    /// The larger coordinate.
+    pub Larger = |x: f32, y: f32| -> f32 { if x < y { y } else { x } };
+}
+
+/// Functions by name: `out[i] = f(x[i], y)`.
+#[kernel(for F in [Length, Larger])]
+pub fn of_points<F: cuda_std::Function<(f32, f32), Output = f32>>(x: &[f32], y: f32, mut out: DisjointSlice<f32>) {
+    let i = thread::index_1d() as usize;
+    if i < x.len() {
+        out.set(F::call((x[i], y)));
+    }
+}
+
 /// Numbers alone: `out[i] = N`.
 #[kernel(for N in [-1, 1])]
 pub fn constant<const N: i32>(mut out: DisjointSlice<i32>) {
