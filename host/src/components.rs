@@ -29,9 +29,9 @@ pub const MOST: usize = i32::MAX as usize - 1;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 
-/// Size of the sample of edges that unite sets before all others, per vertex. Most edges are within
-/// a set afterwards.
-const FIRST: usize = 2;
+/// Number of edges per vertex from which on a sample of them unites sets before all others: one per vertex. Most edges are
+/// within a set afterwards.
+const DENSE: usize = 4;
 
 /// Why there are no components.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -198,13 +198,12 @@ pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceEr
     Ok(stream.download_vec(&repeats)?[0] as usize)
 }
 
-/// Returns which edges to unite by: with many edges first a sample, a few for each vertex, then all. By then most edges need
+/// Returns which edges to unite by: with many edges first a sample, one per vertex, then all. By then most edges need
 /// little more than a look.
 fn samples(n: usize, m: usize) -> Vec<Sample> {
-    let most = FIRST * n;
-    let step = m.checked_div(most).map_or(1, |step| step.max(1));
-    let samples = [Sample { count: most as u32, step: step as u32 }, Sample { count: m as u32, step: 1 }];
-    samples[(step == 1) as usize..].to_vec()
+    let step = m.checked_div(n).unwrap_or(0);
+    let samples = [Sample { count: n as u32, step: step as u32 }, Sample { count: m as u32, step: 1 }];
+    samples[usize::from(step < DENSE)..].to_vec()
 }
 
 /// Unites by a sample of the edges, if there are many, then by all. `hook` gets which edges to unite by, and the labels.

@@ -14,7 +14,7 @@ use crate::collectives::{
 
 /// Largest number of sublists, of which the head's is one.
 pub const SUBLISTS: u32 = 1024;
-/// The most elements of [`rank`]: the sum of their indices is a `u32`.
+/// The most elements of [`rank()`]: the sum of their indices is a `u32`.
 pub const MOST: usize = 1 << 16;
 /// In place of a sublist's predecessor: none is known, and the sublist is the head's.
 const UNKNOWN: i32 = -1;
