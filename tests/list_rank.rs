@@ -210,7 +210,9 @@ fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> 
     let next = generate::random(n, 9);
     let weights: Vec<V> = (0..n).map(weight).collect();
     let expected = expected_sums(&next, &weights);
-    let block = (n <= 1000).then_some((Walk::Block, None));
+    let (bytes, size) = (device.info().max_shared_per_block, size_of::<V>());
+    let in_block = short::static_shared(size) + short::list_bytes(n as usize, size) <= bytes;
+    let block = in_block.then_some((Walk::Block, None));
     for (strategy, shared) in [(Walk::Split, None), (Walk::Binned, None), (Walk::Binned, LITTLE)].into_iter().chain(block) {
         for sublists in [None, Some(n / 3)] {
             let options = Options { sublists, strategy, shared, ..Options::default() };
@@ -229,7 +231,7 @@ fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> 
 #[test]
 fn weights_of_every_type() {
     let hash = |i: u32| i.wrapping_mul(2_654_435_769) >> 16;
-    for n in [1, 33, 1000, 60_000] {
+    for n in [1, 33, 1000, 16_001, 60_000] {
         // Wraps around often.
         check_weights::<i32>(n, |i| (hash(i) as i32).wrapping_mul(65_521), |a, b| a == b);
         check_weights::<i64>(n, |i| i64::from(hash(i)) - 20_000, |a, b| a == b);
