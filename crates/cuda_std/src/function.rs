@@ -28,6 +28,7 @@ pub trait Function<Arguments> {
 ///         y.set(F::call((x[i],)));
 ///     }
 /// }
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! function {
