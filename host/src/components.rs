@@ -29,8 +29,8 @@ pub const MOST: usize = i32::MAX as usize - 1;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 
-/// Number of edges per vertex from which on a sample of them unites sets before all others: one per vertex. Most edges are
-/// within a set afterwards.
+/// Least number of edges per vertex of a dense graph. There, a sample of one edge per vertex unites sets first, and most edges
+/// are within a set afterwards.
 const DENSE: usize = 4;
 
 /// Why there are no components.

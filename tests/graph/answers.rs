@@ -92,7 +92,7 @@ fn larger_graphs() {
         ("many missing streets", generate::grid(150, 100 * large, 0.45, 2)),
         ("R-MAT", generate::rmat(12 + large.ilog2(), 16, 3)),
         ("random", generate::random(20_000 * large, 26_000 * large, 4)),
-        // Both sides of the density from which on a sample of the edges comes first.
+        // Both sides of the density of graphs that begin with a sample of their edges.
         ("3.9998 edges per vertex", generate::random(5000 * large, 20_000 * large - 1, 5)),
         ("4 edges per vertex", generate::random(5000 * large, 20_000 * large, 5)),
         ("a path", edges(20_000 * large, (1..20_000 * large as i32).map(|v| [v, v - 1]))),
