@@ -179,7 +179,6 @@ fn assembly(name: &str) -> Option<(String, String)> {
 /// Casts of the pointers that must point into one memory.
 const GLOBAL_FROM: &str = "  %g = addrspacecast ptr %from to ptr addrspace(1)\n";
 const GLOBAL_TO: &str = "  %g = addrspacecast ptr %to to ptr addrspace(1)\n";
-const SHARED_FROM: &str = "  %s = addrspacecast ptr %from to ptr addrspace(3)\n";
 const SHARED_TO: &str = "  %s = addrspacecast ptr %to to ptr addrspace(3)\n";
 
 /// Word moved by one instruction.
@@ -229,7 +228,7 @@ impl Word {
             // They order nothing. LLVM would merge and repeat plain ones. A loop with `ld.relaxed` gets a YIELD from ptxas,
             // with which a step takes some 150 cycles more; the axioms of PTX hold for races of equal size with `ld`, too.
             "load_relaxed" => self.loaded("ld.global", ""),
-            "load_relaxed_shared" => self.loaded_from(SHARED_FROM, "ld.shared", ""),
+            "load_relaxed_shared" => self.loaded("ld.shared", ""),
             "store_relaxed" => self.stored("st.relaxed.cta.global", ""),
             "store_streaming" => self.stored("st.global.cs", ",~{memory}"),
             "store_cg" => self.stored("st.global.cg", ",~{memory}"),
@@ -244,18 +243,15 @@ impl Word {
     }
 
     fn loaded(&self, instruction: &str, clobber: &str) -> String {
-        self.loaded_from(GLOBAL_FROM, instruction, clobber)
-    }
-
-    fn loaded_from(&self, cast: &str, instruction: &str, clobber: &str) -> String {
         let Word { suffix, lanes, lane, bytes, register } = self;
         let ty = self.list("{ ", |_| (*lane).to_owned(), " }");
         let values = self.list("{", |k| format!("${k}"), "}");
         let outputs = format!("={register},").repeat(*lanes);
-        let pointer = if cast == GLOBAL_FROM { "ptr addrspace(1) %g" } else { "ptr addrspace(3) %s" };
+        let space = if instruction == "ld.shared" { 3 } else { 1 };
         format!(
-            "{cast}  %v = call {ty} asm sideeffect \"{instruction}{suffix} {values}, [${lanes}];\", \
-             \"{outputs}l{clobber}\"({pointer}) nounwind willreturn memory(argmem: read)\n\
+            "  %p = addrspacecast ptr %from to ptr addrspace({space})\n\
+             \x20 %v = call {ty} asm sideeffect \"{instruction}{suffix} {values}, [${lanes}];\", \
+             \"{outputs}l{clobber}\"(ptr addrspace({space}) %p) nounwind willreturn memory(argmem: read)\n\
              \x20 store {ty} %v, ptr %to, align {bytes}"
         )
     }

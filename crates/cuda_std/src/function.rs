@@ -11,7 +11,7 @@ pub trait Function<Arguments> {
 /// Declares types that stand for functions, written as closures that capture nothing.
 ///
 /// ```
-/// use cuda_std::{Function, prelude::*};
+/// use cuda_std::prelude::*;
 ///
 /// function! {
 ///     /// Twice the value.

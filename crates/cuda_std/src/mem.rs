@@ -169,8 +169,8 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
 }
 
 /// Loads what other threads may store at the same time by [`store_relaxed`] or an [`atomic`](crate::atomic) operation.
-/// On a GPU it may be a value of before, and stay so: [`atomic::device::load`](crate::atomic::device::load) waits for a
-/// change.
+/// On a GPU it may return an older value for ever: a loop that waits for a change takes
+/// [`atomic::device::load`](crate::atomic::device::load).
 ///
 /// GPU: `ld.global`. CPU: relaxed atomic loads of 4 or 8 bytes.
 ///
@@ -196,7 +196,8 @@ pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn load_relaxed_shared<T: Word>(ptr: *const T) -> T {
     demand_aligned(ptr, align_of::<T>());
-    // SAFETY: the caller's promise is that of the function.
+    // SAFETY: the pointer is valid for reads, aligned and in shared memory, and others use it by the same functions alone,
+    // as the caller has promised.
     unsafe { sys::load_relaxed_shared(ptr) }
 }
 

@@ -125,32 +125,30 @@ pub struct Strided<T> {
 }
 
 /// `u32` or `usize`.
-pub trait Number: Copy + PartialOrd + sealed::Number {}
-impl Number for u32 {}
-impl Number for usize {}
-
-mod sealed {
-    pub trait Number {
-        fn plus(self, step: Self) -> Self;
-        fn steps(self, end: Self, step: Self) -> usize;
-    }
-
-    macro_rules! numbers {
-        ($($t:ty)*) => {$(
-            impl Number for $t {
-                #[inline(always)]
-                fn plus(self, step: Self) -> Self {
-                    self.saturating_add(step)
-                }
-                #[inline(always)]
-                fn steps(self, end: Self, step: Self) -> usize {
-                    end.saturating_sub(self).div_ceil(step) as usize
-                }
-            }
-        )*};
-    }
-    numbers! { u32 usize }
+pub trait Number: Copy + PartialOrd {
+    /// Returns the number `step` further on, or the greatest.
+    #[doc(hidden)]
+    fn plus(self, step: Self) -> Self;
+    /// Returns the number of steps from here to `end`.
+    #[doc(hidden)]
+    fn steps(self, end: Self, step: Self) -> usize;
 }
+
+macro_rules! numbers {
+    ($($t:ty)*) => {$(
+        impl Number for $t {
+            #[inline(always)]
+            fn plus(self, step: Self) -> Self {
+                self.saturating_add(step)
+            }
+            #[inline(always)]
+            fn steps(self, end: Self, step: Self) -> usize {
+                end.saturating_sub(self).div_ceil(step) as usize
+            }
+        }
+    )*};
+}
+numbers! { u32 usize }
 
 impl<T: Number> Iterator for Strided<T> {
     type Item = T;

@@ -1,8 +1,8 @@
 //! Strategy `block`: one block ranks a list in its shared memory, in one launch.
 //!
-//! A thread has a splitter or the head. It walks its sublist for the length. Pointer jumping finds what comes before each sublist.
-//! Then the thread walks its sublist again, and results replace successors or weights. A mark in place of a splitter's successor
-//! ends walks.
+//! A thread has a splitter or the head. It walks its sublist for the length. Pointer jumping finds what comes before each
+//! sublist. Then the thread walks its sublist again, and results replace successors or weights. A mark in place of a
+//! splitter's successor ends walks.
 
 use cuda_std::prelude::*;
 

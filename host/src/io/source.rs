@@ -125,7 +125,8 @@ pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result
     })
 }
 
-/// Transfers this many bytes: `part` returns how many follow those that are done. If none follow, the error is of the kind `none`.
+/// Transfers this many bytes: `part` returns how many follow those that are done. If none follow, the error is of the kind
+/// `none`.
 #[cfg(windows)]
 fn whole(bytes: usize, none: io::ErrorKind, mut part: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;
