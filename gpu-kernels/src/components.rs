@@ -174,6 +174,9 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
     }
 }
 
+/// Threads of a block of [`hook()`].
+const HOOK_THREADS: usize = 256;
+
 /// Edges that are next to each other in a sample: what a sector of memory holds.
 const RUN: usize = 4;
 
@@ -216,8 +219,9 @@ impl Sample {
 /// Room for the edges of a spanning forest, and their count.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Forest {
-    /// True if there is room for the edges. Otherwise they are counted alone.
-    pub collects: bool,
+    /// Number of edges that a warp of [`hook()`] gives their places together. If it is 0, there is no room for edges, and
+    /// they are counted alone.
+    pub together: u32,
     /// The ends of each edge.
     pub edges: *mut I32x2,
     /// The number of each edge.
@@ -378,7 +382,7 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
             if vertex < n {
                 parents.add(vertex as usize).write((base + (word & PARENT)) as i32);
             }
-            if forest.collects {
+            if forest.together > 0 {
                 let is_hooked = word & PARENT != own(i) as u32;
                 let lanes = warp::ballot(warp::FULL_MASK, is_hooked);
                 if is_hooked {
@@ -391,18 +395,28 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
     }
 }
 
-/// Edges of the forest that a warp gives their places together.
-const TOGETHER: usize = 128;
+/// Room for edges that wait for a lane.
+const WAITING: usize = 64;
+
+/// Room for edges of the forest that wait for a place.
+const fn finding(together: u32) -> usize {
+    if together > 0 { together as usize + 32 } else { 0 }
+}
+
+/// Shared memory of a block of [`hook()`] in bytes. The less there is, the more is left to the L1 cache.
+pub const fn shared(together: u32) -> usize {
+    HOOK_THREADS / 32 * (WAITING + finding(together)) * size_of::<u32>()
+}
 
 /// Lists of edges that a warp keeps in shared memory.
 struct Warp<'a> {
     edges: &'a [I32x2],
     parents: *mut i32,
     forest: Forest,
-    /// Edges that wait for a lane: less than 64.
+    /// Edges that wait for a lane: less than [`WAITING`].
     waiting: *mut u32,
     waits: usize,
-    /// Edges of the forest that wait for a place: less than [`TOGETHER`] + 32.
+    /// Edges of the forest that wait for a place.
     found: *mut u32,
     finds: usize,
     /// Edges of the forest that have no place.
@@ -445,12 +459,12 @@ impl Warp<'_> {
                 let I32x2 { x: u, y: v } = self.edges[edge as usize];
                 unite(self.parents, u, v).is_some()
             });
-            if !self.forest.collects {
+            if self.forest.together == 0 {
                 self.counted += edge.is_some() as u32;
             } else if is_gpu() {
                 self.finds = list(self.found, self.finds, edge);
-                if self.finds >= TOGETHER {
-                    self.collect(TOGETHER);
+                if self.finds >= self.forest.together as usize {
+                    self.collect(self.forest.together as usize);
                 }
             } else if let Some(edge) = edge {
                 self.forest.put(self.forest.count(1) as usize, self.edges, edge);
@@ -520,20 +534,21 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
 }
 
 /// Unites the ends of edges, but for edges within the largest set, unless `largest` is empty. Counts edges from a vertex to
-/// itself, and finds the first edge that isn't between vertices. Blocks of 256 threads.
+/// itself, and finds the first edge that isn't between vertices. Blocks of 256 threads and [`shared()`] bytes.
 ///
 /// # Safety
 /// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or
 /// [`start_windows()`] and of earlier edges. `forest` has room for all edges of a forest, if it collects them, and its
-/// status is valid for atomic access.
+/// status is valid for atomic access. A block has at least the shared memory that [`shared()`] says for its `together`.
 #[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
 #[kernel(block = [256])]
 pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {
-    const WARPS: usize = 8;
-    let (waiting, found) = (shared_array![u32; WARPS * 64], shared_array![u32; WARPS * (TOGETHER + 32)]);
     let warp = if is_gpu() { warp::warp_id() as usize } else { 0 };
-    // SAFETY: there are so many warps.
-    let (waiting, found) = unsafe { (waiting.at(64 * warp), found.at((TOGETHER + 32) * warp)) };
+    // SAFETY: the block's shared memory has room for both lists of each warp (this kernel's contract).
+    let (waiting, found) = unsafe {
+        let waiting = dynamic_shared::<u32>().add(warp * (WAITING + finding(forest.together)));
+        (waiting, waiting.add(WAITING))
+    };
     let mut warp = Warp { edges, parents, forest, waiting, waits: 0, found, finds: 0, counted: 0 };
     let (count, mut loops) = (sample.count as usize, 0);
     for_each_batch(count, |first| {

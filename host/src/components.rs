@@ -15,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use cuda_std::I32x2;
+use cuda_std::{I32x2, launch::KernelInfo};
 use gpu_kernels::components::{self as kernels, BATCH, ForestArgs, NONE, Sample, Status, WINDOW, WINDOW_THREADS};
 
 use crate::{
@@ -139,10 +139,15 @@ fn find(
         launch!(stream, kernels::start<<<grid(stream, n), THREADS>>>(labels, &mut *status))?;
     }
     let (edges_of_forest, indices) = forest;
-    let collects = n > 0 && edges_of_forest.len() == n;
+    let together = match samples.len() {
+        _ if n == 0 || edges_of_forest.len() != n => 0,
+        1 => 128,
+        // Most edges are passed over by the L1 cache, whose size counts more than few additions to one counter.
+        _ => 64,
+    };
     macro_rules! forest {
         () => {
-            ForestArgs { collects, edges: &mut *edges_of_forest, indices: &mut *indices, status: &mut *status }
+            ForestArgs { together, edges: &mut *edges_of_forest, indices: &mut *indices, status: &mut *status }
         };
     }
     if in_windows && n > 0 {
@@ -156,10 +161,12 @@ fn find(
     }
     for (i, &sample) in samples.iter().enumerate() {
         largest.ensure(if i == 0 { 0 } else { n.div_ceil(32) })?;
-        let blocks = grid(stream, (sample.count as usize).div_ceil(BATCH));
+        let batches = (sample.count as usize).div_ceil(BATCH);
+        let (kernel, shared) = (kernels::hook::kernel(), kernels::shared(together));
+        let blocks = resident(stream, kernel, shared, batches)?;
         // SAFETY: there are `n` labels, which have been started, and room for an edge per vertex, if any.
         unsafe {
-            launch!(stream, kernels::hook<<<blocks, THREADS>>>(
+            launch!(stream, kernels::hook<<<blocks, THREADS, shared>>>(
                 edges, sample, &*largest, n as u32, &mut *labels, forest!()
             ))?;
         }
@@ -245,4 +252,14 @@ pub(crate) fn grid(stream: &Stream, n: usize) -> u32 {
         Backend::Cpu => 4 * info.multiprocessors,
     };
     LaunchConfig::for_elements(n, THREADS).grid.x.clamp(1, most)
+}
+
+/// [`grid()`] for a kernel whose registers or `shared` bytes let fewer blocks run at once. More than those would start when
+/// others end, and run with much of the device idle.
+pub(crate) fn resident(stream: &Stream, kernel: &'static KernelInfo, shared: usize, n: usize) -> Result<u32, DeviceError> {
+    let (device, most) = (stream.device(), grid(stream, n));
+    Ok(match device.backend() {
+        Backend::Cuda => most.min(device.occupancy(kernel, THREADS, shared)? * device.info().multiprocessors),
+        Backend::Cpu => most,
+    })
 }

@@ -11,7 +11,7 @@ use super::{EdgeError, Found, GraphError, connectivity::same_length, edges::chec
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
     common::{Clock, StepTime},
-    components::{THREADS, flatten, grid},
+    components::{THREADS, flatten, grid, resident},
     device::{Backend, Buffer, Device, DeviceError, Stream},
     launch,
 };
@@ -240,7 +240,7 @@ impl MinimumForests {
             // SAFETY: there are weights, and the state is one element.
             unsafe { launch!(stream, kernels::choose::<W><<<1, SAMPLE as u32>>>(weights, place, progress))? };
         }
-        let of_edges = grid(stream, m.div_ceil(BATCH));
+        let of_edges = resident(stream, kernels::seed::kernel::<W>(), 0, m.div_ceil(BATCH))?;
         // SAFETY: there are keys for all vertices.
         unsafe {
             launch!(stream, kernels::seed::<W><<<of_edges, THREADS>>>(
@@ -302,7 +302,7 @@ impl MinimumForests {
         let MinimumForests { least, lists: [even, odd], roots, counters, progress, .. } = self;
         let next = if round.is_multiple_of(2) { odd } else { even };
         let lists = ListsArgs { least, next, roots, counters, round: round as u32 };
-        let grid = grid(stream, edges.len().div_ceil(BATCH));
+        let grid = resident(stream, kernels::gather::kernel::<W>(), 0, edges.len().div_ceil(BATCH))?;
         // SAFETY: labels are roots after `flatten`, and there is room for all edges and roots.
         unsafe { launch!(stream, kernels::gather::<W><<<grid, THREADS>>>(edges, weights, heavy, &*labels, lists, progress)) }
     }
@@ -311,7 +311,7 @@ impl MinimumForests {
     fn advance(&mut self, stream: &Stream, labels: &mut Buffer<i32>, round: usize) -> Result<(), DeviceError> {
         let MinimumForests { least, lists: [even, odd], roots, counters, .. } = self;
         let (list, next) = if round.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-        let grid = grid(stream, list.len().div_ceil(BATCH));
+        let grid = resident(stream, kernels::advance::kernel(), 0, list.len().div_ceil(BATCH))?;
         let lists = ListsArgs { least, next, roots, counters, round: round as u32 };
         // SAFETY: the round's list has as many edges between vertices as its counter says, and there is room for all edges
         // and roots.

@@ -81,9 +81,11 @@ impl Ancestors {
     /// A pair isn't of vertices (the error names the first), lengths differ, or the device fails.
     pub fn of(&mut self, stream: &Stream, pairs: &Buffer<I32x2>, ancestors: &mut Buffer<i32>) -> Result<(), TreeError> {
         same_length("ancestors", ancestors.len(), pairs.len())?;
+        // A thread's second pair would wait for its first.
+        let blocks = LaunchConfig::for_elements(pairs.len(), THREADS).grid.x;
         // SAFETY: the flag is a buffer's only element.
         unsafe {
-            launch!(stream, lca::query<<<grid(stream, pairs.len()), THREADS>>>(
+            launch!(stream, lca::query<<<blocks, THREADS>>>(
                 pairs, &self.records, &self.order, &self.ups, &self.table, ancestors, self.bad.as_view_mut()
             ))?;
         }
