@@ -194,10 +194,36 @@ def test_frames_of_numbers() -> None:
         ({"t": [0, np.nan], "v": [1, 2]}, "column 't' has nan, but times must be finite"),
         ({"t": [0, 0], "v": [1, 2]}, "repeats"),
         ({"t": ["0", "soon"], "v": [1, 2]}, "column 't' is 'soon'"),
+        ({"t": [0, 1], "v": [1, 2, 3]}, r"column 'v' has the shape \(3,\), and column 't' \(2,\)"),
+        ({"t": [0, 1], "v": [1]}, r"column 'v' has the shape \(1,\)"),
+        ({"t": [0, 1], "v": [[1, 2]] * 2}, r"column 'v' has the shape \(2, 2\)"),
     ]
     for table, text in wrong:
         with pytest.raises(ValueError, match=text):
             PcfSet.from_frame(table)
+    with pytest.raises(ValueError, match=r"column 'n' has the shape \(1,\)"):
+        PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": [7]}, id="n")
+    for name in (None, np.nan):
+        with pytest.raises(ValueError, match="column 'n', row 1: a name is missing"):
+            PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": np.array(["a", name], object)}, id="n")
+    with pytest.raises(KeyError, match="there is no column 'v': they are 't', 'value'"):
+        PcfSet.from_frame({"t": [0], "value": [1]})
+    with pytest.raises(TypeError, match="frame is of the type int"):
+        PcfSet.from_frame(5)
+    with pytest.raises(TypeError, match="align is 'no', but it must be True or False"):
+        PcfSet.from_frame(frame, align="no")
+
+
+def test_rows_of_several_functions(tmp_path: Path) -> None:
+    path = tmp_path / "stations.csv"
+    path.write_text("station,t,v\na,0,1\na,2,0\nb,0.5,5\nb,3,0\n")
+    with pytest.raises(ValueError, match="line 4: column `station` has `b` after `a`"):
+        PcfSet.load(path)
+    assert PcfSet.load(path, columns={"id": "station"}, align=True).names == ("a", "b")
+    assert PcfSet.load(path, columns={"id": ""}).shape == (1,)
+    for option in ({"repair": "raise"}, {"align": "no"}, {"header": "no"}):
+        with pytest.raises(TypeError, match="but it must be True or False"):
+            PcfSet.load(path, **option)
 
 
 RIPSER = "persistence intervals in dim 0:\n [0,1.5)\n [0, )\npersistence intervals in dim 1:\n [1,2)\n"

@@ -358,7 +358,10 @@ def test_what_cannot_be_nested() -> None:
         (SQUARE, {"spacing": np.nan}, ValueError, "spacing is nan"),
         (SQUARE, {"turns": np.pi / 2}, ValueError, "does not divide 360"),
         (SQUARE, {"time": 0}, ValueError, "time is 0"),
-        (SQUARE, {"seed": -1}, ValueError, "out of range"),
+        (SQUARE, {"seed": -1}, ValueError, "seed is -1, but it must be at least 0"),
+        (SQUARE, {"seed": 1.5}, TypeError, "seed is 1.5, but it must be a whole number"),
+        (SQUARE, {"time": "1"}, TypeError, "time is '1'"),
+        ({"a": SQUARE}, {"priorities": {"a": 1.5}}, TypeError, "a priority is 1.5, but it must be a whole number"),
     ]
     for parts, arguments, error, text in calls:
         with pytest.raises(error, match=text):

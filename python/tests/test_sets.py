@@ -496,9 +496,9 @@ def test_repairs() -> None:
     again = PcfSet.from_parts([0, 5, 5], repeated, repair="last")
     np.testing.assert_array_equal(again.lengths, [3, 1])
     for repair in ("raise", "sort"):
-        with pytest.raises(ValueError, match='repeats .* repair="last" sorts them, and keeps the last'):
+        with pytest.raises(ValueError, match=r'repeats .* repair="last"\) sorts them, and keeps the last'):
             PcfSet([repeated], repair=repair)
-    with pytest.raises(ValueError, match='repair="last" sorts them'):
+    with pytest.raises(ValueError, match=r'repair="last"\) sorts them'):
         PcfSet([[(0, 1), (2, 1), (1, 0)]])
     # Whole numbers, too, and one time at all breakpoints.
     same(PcfSet(repeated.astype(np.int8), repair="last"), [[0, 2], [1, 1], [2, 3]])

@@ -107,6 +107,13 @@ def weights_of(values: Any) -> npt.NDArray[Any]:
     return array
 
 
+def flag(value: Any, name: str) -> bool:
+    """A bool, for an argument whose other values would count as true."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise TypeError(f"{name} is {value!r}, but it must be True or False")
+
+
 def reals(values: Any, what: str) -> npt.NDArray[Any]:
     """The values as an array of float32 or float64."""
     array = as_array(values)

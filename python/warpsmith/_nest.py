@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _warpsmith
-from ._arrays import numbers_in_range
+from ._arrays import numbers_in_range, real, whole
 from ._parts import Part, Turns, by_part, geometries, mirrors, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
@@ -253,8 +253,10 @@ def nest(
     for name, number in (("spacing", spacing), ("margin", margin)):
         if not (0 <= number < 1e6):
             raise ValueError(f"{name} is {number}, but it must be a length from 0 to below 1e6")
-    if not time > 0:
+    if not real(time, "time") > 0:
         raise ValueError(f"time is {time}, but it must be a positive number of seconds")
+    whole(seed, "seed")
+    given = [] if priorities is None else by_part(priorities, "priorities", wanted)
     with numbers_in_range(), shown(progress, "nest") as tell:
         filled, left, value, history, seconds = _warpsmith.nest(
             [(part.shape, part.count) for part in wanted],
@@ -264,7 +266,7 @@ def nest(
             turns_of(turns, wanted),
             may_be_mirrored,
             _values(values, wanted),
-            [] if priorities is None else [number or 0 for number in by_part(priorities, "priorities", wanted)],
+            [whole(number or 0, "a priority", None) for number in given],
             time,
             seed,
             device,

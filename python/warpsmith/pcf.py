@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import array_of, items, real, reals, whole, writable
+from ._arrays import array_of, flag, items, real, reals, whole, writable
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
 
@@ -233,7 +233,7 @@ class PcfSet:
         KeyError
             Where a column is missing.
         ValueError
-            Where a time is missing or not finite; and as `load`.
+            Where a time or a name is missing or a time isn't finite, or columns have different lengths; and as `load`.
 
         Examples
         --------
@@ -242,17 +242,25 @@ class PcfSet:
         >>> fs.names, fs[0].points.tolist()
         (('a', 'b'), [[0.0, 1.0], [2.0, 0.0]])
         """
-        values, times = reals(frame[v], f"column {v!r}"), np.asarray(frame[t])
+        values, times = reals(_column(frame, v), f"column {v!r}"), np.asarray(_column(frame, t))
         if times.dtype.kind in "OUT":
             times = np.array([_seconds(time, f"column {t!r}") for time in times.tolist()])
         elif times.dtype.kind == "M":
             times = (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
         times = reals(times, f"column {t!r}").astype(np.float64)
-        ids = np.zeros(len(times), int) if id is None else np.asarray(frame[id])
+        ids = np.zeros(len(times), int) if id is None else np.asarray(_column(frame, id))
+        for name, column in ((t, times), (v, values), (id, ids)):
+            if column.ndim != 1 or len(column) != len(times):
+                raise ValueError(f"column {name!r} has the shape {column.shape}, and column {t!r} {times.shape}")
         if not np.isfinite(times).all():
             raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
         numbers: dict[Any, int] = {}
-        owners = np.array([numbers.setdefault(one, len(numbers)) for one in ids.tolist()], np.int64)
+        given = ids.tolist()
+        for row, one in enumerate(given):
+            if one is None or type(one).__name__ == "NAType" or one != one:
+                raise ValueError(f"column {id!r}, row {row}: a name is missing")
+        owners = np.array([numbers.setdefault(one, len(numbers)) for one in given], np.int64)
+        align = flag(align, "align")
         order = np.lexsort((times, owners))
         times, values, owners = times[order], values[order], owners[order]
         lengths = np.bincount(owners, minlength=len(numbers))
@@ -298,7 +306,7 @@ class PcfSet:
             one dimension, whose functions have the files' names.
         columns : mapping, optional
             The names of a table's columns for ``"id"``, ``"t"`` and ``"v"``, or their numbers from 1. By default common
-            names are found.
+            names are found. A column of different texts that could be the ids must be chosen, or ``{"id": ""}``: none.
         header : bool, optional
             Whether a table's first row names its columns; by default that is detected.
         separator : str, optional
@@ -341,10 +349,11 @@ class PcfSet:
         PcfSet of shape (1,), float64, 2 breakpoints
         """
         table = _table(columns, header, separator, decimal)
-        window = _optional(start, "start"), _optional(until, "until"), bool(align), _optional(step, "step")
+        window = _optional(start, "start"), _optional(until, "until"), flag(align, "align"), _optional(step, "step")
+        repair = flag(repair, "repair")
         paths = _paths(path)
         with _options_of_python():
-            sets = [_wrap(_warpsmith.PcfSet.load(one, table, window, bool(repair))) for one in paths]
+            sets = [_wrap(_warpsmith.PcfSet.load(one, table, window, repair)) for one in paths]
         if len(sets) == 1:
             made = sets[0]
         else:
@@ -1044,7 +1053,18 @@ def _make(offsets: npt.NDArray[np.int64], points: Array, shape: list[int] | None
     except ValueError as error:
         if "strictly ascending" not in str(error):
             raise
-        raise ValueError(f'{error}; repair="last" sorts them, and keeps the last of those at one time') from None
+        text = f'{error}; PcfSet(..., repair="last") sorts them, and keeps the last of those at one time'
+        raise ValueError(text) from None
+
+
+def _column(frame: Any, name: Any) -> Any:
+    try:
+        return frame[name]
+    except KeyError:
+        raise KeyError(f"there is no column {name!r}: they are {', '.join(map(repr, frame.keys()))}") from None
+    except TypeError:
+        text = f"frame is of the type {type(frame).__name__}, but it must be a data frame or a mapping of columns"
+        raise TypeError(text) from None
 
 
 def _repaired(
@@ -1206,7 +1226,7 @@ def _table(
         raise ValueError(f'decimal is {decimal!r}, but it must be "." or ","')
     pairs = [(str(role), str(column)) for role, column in (columns or {}).items()]
     code = None if separator is None else ord(separator)
-    return pairs, None if header is None else bool(header), code, decimal == ","
+    return pairs, None if header is None else flag(header, "header"), code, decimal == ","
 
 
 def _seconds(time: Any, name: str) -> float:

@@ -242,6 +242,8 @@ fn from_files_to_tables() {
     let linkage = npz.by_name::<ndarray::OwnedRepr<f64>, ndarray::Ix2>("linkage").unwrap();
     assert_eq!(linkage, arr2(&[[0.0, 1.0, 3.0, 2.0]]));
     folder.write("bars.csv", "birth,death\n0,1\n");
+    folder.write("stations.csv", "station,t,v\na,0,1\nb,1,2\n");
+    folder.write("patients.csv", "patient,birth,death\np,0,1\nq,0,2\n");
     for (command, sentence) in [
         (
             "pdist data.csv --columns t=when,v=x --output d.csv",
@@ -250,6 +252,16 @@ fn from_files_to_tables() {
         (
             "pdist data.csv --output d.csv",
             "there is no column `t`, only `sensor`, `when`, `reading`: choose one (--columns t=NAME)",
+        ),
+        (
+            "pdist stations.csv --output d.csv",
+            "stations.csv: line 3: column `station` has `b` after `a`, and no column tells what a row belongs to: choose this one \
+             (--columns id=station), or none (--columns id=)",
+        ),
+        (
+            "pdist patients.csv --curve betti --output d.csv",
+            "patients.csv: line 3: column `patient` has `q` after `p`, and no column tells what a row belongs to: choose this one \
+             (--columns barcode=patient), or none (--columns barcode=)",
         ),
         ("cluster set.npz --clusters 4 --output g.csv", "--clusters 4: there are 3 functions"),
         (

@@ -7,7 +7,7 @@ use warpsmith::io::TableOptions;
 #[derive(Args, Clone, Debug, Default)]
 pub struct TableArgs {
     /// Columns to read, by names in the header or numbers from 1: id, t, v of functions; barcode, dimension, birth, death
-    /// of bars; source, target, weight of edges [default: detected]
+    /// of bars; source, target, weight of edges; `id=` for no column [default: detected]
     #[arg(id = "columns of tables", long = "columns", value_name = "USE=COLUMN", value_delimiter = ',', value_parser = column, help_heading = "Tables")]
     columns: Vec<(String, String)>,
     /// The first line of a table names the columns [default: detected]
@@ -42,7 +42,7 @@ impl TableArgs {
 
 fn column(text: &str) -> Result<(String, String), String> {
     match text.split_once('=').map(|(role, column)| (role.trim(), column.trim())) {
-        Some((role, column)) if !role.is_empty() && !column.is_empty() => Ok((role.to_owned(), column.to_owned())),
+        Some((role, column)) if !role.is_empty() => Ok((role.to_owned(), column.to_owned())),
         _ => Err("write t=NAME".to_owned()),
     }
 }

@@ -32,7 +32,7 @@ pub struct TableOptions {
 /// A column that a reader looks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Role {
-    /// Name in options and errors.
+    /// Name in options and errors. The first of a table's roles tells rows apart, if it isn't required.
     pub name: &'static str,
     /// Other names that headers have for it, in lower case without punctuation.
     pub also: &'static [&'static str],
@@ -56,6 +56,9 @@ pub(crate) struct Table {
     /// Rows that were read to find the header.
     pending: VecDeque<Row>,
     row: Row,
+    /// Columns without a use that may tell rows apart, each with its first text.
+    unused: Vec<(usize, Option<String>)>,
+    roles: &'static [Role],
 }
 
 #[derive(Default)]
@@ -100,12 +103,20 @@ impl Table {
     }
 
     /// Opens the file, and finds these columns. Returns their places.
-    pub fn open_columns(path: &Path, roles: &[Role], options: &TableOptions) -> Result<(Self, Vec<Option<usize>>), Reason> {
+    pub fn open_columns(
+        path: &Path,
+        roles: &'static [Role],
+        options: &TableOptions,
+    ) -> Result<(Self, Vec<Option<usize>>), Reason> {
         Self::of_columns(Lines::open(path)?, roles, options)
     }
 
     /// Finds the columns of a table as [`open_columns`](Self::open_columns) does.
-    pub fn of_columns(lines: Lines, roles: &[Role], options: &TableOptions) -> Result<(Self, Vec<Option<usize>>), Reason> {
+    pub fn of_columns(
+        lines: Lines,
+        roles: &'static [Role],
+        options: &TableOptions,
+    ) -> Result<(Self, Vec<Option<usize>>), Reason> {
         if options.decimal_comma && options.separator == Some(b',') {
             return Err("can't have commas both in numbers and between fields".into());
         }
@@ -138,6 +149,11 @@ impl Table {
         if is_header {
             table.header = first.iter().map(str::to_owned).collect();
             let places = table.by_name(roles, options)?;
+            if !roles[0].required && places[0].is_none() && options.columns.iter().all(|(role, _)| role != roles[0].name) {
+                let unused = (0..fields).filter(|&column| !places.contains(&Some(column)));
+                table.unused = unused.map(|column| (column, None)).collect();
+                table.roles = roles;
+            }
             return Ok((table, places));
         }
         table.header = (1..=fields).map(|column| column.to_string()).collect();
@@ -161,6 +177,8 @@ impl Table {
             header: Vec::new(),
             pending: VecDeque::new(),
             row: Row::default(),
+            unused: Vec::new(),
+            roles: &[],
         }
     }
 
@@ -172,13 +190,26 @@ impl Table {
             let more = self.header.len() - names.len();
             if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
         };
+        let once =
+            |place: usize| {
+                let name = &self.header[place];
+                match self.header.iter().filter(|other| *other == name).count() {
+                    1 => Ok(Some(place)),
+                    many => Err(self
+                        .error(format_args!("{many} columns are called {}: choose one by its number (--columns)", quoted(name)))),
+                }
+            };
         let find = |role: &Role| {
             if let Some((_, wanted)) = options.columns.iter().find(|(name, _)| name == role.name) {
+                if wanted.is_empty() && !role.required {
+                    return Ok(None);
+                }
                 let by_name = self.header.iter().position(|name| name == wanted);
                 let by_name = by_name.or_else(|| self.header.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
                 let number = wanted.parse::<usize>().ok().filter(|number| (1..=self.header.len()).contains(number));
-                return match by_name.or(number.map(|number| number - 1)) {
-                    Some(place) => Ok(Some(place)),
+                return match by_name {
+                    Some(place) => once(place),
+                    None if number.is_some() => Ok(number.map(|number| number - 1)),
                     None => Err(self.error(format_args!("there is no column {}: they are {}", quoted(wanted), columns()))),
                 };
             }
@@ -192,7 +223,8 @@ impl Table {
                         columns()
                     )))
                 }
-                place => Ok(place),
+                Some(place) => once(place),
+                None => Ok(None),
             }
         };
         roles.iter().map(find).collect()
@@ -207,9 +239,29 @@ impl Table {
         }
         let (fields, columns) = (self.row.fields.len(), self.header.len());
         if fields == columns {
-            return Ok(true);
+            return self.check_unused().map(|()| true);
         }
         Err(self.error(format_args!("there are {fields} fields, but the header has {columns}")))
+    }
+
+    /// Refuses rows of several functions that would become one, because the column that tells them apart has no use.
+    fn check_unused(&mut self) -> Result<(), Reason> {
+        let (row, roles) = (&self.row, self.roles);
+        let is_value = |text: &str| text.is_empty() || roles[1..].iter().any(|role| (role.is)(text));
+        self.unused.retain(|(column, first)| first.is_some() || !is_value(row.field(*column)));
+        for (column, first) in &mut self.unused {
+            let text = row.field(*column);
+            let first = first.get_or_insert_with(|| text.to_owned());
+            if first != text {
+                let (role, name) = (roles[0].name, &self.header[*column]);
+                let (first, text, quoted_name) = (quoted(first), quoted(text), quoted(name));
+                return Err(self.error(format_args!(
+                    "column {quoted_name} has {text} after {first}, and no column tells what a row belongs to: choose this one \
+                     (--columns {role}={name}), or none (--columns {role}=)"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Splits the next row into its fields, whose numbers have points.
@@ -425,6 +477,23 @@ mod tests {
     fn columns(columns: &[(&str, &str)]) -> TableOptions {
         let columns = columns.iter().map(|&(role, column)| (role.to_owned(), column.to_owned())).collect();
         TableOptions { columns, ..TableOptions::default() }
+    }
+
+    #[test]
+    fn rows_are_not_mixed() {
+        let text = "station,t,v,unit\na,0,1,m\na,2,0,m\nb,0.5,2,m\n";
+        let error = "line 4: column `station` has `b` after `a`, and no column tells what a row belongs to: choose this one \
+                     (--columns id=station), or none (--columns id=)";
+        assert_eq!(rows(text, &TableOptions::default()), Err(error.to_owned()));
+        let ids = |options| rows(text, &options).map(|rows| rows.into_iter().map(|[id, ..]| id).collect::<Vec<_>>());
+        assert_eq!(ids(columns(&[("id", "station")])), Ok(vec!["a".to_owned(), "a".to_owned(), "b".to_owned()]));
+        assert_eq!(ids(columns(&[("id", "")])), Ok(vec!["-".to_owned(); 3]));
+        // Numbers are other values; a text that never changes tells nothing apart.
+        assert_eq!(rows("t,v,w,unit\n0,1,2,m\n1,2,3,m\n", &TableOptions::default()).unwrap().len(), 2);
+        let error = Err("line 1: 2 columns are called `v`: choose one by its number (--columns)".to_owned());
+        assert_eq!(rows("id,t,v,v\na,0,1,2\n", &TableOptions::default()), error);
+        assert_eq!(rows("id,t,v,v\na,0,1,2\n", &columns(&[("v", "v")])), error);
+        assert_eq!(rows("id,t,v,v\na,0,1,2\n", &columns(&[("v", "4")])), Ok(vec![["a", "0", "2"].map(str::to_owned)]));
     }
 
     #[test]
