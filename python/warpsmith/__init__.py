@@ -29,10 +29,11 @@ networkx
 
 Notes
 -----
-Bad input is a `ValueError`, or a `TypeError` where it is of the wrong type; a lack of memory a `MemoryError`; a failure
-of a device a `RuntimeError`; a file that can't be read or written an `OSError`, and one with bad contents a
-`ValueError`. The interpreter's lock is released during work, and Ctrl-C ends it. The environment variables ``WARPSMITH_BACKEND`` (``cuda`` or ``cpu``) and ``WARPSMITH_THREADS`` set
-the default device and the number of the CPU's threads.
+Bad input is a `ValueError`, or a `TypeError` where it is of the wrong type; a lack of memory a `MemoryError`; a
+failure of a device a `RuntimeError`; a file that can't be read or written an `OSError`, and one with bad contents a
+`ValueError`. The interpreter's lock is released during work, and Ctrl-C ends it. The environment variables
+``WARPSMITH_BACKEND`` (``cuda`` or ``cpu``) and ``WARPSMITH_THREADS`` set the default device and the number of the
+CPU's threads.
 
 Examples
 --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -88,6 +89,8 @@ def items(values: Any, name: str, hint: str = "") -> list[Any]:
 
 def as_array(values: Any) -> npt.NDArray[Any]:
     """The values as an array of numbers, if they are any, whatever library's array or sequences they are."""
+    if isinstance(values, (str, os.PathLike)):
+        raise TypeError(f"{str(values)!r} is in the place of an array; only functions with a parameter `path` read files")
     array = array_of(values)
     if array is None:
         array = np.asarray(values)

@@ -83,7 +83,8 @@ def as_pairs(given: Any, what: str) -> npt.NDArray[np.int32] | DeviceArray:
     if array.size == 0 and array.ndim <= 2:
         return np.empty(0, np.int32)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{what} is an array of {array.dtype}, but it must be one of whole numbers")
+        hint = "; numpy.unique(..., return_inverse=True) numbers names" if array.dtype.kind in "OSUT" else ""
+        raise TypeError(f"{what} is an array of {array.dtype}, but it must be one of whole numbers{hint}")
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"{what} has the shape {array.shape}, but it must be (n, 2)")
     if array.dtype.itemsize >= 4 and array.dtype != np.int32:
