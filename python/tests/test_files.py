@@ -211,7 +211,7 @@ def test_frames_of_numbers() -> None:
     with pytest.raises(TypeError, match="frame is of the type int"):
         PcfSet.from_frame(5)
     with pytest.raises(TypeError, match="align is 'no', but it must be True or False"):
-        PcfSet.from_frame(frame, align="no")
+        PcfSet.from_frame(frame, align="no")  # type: ignore[arg-type]
 
 
 def test_rows_of_several_functions(tmp_path: Path) -> None:
@@ -221,7 +221,8 @@ def test_rows_of_several_functions(tmp_path: Path) -> None:
         PcfSet.load(path)
     assert PcfSet.load(path, columns={"id": "station"}, align=True).names == ("a", "b")
     assert PcfSet.load(path, columns={"id": ""}).shape == (1,)
-    for option in ({"repair": "raise"}, {"align": "no"}, {"header": "no"}):
+    options: list[Any] = [{"repair": "raise"}, {"align": "no"}, {"header": "no"}]
+    for option in options:
         with pytest.raises(TypeError, match="but it must be True or False"):
             PcfSet.load(path, **option)
 
