@@ -255,13 +255,13 @@ fn from_files_to_tables() {
         ),
         (
             "pdist stations.csv --output d.csv",
-            "stations.csv: line 3: column `station` has `b` after `a`, and no column tells what a row belongs to: choose \
-             this one (--columns id=station), or none (--columns id=)",
+            "stations.csv: line 3: column `station` has `b` after `a`, and no column tells what a row belongs to: choose one \
+             (--columns id=NAME) or none (--columns id=)",
         ),
         (
             "pdist patients.csv --curve betti --output d.csv",
-            "patients.csv: line 3: column `patient` has `q` after `p`, and no column tells what a row belongs to: choose \
-             this one (--columns barcode=patient), or none (--columns barcode=)",
+            "patients.csv: line 3: column `patient` has `q` after `p`, and no column tells what a row belongs to: choose one \
+             (--columns barcode=NAME) or none (--columns barcode=)",
         ),
         ("cluster set.npz --clusters 4 --output g.csv", "--clusters 4: there are 3 functions"),
         (

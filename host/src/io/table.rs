@@ -190,15 +190,15 @@ impl Table {
             let more = self.header.len() - names.len();
             if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
         };
-        let once =
-            |place: usize| {
-                let name = &self.header[place];
-                match self.header.iter().filter(|other| *other == name).count() {
-                    1 => Ok(Some(place)),
-                    many => Err(self
-                        .error(format_args!("{many} columns are called {}: choose one by its number (--columns)", quoted(name)))),
-                }
-            };
+        let once = |place: usize| {
+            let name = &self.header[place];
+            let many = self.header.iter().filter(|other| *other == name).count();
+            if many == 1 {
+                return Ok(Some(place));
+            }
+            let name = quoted(name);
+            Err(self.error(format_args!("{many} columns are called {name}: choose one by its number (--columns)")))
+        };
         let find = |role: &Role| {
             if let Some((_, wanted)) = options.columns.iter().find(|(name, _)| name == role.name) {
                 if wanted.is_empty() && !role.required {
@@ -253,11 +253,11 @@ impl Table {
             let text = row.field(*column);
             let first = first.get_or_insert_with(|| text.to_owned());
             if first != text {
-                let (role, name) = (roles[0].name, &self.header[*column]);
-                let (first, text, quoted_name) = (quoted(first), quoted(text), quoted(name));
+                let (role, name) = (roles[0].name, quoted(&self.header[*column]));
+                let (first, text) = (quoted(first), quoted(text));
                 return Err(self.error(format_args!(
-                    "column {quoted_name} has {text} after {first}, and no column tells what a row belongs to: choose this one \
-                     (--columns {role}={name}), or none (--columns {role}=)"
+                    "column {name} has {text} after {first}, and no column tells what a row belongs to: choose one \
+                     (--columns {role}=NAME) or none (--columns {role}=)"
                 )));
             }
         }
@@ -482,8 +482,8 @@ mod tests {
     #[test]
     fn rows_are_not_mixed() {
         let text = "station,t,v,unit\na,0,1,m\na,2,0,m\nb,0.5,2,m\n";
-        let error = "line 4: column `station` has `b` after `a`, and no column tells what a row belongs to: choose this one \
-                     (--columns id=station), or none (--columns id=)";
+        let error = "line 4: column `station` has `b` after `a`, and no column tells what a row belongs to: choose one \
+                     (--columns id=NAME) or none (--columns id=)";
         assert_eq!(rows(text, &TableOptions::default()), Err(error.to_owned()));
         let ids = |options| rows(text, &options).map(|rows| rows.into_iter().map(|[id, ..]| id).collect::<Vec<_>>());
         assert_eq!(ids(columns(&[("id", "station")])), Ok(vec!["a".to_owned(), "a".to_owned(), "b".to_owned()]));
