@@ -174,9 +174,6 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
     }
 }
 
-/// Threads of a block of [`hook()`].
-const HOOK_THREADS: usize = 256;
-
 /// Edges that are next to each other in a sample: what a sector of memory holds.
 const RUN: usize = 4;
 
@@ -394,6 +391,9 @@ pub unsafe fn start_windows(edges: &[I32x2], n: u32, parents: *mut i32, forest: 
         }
     }
 }
+
+/// Threads of a block of [`hook()`].
+const HOOK_THREADS: usize = 256;
 
 /// Room for edges that wait for a lane.
 const WAITING: usize = 64;

@@ -256,10 +256,11 @@ class PcfSet:
             raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
         numbers: dict[Any, int] = {}
         given = ids.tolist()
-        for row, one in enumerate(given):
-            if one is None or type(one).__name__ == "NAType" or one != one:
-                raise ValueError(f"column {id!r}, row {row}: a name is missing")
         owners = np.array([numbers.setdefault(one, len(numbers)) for one in given], np.int64)
+        for name in numbers:
+            if name is None or type(name).__name__ == "NAType" or name != name:
+                row = next(row for row, one in enumerate(given) if one is name)
+                raise ValueError(f"column {id!r}, row {row}: a name is missing")
         align = flag(align, "align")
         order = np.lexsort((times, owners))
         times, values, owners = times[order], values[order], owners[order]
