@@ -12,7 +12,7 @@ use skip::skip;
 
 use std::fmt::Debug;
 
-use gpu_kernels::list_rank::short;
+use gpu_kernels::list_rank::{nodes, short};
 use proptest::prelude::*;
 use warpsmith::{
     device::{Backend, Device},
@@ -80,12 +80,13 @@ fn a_million_elements() {
     }
 }
 
-/// As many sublists as one block of threads ranks, and as many as have one level more, or two.
+/// As many sublists as one thread ranks, or one block of threads, and as many as have one level more, or two.
 #[test]
 fn sublists_that_need_another_level() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    for sublists in [4095, 4096, 4097, 6 * 4096, 6 * 4096 + 1] {
+    let most = nodes::most(device.info().max_shared_per_block, 4) as u32;
+    for sublists in [255, 256, 257, most - 1, most, most + 1, 6 * most, 6 * most + 1] {
         // Pairs have a splitter each.
         let next = generate::random(2 * sublists, 7);
         let expected = expected(&next);

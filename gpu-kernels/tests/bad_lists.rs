@@ -5,7 +5,7 @@
 //! two threads' halves.
 
 use cuda_std::{I32x4, U32x2};
-use gpu_kernels::list_rank::{NONE, Status, Value, binned, splitters::Splitters, walk};
+use gpu_kernels::list_rank::{NONE, Status, Value, binned, nodes, short, splitters::Splitters, walk};
 use simt::{Executor, Launch};
 
 const N: u32 = 60_000;
@@ -197,5 +197,37 @@ fn walks_over_nodes_end() {
     assert!(nodes.next.iter().all(|&next| (-3..count).contains(&next)) && nodes.sum.iter().all(|&sum| sum >= 0.0));
     for (sublist, offset) in visits.into_iter().map(f64::parts) {
         assert!((walk::ROOT..count).contains(&sublist) && offset >= 0.0, "{sublist}, {offset}");
+    }
+}
+
+/// In one block, with a thread for each splitter or one for all nodes: what has a base is what roots lead to, on some way.
+#[test]
+fn nodes_without_a_root_before_them_have_no_base() {
+    const M: usize = 3000;
+    for (seed, threads) in [(1, 512), (2, 64), (3, 1)] {
+        let next: Vec<i32> =
+            successors(seed).into_iter().take(M).map(|next| if next < M as i32 { next } else { next % 7 - 3 }).collect();
+        let group = M.div_ceil(threads as usize) as u32;
+        let splitters = if threads == 1 { Splitters::first(0) } else { Splitters::hashed(M as u32, group, seed) };
+        let is_root = |node: usize| node % 100 == 7;
+        let mut bases: Vec<_> = (0..M).map(|node| i64::record(if is_root(node) { 0 } else { NONE }, 1)).collect();
+        let (sums, lengths, mut status) = (vec![1i64; M], vec![1; M], vec![Status::default()]);
+        let (bases_out, status_out) = (Out::of(&mut bases), Out::of(&mut status));
+        run(threads, threads, short::list_bytes(M, 8), &|| {
+            // SAFETY: all arrays are as long as the kernel asks, and alive until `run` returns.
+            unsafe { nodes::solve::<i64>(&next, &sums, bases_out.ptr(), &lengths, splitters, status_out.ptr()) };
+        });
+        let mut is_reached: Vec<bool> = (0..M).map(is_root).collect();
+        for root in (0..M).filter(|&node| is_root(node)) {
+            let mut node = next[root];
+            while node >= 0 && !is_reached[node as usize] {
+                is_reached[node as usize] = true;
+                node = next[node as usize];
+            }
+        }
+        let has_base: Vec<bool> = bases.iter().map(|&record| i64::parts(record).0 != NONE).collect();
+        assert!((0..M).all(|node| is_reached[node] || !has_base[node]), "seed {seed}");
+        assert_eq!(status[0].ranked, has_base.iter().filter(|&&has_base| has_base).count() as u64);
+        assert!(status[0].ranked > 30);
     }
 }

@@ -6,147 +6,156 @@
 //! them ([`solve()`]); then the bases travel back up ([`expand()`]). A level has as many nodes as splitters, however
 //! many lists there are.
 
-// Loops over several arrays of registers at once read best by their index.
-#![allow(clippy::needless_range_loop)]
-
 use cuda_std::prelude::*;
 
-use super::{NONE, Status, TAIL, Value, add_up, walk::ROOT};
+use super::{
+    NONE, Status, TAIL, Value, add_up,
+    short::{self, List, ROOT, SPLITTER},
+    splitters::Splitters,
+    walk,
+};
 
-/// The most nodes that [`solve()`] takes.
-pub const SOLVE_NODES: usize = 4096;
-/// Threads of the solving block.
-pub const SOLVE_THREADS: u32 = 1024;
-const PER_THREAD: usize = SOLVE_NODES / SOLVE_THREADS as usize;
-
-/// Dynamic shared memory of [`solve()`] for values of `size` bytes, in bytes.
-pub const fn solve_shared(size: usize) -> usize {
-    SOLVE_NODES * (size + size_of::<i32>())
+/// The most nodes that [`solve()`] takes of a block with `shared` bytes of shared memory, for values of `size` bytes.
+pub const fn most(shared: usize, size: usize) -> usize {
+    let fits = shared.saturating_sub(short::static_shared(size) + MOST / 8) / (size_of::<i32>() + size) / 4 * 4;
+    if fits < MOST { fits } else { MOST }
 }
 
-/// Ranks at most [`SOLVE_NODES`] nodes by pointer jumping in shared memory. `bases` has what comes before the roots, and
-/// [`NONE`] for other nodes, and then what comes before each that a root leads to.
+/// With more, another level takes less time.
+const MOST: usize = 8192;
+/// Nodes that a thread loads at a time. (Their loops unroll, so that arrays stay in registers.)
+const LOADS: usize = 4;
+
+/// Ranks nodes in shared memory, in the way of [`short`]. `bases` has what comes before the roots, and [`NONE`] for other nodes,
+/// and then what comes before each that a root leads to. With `lengths`, adds up these nodes' elements and ends in `status`.
 ///
 /// # Safety
-/// One block of [`SOLVE_THREADS`] threads, with [`solve_shared`] bytes of dynamic shared memory. All arrays must have
-/// `next.len()` elements, and `bases` must not overlap any other.
-// One block per SM: for two, ptxas would keep to 32 registers and spill.
+/// One block of whole warps, or of a single thread, with a thread for each splitter and [`short::list_bytes`] for at most [`most`]
+/// weighted elements. `bases` must have `next.len()` elements, as `sums` has, and `lengths` unless it is empty; it must not overlap
+/// any other, and `status` be valid for atomic access.
+#[allow(clippy::needless_range_loop, reason = "loops over several arrays unroll")]
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024, min_blocks = 1)]
-pub unsafe fn solve<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>::Record) {
-    let m = next.len().min(SOLVE_NODES);
-    // The widest values first, so that all are aligned.
-    let sum = dynamic_shared::<V>();
-    // SAFETY: the launch gives `solve_shared(size_of::<V>())` bytes.
-    let predecessor = unsafe { sum.add(SOLVE_NODES).cast::<i32>() };
-    let slot = |k: usize| thread::thread_idx_x() as usize + k * SOLVE_THREADS as usize;
-
-    // SAFETY: threads write slots of their own, or by atomics; barriers separate those writes from reads of others'
-    // slots. Indices read from memory are compared with `m`. The arrays have `m` elements (this function's contract).
+pub unsafe fn solve<V: Value>(
+    next: &[i32],
+    sums: &[V],
+    bases: *mut <V as Value>::Record,
+    lengths: &[i32],
+    splitters: Splitters,
+    status: *mut Status,
+) {
+    let (m, thread, threads) = (next.len(), thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    // One bit for each node.
+    let reached = shared_array![u32; MOST / 32];
+    // SAFETY: memory and threads are those of this kernel's contract, and walks meet nodes alone. A thread writes its own nodes;
+    // barriers separate that from the walks. In a bad list several walks may pass a node, which they change by atomics.
     unsafe {
-        for k in 0..PER_THREAD {
-            let node = slot(k);
-            if node < m {
-                predecessor.add(node).write(node as i32);
-            }
+        for word in thread::strided(thread..MOST / 32, threads) {
+            reached.write(word, 0);
         }
-        thread::sync_threads();
-        for k in 0..PER_THREAD {
-            let node = slot(k);
-            if node < m {
-                let successor = next[node];
-                // Two nodes with one successor: either may win; the totals show that the other is not on the list.
-                if (successor as u32 as usize) < m {
-                    atomic::block::exchange(predecessor.add(successor as usize), node as i32);
+        let list = List::<V>::new(m, true, splitters);
+        for first in thread::strided(thread..m, LOADS * threads) {
+            let node = |k: usize| (first + k * threads).min(m - 1);
+            let (mut successors, mut values, mut before) = ([0; LOADS], [V::ZERO; LOADS], [V::record(NONE, V::ZERO); LOADS]);
+            for k in 0..LOADS {
+                successors[k] = *next.get_unchecked(node(k));
+                values[k] = *sums.get_unchecked(node(k));
+                before[k] = *bases.add(node(k));
+            }
+            for k in 0..LOADS {
+                let successor = if (successors[k] as u32 as usize) < m { successors[k] } else { TAIL };
+                // Whatever a bad list leads to a root ends there.
+                let (successor, value) = match V::parts(before[k]) {
+                    (NONE, _) => (successor, values[k]),
+                    (_, base) => (ROOT - 1 - successor, base.plus(values[k])),
+                };
+                if first + k * threads < m {
+                    list.next.add(node(k)).write(successor);
+                    list.values.add(node(k)).write(value);
                 }
             }
         }
         thread::sync_threads();
-        let mut jump = [0i32; PER_THREAD];
-        let mut own = [V::ZERO; PER_THREAD];
-        for k in 0..PER_THREAD {
-            let node = slot(k);
-            if node < m {
-                // A root hangs from itself, whatever a bad list leads to it.
-                let is_root = V::parts(*bases.add(node)).0 != NONE;
-                jump[k] = if is_root { node as i32 } else { *predecessor.add(node) };
-                if jump[k] as usize != node {
-                    own[k] = sums[jump[k] as usize];
+        let start = list.start().filter(|&start| *list.next.add(start) > ROOT);
+        let sublist = list.sublist(start, |firsts| {
+            let end = |sublist, base| firsts.set(sublist, base);
+            walk_roots(&list, |node, base| base.plus(list.values.add(node).read()), end);
+        });
+        let put = |node: usize, base: V| {
+            atomic::block::fetch_or(reached.at(node / 32), 1 << (node % 32));
+            let value = mem::load_relaxed_shared(list.values.add(node));
+            atomic::block::exchange(list.values.add(node), base);
+            base.plus(value)
+        };
+        walk_roots(&list, put, |_, _| ());
+        if let (Some(mut node), Some(mut base)) = (start, sublist.base) {
+            let mut successor = sublist.successor;
+            for left in (0..sublist.length).rev() {
+                base = put(node, base);
+                if left > 0 {
+                    node = successor as usize;
+                    successor = list.next.add(node).read();
                 }
             }
         }
         thread::sync_threads();
-        for k in 0..PER_THREAD {
-            let node = slot(k);
-            if node < m {
-                sum.add(node).write(own[k]);
-                predecessor.add(node).write(jump[k]);
-            }
-        }
-        thread::sync_threads();
-        let rounds = usize::BITS - m.saturating_sub(1).leading_zeros();
-        for _ in 0..rounds {
-            for k in 0..PER_THREAD {
-                if slot(k) < m {
-                    let before = jump[k] as usize;
-                    own[k] = (*sum.add(before)).plus(own[k]);
-                    jump[k] = *predecessor.add(before);
+        let (mut ranked, mut ends) = (0i64, 0);
+        for first in thread::strided(thread..m, LOADS * threads) {
+            let node = |k: usize| (first + k * threads).min(m - 1);
+            let mut counts = [(0, 0); LOADS];
+            for k in 0..LOADS {
+                if !lengths.is_empty() {
+                    counts[k] = (*lengths.get_unchecked(node(k)), *next.get_unchecked(node(k)));
                 }
             }
-            thread::sync_threads();
-            for k in 0..PER_THREAD {
-                let node = slot(k);
-                if node < m {
-                    sum.add(node).write(own[k]);
-                    predecessor.add(node).write(jump[k]);
+            for k in 0..LOADS {
+                let is_reached = reached.read(node(k) / 32) >> (node(k) % 32) & 1 == 1;
+                if first + k * threads < m && (is_reached || list.next.add(node(k)).read() <= ROOT) {
+                    ranked += counts[k].0 as i64;
+                    ends += u32::from(counts[k].1 == TAIL);
+                    if is_reached {
+                        bases.add(node(k)).write(V::record(0, list.values.add(node(k)).read()));
+                    }
                 }
             }
-            thread::sync_threads();
         }
-        // A node in a circle ends on another node of it; only roots have a base.
-        let mut found = [(NONE, V::ZERO); PER_THREAD];
-        for k in 0..PER_THREAD {
-            if slot(k) < m {
-                let (mark, before) = V::parts(*bases.add(jump[k] as usize));
-                found[k] = (mark, before.plus(own[k]));
-            }
-        }
-        thread::sync_threads();
-        for k in 0..PER_THREAD {
-            let node = slot(k);
-            if node < m {
-                bases.add(node).write(V::record(found[k].0, found[k].1));
-            }
+        if !lengths.is_empty() {
+            add_up(status, ranked, ends);
         }
     }
 }
 
-/// [`solve()`] by a single thread: for few nodes on CPUs, where the threads of a block take turns. For integers, whose sums
-/// are the same bits however they are grouped.
+/// Passes what roots lead to, up to a splitter, and calls `visit` with each node and the sum before it, which returns the sum after
+/// it. At a splitter calls `end` with its number. A root, which holds the sum after it, starts no sublist.
 ///
 /// # Safety
-/// Launched on one thread. All arrays must have `next.len()` elements, and `bases` must not overlap any other.
-#[kernel(for V in [i32, i64], block = [1])]
-pub unsafe fn solve_direct<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>::Record) {
-    for first in 0..next.len() {
-        let mut node = first;
-        // SAFETY: indices read from memory are compared with the arrays' length (this kernel's contract).
+/// Successors are below the number of nodes, those of roots coded. `visit` and `end` are sound for numbers of nodes and splitters.
+#[inline(always)]
+unsafe fn walk_roots<V: Value>(list: &List<V>, visit: impl Fn(usize, V) -> V, end: impl Fn(usize, V)) {
+    for root in thread::strided(thread::thread_idx_x() as usize..list.n, thread::block_dim_x() as usize) {
+        // SAFETY: nodes are below their number (this function's contract).
         unsafe {
-            loop {
-                let (mark, before) = V::parts(*bases.add(node));
-                let successor = next[node] as u32 as usize;
-                // Roots keep their bases, whatever a bad list leads to them. A circle ends at a base, too.
-                if mark == NONE || successor >= next.len() || V::parts(*bases.add(successor)).0 != NONE {
-                    break;
+            let mut successor = ROOT - 1 - list.next.add(root).read();
+            if successor < TAIL {
+                continue;
+            }
+            let (mut base, mut left) = (list.values.add(root).read(), list.n);
+            while successor >= 0 && left > 0 {
+                let node = successor as usize;
+                successor = list.next.add(node).read();
+                if successor > SPLITTER {
+                    base = visit(node, base);
                 }
-                bases.add(successor).write(V::record(mark, before.plus(sums[node])));
-                node = successor;
+                left -= 1;
+            }
+            if successor <= SPLITTER && successor > ROOT {
+                end((SPLITTER - successor) as usize, base);
             }
         }
     }
 }
 
-/// Hands the bases of one level's nodes to the nodes of the level below, from the records of the
-/// walk over these. With `lengths`, also does the work of [`tally()`]. Any grid of whole warps.
+/// Hands the bases of one level's nodes to the nodes of the level below, from the records of the walk over these. With `lengths`,
+/// also adds up the elements and the ends of the nodes that have a base. Any grid of whole warps.
 ///
 /// # Safety
 /// `bases` must be as long as `visits`, as `next` and `lengths` are unless they are empty; it must not overlap any other,
@@ -164,7 +173,7 @@ pub unsafe fn expand<V: Value>(
     for node in thread::grid_stride(visits.len()) {
         let (sublist, mut value) = V::parts(visits[node]);
         let mut mark = NONE;
-        if sublist == ROOT {
+        if sublist == walk::ROOT {
             mark = 0;
         } else if (sublist as u32 as usize) < upper.len() {
             let (of_sublist, base) = V::parts(upper[sublist as usize]);
@@ -181,22 +190,4 @@ pub unsafe fn expand<V: Value>(
         // SAFETY: this kernel's contract; all lanes are here.
         unsafe { add_up(status, ranked, ends) };
     }
-}
-
-/// Adds up the elements and the ends of the sublists that have a base, because a head leads to
-/// them.
-///
-/// # Safety
-/// The arrays must have the same length, and `status` be valid for atomic access. Blocks are whole warps.
-#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
-pub unsafe fn tally<V: Value>(next: &[i32], lengths: &[i32], bases: &[<V as Value>::Record], status: *mut Status) {
-    let (mut ranked, mut ends) = (0i64, 0);
-    for node in thread::grid_stride(next.len()) {
-        if V::parts(bases[node]).0 != NONE {
-            ranked += lengths[node] as i64;
-            ends += (next[node] == TAIL) as u32;
-        }
-    }
-    // SAFETY: this kernel's contract; all lanes are here.
-    unsafe { add_up(status, ranked, ends) };
 }

@@ -20,7 +20,9 @@ pub const MOST: usize = 1 << 16;
 const UNKNOWN: i32 = -1;
 const FIRST: i32 = -2;
 /// In place of the successor of splitter k: this less k.
-const SPLITTER: i32 = -8;
+pub(super) const SPLITTER: i32 = -8;
+/// In place of a root's successor, and below that: not a splitter's mark.
+pub(super) const ROOT: i32 = SPLITTER - SUBLISTS as i32;
 /// Number of vectors that a thread loads at a time.
 const LOADS: usize = 4;
 
@@ -35,20 +37,25 @@ pub const fn list_bytes(n: usize, size: usize) -> usize {
 }
 
 /// A list in shared memory.
-struct List<V> {
-    n: usize,
+pub(super) struct List<V> {
+    pub n: usize,
     /// Successors, or something negative.
-    next: *mut i32,
+    pub next: *mut i32,
     /// Weights, which results replace. Without weights, results replace successors.
-    values: *mut V,
+    pub values: *mut V,
     weighted: bool,
     splitters: Splitters,
 }
 
-/// Number of elements on the list that begins at the head, and whether it ends.
-struct Ranking {
-    ranked: u32,
-    ends: bool,
+/// A thread's sublist.
+pub(super) struct Sublist<V> {
+    /// The successor of its first element.
+    pub successor: i32,
+    pub length: u32,
+    /// What ended the walk: a splitter's mark, or what the last element has in place of a successor.
+    end: i32,
+    /// The sum before it, if a list's first sublist leads to it.
+    pub base: Option<V>,
 }
 
 impl<V: Value> List<V> {
@@ -57,48 +64,45 @@ impl<V: Value> List<V> {
     /// # Safety
     /// The block has [`list_bytes`] of dynamic shared memory. Without weights `V` is an `i32`.
     #[inline(always)]
-    unsafe fn new(n: usize, weighted: bool, splitters: Splitters) -> Self {
+    pub unsafe fn new(n: usize, weighted: bool, splitters: Splitters) -> Self {
         let next = dynamic_shared::<I32x4>().cast::<i32>();
         // SAFETY: the memory is at least as long (this function's contract).
         let values = unsafe { next.add(if weighted { n.next_multiple_of(4) } else { 0 }) }.cast();
         List { n, next, values, weighted, splitters }
     }
 
-    /// Ranks the list that begins at `head`. Its elements get their results if it ends and has all of them.
+    /// The first element of this thread's sublist, if its number is that of a splitter.
+    #[inline(always)]
+    pub fn start(&self) -> Option<usize> {
+        let (number, splitters) = (thread::thread_idx_x(), self.splitters);
+        (number < splitters.count).then(|| splitters.element(number) as usize).filter(|&start| start < self.n)
+    }
+
+    /// Walks the sublist that begins at `start`, and finds what comes before it. When a thread has walked, it calls `first`, which
+    /// says that for sublists that are their list's first.
     ///
     /// # Safety
-    /// All threads of the block call it together: whole warps, and one for each splitter and one more. Successors are below `n`,
-    /// and negative ones above [`SPLITTER`]. A barrier comes between this and other accesses of the list, before and after.
+    /// All threads of the block call it together: whole warps or a single thread, and one for each splitter. Successors are below
+    /// `n`, and negative ones above [`SPLITTER`] or at most [`ROOT`]. A barrier comes between this and other accesses of the list,
+    /// before and after; `first` only reads it.
     #[inline(always)]
-    unsafe fn rank(&self, head: usize) -> Ranking {
+    pub unsafe fn sublist(&self, start: Option<usize>, first: impl FnOnce(&Firsts<V>)) -> Sublist<V> {
         let &List { n, next, values, weighted, splitters } = self;
         let (thread, number) = (thread::thread_idx_x() as usize, thread::thread_idx_x());
         let before = shared_array![i32; SUBLISTS as usize];
         let (mut read, mut write) = (shared_array![V::Record; SUBLISTS as usize], shared_array![V::Record; SUBLISTS as usize]);
-        let (ranked, ends) = (shared_array![u32; STORAGE], shared_array![u32; 1]);
-        let of_head = splitters.number(head as u32);
-        let start = if number < splitters.count {
-            splitters.element(number) as usize
-        } else if number == splitters.count && of_head.is_none() {
-            // The head's sublist, unless it is a splitter's.
-            head
-        } else {
-            n
-        };
+        // The second array of records is free until the first round.
+        let firsts = Firsts { before, bases: write.as_mut_ptr().cast::<V>() };
         // SAFETY: successors are below `n`, and numbers of sublists below their count; threads use places of their own or
-        // atomics, or a barrier comes between. A list that ends passes each element once, so that a sublist on it has its
-        // elements for itself when it changes them.
+        // atomics, or a barrier comes between.
         unsafe {
             let (mut end, mut length, mut sum, mut successor) = (ABSENT, 0, V::ZERO, ABSENT);
-            if start < n {
+            if let Some(start) = start {
                 successor = next.add(start).replace(SPLITTER - number as i32);
             }
             before.write(thread, UNKNOWN);
-            if thread == 0 {
-                ends.write(0, 0);
-            }
             thread::sync_threads();
-            if start < n {
+            if let Some(start) = start {
                 (end, length) = (successor, 1);
                 // A circle without a splitter has no end.
                 if weighted {
@@ -122,15 +126,18 @@ impl<V: Value> List<V> {
                     sum = V::count(length as i32);
                 }
             }
-            if end <= SPLITTER {
+            if end <= SPLITTER && end > ROOT {
                 // Two sublists with one successor: either may win, as the list is bad.
-                atomic::block::exchange(before.as_mut_ptr().add((SPLITTER - end) as usize), number as i32);
+                atomic::block::exchange(before.at((SPLITTER - end) as usize), number as i32);
             }
+            first(&firsts);
             thread::sync_threads();
 
             // Sums from the sublist after `jump` on, up to this one.
-            let predecessor = if number == of_head.unwrap_or(splitters.count) { FIRST } else { before.read(thread) };
+            let predecessor = before.read(thread);
+            let root = (predecessor == FIRST).then(|| firsts.bases.add(thread).read());
             let mut jump = predecessor;
+            sum = root.map_or(sum, |base| base.plus(sum));
             read.write(thread, V::record(jump, sum));
             thread::sync_threads();
             let mut reach = 1;
@@ -144,35 +151,29 @@ impl<V: Value> List<V> {
                 (read, write) = (write, read);
                 reach *= 2;
             }
-            let is_on_it = jump == FIRST;
-            let mut base = if predecessor >= 0 { V::parts(read.read(predecessor as usize)).1 } else { V::ZERO };
-            // One sublist at most.
-            if end == TAIL && is_on_it {
-                ends.write(0, 1);
-            }
-            let ranked = Block::new(ranked).reduce(if is_on_it { length } else { 0 }, Sum);
-            let ends = ends.read(0) == 1;
-            if ends && ranked as usize == n && start < n {
-                let mut element = start;
-                if weighted {
-                    for left in (0..length).rev() {
-                        base = base.plus(values.add(element).replace(base));
-                        if left > 0 {
-                            element = successor as usize;
-                            successor = next.add(element).read();
-                        }
-                    }
-                } else {
-                    for _ in 1..length {
-                        values.add(element).write(base);
-                        base = base.plus(V::count(1));
-                        element = successor as usize;
-                        successor = next.add(element).read();
-                    }
-                    values.add(element).write(base);
-                }
-            }
-            Ranking { ranked, ends }
+            let base = root.or_else(|| (jump == FIRST).then(|| V::parts(read.read(predecessor as usize)).1));
+            Sublist { successor, length, end, base }
+        }
+    }
+}
+
+/// The sums before the first sublists of lists.
+pub(super) struct Firsts<V> {
+    before: SharedArray<i32, { SUBLISTS as usize }>,
+    bases: *mut V,
+}
+
+impl<V: Value> Firsts<V> {
+    /// Says what comes before a sublist.
+    ///
+    /// # Safety
+    /// `sublist` is the number of one, during [`List::sublist()`]'s call.
+    #[inline(always)]
+    pub unsafe fn set(&self, sublist: usize, base: V) {
+        // SAFETY: both arrays have an element for each sublist, and are changed by atomics.
+        unsafe {
+            atomic::block::exchange(self.bases.add(sublist), base);
+            atomic::block::exchange(self.before.at(sublist), FIRST);
         }
     }
 }
@@ -238,7 +239,24 @@ pub unsafe fn rank<V: Value>(
         if thread == 0 {
             status.write(Status { head, ..Status::default() });
         }
-        let Ranking { ranked, ends } = list.rank(head as usize);
+        let (ranked, ends) = (shared_array![u32; STORAGE], shared_array![u32; 1]);
+        if thread == 0 {
+            ends.write(0, 0);
+        }
+        // The head has a sublist of its own, unless it is a splitter.
+        let of_head = splitters.number(head as u32).unwrap_or(splitters.count) as usize;
+        let start = list.start().or((thread == of_head).then_some(head as usize));
+        let sublist = list.sublist(start, |first| {
+            if thread == of_head {
+                first.set(thread, V::ZERO);
+            }
+        });
+        // One sublist at most.
+        if sublist.end == TAIL && sublist.base.is_some() {
+            ends.write(0, 1);
+        }
+        let ranked = Block::new(ranked).reduce(sublist.base.map_or(0, |_| sublist.length), Sum);
+        let ends = ends.read(0) == 1;
         if wrong > 0 {
             atomic::device::fetch_add(&raw mut (*status).out_of_range, wrong);
         }
@@ -248,6 +266,27 @@ pub unsafe fn rank<V: Value>(
         }
         if !ends || ranked as usize != n {
             return;
+        }
+        if let (Some(mut element), Some(mut base)) = (start, sublist.base) {
+            let mut successor = sublist.successor;
+            // A list that ends passes each element once, so that a sublist on it has its elements for itself.
+            if list.weighted {
+                for left in (0..sublist.length).rev() {
+                    base = base.plus(list.values.add(element).replace(base));
+                    if left > 0 {
+                        element = successor as usize;
+                        successor = list.next.add(element).read();
+                    }
+                }
+            } else {
+                for _ in 1..sublist.length {
+                    list.values.add(element).write(base);
+                    base = base.plus(V::count(1));
+                    element = successor as usize;
+                    successor = list.next.add(element).read();
+                }
+                list.values.add(element).write(base);
+            }
         }
         thread::sync_threads();
         let (from, to) = (list.values.cast::<I32x4>(), results.cast::<I32x4>());

@@ -12,7 +12,7 @@ use super::{
     options::Options,
 };
 use crate::{
-    device::{Backend, Buffer, Device, DeviceError, Stream, View, ViewMut},
+    device::{Backend, Buffer, Device, DeviceError, Stream},
     launch,
 };
 
@@ -25,7 +25,6 @@ pub trait Weight:
     + walk::nodes::Instance
     + nodes::solve::Instance
     + nodes::expand::Instance
-    + nodes::tally::Instance
     + binned::join::Instance
     + binned::walk::Instance
     + binned::partition::Instance
@@ -34,34 +33,16 @@ pub trait Weight:
     + binned::finish_wide::Instance
     + finish::results::Instance
 {
-    /// [`nodes::solve()`] by one thread, if its sums are the same bits as those of many.
-    #[doc(hidden)]
-    const DIRECT: Option<Direct<Self>> = None;
 }
-impl Weight for i32 {
-    const DIRECT: Option<Direct<i32>> = Some(solve_direct::<i32>);
-}
-impl Weight for i64 {
-    const DIRECT: Option<Direct<i64>> = Some(solve_direct::<i64>);
-}
+impl Weight for i32 {}
+impl Weight for i64 {}
 impl Weight for f32 {}
 impl Weight for f64 {}
 
-/// Ranks nodes by their successors, sums and bases.
-type Direct<V> = fn(&Stream, View<'_, i32>, View<'_, V>, ViewMut<'_, <V as Value>::Record>) -> Result<(), DeviceError>;
-
-fn solve_direct<V: Weight + nodes::solve_direct::Instance>(
-    stream: &Stream,
-    next: View<'_, i32>,
-    sums: View<'_, V>,
-    bases: ViewMut<'_, V::Record>,
-) -> Result<(), DeviceError> {
-    // SAFETY: it is one thread, and all arrays have an element per node.
-    unsafe { launch!(stream, nodes::solve_direct::<V><<<1, 1>>>(next, sums, bases)) }
-}
-
 /// The most nodes that a CPU ranks by one thread.
 const FEW_NODES: usize = 256;
+/// Number of threads that rank more on a CPU, where they take turns.
+const CPU_THREADS: u32 = 32;
 
 /// Nodes per splitter from one level to the next: the longest walk of a level, and how many levels there are, take about
 /// as long.
@@ -72,6 +53,8 @@ const GROUP: u32 = 6;
 pub struct Levels<V: Weight> {
     /// Number of nodes of each level.
     counts: Vec<usize>,
+    /// The most nodes of the last one.
+    most: usize,
     /// Each node's successor within its level.
     next: Buffer<i32>,
     /// The sum over each node's elements.
@@ -88,6 +71,7 @@ impl<V: Weight> Levels<V> {
     pub(super) fn new(device: &Device) -> Self {
         Levels {
             counts: vec![0],
+            most: nodes::most(device.info().max_shared_per_block, size_of::<V>()),
             next: device.empty(),
             sum: device.empty(),
             length: device.empty(),
@@ -100,7 +84,7 @@ impl<V: Weight> Levels<V> {
     pub(super) fn reserve(&mut self, nodes: usize) -> Result<(), DeviceError> {
         self.counts = vec![nodes];
         let mut count = nodes;
-        while count > nodes::SOLVE_NODES {
+        while count > self.most {
             count = count.div_ceil(GROUP as usize);
             self.counts.push(count);
         }
@@ -138,20 +122,6 @@ impl<V: Weight> Levels<V> {
         if self.count() == 0 {
             return Ok(());
         }
-        self.rank_levels(stream, options, status)?;
-        if options.trusted || self.counts.len() > 1 {
-            return Ok(());
-        }
-        let count = self.count();
-        let grid = blocks(count, BLOCK).min(8 * stream.device().info().multiprocessors);
-        let next = self.next.view(..count)?;
-        // SAFETY: the first level's arrays have its number of nodes; the status is changed by atomics.
-        unsafe { launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status)) }
-    }
-
-    /// Ranks all levels. If there are several, also adds up the elements that the heads lead to,
-    /// unless lists are trusted.
-    fn rank_levels(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
         let mut start = 0;
         for pair in self.counts.windows(2) {
             let (count, end, above) = (pair[0], start + pair[0], pair[1]);
@@ -172,14 +142,20 @@ impl<V: Weight> Levels<V> {
         }
         let (next, sum) = (self.next.view(start..)?, self.sum.view(start..)?);
         let bases = self.bases.view_mut(start..)?;
-        let few = next.len() <= FEW_NODES && stream.device().backend() == Backend::Cpu;
-        if let Some(solve) = V::DIRECT.filter(|_| few) {
-            solve(stream, next, sum, bases)?;
-        } else {
-            let shared = nodes::solve_shared(size_of::<V>());
-            // SAFETY: the last level's arrays have its number of nodes.
-            unsafe { launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(next, sum, bases))? };
-        }
+        let m = next.len();
+        let threads = match stream.device().backend() {
+            Backend::Cuda => (m / 8).next_multiple_of(32).clamp(32, short::SUBLISTS as usize) as u32,
+            Backend::Cpu if m <= FEW_NODES => 1,
+            Backend::Cpu => CPU_THREADS,
+        };
+        let group = m.div_ceil(threads as usize).max(2) as u32;
+        let splitters = if threads == 1 { Splitters::first(0) } else { Splitters::hashed(m as u32, group, options.seed) };
+        let shared = short::list_bytes(m, size_of::<V>());
+        let lengths = self.length.view(..if start == 0 && !options.trusted { m } else { 0 })?;
+        // SAFETY: the last level's arrays have its number of nodes, of which there is a thread for each splitter.
+        unsafe {
+            launch!(stream, nodes::solve::<V><<<1, threads, shared>>>(next, sum, bases, lengths, splitters, &mut *status))?
+        };
         for &count in self.counts.iter().rev().skip(1) {
             let (mut bases, upper) = self.bases.split_at_mut(start)?;
             let above = start..;

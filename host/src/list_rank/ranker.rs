@@ -71,6 +71,9 @@ pub struct ListRanker<V: Weight = i32> {
     scan: Option<ScanWorkspace>,
 }
 
+/// The most elements of which a GPU has one splitter for each four.
+const FEW_ELEMENTS: usize = 150_000;
+
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
     pub fn new(device: &Device, options: Options) -> Self {
@@ -99,8 +102,8 @@ impl<V: Weight> ListRanker<V> {
         let (sublists, least) = match (self.options.sublists, self.device.backend()) {
             (Some(sublists), _) => (sublists.max(1) as usize, 2),
             // The longest sublist takes its time after all others, and ranking them takes theirs, so that both grow
-            // like the root of n.
-            (None, Backend::Cuda) => (150 * n.isqrt(), 8),
+            // like the root of n. Few sublists take the same launches, however many.
+            (None, Backend::Cuda) => (150 * n.isqrt(), if n <= FEW_ELEMENTS { 4 } else { 8 }),
             // Threads cost a core a few nanoseconds each, and many threads share the cores evenly.
             (None, Backend::Cpu) => (1024 * self.device.info().multiprocessors as usize, 16),
         };
