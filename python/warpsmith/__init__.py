@@ -4,28 +4,17 @@ They run on an NVIDIA GPU, and where there is none on the CPU.
 
 Modules
 -------
-pcf
-    Piecewise constant functions: sets, barcodes, distances and inner products of all pairs.
-homology
-    Persistence diagrams of point clouds.
-overlap
-    Copies of polygons: the areas in which they overlap, their derivatives, packing and nesting.
-list_rank
-    The position of every element of a linked list.
-graph
-    Components, bridges and biconnected components of undirected graphs.
-trees
-    Rooting, lowest common ancestors, sums along paths and over subtrees.
-spmv
-    Products of sparse matrices and vectors.
-rules
-    Searches among a program's schedules, and what tells the fast ones from the slow ones.
-concurrency
-    What limits a kernel: a study of streams, graphs and numbers of threads.
-sklearn
-    Estimators for scikit-learn, which this module alone needs; not imported with the package.
-networkx
-    The backend ``warpsmith`` of NetworkX, which finds it by itself; not imported with the package.
+- ``pcf``: piecewise constant functions: sets, barcodes, distances and inner products of all pairs.
+- ``homology``: persistence diagrams of point clouds.
+- ``overlap``: copies of polygons: the areas in which they overlap, their derivatives, packing and nesting.
+- ``list_rank``: the position of every element of a linked list.
+- ``graph``: components, bridges and biconnected components of undirected graphs.
+- ``trees``: rooting, lowest common ancestors, sums along paths and over subtrees.
+- ``spmv``: products of sparse matrices and vectors.
+- ``rules``: searches among a program's schedules, and what tells the fast ones from the slow ones.
+- ``concurrency``: what limits a kernel: a study of streams, graphs and numbers of threads.
+- ``sklearn``: estimators for scikit-learn, which this module alone needs; not imported with the package.
+- ``networkx``: the backend ``warpsmith`` of NetworkX, which finds it by itself; not imported with the package.
 
 Notes
 -----

@@ -1,4 +1,4 @@
-"""What arguments are: arrays on devices, real and whole numbers."""
+"""Readers of arguments: arrays on devices, real and whole numbers."""
 
 from __future__ import annotations
 

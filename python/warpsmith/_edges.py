@@ -1,4 +1,4 @@
-"""What edges are: arrays, sparse matrices, graphs of NetworkX."""
+"""Readers of edges: arrays, sparse matrices, graphs of NetworkX."""
 
 from __future__ import annotations
 

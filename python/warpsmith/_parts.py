@@ -1,4 +1,4 @@
-"""What parts and copies are given as: shapes, arrays, Shapely's polygons, files; part of `warpsmith.overlap`."""
+"""Readers of parts and copies: shapes, arrays, Shapely's polygons, files; part of `warpsmith.overlap`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits a kernel that adds up overlaps: experiments with streams, graphs, numbers of threads, and more.
+"""A study of what limits a kernel that adds up overlaps: experiments with streams, graphs, numbers of threads, and more.
 
 The command ``warpsmith concurrency`` shows the same study as tables and plots.
 

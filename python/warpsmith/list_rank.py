@@ -25,14 +25,14 @@ __all__ = ["Forest", "forest", "order", "prefix_sums", "rank"]
 
 
 class Forest(NamedTuple):
-    """What `forest` returns."""
+    """The result of `forest`."""
 
     ranks: Any
-    """How many elements of its list come before each."""
+    """For each element the number of elements of its list before it."""
     lists: Any
     """The number of each element's list. Lists are numbered by their heads' indices, ascending."""
     list_count: int
-    """How many lists there are."""
+    """The number of lists."""
 
 
 def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
@@ -71,7 +71,7 @@ def rank(
     next: npt.ArrayLike, head: int | None = None, *, device: Device | str | None = None
 ) -> npt.NDArray[np.int32]: ...
 def rank(next: Any, head: int | None = None, *, device: Device | str | None = None) -> Any:
-    """How many elements come before each.
+    """Return for each element the number of elements before it.
 
     Parameters
     ----------

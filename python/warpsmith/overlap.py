@@ -334,7 +334,7 @@ class Overlap:
 
 
 def _overlap(shapes: Any, dtype: Any, boundary: Any, lattice: Any, deterministic: bool, device: Any) -> Overlap:
-    """What a pickle is made of."""
+    """Return the evaluator of a pickle."""
     return Overlap(shapes, dtype=dtype, boundary=boundary, lattice=lattice, deterministic=deterministic, device=device)
 
 

@@ -1611,7 +1611,7 @@ def l2_kernel(
 
 
 class Nearest(NamedTuple):
-    """What `nearest` returns."""
+    """The result of `nearest`."""
 
     indices: npt.NDArray[np.int64]
     """The indices of each function's nearest ones, in ascending order of their distances."""

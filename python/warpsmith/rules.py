@@ -112,7 +112,7 @@ class Dag:
 
     @property
     def operations(self) -> dict[str, Kind]:
-        """What runs each operation; without the end."""
+        """The kind of each operation, which tells what runs it; without the end."""
         return dict(self._dag.operations)
 
     @property
@@ -121,7 +121,7 @@ class Dag:
         return self._dag.edges
 
     def count(self, streams: int, *, space: Literal["warpsmith", "tenzing"] = "warpsmith") -> int:
-        """How many schedules there are.
+        """Return the number of schedules.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Dag:
         return self._dag.emit(schedule, language)
 
     def differences(self, schedule: str, other: str) -> list[str]:
-        """What a schedule does otherwise than another one, as sentences.
+        """Return the differences of a schedule from another one, as sentences.
 
         Raises
         ------
@@ -346,7 +346,7 @@ class Explorer:
 
     @property
     def rollouts(self) -> int:
-        """How often it was told, with those schedules that could not be measured."""
+        """The number of schedules that it was told, with those that could not be measured."""
         return self._explorer.rollouts
 
     @property
@@ -454,7 +454,7 @@ class Runs:
 
     @property
     def seconds(self) -> npt.NDArray[np.float64]:
-        """How long each took."""
+        """The time of each."""
         return self._runs.seconds
 
     @property
@@ -464,7 +464,7 @@ class Runs:
 
     @property
     def platform(self) -> str:
-        """What they were measured on; empty where it isn't known."""
+        """The platform that measured them; empty if it isn't known."""
         return self._runs.platform
 
     def __repr__(self) -> str:
@@ -486,13 +486,13 @@ class Ruleset(NamedTuple):
     rules: list[str]
     """The rules, as sentences."""
     samples: int
-    """How many runs heed them all."""
+    """The number of runs that heed them all."""
     right: int
-    """How many of these are of the class."""
+    """The number of these that are of the class."""
 
 
 class Model:
-    """What runs teach: `learn` makes it. In a notebook it shows itself as a page.
+    """A model of runs: `learn` makes it. In a notebook it shows itself as a page.
 
     It pickles, and is saved, as its runs and options: loading learns again.
     """

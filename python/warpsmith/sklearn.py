@@ -56,7 +56,7 @@ Array = npt.NDArray[Any]
 
 
 class _OfBarcodes(TransformerMixin, BaseEstimator):
-    """What is made of each barcode alone."""
+    """Base of the estimators that transform each barcode alone."""
 
     times: npt.ArrayLike | None
 
