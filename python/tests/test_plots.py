@@ -46,6 +46,8 @@ def test_steps_are_continuous_from_the_right(ax: Any) -> None:
 def test_ends_labels_and_styles(ax: Any) -> None:
     fs = PcfSet([[(0, 3), (1, 1), (3, 5)], [(0, 2)]], dtype="float32")
     fs.plot(ax, end=2, color="red", label="both")
+    assert ax.get_xlabel() == "t"
+    ax.set_xlabel("time, s")
     assert [line.get_xdata().tolist() for line in ax.lines] == [[0, 1, 2], [0, 2]]
     assert [line.get_ydata().tolist() for line in ax.lines] == [[3, 1, 1], [2, 2]]
     assert {line.get_color() for line in ax.lines} == {"red"}
@@ -54,7 +56,7 @@ def test_ends_labels_and_styles(ax: Any) -> None:
     assert ax.get_legend_handles_labels()[1] == ["both", "f", "g"] and ax.lines[2].get_ydata()[-1] == 5
     # Where none is given, it is drawn on the current axes.
     fs[0].plot()
-    assert len(ax.lines) == 5
+    assert len(ax.lines) == 5 and ax.get_xlabel() == "time, s"
     # Functions that never change, and none at all.
     fs[1].plot(ax)
     assert ax.lines[-1].get_xdata().tolist() == [0, 1]
@@ -75,6 +77,7 @@ def test_diagrams(ax: Any) -> None:
     end = 1.05 * 2**0.5
     assert drawn == [[[0, 0], [end, end]], [[0, 1]] * 3, [[0, end]], [[1, 2**0.5]], []]
     assert ax.get_legend_handles_labels()[1] == ["H0", "H1"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("birth", "death")
     diagrams.plot(-1, ax, kind="barcode", color="red")
     of_degrees = [collection.get_segments() for collection in ax.collections]
     lines = [[[0, row], [1, row]] for row in range(3)] + [[[0, 3], [end, 3]]]

@@ -419,6 +419,8 @@ class Diagrams(Sequence[list[Array]]):
                 where.plot(births[~endless], deaths[~endless], **{"linestyle": "", "marker": ".", **own})
                 endless_ones = {"linestyle": "", **own, "marker": "^", "label": None}
                 where.plot(births[endless], np.full(endless.sum(), end), **endless_ones)
+        x, y = ("birth", "death") if kind == "diagram" else ("length of edges", "bar")
+        where.set(xlabel=where.get_xlabel() or x, ylabel=where.get_ylabel() or y)
         return where
 
     def save(self, path: str | os.PathLike[str], names: Iterable[str] | None = None) -> None:

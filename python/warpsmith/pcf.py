@@ -1017,6 +1017,7 @@ class PcfSet:
             drawn = t <= last
             t, v = np.append(t[drawn], last), np.append(v[drawn], v[drawn][-1])
             where.step(t, v, where="post", label=name, **style)
+        where.set_xlabel(where.get_xlabel() or "t")
         return where
 
     def __reduce__(self) -> tuple[Any, ...]:
