@@ -247,8 +247,9 @@ impl Table {
     /// Refuses rows of several functions that would become one, because the column that tells them apart has no use.
     fn check_unused(&mut self) -> Result<(), Reason> {
         let (row, roles) = (&self.row, self.roles);
-        let is_value = |text: &str| text.is_empty() || roles[1..].iter().any(|role| (role.is)(text));
-        self.unused.retain(|(column, first)| first.is_some() || !is_value(row.field(*column)));
+        let is_value = |text: &str| !text.is_empty() && roles[1..].iter().any(|role| (role.is)(text));
+        let is_text = |first: &Option<String>| first.as_ref().is_some_and(|first| !first.is_empty());
+        self.unused.retain(|(column, first)| is_text(first) || !is_value(row.field(*column)));
         for (column, first) in &mut self.unused {
             let text = row.field(*column);
             let first = first.get_or_insert_with(|| text.to_owned());
@@ -488,8 +489,10 @@ mod tests {
         let ids = |options| rows(text, &options).map(|rows| rows.into_iter().map(|[id, ..]| id).collect::<Vec<_>>());
         assert_eq!(ids(columns(&[("id", "station")])), Ok(vec!["a".to_owned(), "a".to_owned(), "b".to_owned()]));
         assert_eq!(ids(columns(&[("id", "")])), Ok(vec!["-".to_owned(); 3]));
-        // Numbers are other values; a text that never changes tells nothing apart.
-        assert_eq!(rows("t,v,w,unit\n0,1,2,m\n1,2,3,m\n", &TableOptions::default()).unwrap().len(), 2);
+        let error = rows("t,v,station\n0,1,\n1,2,b\n", &TableOptions::default()).unwrap_err();
+        assert!(error.starts_with("line 3: column `station` has `b` after ``, and "), "{error}");
+        // Numbers are other values, even if the first is missing; a text that never changes tells nothing apart.
+        assert_eq!(rows("t,v,w,unit,none\n0,1,,m,\n1,2,3,m,\n2,2,4,m,\n", &TableOptions::default()).unwrap().len(), 3);
         let error = Err("line 1: 2 columns are called `v`: choose one by its number (--columns)".to_owned());
         assert_eq!(rows("id,t,v,v\na,0,1,2\n", &TableOptions::default()), error);
         assert_eq!(rows("id,t,v,v\na,0,1,2\n", &columns(&[("v", "v")])), error);
