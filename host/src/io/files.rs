@@ -417,8 +417,11 @@ impl Folder {
     /// Makes the folder if it doesn't exist.
     ///
     /// # Errors
-    /// The folder can't be made.
+    /// The folder can't be made, or it is standard output.
     pub fn prepare(path: &Path) -> Result<Self, FileError> {
+        if is_standard(path) {
+            return Err(FileError::unwritable(path, "there are several files; name a folder"));
+        }
         let made = !path.is_dir();
         if made {
             let mut list = temporaries();
