@@ -10,7 +10,7 @@ warpsmith_device::kernel_module!(@CRATE@_kernels);
 /// `y += a * x`, element by element. Only as many elements as the shorter of both has are computed.
 ///
 /// # Errors
-/// What the device reports.
+/// Returns the device's errors.
 pub fn saxpy(
     stream: &Stream,
     a: f32,
@@ -28,7 +28,7 @@ pub fn saxpy(
 /// The sum of `values`: each block's on the device, and the sum of these on the host.
 ///
 /// # Errors
-/// What the device reports.
+/// Returns the device's errors.
 pub fn sum(stream: &Stream, values: &Buffer<f32>) -> Result<f32, DeviceError> {
     if values.is_empty() {
         return Ok(0.0);
