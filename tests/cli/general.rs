@@ -37,12 +37,15 @@ fn help_of_every_command() {
     };
     let commands: Vec<String> = pages.filter_map(words).collect();
     assert!(commands.len() > 40, "{commands:?}");
+    let narrow = |text: &str| text.lines().all(|line| line.chars().count() <= 80);
+    let brief = folder.good("--help");
+    assert!(brief.lines().count() <= 60 && narrow(&brief), "{brief}");
     for command in &commands {
         let brief = folder.good(&format!("{command} --help"));
-        assert!(brief.lines().count() <= 60 && brief.contains("Examples:"), "{command}: {brief}");
+        assert!(brief.lines().count() <= 60 && narrow(&brief) && brief.contains("Examples:"), "{command}: {brief}");
         assert!(brief.contains(&format!("warpsmith help {command}\n")), "{brief}");
         let whole = folder.good(&format!("help {command}"));
-        assert!(whole.contains("--backend <BACKEND>") && whole.contains("Examples:"), "{command}: {whole}");
+        assert!(whole.contains("--backend <BACKEND>") && whole.contains("Examples:") && narrow(&whole), "{command}: {whole}");
     }
     let brief = folder.good("pcf pdist -h");
     assert!(!brief.contains("--decimal-comma") && brief.contains("-o, --output"), "{brief}");

@@ -10,9 +10,33 @@ use super::{Arguments, failure::Failure, terminal};
 /// Headings of options that only the whole help shows: several commands share them.
 const SHARED: [&str; 3] = ["Tables", "Time", "Barcodes"];
 
+/// Maximum width of help: that of a terminal of unknown width.
+const WIDTH: usize = 80;
+
 /// Returns the program's command. `--help` of a subcommand fits a screen, and `warpsmith help SUBCOMMAND` has all.
 pub fn command() -> Command {
-    brief(Arguments::command(), &[], "")
+    brief(Arguments::command().max_term_width(WIDTH), &[], "")
+}
+
+/// Breaks examples wider than help: commands go on behind a backslash, and explanations get a line of their own.
+fn fitted(text: &str) -> String {
+    let fit = |line: &str| {
+        let Some(example) = line.strip_prefix("  ").filter(|_| line.chars().count() > WIDTH) else { return line.to_owned() };
+        let (command, meaning) = example.split_once("  ").unwrap_or((example, ""));
+        let (mut fitted, mut column) = (String::from(" "), 1);
+        // Options stay together with their values.
+        for (index, part) in command.split(" -").enumerate() {
+            let blank = if index == 0 { " " } else { " -" };
+            if column + blank.len() + part.len() + " \\".len() > WIDTH {
+                fitted.push_str(" \\\n     ");
+                column = 5;
+            }
+            fitted.extend([blank, part]);
+            column += blank.len() + part.len();
+        }
+        if meaning.is_empty() { fitted } else { fitted + "\n      " + meaning.trim_start() }
+    };
+    text.lines().map(fit).collect::<Vec<_>>().join("\n")
 }
 
 /// Leaves examples and the subcommand's own options in the short help. Examples of a subcommand without its own are those
@@ -29,14 +53,15 @@ fn brief(command: Command, path: &[&str], above: &str) -> Command {
         ("output", _) if arg.get_long().is_some() => arg.short('o'),
         _ => arg,
     });
+    let mut short = whole.clone();
     if !path.is_empty() {
         let examples = whole.split("\n\n").next().unwrap_or_default();
         let is_shared = |arg: &clap::Arg| arg.get_help_heading().is_some_and(|heading| SHARED.contains(&heading));
         let shared = if command.get_arguments().any(is_shared) { ", with the options of tables and times" } else { "" };
-        let more =
+        short =
             format!("{examples}\n\nMore{shared}: warpsmith help {}\nOptions of all commands: warpsmith --help", path.join(" "));
-        command = command.after_help(more).after_long_help(whole.clone());
     }
+    command = command.after_help(fitted(&short)).after_long_help(fitted(&whole));
     for name in &names {
         command = command.mut_subcommand(name, |command| brief(command, &[path, &[name]].concat(), &whole));
     }

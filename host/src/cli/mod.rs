@@ -59,28 +59,26 @@ use warpsmith::{
     long_about = "GPU algorithms with kernels written in Rust. They run on an NVIDIA GPU, or on the CPU if there is no GPU.\n\n\
         Without a command a demonstration runs.",
     after_help = "Examples:\n  \
-        warpsmith                                       a demonstration\n  \
-        warpsmith devices                               what there is to run on\n  \
-        warpsmith list-rank --n 1e7 --verify            rank a random list of 10 million elements\n  \
-        warpsmith --backend cpu list-rank --n 1e6       the same on the CPU\n  \
-        warpsmith list-rank --help                      all about ranking lists\n  \
-        warpsmith tree root edges.npy --root 0          depths, subtrees and orders of a tree\n  \
-        warpsmith graph bridges edges.npy               bridges of an undirected graph\n  \
-        warpsmith pcf --help                            piecewise constant functions\n  \
-        warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
-        warpsmith homology points.npy --output bars.npz  barcodes of point clouds\n  \
-        warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
-        warpsmith nest parts.svg --sheet 600x400mm --output cut.svg    parts on sheets, to cut\n  \
-        warpsmith concurrency --output study            what limits a kernel: tables and plots\n  \
-        warpsmith rules --help                          schedules of CUDA+MPI programs, and rules\n  \
-        warpsmith new my-kernels                        a project with kernels of your own\n\n\
+        warpsmith                                    a demonstration\n  \
+        warpsmith devices                            what there is to run on\n  \
+        warpsmith list-rank --n 1e7 --verify         rank a random list\n  \
+        warpsmith --backend cpu list-rank --n 1e6    the same on the CPU\n  \
+        warpsmith tree root edges.npy --root 0       depths, subtrees and orders\n  \
+        warpsmith graph bridges edges.npy            bridges of an undirected graph\n  \
+        warpsmith pcf pdist set.npz -o d.npy         distances of all pairs\n  \
+        warpsmith homology points.npy -o bars.npz    barcodes of point clouds\n  \
+        warpsmith overlap total submission.csv       overlaps of a packing\n  \
+        warpsmith nest parts.svg --sheet 600x400mm -o cut.svg    parts on sheets\n  \
+        warpsmith concurrency --output study         what limits a kernel\n  \
+        warpsmith rules --help                       schedules of CUDA+MPI programs\n  \
+        warpsmith new my-kernels                     kernels of your own\n\n\
         Options of all commands:\n  \
-        -h, --help               help that fits a screen; warpsmith help COMMAND has all\n  \
-        --backend <BACKEND>      auto (a GPU if one can be used, otherwise the CPU), cuda, cpu\n  \
-        --device <I>             CUDA device, by its number in warpsmith devices [default: 0]\n  \
-        --threads <N>            worker threads on the CPU [default: one per core]\n  \
-        -v, -vv                  log to stderr what is done, or more\n  \
-        -q, --quiet              no progress and no warnings on stderr\n\n\
+        -h, --help           help that fits a screen; warpsmith help COMMAND has all\n  \
+        --backend <BACKEND>  auto (a GPU if there is one, else the CPU), cuda, cpu\n  \
+        --device <I>         CUDA device's number in warpsmith devices [default: 0]\n  \
+        --threads <N>        worker threads on the CPU [default: one per core]\n  \
+        -v, -vv              log to stderr what is done, or more\n  \
+        -q, --quiet          no progress and no warnings on stderr\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.\n\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) replaces `--backend auto`. WARPSMITH_THREADS (or RAYON_NUM_THREADS) is \
         the default of `--threads`. WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel. COLUMNS \
@@ -134,21 +132,21 @@ enum Backend {
 enum Command {
     #[command(about = "Rank a linked list: how many elements come before each")]
     ListRank(list_rank::ListRankArgs),
-    #[command(about = "Trees and forests: rooting, traversals, lowest common ancestors, sums")]
+    #[command(about = "Trees and forests: rooting, orders, lowest common ancestors, sums")]
     Tree(tree::TreeArgs),
     #[command(about = "Undirected graphs: components, bridges, biconnected components")]
     Graph(graph::GraphArgs),
-    #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
+    #[command(about = "Piecewise constant functions: sets, distances, clusters, pictures")]
     Pcf(pcf::Arguments),
-    #[command(about = "Persistent homology of point clouds: bars of Vietoris-Rips filtrations")]
+    #[command(about = "Persistent homology: Vietoris-Rips bars of point clouds")]
     Homology(homology::Arguments),
-    #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
+    #[command(about = "Copies of polygons: overlaps, derivatives, packings, pictures")]
     Overlap(overlap::OverlapArgs),
     #[command(about = "Nest parts on sheets, from drawings to a drawing to cut from")]
     Nest(nest::Arguments),
-    #[command(about = "Experiments with streams, graphs, threads, reductions and memory on this machine")]
+    #[command(about = "Experiments with streams, graphs, threads, reductions and memory")]
     Concurrency(concurrency::Arguments),
-    #[command(about = "Schedules of CUDA+MPI programs: search them, and learn what makes them fast")]
+    #[command(about = "Schedules of CUDA+MPI programs: search them, learn what is fast")]
     Rules(rules::Arguments),
     #[command(about = "List the devices: GPUs and the CPU")]
     Devices(devices::Arguments),
@@ -156,7 +154,7 @@ enum Command {
     New(new::Arguments),
     Completions(help::Completions),
     Manual(help::Manual),
-    /// A demonstration of each system, checked and timed, that ends in a table
+    /// A demonstration of each system, checked and timed
     #[command(after_help = "Examples:\n  \
         warpsmith demo                  on a GPU if there is one, otherwise on the CPU\n  \
         warpsmith demo --backend cpu    on the CPU")]

@@ -36,6 +36,8 @@ const THOUSAND: usize = 1000;
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("on").required(true).args(["roll", "sheets"])),
+    override_usage = "warpsmith nest [OPTIONS] -o <CUT.SVG> --sheet <WxH[:N]> <PART[:N]>...\n       \
+        warpsmith nest [OPTIONS] -o <CUT.SVG> --roll <WIDTH> <PART[:N]>...",
     long_about = "Nest parts on sheets, on as few as are found in the time; or on a roll, in as short a piece.\n\n\
         PARTS are files, each with its number of copies, which is that of every part of a file with several: .svg, of which each \
         closed path is a part; .dxf, of which each outermost closed contour is one; .json of an instance of jagua-rs or sparrow with \
@@ -54,7 +56,6 @@ const THOUSAND: usize = 1000;
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
         warpsmith nest swim.json --roll 5752 --output swim.sparrow.json\n  \
         warpsmith nest shirt.svg:20 --roll 1.5m --turns 180 --output cut.dxf\n  \
-        warpsmith nest shirt.json:20 --sheet 1500x3000 --turns 180 --time 2m --output places.csv\n  \
         warpsmith nest panel.svg:9 clip.svg:30 --sheet 600x400mm --turns 90 --turns panel=none --output cut.svg\n  \
         warpsmith nest hook.svg:20 --sheet 600x400mm --turns 90 --mirror=hook --output cut.svg\n  \
         warpsmith nest parts.svg:9 --sheet 300x200:2 --value plate=12 --value disc=2.5 --priority bar=1 --output cut.svg\n  \
@@ -64,12 +65,15 @@ pub struct Arguments {
     /// Files of parts, or WKT, each with its number of copies [default: 1]
     #[arg(value_name = "PART[:N]", required = true, value_parser = utf8())]
     parts: Vec<String>,
-    /// Width of a roll: 1500, 1500mm, 60in. Parts get as short a piece of it as is found; its length is in x
+    /// Width of a roll: 1500, 1500mm, 60in
+    ///
+    /// Parts get as short a piece of it as is found; its length is in x.
     #[arg(long, value_name = "WIDTH", value_parser = parse_roll)]
     roll: Option<f64>,
-    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m; or a file or WKT of an irregular one, whose outermost closed path is
-    /// the outline, and all others are defects; with :N, their number [default: no limit]; given again, further sheets, used in
-    /// this order
+    /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m, or a file or WKT of an irregular one; with :N, their number
+    ///
+    /// The outermost closed path of a file is the outline, and all others are defects. By default, the number has no limit. Given
+    /// again, --sheet has further sheets, used in this order.
     #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet)]
     sheets: Vec<SheetArg>,
     /// Least distance of two parts
@@ -78,23 +82,28 @@ pub struct Arguments {
     /// Least distance of a part from the sheet's edge
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     margin: f64,
-    /// Allowed angles of parts, in degrees: `any`, `none`, a number that divides 360 for its multiples, or a list such as
-    /// 0,45,180 for these alone; with PART=, of that part, and given again, of further ones [default: those that the files allow]
+    /// Allowed angles of parts, in degrees: `any`, `none`, 90 for its multiples, or 0,45,180 for these alone
+    ///
+    /// A number for its multiples divides 360. With PART=, the angles are those of that part; given again, of further ones. The
+    /// default is what the files allow.
     #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
-    /// Parts may be mirrored, or with =PART that one. Places, names in .svg (`l-2-mirrored`) and .sparrow.json (items of their
-    /// own) say which are
+    /// Parts may be mirrored, or with =PART that one
+    ///
+    /// Places, names in .svg (`l-2-mirrored`) and .sparrow.json (items of their own) say which are.
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     mirror: Vec<String>,
-    /// Value of a copy of a part, or with no PART= of any other. Sheets then get as much value as is found, and parts left over
-    /// are no error. Parts without a value have their area's
+    /// Value of a copy of a part, or with no PART= of any other
+    ///
+    /// Sheets then get as much value as is found, and parts left over are no error. Parts without a value have their area's.
     #[arg(long = "value", value_name = "[PART=]V", allow_negative_numbers = true)]
     values: Vec<Named<f64>>,
     /// Priority of a part, an integer [default: 0]: parts of higher priority come before all others
     #[arg(long = "priority", value_name = "[PART=]K", allow_negative_numbers = true)]
     priorities: Vec<Named<i64>>,
-    /// Largest distance of a part's curves from the lines that the search takes in their place [default: a 2,000th of each
-    /// contour's size]
+    /// Largest distance of a part's curves from the lines that the search takes in their place
+    ///
+    /// The default is a 2,000th of each contour's size.
     #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Search for about this long: 30s, 5m, 1.5h
@@ -103,7 +112,9 @@ pub struct Arguments {
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write the drawing (.svg, .dxf), or the places (.csv, .json; .sparrow.json with the parts, as jagua-rs does)
+    /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
+    ///
+    /// .sparrow.json has the places with the parts, as jagua-rs does.
     #[arg(long, value_name = "CUT.SVG")]
     output: PathBuf,
     /// Print one JSON object instead of a table

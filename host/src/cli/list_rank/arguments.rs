@@ -20,7 +20,6 @@ use crate::cli::{count, repeat};
         warpsmith list-rank                                     rank a random list\n  \
         warpsmith list-rank --n 1e7 --verify                    compare the ranks with a sequential walk\n  \
         warpsmith list-rank --n 64M --kind strided --repeat 20  another list; the median of 20 runs\n  \
-        warpsmith list-rank --strategy packed --json            another strategy; one JSON object\n  \
         warpsmith list-rank --input next.npy --output ranks.npy --order order.npy\n  \
         warpsmith list-rank --input next.npy --weights w.npy --output sums.npy\n  \
         warpsmith list-rank --input next.npy --forest --output ranks.npy --lists lists.npy\n  \
@@ -29,11 +28,15 @@ use crate::cli::{count, repeat};
         Write next.npy with numpy: numpy.save(\"next.npy\", next.astype(numpy.int32)), or numpy.int64 for several ranks"
 )]
 pub struct ListRankArgs {
-    /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8
-    /// on CUDA, for each rank, and 1e7 on the CPU in all]. Each rank takes up to 2^31 - 2
+    /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M
+    ///
+    /// The default is as many as --weights has; else 1e8 on CUDA, for each rank, and 1e7 on the CPU in all. Each rank takes up
+    /// to 2^31 - 2.
     #[arg(long, value_name = "N", value_parser = count::parse_long, allow_negative_numbers = true, conflicts_with = "input")]
     pub n: Option<u64>,
-    /// The list's successors: int32 or int64, 1-D, -1 for the last element's. Values beyond int32 need several ranks
+    /// The list's successors: int32 or int64, 1-D, -1 for the last element's
+    ///
+    /// Values beyond int32 need several ranks.
     #[arg(long, value_name = "NEXT.NPY")]
     pub input: Option<PathBuf>,
     /// The generated list's order [default: random]
@@ -45,18 +48,19 @@ pub struct ListRankArgs {
     /// Seed of the generated list and of the hashed splitters
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one
-    /// per element. An element's sum is that of all elements before it
+    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one per element
+    ///
+    /// An element's sum is that of all elements before it.
     #[arg(long, value_name = "W.NPY")]
     pub weights: Option<PathBuf>,
     /// Method of writing the elements' results to memory [default: auto]
     #[arg(long, value_enum)]
     pub strategy: Option<Strategy>,
     /// Rule that selects the elements that start sublists
-    #[arg(long, value_enum, default_value = "hashed")]
+    #[arg(long, value_enum, default_value = "hashed", hide_short_help = true)]
     pub splitters: SplitterRule,
     /// Approximate number of sublists [default: from n and the device]
-    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), allow_negative_numbers = true, hide_short_help = true)]
     pub sublists: Option<usize>,
     /// Skip the check that the list is valid; the ranks of an invalid list are garbage
     #[arg(long)]
@@ -64,7 +68,9 @@ pub struct ListRankArgs {
     /// Rank many lists at once: elements count from the head of their own list
     #[arg(long, conflicts_with_all = ["weights", "head", "order"])]
     pub forest: bool,
-    /// Write the ranks (int32; int64 with --gpus or mpirun), or with --weights the sums (of the weights' type)
+    /// Write the ranks, or with --weights the sums
+    ///
+    /// Ranks are int32, or int64 with --gpus or mpirun. Sums have the weights' type.
     #[arg(long, value_name = "RANKS.NPY")]
     pub output: Option<PathBuf>,
     /// Write the list's order: its elements (int32) from the head on
@@ -73,12 +79,13 @@ pub struct ListRankArgs {
     /// Write the number of each element's list (int32); lists are numbered by their heads' indices, ascending
     #[arg(long, value_name = "LISTS.NPY", requires = "forest")]
     pub lists: Option<PathBuf>,
-    /// Compare the result with a sequential walk on the host; with --gpus or mpirun, each element's
-    /// rank with its successor's, on the devices. If they differ, no file is written, and the exit
-    /// code is 1 (2 with mpirun)
+    /// Compare the result with a sequential walk on the host
+    ///
+    /// With --gpus or mpirun, compare each element's rank with its successor's, on the devices. If they differ, no file is
+    /// written, and the exit code is 1 (2 with mpirun).
     #[arg(long)]
     pub verify: bool,
-    /// Runs after one warm-up; the one of median time is shown [default: 10 on CUDA, 1 on the CPU]
+    /// Runs after a warm-up, of which the median is shown [default: 10 on CUDA, 1 on the CPU]
     #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST), allow_negative_numbers = true)]
     pub repeat: Option<usize>,
     /// Distribute the list over the first N GPUs; on the CPU, over N threads. Under mpirun it is over the processes

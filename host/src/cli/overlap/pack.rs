@@ -58,7 +58,6 @@ use crate::cli::{
         warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
         warpsmith overlap pack --count 12 --steps 20000 --starts 16 --seed 7 --output poses.csv\n  \
         warpsmith overlap pack --count 50 --time 10h --resume --output poses.csv            go on from poses.csv\n  \
-        warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object\n  \
         warpsmith overlap pack --count 50 --container strip:3 --output poses.csv            the least height of width 3\n  \
         warpsmith overlap pack --shape l.svg:7 --shape tree:9 --container circle --turns 90 --output poses.csv\n  \
         warpsmith overlap pack --shape l.svg:8 --turns 90 --mirror --output poses.csv       and their mirror images\n  \
@@ -72,26 +71,30 @@ pub struct PackArgs {
     /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
-    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, several, each with its number of copies, which
-    /// is that of every shape of a file with several. It multiplies the demands of an instance of jagua-rs, which needs none
-    /// [default: tree]
+    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, several [default: tree]
+    ///
+    /// Each of several has its number of copies, which is that of every shape of a file with several. It multiplies the demands
+    /// of an instance of jagua-rs, which needs none.
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
     /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or
     /// in WKT
     #[arg(long, value_name = "CONTAINER", default_value = "square", value_parser = utf8())]
     container: String,
-    /// Allowed angles of copies, in degrees: `any`, `none`, a number that divides 360 for its multiples, or a list such as
-    /// 0,45,180 for these alone; with NAME=, of that shape, and given again, of further ones [default: those that the files
-    /// allow]
+    /// Allowed angles of copies, in degrees: `any`, `none`, 90 for its multiples, or 0,45,180 for these alone
+    ///
+    /// A number for its multiples divides 360. With NAME=, the angles are those of that shape; given again, of further ones. The
+    /// default is what the files allow.
     #[arg(long, value_name = "[NAME=]TURNS", allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
-    /// Copies may be mirrored, or with =NAME those of one shape. The poses' column `shape` then numbers mirror images after all
-    /// shapes, as --mirror of the other commands does
+    /// Copies may be mirrored, or with =NAME those of one shape
+    ///
+    /// The poses' column `shape` then numbers mirror images after all shapes, as --mirror of the other commands does.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     mirror: Vec<String>,
-    /// Go on from the smaller one of the output's packing and the file that a search left beside
-    /// it, if they exist
+    /// Go on from the output's packing, if it exists
+    ///
+    /// If a search left a file beside it, the smaller packing counts.
     #[arg(long)]
     resume: bool,
     /// Go on from the packings of this submission, too
@@ -100,7 +103,9 @@ pub struct PackArgs {
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV", required_unless_present = "submission")]
     output: Option<PathBuf>,
-    /// Write a submission to Kaggle's Santa 2025; packings of an existing file only become smaller
+    /// Write a submission to Kaggle's Santa 2025
+    ///
+    /// Packings of an existing file only become smaller.
     #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns", "mirror"])]
     submission: Option<PathBuf>,
     /// Draw the packing: .png or .svg

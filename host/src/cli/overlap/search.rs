@@ -28,8 +28,9 @@ pub struct SearchArgs {
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Number of candidates that are improved at once, for each count [default: 8 to 256 on a GPU,
-    /// the fewer the more copies; 4 on the CPU, with --time from 1 to one per thread]
+    /// Number of candidates that are improved at once, for each count
+    ///
+    /// The default is 8 to 256 on a GPU, the fewer the more copies; 4 on the CPU, with --time from 1 to one per thread.
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for N steps of every candidate
@@ -38,8 +39,7 @@ pub struct SearchArgs {
     /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     time: Option<Duration>,
-    /// Search on the first N GPUs; on the CPU, N searches side by side [default: 1, that of
-    /// --device]
+    /// Search on the first N GPUs; on the CPU, N searches side by side [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
     gpus: Option<usize>,
     /// Print one JSON object instead of a table

@@ -13,6 +13,7 @@ const MOST: usize = count::MAX as usize;
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "warpsmith pcf random [OPTIONS] --count <N> --points <M>\n       --output <SET.NPZ>",
     long_about = "Draw random functions.\n\n\
         Times are 0 and numbers drawn uniformly from (0, 1), in their order; values are drawn uniformly from [0, 1), and the last \
         is 0. A seed gives the same functions everywhere.",

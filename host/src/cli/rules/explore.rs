@@ -33,6 +33,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "warpsmith rules explore [OPTIONS] --output <RUNS.CSV> <PROGRAM>\n       [-- <COMMAND>...]",
     long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
         By default, a model of the times chooses the schedules. It learns how orders and shared streams affect the time, and proposes \
         schedules that may be the fastest. --search mcts is the paper's Monte-Carlo tree search, which explores where times differ most. \
@@ -85,21 +86,21 @@ pub struct ExploreArgs {
     #[arg(long, conflicts_with_all = ["iterations", "search"])]
     exhaustive: bool,
     /// With --exhaustive, how often to measure each [default: 1]
-    #[arg(long, value_name = "N", requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true)]
     passes: Option<u64>,
     /// With --exhaustive, also write every single measurement, one per row, in order. --resume continues from these, also
     /// with more --passes
-    #[arg(long, value_name = "RAW.CSV", requires = "exhaustive")]
+    #[arg(long, value_name = "RAW.CSV", requires = "exhaustive", hide_short_help = true)]
     raw: Option<PathBuf>,
     /// Search strategy
     #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
     search: SearchMethod,
     /// Half-width of the 95 % confidence interval of a time, in percent, until which a schedule is measured again
     /// [default: 1]
-    #[arg(long, value_name = "PERCENT", conflicts_with = "exhaustive", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "exhaustive", value_parser = parse_percent, hide_short_help = true)]
     interval: Option<f64>,
     /// The most measurements of a schedule for that; with 1, each is measured once, and its noise is unknown [default: 6]
-    #[arg(long, value_name = "N", conflicts_with = "exhaustive", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", conflicts_with = "exhaustive", value_parser = clap::value_parser!(u16).range(1..=10_000), hide_short_help = true)]
     repeats_at_most: Option<u16>,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]

@@ -36,6 +36,7 @@ pub struct NextArgs {
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "warpsmith rules add [OPTIONS] --runs <RUNS.CSV> <PROGRAM> <SCHEDULE>\n       <SECONDS>",
     long_about = "Add the time of a schedule to RUNS.CSV, which is made if it isn't there. The schedule has to be one of the program. Several \
         processes may add to one file at a time: its folder is locked meanwhile.",
     after_help = "Examples:\n  \

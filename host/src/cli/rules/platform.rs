@@ -51,13 +51,14 @@ pub struct Place {
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_cells)]
     cells: Option<Cells>,
     /// Statistic of a schedule's invocations that counts as its time, on GPUs and CPUs
-    #[arg(long, value_enum, default_value_t = Statistic::Median)]
+    #[arg(long, value_enum, default_value_t = Statistic::Median, hide_short_help = true)]
     statistic: Statistic,
     /// Memory of messages while they are sent and received
-    #[arg(long, value_enum, default_value_t = Staging::Auto)]
+    #[arg(long, value_enum, default_value_t = Staging::Auto, hide_short_help = true)]
     staging: Staging,
-    /// Costs of the simulated machine [default: one host with 4 H200s, without noise, as --staging
-    /// says]
+    /// Costs of the simulated machine
+    ///
+    /// The default is one host with 4 H200s, without noise, as --staging says.
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
 }

@@ -39,8 +39,10 @@ pub fn parser() -> impl TypedValueParser<Value = Program> {
 /// The argument that names a program.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
-    /// The program: spmv (a sparse matrix times a vector over ranks, as in the paper), halo (a step of the heat equation
-    /// in three dimensions), or a file with the operations of your own
+    /// The program: spmv, halo, or a file with the operations of your own
+    ///
+    /// spmv is a sparse matrix times a vector over ranks, as in the paper; halo is a step of the heat equation in three
+    /// dimensions.
     #[arg(value_name = "PROGRAM", value_parser = parser())]
     pub program: Program,
 }

@@ -23,7 +23,7 @@ use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, 
     after_help = "Examples:\n  \
         warpsmith pcf plot distances.npy heat.png                     of a condensed or dense matrix\n  \
         warpsmith pcf plot theirs.npy heat.svg --layout packed        of another program's lower triangle\n  \
-        warpsmith pcf plot distances.npy heat.svg --title 'Distances of 10,000 Betti curves'"
+        warpsmith pcf plot distances.npy heat.svg --title 'Distances of Betti curves'"
 )]
 pub struct PlotArgs {
     /// The matrix
