@@ -2,7 +2,7 @@
 //!
 //! A thread has a splitter or the head. It walks its sublist for the length. Pointer jumping finds what comes before each
 //! sublist. Then the thread walks its sublist again, and results replace successors or weights. A mark in place of a
-//! splitter's successor ends walks.
+//! splitter's successor ends walks. The nodes of longer lists are ranked in the same way ([`nodes::solve()`](super::nodes::solve())).
 
 use cuda_std::prelude::*;
 

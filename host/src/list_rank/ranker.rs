@@ -72,7 +72,7 @@ pub struct ListRanker<V: Weight = i32> {
 }
 
 /// The most elements of which a GPU has one splitter for each four.
-const FEW_ELEMENTS: usize = 150_000;
+const FEW_ELEMENTS: usize = 120_000;
 
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
