@@ -80,7 +80,7 @@ fn a_million_elements() {
     }
 }
 
-/// As many sublists as one thread ranks, or one block of threads, and as many as have one level more, or two.
+/// Numbers of sublists around the most of one thread, of one block, and of two levels.
 #[test]
 fn sublists_that_need_another_level() {
     let device = Device::best().unwrap();

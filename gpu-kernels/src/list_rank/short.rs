@@ -52,7 +52,7 @@ pub(super) struct Sublist<V> {
     /// The successor of its first element.
     pub successor: i32,
     pub length: u32,
-    /// What ended the walk: a splitter's mark, or what the last element has in place of a successor.
+    /// The entry that ended the walk: a splitter's mark, or the last element's in place of a successor.
     end: i32,
     /// The sum before it, if a list's first sublist leads to it.
     pub base: Option<V>,
@@ -78,8 +78,8 @@ impl<V: Value> List<V> {
         (number < splitters.count).then(|| splitters.element(number) as usize).filter(|&start| start < self.n)
     }
 
-    /// Walks the sublist that begins at `start`, and finds what comes before it. When a thread has walked, it calls `first`, which
-    /// says that for sublists that are their list's first.
+    /// Walks the sublist that begins at `start`, and finds the sum before it. When a thread has walked, it calls `first`, which sets
+    /// the sums before sublists that are the first of a list.
     ///
     /// # Safety
     /// All threads of the block call it together: whole warps or a single thread, and one for each splitter. Successors are below

@@ -152,7 +152,7 @@ impl<V: Weight> Levels<V> {
         let splitters = if threads == 1 { Splitters::first(0) } else { Splitters::hashed(m as u32, group, options.seed) };
         let shared = short::list_bytes(m, size_of::<V>());
         let lengths = self.length.view(..if start == 0 && !options.trusted { m } else { 0 })?;
-        // SAFETY: the last level's arrays have its number of nodes, of which there is a thread for each splitter.
+        // SAFETY: the last level's arrays have its number of nodes; each splitter has a thread.
         unsafe {
             launch!(stream, nodes::solve::<V><<<1, threads, shared>>>(next, sum, bases, lengths, splitters, &mut *status))?
         };

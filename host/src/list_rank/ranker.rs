@@ -71,7 +71,7 @@ pub struct ListRanker<V: Weight = i32> {
     scan: Option<ScanWorkspace>,
 }
 
-/// The most elements of which a GPU has one splitter for each four.
+/// The most elements for which a GPU takes every fourth as a splitter.
 const FEW_ELEMENTS: usize = 120_000;
 
 impl<V: Weight> ListRanker<V> {
@@ -102,7 +102,7 @@ impl<V: Weight> ListRanker<V> {
         let (sublists, least) = match (self.options.sublists, self.device.backend()) {
             (Some(sublists), _) => (sublists.max(1) as usize, 2),
             // The longest sublist takes its time after all others, and ranking them takes theirs, so that both grow
-            // like the root of n. Few sublists take the same launches, however many.
+            // like the root of n. Up to some number, sublists take the same launches.
             (None, Backend::Cuda) => (150 * n.isqrt(), if n <= FEW_ELEMENTS { 4 } else { 8 }),
             // Threads cost a core a few nanoseconds each, and many threads share the cores evenly.
             (None, Backend::Cpu) => (1024 * self.device.info().multiprocessors as usize, 16),
