@@ -517,6 +517,8 @@ fn files_that_are_none() {
         .collect();
     folder.write("same.csv", &file(20, &same));
     folder.write("one.csv", &file(1, &same[..1]));
+    folder.write("again.csv", "schedule,seconds\nA;B,1e-4\nA;B,2e-4\n");
+    folder.bad("learn again.csv", "again.csv: nothing to learn: all runs are of one schedule");
     for command in ["learn FILE", "report FILE --output r.html", "study FILE", "learn runs.csv --against FILE"] {
         for (name, sentence) in [
             ("no.csv", "no.csv: "),

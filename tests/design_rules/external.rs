@@ -343,6 +343,13 @@ mod odd {
             ("mine", format!("{greet} sleep 1000"), "--iterations 2", 2, "no answer in 0.3 s"),
             ("mine", format!("{greet} exec yes noise"), "--iterations 2", 2, "no answer in 0.3 s"),
             ("mine", format!("{greet} read -r line; exec yes noise"), "--iterations 2", 2, "no answer in 0.3 s"),
+            (
+                "mine",
+                format!("{greet} {}; sleep 1000", TALK.replace("\"seconds\": 1", "\"error\": \"no\"")),
+                "--iterations 2",
+                2,
+                "no schedule",
+            ),
             ("mine", format!("{greet} {TALK}; sleep 1000"), "--iterations 2", 0, ""),
             ("mine", format!("{greet} {TALK}; exec yes noise"), "--iterations 2", 0, ""),
             ("mine", format!("{greet} {TALK}; exec yes '{{}}'"), "--iterations 2", 2, "without being asked"),
@@ -352,6 +359,9 @@ mod odd {
             assert!(found == Some(code) && stderr.contains(said), "{script}: {stderr}");
             assert!(memory < 500 && took.as_secs() < 30, "{script}: {memory} MiB, {took:?}");
             assert_eq!(folder.path("runs.csv").exists(), code == 0, "{script}");
+            if said.starts_with("no schedule") {
+                assert!(!folder.path("runs.csv.partial").exists());
+            }
             none_is_left(&folder);
         }
     }

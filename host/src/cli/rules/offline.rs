@@ -21,7 +21,7 @@ use crate::cli::{failure::Failure, output::Files, terminal};
 pub struct NextArgs {
     #[command(flatten)]
     choice: Choice,
-    /// Runs measured so far; the file is created if it doesn't exist
+    /// Runs measured so far; none if the file doesn't exist
     #[arg(long, value_name = "RUNS.CSV")]
     runs: PathBuf,
     /// Number of schedules to print

@@ -304,8 +304,11 @@ impl<'a> Exploration<'a> {
         let is_continued = self.session.is_continued();
         if self.session.runs.runs.is_empty() || is_survey && !is_continued {
             // The files of a survey that is resumed have more than it has come to again.
-            let error = || RulesError::Setup("no schedule could be measured".to_owned());
-            return if cancelled { Ok(None) } else { Err(error()) };
+            if cancelled {
+                return Ok(None);
+            }
+            self.session.journal.discard()?;
+            return Err(RulesError::Setup("no schedule could be measured".to_owned()));
         }
         // The runs are written before they are traced, since the platform may fail once more.
         self.session.write()?;

@@ -49,7 +49,7 @@ impl Model {
     ///
     /// # Errors
     /// [`RulesError::Learning`] unless there is a time for each schedule, for a row that isn't in the table, for a single
-    /// run, for runs with equal times, and as [`Labels::with`].
+    /// run, for runs of one schedule or with equal times, and as [`Labels::with`].
     pub fn learn(table: &TraversalTable, times: &[f64], rows: &[usize], options: &LearnOptions) -> Result<Self, RulesError> {
         check_times(table, times)?;
         if let Some(row) = rows.iter().find(|&&row| row >= table.len()) {
@@ -69,6 +69,9 @@ impl Model {
         }
         let labels = Labels::with(&own, &options.labels)?;
         let (features, columns) = FeatureSet::learn(table, rows);
+        if features.features().is_empty() {
+            return Err(RulesError::Learning("all runs are of one schedule".to_owned()));
+        }
         let train = || options.size.train(&columns, labels.classes(), options.criterion);
         let search = (labels.count() > 1).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));
