@@ -412,16 +412,16 @@ pub fn time(text: &str) -> Option<f64> {
 /// Barcodes of a file: where each starts, all bars, and names.
 type Barcodes<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Vec<String>>);
 
-/// Loads barcodes. `end` is that of bars without end, which are dropped where it is NaN.
+/// Loads barcodes of files. `end` is that of bars without end, which are dropped where it is NaN.
 #[pyfunction]
 pub fn load_barcodes<'py>(
     py: Python<'py>,
-    path: PathBuf,
+    paths: Vec<PathBuf>,
     dimension: Option<u32>,
     superlevel: bool,
     end: Option<f64>,
     table: Table,
-) -> PyResult<Barcodes<'py>> {
+) -> PyResult<Vec<Barcodes<'py>>> {
     let filtration = if superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
     let infinite = match end {
         None => Infinite::Keep,
@@ -430,15 +430,18 @@ pub fn load_barcodes<'py>(
     };
     let options = BarcodeOptions { dimension, filtration, infinite };
     let table = self::options(table);
-    let read = work::owned(py, usize::MAX, move || Ok(io::load_barcodes_with(&path, options, &table)?))?;
-    let ends = read.barcodes.iter().scan(0, |end, barcode| {
-        *end += barcode.bars().len() as i64;
-        Some(*end)
-    });
-    let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
-    let bars: Vec<f64> = read.barcodes.iter().flat_map(|barcode| barcode.bars()).flat_map(|bar| [bar.birth, bar.death]).collect();
-    let bars = bars.into_pyarray(py).call_method1("reshape", ((-1, 2),))?;
-    Ok((offsets.into_pyarray(py).into_any(), bars, read.names.map(|names| names.to_vec())))
+    let read = work::owned(py, usize::MAX, move || Ok(io::load_barcodes_of(&paths, options, &table)?))?;
+    let of_file = |io::Barcodes { barcodes, names }| {
+        let ends = barcodes.iter().scan(0, |end, barcode| {
+            *end += barcode.bars().len() as i64;
+            Some(*end)
+        });
+        let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
+        let bars: Vec<f64> = barcodes.iter().flat_map(|barcode| barcode.bars()).flat_map(|bar| [bar.birth, bar.death]).collect();
+        let bars = bars.into_pyarray(py).call_method1("reshape", ((-1, 2),))?;
+        Ok((offsets.into_pyarray(py).into_any(), bars, names.map(|names| names.to_vec())))
+    };
+    read.into_iter().map(of_file).collect()
 }
 
 /// Runs `work` with an engine on these devices, which is kept for the next call.

@@ -1879,7 +1879,7 @@ def load_barcodes(
         dimension = whole(dimension, "dimension", 0, 2**32 - 1)
     table, files = _table(columns, header, separator, decimal), _paths(paths)
     with _options_of_python():
-        read = [_warpsmith.load_barcodes(path, dimension, bool(superlevel), end, table) for path in files]
+        read = _warpsmith.load_barcodes(files, dimension, bool(superlevel), end, table)
     found = [bars[a:b] for offsets, bars, _ in read for a, b in zip(offsets[:-1], offsets[1:])]
     names: Sequence[str] | None = read[0][2]
     if len(files) > 1:

@@ -351,6 +351,7 @@ fn limits_are_no_panics() {
         "concurrency --streams 1 --batch 4 --poses 4 --iterations 1 --repeat 1",
         "overlap pack --count 2 --steps 10 --starts 1 --output p.csv",
         "overlap pack --count 1e6 --steps 10 --starts 8 --output p.csv",
+        "nest 'POLYGON((0 0,40 0,40 30,0 30)):9000000' --sheet 1000x1000 --time 1s --output v.csv",
         "devices",
     ] {
         limited("-v 500000", &format!("--backend cpu {arguments}"));

@@ -37,6 +37,17 @@ fn arrays_and_counts() {
     assert_eq!(folder.numbers::<i32>("all/points.npy"), [2, 3]);
 }
 
+/// Results whose vertices have no names leave none of earlier ones.
+#[test]
+fn stale_names() {
+    let folder = folder();
+    folder.write("names.csv", "source,target\nx,y\n");
+    folder.good("components names.csv --output all");
+    assert!(folder.path("all/vertices.npy").exists());
+    folder.good("bridges a.txt --output all");
+    assert!(!folder.path("all/vertices.npy").exists() && folder.path("all/bridges.npy").exists());
+}
+
 #[test]
 fn tables() {
     let folder = folder();
@@ -64,6 +75,12 @@ fn forests() {
     folder.write("far.txt", "0 1 9223372036854775807\n1 2 9223372036854775806\n0 2 9223372036854775806\n");
     folder.good("forest far.txt --output tree.npz");
     assert_eq!(folder.json("forest far.txt")["edges"], 3);
+    let total = "18446744073709551612";
+    assert!(folder.good("forest far.txt").contains(total));
+    assert!(folder.good("forest far.txt --json").contains(&format!("\"total\": {total},")));
+    folder.write("inf.txt", "0 1 inf\n");
+    has(&folder.good("forest inf.txt"), &["total weight", "inf"]);
+    assert_eq!(folder.json("forest inf.txt")["total"], json!(null));
     folder.write("map.geojson", r#"{"type":"Feature","properties":{"weight":2},"geometry":{"type":"LineString","coordinates":[[0,0],[1,0],[1,1],[0,0]]}}"#);
     folder.good("forest map.geojson --output tree.geojson");
     let map: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path("tree.geojson")).unwrap()).unwrap();
@@ -123,6 +140,7 @@ fn graphs_at_random() {
 fn what_can_t_be_done() {
     let folder = folder();
     folder.write("bad.txt", "0 1\n2\n");
+    std::fs::create_dir(folder.path("dir.csv")).unwrap();
     for (arguments, text) in [
         ("bridges bad.txt --output b.npz", "error: bad.txt: line 2: an edge has two vertices, and here is less"),
         ("bcc none.txt", "error: none.txt: can't be read: no such file or directory"),
@@ -130,6 +148,9 @@ fn what_can_t_be_done() {
         ("components a.txt --vertices 3", "error: --vertices 3 are too few: a.txt has 7"),
         ("components a.txt --output no/such.npz", "error: no/such.npz can't be written: there is no directory no"),
         ("components a.txt --output no/such", "error: no/such can't be written: no such file or directory"),
+        ("components a.txt --output dir.csv", "error: dir.csv can't be written: it is a directory"),
+        #[cfg(unix)]
+        ("components a.txt --output /dev/full", "error: /dev/full can't be written: it is a device, not a file"),
     ] {
         folder.bad(arguments, text);
     }

@@ -68,6 +68,42 @@ fn tables_of_edges() {
     assert_eq!(graph, Graph { list: list(2, [[0, 1]], false), ids: Ids::From(1) });
 }
 
+/// Names that may be ids are names of columns only above numbers.
+#[test]
+fn first_rows() {
+    let folder = Folder::of("graph");
+    let names = |first: &str| format!("The first row, `{first}`, names columns (--header no: it is an edge).");
+    let edge = |first: &str| format!("The first row, `{first}`, is an edge (--header yes: it names columns).");
+    for (text, edges, note) in [
+        ("a,b\nb,c\n", 2, None),
+        ("A,B\nann,bob\n", 2, Some(edge("A,B"))),
+        ("start,end\n", 1, Some(edge("start,end"))),
+        ("u,v\n1,2\n", 1, Some(names("u,v"))),
+        ("u,v\n1,x\n", 2, Some(edge("u,v"))),
+        ("node1,node2,w\nx,y,2\n", 1, Some(names("node1,node2"))),
+        ("source,target,weight\nx,y,2\n", 1, None),
+        ("parent,child\nann,bob\n", 1, None),
+    ] {
+        folder.write("a.csv", text);
+        assert_eq!(folder.json("components a.csv")["edges"], edges, "{text}");
+        let said = folder.good("components a.csv");
+        assert_eq!(said.lines().find(|line| line.starts_with("The first row")), note.as_deref(), "{text}");
+    }
+    folder.write("a.csv", "u,v,w\nx,y,2\n");
+    assert_eq!(folder.json("forest a.csv")["edges"], 1);
+    says(
+        "a.csv",
+        "a,b\n1,2\n3,a\n",
+        "line 3: `a` is a vertex here, and the name of a column in the first row (--header no: that is an edge)",
+    );
+    says(
+        "a.csv",
+        "alice,bob\n",
+        "line 1: there is no column `source`, only `alice`, `bob`: choose one (--columns source=NAME), or take the row as values \
+         (--header no)",
+    );
+}
+
 #[test]
 fn metis() {
     let expected = Graph { list: list(4, [[0, 1], [0, 2], [1, 2]], false), ids: Ids::From(1) };
@@ -193,9 +229,9 @@ fn results_with_names() {
     );
     folder.write("towns.csv", "city_a,city_b\nUlm,Bonn\n");
     let said = folder.good("components towns.csv");
-    assert!(said.contains("The first edge joins city_a and city_b (--header yes: these are names of columns)."), "{said}");
+    assert!(said.contains("The first row, `city_a,city_b`, is an edge (--header yes: it names columns)."), "{said}");
     let said = folder.good("components towns.csv --header yes --columns source=city_a,target=city_b");
-    assert!(!said.contains("The first edge") && said.contains(" edges                           1"), "{said}");
+    assert!(!said.contains("The first row") && said.contains(" edges                           1"), "{said}");
     folder.good("components ids.csv --output c");
     assert_eq!(folder.numbers::<i64>("c/vertices.npy"), [1001, 1002, 1003, 77000000000]);
     assert_eq!(folder.numbers::<i32>("c/labels.npy"), [0; 4]);
@@ -269,6 +305,7 @@ fn weights() {
         ("a.graph", "3 2 001\n2 7 3 -3\n1 7\n1 -3\n", None),
         ("a.graphml", &graphml(key), Some("km")),
         ("a.graphml", &graphml(&key.replace("km", "weight")), None),
+        ("a.graphml", &graphml(&format!("<key id='d9' for='edge' attr.name='km' attr.type='double'/>{key}")), Some("km")),
         ("a.geojson", &map(&[line("7"), line("\"-3\"")]), None),
     ] {
         assert_eq!(read(name, text, weight), Ok(whole.clone()), "{name}");
@@ -282,8 +319,16 @@ fn weights() {
     }
     archive.add_array("data", &arr1(&[7.0f32, -3.5])).unwrap();
     archive.finish().unwrap();
-    let found = io::read_weighted(folder.path().join("a.npz"), &TableOptions::default()).unwrap().1;
-    assert_eq!(found, io::Weights::Floats(vec![7.0, -3.5]));
+    let sparse = || io::read_weighted(folder.path().join("a.npz"), &TableOptions::default());
+    assert_eq!(sparse().unwrap().1, io::Weights::Floats(vec![7.0, -3.5]));
+    let mut archive = NpzWriter::new(fs::File::create(folder.path().join("a.npz")).unwrap());
+    for (name, values) in [("row", [0, 1]), ("col", [1, 2]), ("shape", [3, 3])] {
+        archive.add_array(name, &arr1(&values)).unwrap();
+    }
+    archive.add_array("data", &arr1(&[7.0, f64::NAN])).unwrap();
+    archive.finish().unwrap();
+    let error = sparse().unwrap_err().to_string();
+    assert!(error.ends_with("a.npz: array `data`: the weight of edge 1 is NaN"), "{error}");
 
     let none = "no weights: use a table with a column `weight`, lines of two vertices and a weight, `p sp`, METIS with a \
                 format that ends in 1, a matrix with values, or GraphML or GeoJSON with weights";
@@ -296,6 +341,9 @@ fn weights() {
         ("a.csv", "source,target,weight\n1,2,3\n2,3,much\n", "line 3: the weight must be a number, and is `much`"),
         ("a.csv", "source,target,weight\n1,2,nan\n", "line 2: the weight must be a number, and is `nan`"),
         ("a.txt", "0 1 7\n1 2\n", "line 2: the edge has no weight"),
+        ("a.txt", "0 1 7\n1 2 -1e400\n", "line 2: the weight must be a number up to 1.8e308, and is `-1e400`"),
+        ("a.graph", "2 1 1\n2 3\n1 4\n", "line 3: the edge to vertex 1 has the weight 4, but 3 in the other direction"),
+        ("a.graph", "3 2 1\n2 3 3 3\n\n1 3 2 3\n", "has the edge of vertices 1 and 2 in one direction only"),
         ("a.gr", "p sp 2 1\na 1 2 x\n", "line 2: the weight must be a number, and is `x`"),
         ("a.gr", "p edge 2 1\ne 1 2\n", &format!("line 1: its edges have {none}")),
         ("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", &format!("line 3: a pattern has {none}")),

@@ -133,6 +133,25 @@ fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32, bool, u64)>) -> R
     Ok(())
 }
 
+/// Squares of these distances underflow or overflow.
+#[test]
+fn distances_of_all_sizes() -> Result {
+    fn check<T: HomologyReal>(powers: [f64; 4]) -> Result {
+        let device = Device::best()?;
+        let (stream, mut rips) = (device.stream()?, Rips::<T>::new(&device, false)?);
+        // Sides of 3, 4 and 5.
+        let triangle = [0.0, 0.0, 3.0, 0.0, 3.0, 4.0];
+        for scale in powers.map(f64::exp2) {
+            let points = triangle.map(|x| T::from_f64(x * scale));
+            let diagrams = rips.compute(&stream, &Clouds::points(&points, 2, vec![3])?, &Options::default())?;
+            assert_eq!(sorted(diagrams.values(0)), [3.0 * scale, 4.0 * scale, f64::INFINITY].map(|death| (0.0, death)));
+        }
+        Ok(())
+    }
+    check::<f32>([-149.0, -100.0, 70.0, 125.0])?;
+    check::<f64>([-1074.0, -600.0, 520.0, 1021.0])
+}
+
 #[test]
 fn all_spaces_in_f64() -> Result {
     check::<f64>(1, None)

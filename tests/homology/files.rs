@@ -3,6 +3,8 @@
 use std::{fs, path::Path};
 
 use assert_cmd::cargo::cargo_bin_cmd;
+use ndarray::arr2;
+use ndarray_npy::NpzWriter;
 use warpsmith::pcf::{
     barcode::Bar,
     io::{BarcodeOptions, load_barcodes},
@@ -74,16 +76,57 @@ fn every_format_is_read_back() -> Result {
 }
 
 #[test]
+fn clouds_of_one_name_are_told_apart() -> Result {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    for (place, cloud) in [("1", CLOUDS[0]), ("2", CLOUDS[1])] {
+        fs::create_dir(at(place))?;
+        fs::write(at(place).join("points.csv"), cloud.iter().map(|[x, y]| format!("{x},{y}\n")).collect::<String>())?;
+        let mut npz = NpzWriter::new(fs::File::create(at(place).join("points.npz"))?);
+        npz.add_array("a", &arr2(cloud))?;
+        npz.finish()?;
+    }
+    for output in ["bars.csv", "bars.json"] {
+        run(folder.path(), &["1/points.csv", "2/points.csv", "--output", output]).success();
+        let options = BarcodeOptions { dimension: Some(0), ..BarcodeOptions::default() };
+        let read = load_barcodes(&at(output), options)?;
+        assert_eq!(read.names.as_deref(), Some(&["1/points".to_owned(), "2/points".to_owned()][..]), "{output}");
+        for (barcode, cloud) in read.barcodes.iter().zip(CLOUDS) {
+            assert_eq!(ends(barcode.bars()), expected(cloud)[0], "{output}");
+        }
+        fs::remove_file(at(output))?;
+        for inputs in [["1/points.npz", "2/points.npz"], ["1/points.csv", "1/points.csv"]] {
+            let found = run(folder.path(), &[&inputs[..], &["--output", output]].concat()).failure().code(2);
+            let text = String::from_utf8(found.get_output().stderr.clone())?;
+            let start = format!("{output}: cloud 0 ({}) and cloud 1 ({}) have the same name, `", inputs[0], inputs[1]);
+            assert!(text.contains(&start) && !at(output).exists(), "{text}");
+            run(folder.path(), &[&inputs[..], &["--output", "bars.npz"]].concat()).success();
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn what_cannot_be_computed_is_said() -> Result {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
+    let mut npz = NpzWriter::new(fs::File::create(at("two.npz"))?);
+    npz.add_array("a", &arr2(&[[0.0, 0.0]]))?;
+    npz.add_array("b", &arr2(&[[f64::NAN, 1.0]]))?;
+    npz.finish()?;
+    fs::write(at("vector.csv"), "1\n2\n2\n")?;
+    fs::write(at("far.csv"), "0,0\n1e39,0\n-1e308,0\n1e308,0\n")?;
     fs::write(at("points.csv"), "0,0\n1,0\n0,nan\n")?;
     fs::write(at("matrix.csv"), "0,1,2\n1,0,3\n2,4,0\n")?;
     fs::write(at("diagonal.csv"), "0,1\n1,5\n")?;
     fs::write(at("other.csv"), "0,0,0\n1,0,1\n")?;
     fs::write(at("words.csv"), "x,y\n0,zero\n")?;
     fs::write(at("plane.csv"), "0,0\n1,0\n")?;
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 13] = [
+        (&["two.npz"], "two.npz: b: cloud 1: coordinate 0 of point 0 is NaN"),
+        (&["plane.csv", "points.csv"], "points.csv: points: cloud 1: coordinate 1 of point 2 is NaN"),
+        (&["vector.csv", "--distances"], "vector.csv: has 3 rows of 1 distances, but matrices of distances are square"),
+        (&["far.csv"], "far.csv: cloud 0: the distance from point 2 to point 3 is too large for float64: scale the points"),
         (&["points.csv"], "points.csv: cloud 0: coordinate 1 of point 2 is NaN"),
         (&["matrix.csv", "--distances"], "matrix.csv: cloud 0: the distance from point 1 to point 2 is 3 and back 4"),
         (&["diagonal.csv", "--distances"], "diagonal.csv: cloud 0: the distance of point 1 from itself is 5"),
@@ -100,5 +143,8 @@ fn what_cannot_be_computed_is_said() -> Result {
         assert!(text.contains(part), "{arguments:?}: {text}");
     }
     assert!(!at("bars.txt").exists());
+    let twice = cargo_bin_cmd!("warpsmith").args(["homology", "-", "-"]).write_stdin("0,0\n1,0\n").assert().code(2);
+    let text = String::from_utf8(twice.get_output().stderr.clone())?;
+    assert!(text.contains("standard input can be read only once"), "{text}");
     Ok(())
 }

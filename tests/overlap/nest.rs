@@ -1,6 +1,6 @@
 //! Parts on sheets: where they are, by `geo`'s distances, and what becomes of those that don't fit.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use geo::{BoundingRect as _, Coord, Distance as _, Euclidean, LineString, Point as Place, Polygon, Relate as _};
 use serde_json::Value;
@@ -268,6 +268,21 @@ fn irregular_sheets() {
         check(&nesting, &nested);
         check_forms(&nesting, &nested);
         assert!(nested.left.is_empty() && nested.sheets.len() < 3, "{:?} {}", nested.left, nested.sheets.len());
+    }
+    // Hollow parts, which go around the corners of a sheet's box, are on the sheet.
+    let arrow = Shape::polygon("arrow", &[[0.0, 0.0], [60.0, 0.0], [30.0, 40.0], [20.0, 10.0]]).unwrap();
+    let bracket = [[0.0, 0.0], [30.0, 0.0], [30.0, 10.0], [10.0, 10.0], [10.0, 30.0], [0.0, 30.0]];
+    let ell = [[0.0, 0.0], [120.0, 0.0], [120.0, 50.0], [60.0, 50.0], [60.0, 100.0], [0.0, 100.0]];
+    let box_ = [[0.0, 0.0], [70.0, 0.0], [70.0, 50.0], [0.0, 50.0], [0.0, 25.0]];
+    for (part, count, form, spacing) in
+        [(arrow, 2, &box_[..], 0.0), (Shape::polygon("bracket", &bracket).unwrap(), 20, &ell, 2.0)]
+    {
+        let sheet = Sheet::of(Shape::polygon("sheet", form).unwrap(), Some(1));
+        let nesting =
+            Nesting { spacing, values: Some(vec![1.0]), ..Nesting::new([(part, count)], [sheet], Duration::from_millis(500)) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        check_forms(&nesting, &nested);
     }
     // A part that is too large for the room between defects.
     let large = Nesting::new([(rectangle("r", 60.0, 60.0), 1)], [Sheet::of(hide(), Some(2))], Duration::from_secs(2));
@@ -619,4 +634,29 @@ fn commands_that_fail() {
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet: 5 x 4)\n");
     assert!(!folder.path("q.csv").exists());
+}
+
+/// A search that a signal ends writes what it has, and names what has no place yet.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_leaves_parts() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let folder = Folder::of("");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+    let child = crate::signals::heed_interrupts(&mut command)
+        .args(["nest", "POLYGON((0 0,40 0,30 30)):40", "--sheet", "100x100", "--time", "1h", "-o", "cut.csv"])
+        .current_dir(&folder.directory)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::signals::wait_until_handled(&child);
+    // Rows of parts are found at once.
+    std::thread::sleep(Duration::from_secs(2));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (text, rows) =
+        (String::from_utf8(output.stdout).unwrap(), fs::read_to_string(folder.path("cut.csv")).unwrap().lines().count() - 1);
+    assert_eq!(output.status.code(), Some(143));
+    assert!(text.contains(&format!("Left: {} of polygon (cancelled).", 40 - rows)), "{rows}: {text}");
 }

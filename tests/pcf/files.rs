@@ -183,6 +183,8 @@ fn several_barcodes() {
         ("a.json", "[[[0, 1], [2]]]", "barcode 0: bar 1: `[2]` is neither [birth, death] nor [dimension, [birth, death]]"),
         ("a.json", r#"{"x": 5}"#, "barcode `x`: bars must be a list of [birth, death]"),
         ("a.json", "[1, 2", "EOF while parsing a list"),
+        ("a.json", r#"{"x": [[0, 1]], "x": [[2, 3]]}"#, "the key `x` is there twice at line 1"),
+        ("a.json", r#"{"x": {"dgms": [], "dgms": []}}"#, "the key `dgms` is there twice"),
         ("a.txt", "persistence intervals in dim 0:\n [0,1\n", "line 2: a bar is like `[0,1.5)`"),
         ("a.txt", "persistence intervals in dim 0:\n [0,x)\n", "line 2: `[0,x)` is no bar: one is like `[0,1.5)`"),
         ("a.pers", "0 1\n0 1 2 3 4\n", "line 2: there are 5 numbers, but a bar has 2 to 4"),
@@ -207,6 +209,53 @@ fn bars_without_end() {
     assert_eq!(of(Infinite::Drop), [bar(1.0, 2.0)]);
     assert_eq!(of(Infinite::Cap(5.0)), [bar(0.0, 5.0), bar(1.0, 2.0), bar(7.0, 7.0)]);
     assert_eq!(of(Infinite::Keep).len(), 3);
+}
+
+/// A file may have a place for a dimension, and others may have its bars.
+#[test]
+fn barcodes_without_bars_of_the_dimension() {
+    let folder = Folder::of("pcf");
+    folder.write("square.txt", "persistence intervals in dim 0:\n [0,1)\npersistence intervals in dim 1:\n [1,1.4)\n");
+    folder.write("line.txt", "persistence intervals in dim 0:\n [0,1)\npersistence intervals in dim 1:\n");
+    folder.write("line.json", r#"{"dgms": [[[0, 1]], []]}"#);
+    folder.write("line.pers", "0 0 1\n");
+    folder.write("line.csv", "dimension,birth,death\n0,0,1\n");
+    write_npy(folder.path("line.npy"), &arr2(&[[0.0, 1.0, 0.0]])).unwrap();
+    write_npy(folder.path("filled.npy"), &arr3(&[[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])).unwrap();
+    for name in ["line.txt", "line.json", "filled.npy"] {
+        assert_eq!(bars(&folder.path(name), Some(1)).unwrap(), [Barcode::default()], "{name}");
+        assert_eq!(bars(&folder.path(name), None).unwrap()[0].bars().len(), 1, "{name}");
+    }
+    for name in ["line.pers", "line.csv", "line.npy"] {
+        folder.good(&format!("betti {name} square.txt --dimension 1 --output set.npz"));
+        let set = io::load_as::<f64>(&folder.path("set.npz")).unwrap();
+        assert_eq!(functions(&set), [vec![(0.0, 0.0)], vec![(0.0, 0.0), (1.0, 1.0), (1.4, 0.0)]], "{name}");
+        let expected = format!("{name}: has no bars of dimension 1, only of 0");
+        folder.bad(&format!("betti {name} line.pers --dimension 1 --output set.npz"), &expected);
+    }
+}
+
+/// Tables tell functions apart by their names.
+#[test]
+fn functions_of_one_name() {
+    let folder = Folder::of("pcf");
+    for place in ["1", "2"] {
+        fs::create_dir(folder.path(place)).unwrap();
+        folder.write(&format!("{place}/x.csv"), &format!("t,v\n0,{place}\n5,0\n"));
+    }
+    folder.good("convert 1/x.csv 2/x.csv --output set.csv");
+    let set = io::load_as::<f64>(&folder.path("set.csv")).unwrap();
+    assert_eq!(names(&set), ["1/x", "2/x"]);
+    assert_eq!(functions(&set), [1.0, 2.0].map(|v| vec![(0.0, v), (5.0, 0.0)]));
+    let twice = set.with_names(Some(["a", "a"].map(str::to_owned).into())).unwrap();
+    io::save(&twice, &folder.path("twice.npz")).unwrap();
+    for command in ["convert twice.npz", "pdist twice.npz --nearest 1", "pdist twice.npz --below 9"] {
+        let sentence =
+            "out.csv: function 0 and function 1 have the same name, `a`, and this format tells them apart by their names";
+        folder.bad(&format!("{command} --output out.csv"), sentence);
+    }
+    folder.bad("convert 1/x.csv 1/x.csv --output out.csv", "have the same name, `1/x`");
+    assert!(!folder.path("out.csv").exists());
 }
 
 /// From the files of a detector to groups, and to a table of distances.
@@ -274,6 +323,10 @@ fn from_files_to_tables() {
         ("pdist bars.csv --output d.npy", "`death`: choose one (--columns t=NAME); barcodes become functions by --curve"),
         ("pdist left.txt --dimension 1 --output d.npy", "choose the function to make of them (--curve)"),
         ("convert data.csv --from noon --output s.npz", "write a number, or a time as 2024-05-01T12:00Z"),
+        ("convert data.csv --align --until 2024-05-02 --output s.npz", "with --align all functions start at 0: write --from and"),
+        ("convert data.csv --repair --align --from 2024-05-01 --output s.npz", "with --align all functions start at 0"),
+        ("cluster set.npz --cut nan --output g.csv", "it must be a number from 0 on"),
+        ("cluster set.npz --cut -1 --output g.csv", "it must be a number from 0 on"),
     ] {
         folder.bad(command, sentence);
     }

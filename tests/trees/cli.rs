@@ -6,7 +6,7 @@ use ndarray::{arr1, arr2};
 use ndarray_npy::{NpzReader, ReadableElement, write_npy};
 use serde_json::json;
 
-use crate::folder::{Folder, has};
+use crate::folder::{Folder, has, text};
 
 /// A tree of five vertices, its parents, and a forest.
 fn folder() -> Folder {
@@ -105,11 +105,31 @@ fn what_can_t_be_done() {
     }
 }
 
+#[test]
+#[cfg(unix)]
+fn standard_input_is_read_once() {
+    let output = Folder::of("tree").shell("printf '0 1\\n1 2\\n' | \"$0\" tree lca - - --root 0 --output -");
+    let error = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("standard input can be read only once"), "{error}");
+}
+
+/// Names of columns and names of vertices may be the same words in pairs, too.
+#[test]
+fn pairs_with_names_of_columns() {
+    let folder = Folder::of("tree");
+    folder.write("tree.txt", "ann bob\nann v\n");
+    for (pairs, count) in [("u,v\nbob,v\n", 1), ("v,bob\nann,v\n", 2)] {
+        folder.write("pairs.csv", pairs);
+        assert_eq!(folder.json("lca tree.txt pairs.csv")["pairs"], count, "{pairs}");
+    }
+}
+
 /// Vertices have the names of the file: in the root, in pairs and in tables.
 #[test]
 fn names() {
     let folder = Folder::of("tree");
     folder.write("family.csv", "parent,child\nann,bob\nann,\"c, d\"\nbob,eve\n");
+    assert_eq!(folder.json("root family.csv --root ann")["vertices"], 4);
     let options = "--columns source=parent,target=child --root ann";
     folder.write("pairs.csv", "eve,bob\n\"c, d\",eve\n");
     let of = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
@@ -124,6 +144,12 @@ fn names() {
     folder.bad(&format!("lca family.csv bad.txt {options}"), "bad.txt: pair 1: `zoe` is not a vertex of the tree");
     folder.bad("root family.csv --columns source=parent,target=child --root zoe", "--root zoe is not a vertex of family.csv");
     folder.bad(&format!("lca family.csv pairs.csv {options} --output a.txt"), "a.txt: the name must end in .npy or .csv");
+    folder.write("apart.txt", "x y\ny z\np q\n");
+    folder.bad("root apart.txt --root x", "error: apart.txt: vertex p is not connected with root x");
+    folder.write("circle.txt", "x y\ny z\nz x\n");
+    folder.bad("root circle.txt", "error: circle.txt: edge 2, (z, x), closes a circle with edges before it");
+    folder.write("loop.txt", "x y\nz z\n");
+    folder.bad("root loop.txt", "error: loop.txt: edge 1 joins vertex z with itself");
     folder.write("numbers.txt", "10 20\n20 30\n");
     folder.write("asked.txt", "30 10\n30 20\n");
     folder.good("lca numbers.txt asked.txt --root 10 --output a.csv");

@@ -24,15 +24,25 @@ pub unsafe fn measure<T: Scalar>(clouds: &[Cloud], points: &[T], dimension: u32,
     for pair in of_cloud(n * n) {
         let (u, v) = (pair / n, pair % n);
         let (first, second) = (row(u), row(v));
-        let mut sum = T::ZERO;
-        for k in 0..dimension {
-            // SAFETY: both are points of the cloud (this kernel's contract).
-            let by = unsafe { *points.get_unchecked(first + k) - *points.get_unchecked(second + k) };
-            // Rounded before it is added, as on CPUs: a product alone may be fused with the sum on a GPU.
-            sum = sum + if is_gpu() { math::mul_add(by, by, T::ZERO) } else { by * by };
+        let length = |scale: T| {
+            let mut sum = T::ZERO;
+            for k in 0..dimension {
+                // SAFETY: both are points of the cloud (this kernel's contract).
+                let by = unsafe { *points.get_unchecked(first + k) - *points.get_unchecked(second + k) } * scale;
+                // Rounded before it is added, as on CPUs: a product alone may be fused with the sum on a GPU.
+                sum = sum + if is_gpu() { math::mul_add(by, by, T::ZERO) } else { by * by };
+            }
+            math::sqrt(sum) / scale
+        };
+        let mut distance = length(T::ONE);
+        // Squares may have underflowed or overflowed.
+        if distance * distance * T::SCALE < T::ONE {
+            distance = length(T::SCALE);
+        } else if distance == T::INFINITY {
+            distance = length(T::ONE / T::SCALE);
         }
         // SAFETY: there is a distance for each two vertices, and each is written by one thread.
-        unsafe { distances.add(cloud.distance(u, v)).write(math::sqrt(sum)) };
+        unsafe { distances.add(cloud.distance(u, v)).write(distance) };
     }
 }
 

@@ -48,9 +48,13 @@ pub trait Scalar: Number {
     fn key(self) -> [u32; 2];
     /// The number with this key.
     fn of_key(key: [u32; 2]) -> Self;
+    /// A power of two, by which coordinates are multiplied or divided where their squares would underflow or overflow.
+    const SCALE: Self;
 }
 
 impl Scalar for f32 {
+    const SCALE: f32 = (1u128 << 100) as f32;
+
     #[inline(always)]
     fn key(self) -> [u32; 2] {
         // The sum makes -0 a 0.
@@ -64,6 +68,8 @@ impl Scalar for f32 {
 }
 
 impl Scalar for f64 {
+    const SCALE: f64 = f64::from_bits((1023 + 700) << 52);
+
     #[inline(always)]
     fn key(self) -> [u32; 2] {
         let bits = (self + 0.0).to_bits();

@@ -1,6 +1,10 @@
 //! The commands on files of edges, `tree` and `graph`: they read them, repeat their work and print what they find.
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    fmt::{self, Display},
+    path::Path,
+};
 
 use clap::Args;
 use serde::Serialize;
@@ -8,10 +12,10 @@ use serde_json::{Map, Value};
 use warpsmith::{
     device::{Backend, Device, Stream},
     graph::{
-        EdgeList, Graph, Ids,
+        Graph, Ids,
         io::{self, Weights},
     },
-    io::{TableOptions, files::FileError},
+    io::TableOptions,
     list_rank::StepTime,
 };
 
@@ -53,6 +57,8 @@ pub struct Task<'a> {
     pub progress: Progress,
     pub device: Device,
     pub stream: Stream,
+    /// What to know of the vertices' names: their numbers in arrays, and what the first row was taken for.
+    notes: Vec<String>,
 }
 
 /// Results of a run.
@@ -61,8 +67,25 @@ pub struct Findings {
     /// For each count its key in JSON, its words in a table, and its value if it is known.
     pub counts: Vec<(&'static str, &'static str, Option<usize>)>,
     /// The total weight, if there are weights.
-    pub total: Option<Value>,
+    pub total: Option<Total>,
     pub steps: Vec<StepTime>,
+}
+
+/// A sum of weights. JSON has null for infinity.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Total {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Total::Integer(total) => write!(f, "{total}"),
+            Total::Float(total) => write!(f, "{total:?}"),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -74,6 +97,8 @@ struct FindingsReport<'a> {
     input: String,
     #[serde(flatten)]
     counts: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<Total>,
     runs: Option<usize>,
     #[serde(skip_serializing_if = "<[StepTime]>::is_empty")]
     steps: &'a [StepTime],
@@ -90,29 +115,17 @@ impl<'a> Task<'a> {
         let progress = Progress::new(options.json || global.verbose > 0);
         let device = global.open()?;
         let stream = device.stream()?;
-        Ok(Task { system, name, input, options, progress, device, stream })
+        Ok(Task { system, name, input, options, progress, device, stream, notes: Vec::new() })
     }
 
     /// Reads the graph of the input. With `vertices`, they are numbered from 0 or 1 in the file, and there are this many.
-    pub fn graph(&self, vertices: Option<u32>) -> Result<Graph, Failure> {
-        Ok(self.read(vertices, |input, options| Ok((io::read_with(input, options)?, ())))?.0)
-    }
-
-    /// Reads the graph of the input as [`graph`](Self::graph), and the weights of its edges.
-    pub fn weighted_graph(&self, vertices: Option<u32>) -> Result<(Graph, Weights), Failure> {
-        self.read(vertices, |input, options| io::read_weighted(input, options))
-    }
-
-    fn read<W>(
-        &self,
-        vertices: Option<u32>,
-        read: impl FnOnce(&Path, &TableOptions) -> Result<(Graph, W), FileError>,
-    ) -> Result<(Graph, W), Failure> {
+    /// Keeps the weights of its edges, if they are wanted, and notes what to know of the vertices' names.
+    pub fn graph(&mut self, vertices: Option<u32>, weights: Option<&mut Weights>) -> Result<Graph, Failure> {
         let path = self.input.display();
         // About as many edges as there may be.
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
-        let (mut graph, weights) = read(self.input, &self.options.table())?;
+        let (mut graph, first) = io::read_noted(self.input, &self.options.table(), weights)?;
         tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
         if let Some(vertices) = vertices {
             graph = graph
@@ -120,21 +133,8 @@ impl<'a> Task<'a> {
                 .map_err(|found| Failure::error(format_args!("--vertices {vertices} are too few: {path} has {found}")))?;
         }
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
-        Ok((graph, weights))
-    }
-
-    /// Returns what to know of the vertices' names: their numbers in arrays, and where a header may have been missed.
-    pub fn notes(&self, graph: &EdgeList, ids: &Ids) -> Vec<String> {
-        let is_table = self.input.extension().is_some_and(|extension| extension == "csv" || extension == "tsv");
-        let first = match (ids, graph.edges.first()) {
-            (Ids::Names(_), Some(&edge)) if is_table && self.options.table() == TableOptions::default() => Some(edge),
-            _ => None,
-        };
-        let first = first.map(|edge| {
-            let [u, v] = edge.map(|end| ids.name(end as usize));
-            format!("The first edge joins {u} and {v} (--header yes: these are names of columns).")
-        });
-        ids.in_words(graph.vertices).into_iter().chain(first).collect()
+        self.notes = graph.ids.in_words(graph.list.vertices).into_iter().chain(first).collect();
+        Ok(graph)
     }
 
     /// Refuses a graph that would not fit into the host's memory.
@@ -159,11 +159,11 @@ impl<'a> Task<'a> {
     }
 
     /// Prints what was found of `n` things (as in "edges"): counts, in JSON also `arcs` if that is given, otherwise also
-    /// the `notes`, and the steps.
+    /// a `note`, and the steps.
     pub fn print(
         &self,
         findings: &Findings,
-        (arcs, notes): (Option<bool>, &[String]),
+        (arcs, note): (Option<bool>, Option<&str>),
         (n, things): (usize, &str),
         output: Option<&Path>,
     ) -> Result<(), Failure> {
@@ -172,7 +172,6 @@ impl<'a> Task<'a> {
         if self.options.json {
             let mut counts: Map<_, _> = counts.iter().map(|&(key, _, count)| (key.to_owned(), count.into())).collect();
             counts.extend(arcs.map(|arcs| ("arcs".to_owned(), arcs.into())));
-            counts.extend(total.clone().map(|total| ("total".to_owned(), total)));
             return terminal::print_json(&FindingsReport {
                 system: self.system,
                 result: self.name,
@@ -180,6 +179,7 @@ impl<'a> Task<'a> {
                 device: self.device.name(),
                 input,
                 counts,
+                total: *total,
                 runs: self.options.repeat,
                 steps,
                 output,
@@ -192,7 +192,7 @@ impl<'a> Task<'a> {
         }
         total.iter().for_each(|total| table.add_row(["total weight".to_owned(), total.to_string()]));
         terminal::print(table)?;
-        notes.iter().try_for_each(terminal::print)?;
+        note.into_iter().chain(self.notes.iter().map(String::as_str)).try_for_each(terminal::print)?;
         if let Some(runs) = self.options.repeat {
             terminal::print(terminal::steps(steps))?;
             terminal::print(repeat::in_words(runs, n, StepTime::total_ms(steps), things))?;

@@ -12,7 +12,7 @@ use warpsmith::{
         io::{self, CloudData, Format},
         rips,
     },
-    io::npy::Element,
+    io::{check_names, npy::Element},
 };
 
 use super::{Global, count, failure::Failure, format, output::Files, pcf::Dtype, progress::Progress, terminal};
@@ -25,7 +25,7 @@ const MOST_GPUS: usize = 64;
     long_about = "Persistent homology of point clouds: the bars of their Vietoris-Rips filtrations in degrees 0, 1 and 2, over Z/2.\n\n\
         Clouds are arrays (.npy) of shape (points, coordinates) or (clouds, points, coordinates), archives (.npz) with an array for \
         each cloud, or tables of numbers with a row for each point and optionally a column `cloud`. With --distances they are square \
-        matrices instead, or what SciPy's pdist gives.\n\n\
+        matrices instead; an array may also be what SciPy's pdist gives.\n\n\
         Bars of length 0 are left out. The filtration ends at the enclosing radius of a cloud, beyond which nothing changes, or at \
         --threshold; bars that don't end before have the death inf.\n\n\
         The output is an archive (.npz) of bars, offsets of clouds and edges, an array as of giotto-tda (.npy), a table (.csv) or JSON \
@@ -100,8 +100,15 @@ fn compute<T: HomologyReal + Element>(global: &Global, arguments: &Arguments, da
     let Arguments { threshold, degree, gpus, output, json, .. } = arguments;
     let mut files = Files::reading(&arguments.clouds);
     let target = output.as_ref().map(|path| Ok::<_, Failure>((Format::of(path)?, files.write(path)?))).transpose()?;
+    let file = |cloud: usize| arguments.clouds[data.files[cloud]].display();
+    if let Some((format, destination)) = &target
+        && format.is_by_name()
+    {
+        let check = check_names(data.names.as_deref(), |cloud| format!("cloud {cloud} ({})", file(cloud)));
+        check.map_err(|reason| Failure::error(format_args!("{}: {reason}", destination.name().display())))?;
+    }
     let named = |error: HomologyError| match (error.cloud(), &data.names, &arguments.clouds[..]) {
-        (Some(cloud), Some(names), _) => Failure::error(format_args!("{}: {error}", names[cloud])),
+        (Some(cloud), Some(names), _) => Failure::error(format_args!("{}: {}: {error}", file(cloud), names[cloud])),
         (_, _, [file]) => Failure::error(format_args!("{}: {error}", file.display())),
         _ => Failure::error(error),
     };

@@ -21,7 +21,7 @@ use super::{
     interrupt::Interrupt,
     named::{self, Named},
     output::Files,
-    progress, terminal, utf8,
+    progress, size, terminal, utf8,
 };
 
 /// Millimetres per unit of a sheet's size.
@@ -32,6 +32,8 @@ const FORMS: &[&str] = &[".svg", ".dxf", ".json", ".geojson", ".wkt"];
 const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
+/// Host memory of a part on its way to a file, at most, in bytes.
+const PART_BYTES: f64 = 256.0;
 
 #[derive(Args, Debug)]
 #[command(
@@ -237,6 +239,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if all > MOST_POSES {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
     }
+    size::check_memory(format::counted(all, "part", "parts"), all as f64 * PART_BYTES)?;
     let names: Vec<&str> = parts.iter().map(|part| part.shape.name()).collect();
     let turns = named::each("--turns", &arguments.turns, &names)?;
     let values = named::each("--value", &arguments.values, &names)?;
@@ -299,7 +302,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         command: "nest",
         device: device.name(),
         sheets: nested.sheets.iter().map(sheet_report).collect(),
-        left: nested.left.iter().map(|left| left_report(left, &parts)).collect(),
+        left: nested.left.iter().map(|left| left_report(left, cancelled, &parts)).collect(),
         value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
         deviation: parts.iter().map(|part| part.deviation).fold(0.0, f64::max),
         history: nested.history,
@@ -349,8 +352,12 @@ fn sheet_report(filled: &Filled) -> SheetReport {
     SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
 }
 
-fn left_report<'a>(left: &Left, parts: &'a [Part]) -> LeftReport<'a> {
-    let reason = if left.too_large { "larger than every sheet" } else { "no room was found" };
+fn left_report<'a>(left: &Left, cancelled: bool, parts: &'a [Part]) -> LeftReport<'a> {
+    let reason = match left.too_large {
+        true => "larger than every sheet",
+        false if cancelled => "cancelled",
+        false => "no room was found",
+    };
     LeftReport { part: parts[left.part].shape.name(), count: left.count, reason }
 }
 
@@ -377,6 +384,9 @@ impl Report<'_> {
         ))?;
         if let Some(ValueReport { placed, total }) = self.value {
             terminal::print(format_args!("Value: {} of {}.", format::trimmed(placed, 3), format::trimmed(total, 3)))?;
+        }
+        // Otherwise an error names them.
+        if self.value.is_some() || self.cancelled {
             for LeftReport { part, count, reason } in &self.left {
                 terminal::print(format_args!("Left: {count} of {part} ({reason})."))?;
             }

@@ -170,8 +170,9 @@ impl Arrays {
     /// Checks that the results can be written: to the archive `path` if it ends in `.npz`, in one of the `others` by its
     /// extension, and without an extension to the folder `path`, which is made if it doesn't exist.
     pub fn prepare(files: &mut Files, path: &Path, names: &[&'static str], others: &[Format]) -> Result<Self, Failure> {
-        if is_standard(path) || path.extension().is_some() && !path.is_dir() {
-            return Ok(Arrays(match Format::of(path, &[&[Format::Npz], others].concat())? {
+        let format = Format::of(path, &[&[Format::Npz], others].concat());
+        if is_standard(path) || path.extension().is_some() && (format.is_ok() || !path.is_dir()) {
+            return Ok(Arrays(match format? {
                 Format::Npz => ArrayFiles::Archive(files.write(path)?),
                 other => ArrayFiles::Other(other, files.write(path)?),
             }));
@@ -217,6 +218,12 @@ impl Arrays {
                     }))
                 });
                 Destination::persist_all(&files.collect::<Result<Vec<_>, _>>()?)?;
+                // An array that these results lack would be that of earlier ones.
+                for (name, destination) in destinations {
+                    if arrays.iter().all(|(known, _)| known != name) && destination.name().exists() {
+                        std::fs::remove_file(destination.name()).map_err(|error| destination.error(error))?;
+                    }
+                }
             }
         }
         tracing::info!(arrays = arrays.len(), "wrote {}", self.name().display());

@@ -170,13 +170,13 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(global: &Global, name: &'static str, input: &'a Input) -> Result<Self, Failure> {
-        let task = Task::new(global, ["tree", name], &input.tree, &input.run)?;
+        let mut task = Task::new(global, ["tree", name], &input.tree, &input.run)?;
         let (forest, ids, n) = if input.parents {
             let parents = npy::read_i32(&input.tree, "parent", "a vertex", task.progress)?;
             task.check_memory(parents.len(), 0)?;
             (Forest::Parents(task.device.upload(&parents)?), Ids::From(0), parents.len())
         } else {
-            let Graph { list, ids } = task.graph(input.vertices)?;
+            let Graph { list, ids } = task.graph(input.vertices, None)?;
             (Forest::Edges(list.vertices, list.upload(&task.device)?), ids, list.vertices)
         };
         let root = input.root.as_ref().map(|name| {
@@ -210,7 +210,7 @@ impl<'a> Job<'a> {
                 }
                 (Forest::Parents(parents), root) => rooter.parents(stream, parents, root, &mut rooting),
             };
-            let mut steps = report.map_err(|error| of_file(&self.input.tree, error))?.steps;
+            let mut steps = report.map_err(|error| self.failure(error))?.steps;
             more(&rooting, &mut steps)?;
             Ok::<_, Failure>(Findings { counts: Vec::new(), total: None, steps })
         })?;
@@ -221,6 +221,34 @@ impl<'a> Job<'a> {
             .map(|(what, count)| (what, what, Some(count)))
             .into();
         Ok((rooting, findings))
+    }
+
+    /// The failure of the forest, with the file's names of vertices.
+    fn failure(&self, error: TreeError) -> Failure {
+        let name = |vertex: i32| self.ids.name(vertex as usize);
+        let path = self.input.tree.display();
+        match error {
+            TreeError::SelfLoop { edge, vertex } => {
+                Failure::error(format_args!("{path}: edge {edge} joins vertex {} with itself", name(vertex)))
+            }
+            TreeError::Repeated { edge, ends: [u, v], earlier } => Failure::error(format_args!(
+                "{path}: edge {edge}, ({}, {}), repeats edge {earlier}: edges are given once each, or all of them \
+                 in both directions",
+                name(u),
+                name(v)
+            )),
+            TreeError::Circle { edge, ends: [u, v] } => Failure::error(format_args!(
+                "{path}: edge {edge}, ({}, {}), closes a circle with edges before it",
+                name(u),
+                name(v)
+            )),
+            TreeError::Unreachable { vertex, root } => Failure::error(format_args!(
+                "{path}: vertex {} is not connected with root {}",
+                name(vertex as i32),
+                name(root as i32)
+            )),
+            error => of_file(&self.input.tree, error),
+        }
     }
 
     fn root(self, output: Option<Arrays>) -> Result<(), Failure> {
@@ -338,8 +366,7 @@ impl<'a> Job<'a> {
     }
 
     fn print(&self, findings: &Findings, output: Option<&Path>) -> Result<(), Failure> {
-        let notes: Vec<String> = self.ids.in_words(self.n()).into_iter().collect();
-        self.task.print(findings, (None, &notes), (self.n(), "vertices"), output)
+        self.task.print(findings, (None, None), (self.n(), "vertices"), output)
     }
 }
 

@@ -40,7 +40,10 @@ pub enum HomologyError {
     /// A point has a distance from itself.
     #[error("cloud {cloud}: the distance of point {point} from itself is {value}, but it must be 0")]
     Diagonal { cloud: usize, point: usize, value: f64 },
-    /// A distance is negative, NaN, not the same in both directions, or of points so far apart that it is infinite.
+    /// Points are so far apart that their distance is infinite.
+    #[error("cloud {cloud}: the distance from point {u} to point {v} is too large for {name}: scale the points")]
+    TooFar { cloud: usize, u: usize, v: usize, name: &'static str },
+    /// A distance is negative, NaN, or not the same in both directions.
     #[error(
         "cloud {cloud}: the distance from point {u} to point {v} is {value} and back {back}, but both must be the same \
          number, from 0 on"
@@ -65,6 +68,7 @@ impl HomologyError {
             | HomologyError::TooManyForDegree { cloud, .. }
             | HomologyError::Coordinate { cloud, .. }
             | HomologyError::Diagonal { cloud, .. }
+            | HomologyError::TooFar { cloud, .. }
             | HomologyError::Distance { cloud, .. } => Some(cloud),
             _ => None,
         }

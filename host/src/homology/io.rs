@@ -12,8 +12,9 @@ use crate::{
     io::{
         Input, Lines, Names, Reason, Table,
         archive::{Archive, in_array},
-        collect, extension,
+        check_names, collect, extension,
         files::{Destination, FileError, is_standard},
+        names_of_files,
         npy::{self, Kind, Reader, tuple},
         npz::Arrays,
         push, reserve,
@@ -31,6 +32,8 @@ pub struct CloudData {
     pub sizes: Vec<usize>,
     /// Names of the clouds, unless they are numbered from 0.
     pub names: Option<Arc<[String]>>,
+    /// The index of each cloud's file.
+    pub files: Vec<usize>,
     /// True if all numbers are float32 in the files.
     pub single: bool,
 }
@@ -44,7 +47,8 @@ pub struct CloudData {
 /// | others | a table of numbers, a row for each point; a column `cloud` divides it into several clouds |
 ///
 /// With `distances`, an array or a table is a square matrix of distances instead, (points, points), and an array of one
-/// dimension has those above the diagonal row by row, as SciPy's `pdist`. Clouds of several files have the files' names.
+/// dimension has those above the diagonal row by row, as SciPy's `pdist`. Clouds of several files have the files' names,
+/// with folders where these would be the same.
 ///
 /// # Errors
 /// A file can't be read, has another format, or points of another dimension than those before.
@@ -52,9 +56,8 @@ pub fn load(paths: &[PathBuf], distances: bool) -> Result<CloudData, FileError> 
     let mut clouds = CloudData { single: true, ..CloudData::default() };
     let mut names = Vec::new();
     let mut named = paths.len() > 1;
-    for path in paths {
+    for ((file, path), stem) in paths.iter().enumerate().zip(names_of_files(paths)) {
         let fail = |reason: Reason| FileError::new(path, reason);
-        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let before = clouds.sizes.len();
         match extension(path).as_str() {
             "npy" => clouds.add_array(Reader::open(path).map_err(fail)?, distances).map_err(fail)?,
@@ -81,6 +84,7 @@ pub fn load(paths: &[PathBuf], distances: bool) -> Result<CloudData, FileError> 
             let alone = clouds.sizes.len() == before + 1;
             names.push(if alone { stem.clone() } else { format!("{stem} {}", number - before) });
         }
+        clouds.files.resize(clouds.sizes.len(), file);
     }
     clouds.names = named.then(|| names.into());
     Ok(clouds)
@@ -198,6 +202,11 @@ pub enum Format {
 }
 
 impl Format {
+    /// Returns true if files of the format tell clouds apart by their names.
+    pub fn is_by_name(self) -> bool {
+        matches!(self, Format::Csv | Format::Json)
+    }
+
     /// Returns the format of the name's extension, in upper or lower case.
     ///
     /// # Errors
@@ -223,7 +232,8 @@ impl Format {
 /// Writes diagrams of clouds with these names, or with numbers.
 ///
 /// # Errors
-/// The file can't be written, or there is not one cloud, and the format is for one.
+/// The file can't be written, there is not one cloud, and the format is for one, or two clouds have the same name, and the
+/// format tells them apart by name.
 pub fn save<T: Real + npy::Element>(
     diagrams: &Diagrams<T>,
     names: Option<&[String]>,
@@ -233,6 +243,10 @@ pub fn save<T: Real + npy::Element>(
     if matches!(format, Format::Ripser | Format::Gudhi) && diagrams.len() != 1 {
         let reason = format!("can hold the bars of one cloud, but there are {}: use .npz, .npy, .csv or .json", diagrams.len());
         return Err(FileError::new(destination.name(), reason));
+    }
+    if format.is_by_name() {
+        let what = |cloud| format!("cloud {cloud}");
+        check_names(names, what).map_err(|reason| FileError::new(destination.name(), reason))?;
     }
     let writer = Saved { diagrams, names };
     destination.write(|file| match format {

@@ -434,8 +434,11 @@ impl<T: HomologyReal> Rips<T> {
             Ok::<_, DeviceError>(stream.download_vec(self.distances.view(at..=at)?)?[0].to_f64())
         };
         let (value, back) = (at(u, v)?, at(v, u)?);
-        let cloud = first + place.number as usize;
-        Err(HomologyError::Distance { cloud, u: u as usize, v: v as usize, value, back })
+        let (cloud, u, v) = (first + place.number as usize, u as usize, v as usize);
+        if clouds.dimension.is_some() && value == f64::INFINITY {
+            return Err(HomologyError::TooFar { cloud, u, v, name: T::NAME });
+        }
+        Err(HomologyError::Distance { cloud, u, v, value, back })
     }
 
     /// Finds the bars: of as many clouds at once as there is memory for.

@@ -424,6 +424,9 @@ impl Folder {
         }
         let made = !path.is_dir();
         if made {
+            if let Ok(metadata) = fs::metadata(path) {
+                check(path, &metadata)?;
+            }
             let mut list = temporaries();
             fs::create_dir(path).map_err(|error| FileError::unwritten(path, error))?;
             list.insert(path.to_owned());

@@ -52,6 +52,8 @@ pub(crate) use lines::{Lines, at, number, words};
 pub(crate) use market::{Field, Market, Symmetry};
 #[cfg(any(feature = "graph", feature = "pcf"))]
 pub(crate) use names::Names;
+#[cfg(any(feature = "graph", feature = "pcf"))]
+pub use names::{check_names, names_of_files};
 pub use source::{
     Input, LONGEST_DATA, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared,
     filled, push, reserve, text, zeroed,
@@ -59,5 +61,7 @@ pub use source::{
 pub(crate) use source::{any_text, check_room, extension, large_text, quoted};
 #[cfg(feature = "engine")]
 pub(crate) use source::{read_exact_at, write_all_at};
+#[cfg(feature = "graph")]
+pub(crate) use table::First;
 pub use table::TableOptions;
 pub(crate) use table::{Role, Table};

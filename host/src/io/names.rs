@@ -1,8 +1,15 @@
-//! Numbers names in order of appearance.
+//! Names: their numbers in order of appearance, and those of files.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::{files::Reason, source::push};
+use super::{
+    files::Reason,
+    source::{push, quoted},
+};
 
 /// Names, each with a number from 0 on.
 #[derive(Default)]
@@ -41,4 +48,30 @@ impl Names {
         drop(self.numbers);
         self.names.iter().map(|name| name.to_string()).collect()
     }
+}
+
+/// Checks that names differ, as formats need that tell functions or clouds apart by name. Spaces around names don't count.
+/// `what` describes one by its index.
+///
+/// # Errors
+/// Two are the same.
+pub fn check_names(names: Option<&[String]>, what: impl Fn(usize) -> String) -> Result<(), String> {
+    let mut known = HashMap::new();
+    for (index, name) in names.unwrap_or_default().iter().enumerate() {
+        if let Some(first) = known.insert(name.trim(), index) {
+            let (name, first, second) = (quoted(name), what(first), what(index));
+            return Err(format!(
+                "{first} and {second} have the same name, {name}, and this format tells them apart by their names: rename one, \
+                 or write .npz"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of files without folders and extensions, or with their folders if two would be the same.
+pub fn names_of_files(paths: &[PathBuf]) -> Vec<String> {
+    let by = |name: fn(&Path) -> PathBuf| paths.iter().map(|path| name(path).to_string_lossy().into_owned()).collect::<Vec<_>>();
+    let stems = by(|path| path.file_stem().map_or_else(PathBuf::new, PathBuf::from));
+    if check_names(Some(&stems), |_| String::new()).is_ok() { stems } else { by(|path| path.with_extension("")) }
 }

@@ -5,7 +5,10 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytemuck::Zeroable;
@@ -145,8 +148,12 @@ impl Read for Source {
     }
 }
 
-/// Returns the standard input as a file.
+/// Returns the standard input as a file, once: nothing would be left of it.
 fn standard_input() -> io::Result<File> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(io::Error::other("standard input can be read only once"));
+    }
     #[cfg(unix)]
     return std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned().map(File::from);
     #[cfg(windows)]

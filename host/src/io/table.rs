@@ -34,11 +34,23 @@ pub struct TableOptions {
 pub(crate) struct Role {
     /// Name in options and errors. The first of a table's roles tells rows apart, if it isn't required.
     pub name: &'static str,
-    /// Other names that headers have for it, in lower case without punctuation.
+    /// Other names that headers have for it, in lower case without punctuation. One that ends in `?` may be an id, too:
+    /// such a table has ids in the columns of its first two roles.
     pub also: &'static [&'static str],
     /// Returns true for a valid field.
     pub is: fn(&str) -> bool,
     pub required: bool,
+}
+
+/// What the first row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// What the options, the file or names without a second meaning say.
+    Known,
+    /// Names of columns, by the values below them.
+    Names,
+    /// Values, which may be names. `common` is true if headers often have them.
+    Values { common: bool },
 }
 
 /// A reader of separated values. Blank lines are skipped. Spaces and quotes around a field are ignored.
@@ -53,6 +65,8 @@ pub(crate) struct Table {
     parser: Reader,
     /// Names of the columns. Without a header, their numbers from 1.
     header: Vec<String>,
+    /// What the first row is. `Names` only if headers and values have such names.
+    pub first: First,
     /// Rows that were read to find the header.
     pending: VecDeque<Row>,
     row: Row,
@@ -136,15 +150,23 @@ impl Table {
         let fields = first.fields.len();
         let named = options.columns.iter().any(|(_, column)| column.parse::<usize>().is_err());
         let by_place = by_place(roles, options, fields);
+        let is_name = |sure| first.iter().any(|field| roles.iter().any(|role| role.matches(field, sure)));
+        let (is_known, is_common) = (named || is_name(true), is_name(false));
         let told = if table.lines.is_named() { Some(true) } else { options.header };
         let is_header = told.unwrap_or_else(|| {
-            let is_name = |field: &str| roles.iter().any(|role| role.matches(field));
             let differs = |(role, place): (&Role, &Option<usize>)| {
                 let second = table.pending.front().filter(|row| row.fields.len() == fields);
                 place.is_some_and(|place| !(role.is)(first.field(place)) && second.is_none_or(|row| (role.is)(row.field(place))))
             };
-            named || first.iter().any(is_name) || roles.iter().zip(&by_place).any(differs)
+            is_known
+                || if is_common { table.is_above_numbers(&first, &by_place) } else { roles.iter().zip(&by_place).any(differs) }
         });
+        table.first = match (is_header, is_common) {
+            _ if told.is_some() || is_known => First::Known,
+            (true, false) => First::Known,
+            (true, true) => First::Names,
+            (false, common) => First::Values { common },
+        };
         table.row.line = first.line;
         if is_header {
             table.header = first.iter().map(str::to_owned).collect();
@@ -175,11 +197,22 @@ impl Table {
             lines,
             parser: parser(separator.unwrap_or(b',')),
             header: Vec::new(),
+            first: First::Known,
             pending: VecDeque::new(),
             row: Row::default(),
             unused: Vec::new(),
             roles: &[],
         }
+    }
+
+    /// Returns true if the second row has numbers where the first one has none: as both ids, or in another column.
+    fn is_above_numbers(&self, first: &Row, by_place: &[Option<usize>]) -> bool {
+        let fields = first.fields.len();
+        let Some(second) = self.pending.front().filter(|second| second.fields.len() == fields) else { return false };
+        let is_number = |text: &str| text.parse::<f64>().is_ok();
+        let is_above = |&place: &usize| !is_number(first.field(place)) && is_number(second.field(place));
+        let (ids, others): (Vec<_>, Vec<_>) = (0..fields).partition(|&place| by_place[..2].contains(&Some(place)));
+        ids.iter().all(is_above) || others.iter().any(is_above)
     }
 
     /// Finds the columns by the names that the user or the header has for them.
@@ -214,12 +247,16 @@ impl Table {
                 };
             }
             let place = self.header.iter().position(|name| name == role.name);
-            let place = place.or_else(|| self.header.iter().position(|name| role.matches(name)));
+            let place =
+                place.or_else(|| self.header.iter().position(|name| role.matches(name, true) || role.matches(name, false)));
             match place {
                 None if role.required => {
                     let name = role.name;
+                    let is_of_ids = roles[0].also.iter().any(|also| also.ends_with('?'));
+                    let alone = is_of_ids && self.pending.is_empty() && options.header.is_none();
+                    let or = if alone { ", or take the row as values (--header no)" } else { "" };
                     Err(self.error(format_args!(
-                        "there is no column `{name}`, only {}: choose one (--columns {name}=NAME)",
+                        "there is no column `{name}`, only {}: choose one (--columns {name}=NAME){or}",
                         columns()
                     )))
                 }
@@ -427,10 +464,11 @@ fn parser(separator: u8) -> Reader {
 }
 
 impl Role {
-    /// Returns true if a header's name is one for this column.
-    fn matches(&self, name: &str) -> bool {
+    /// Returns true if a header's name is one for this column: one that is no value (`sure`), or one that may be.
+    fn matches(&self, name: &str, sure: bool) -> bool {
         let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-        plain == self.name || self.also.contains(&&*plain)
+        sure && plain == self.name
+            || self.also.iter().any(|also| also.strip_suffix('?').unwrap_or(also) == plain && also.ends_with('?') != sure)
     }
 }
 

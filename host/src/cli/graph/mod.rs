@@ -7,7 +7,6 @@ use std::{collections::HashSet, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use cuda_std::I32x2;
-use serde_json::Value;
 use warpsmith::{
     device::{Buffer, DeviceError},
     graph::{Components, Connectivity, Found, Graph, GraphError, MinimumForests, Weight, indices_of, io::Weights, repeats},
@@ -16,7 +15,7 @@ use warpsmith::{
 
 use super::{
     Global, count,
-    edges::{Findings, RunArgs, Task, Vertices},
+    edges::{Findings, RunArgs, Task, Total, Vertices},
     failure::Failure,
     output::{Arrays, Column, Files, Format},
 };
@@ -156,11 +155,9 @@ impl<'a> Job<'a> {
         let mut files = Files::reading([&input.edges]);
         let prepare = |path: &PathBuf| Arrays::prepare(&mut files, path, arrays, &[Format::Csv, Format::GeoJson]);
         let output = input.output.as_ref().map(prepare).transpose()?;
-        let task = Task::new(global, ["graph", name], &input.edges, &input.run)?;
-        let (graph, weights) = match kind {
-            Kind::Forest => task.weighted_graph(input.vertices).map(|(graph, weights)| (graph, Some(weights)))?,
-            _ => (task.graph(input.vertices)?, None),
-        };
+        let mut task = Task::new(global, ["graph", name], &input.edges, &input.run)?;
+        let mut weights = (kind == Kind::Forest).then(Weights::default);
+        let graph = task.graph(input.vertices, weights.as_mut())?;
         if let Some((Format::GeoJson, destination)) = output.as_ref().and_then(Arrays::other)
             && graph.ids.places().is_none()
         {
@@ -223,16 +220,13 @@ impl<'a> Job<'a> {
 
     fn forest(self) -> Result<(), Failure> {
         match &self.weights {
-            Some(Weights::Integers(weights)) => self.forest_of(weights, |total: i128| match i64::try_from(total) {
-                Ok(total) => total.into(),
-                Err(_) => (total as f64).into(),
-            }),
-            Some(Weights::Floats(weights)) => self.forest_of(weights, |total: f64| total.into()),
+            Some(Weights::Integers(weights)) => self.forest_of(weights, Total::Integer),
+            Some(Weights::Floats(weights)) => self.forest_of(weights, Total::Float),
             None => unreachable!("forests are made with weights"),
         }
     }
 
-    fn forest_of<W: Weight>(&self, weights: &[W], value: impl Fn(W::Total) -> Value) -> Result<(), Failure> {
+    fn forest_of<W: Weight>(&self, weights: &[W], total: impl Fn(W::Total) -> Total) -> Result<(), Failure> {
         let Task { device, stream, .. } = &self.task;
         let weights = device.upload(weights)?;
         let (mut labels, mut indices) = (device.alloc(self.graph.list.vertices)?, device.empty());
@@ -240,7 +234,7 @@ impl<'a> Job<'a> {
         let findings = self.task.repeat(self.edges.len(), || {
             let made = forests.find(stream, &self.edges, &weights, &mut labels, &mut indices)?;
             let more = [("forest", "edges of the forest", self.graph.list.vertices - made.found.count)];
-            Ok::<_, Failure>(Findings { total: Some(value(made.total)), ..self.findings(made.found, more, made.steps) })
+            Ok::<_, Failure>(Findings { total: Some(total(made.total)), ..self.findings(made.found, more, made.steps) })
         })?;
         self.finish(&findings, None, || {
             let indices = stream.download_vec(&indices)?.into_iter().map(|edge| edge as i32).collect();
@@ -308,8 +302,6 @@ impl<'a> Job<'a> {
             }
             _ => None,
         };
-        let notes = self.task.notes(&self.graph.list, &self.graph.ids);
-        let notes: Vec<String> = note.map(str::to_owned).into_iter().chain(notes).collect();
-        self.task.print(findings, (arcs, &notes), (edges, "edges"), self.output.as_ref().map(Arrays::name))
+        self.task.print(findings, (arcs, note), (edges, "edges"), self.output.as_ref().map(Arrays::name))
     }
 }

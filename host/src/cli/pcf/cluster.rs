@@ -53,7 +53,7 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "K", value_parser = count::parse, required_unless_present = "cut", conflicts_with = "cut")]
     clusters: Option<u32>,
     /// Join clusters up to this distance
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = distance, allow_negative_numbers = true)]
     cut: Option<f64>,
     /// Type of times, values and distances [default: the file's; f64 from text]
     #[arg(long, value_enum)]
@@ -74,6 +74,11 @@ enum Linkage {
     Complete,
     /// Mean distance over all pairs of functions
     Average,
+}
+
+/// Reads a distance.
+fn distance(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|&distance| distance >= 0.0).ok_or_else(|| "it must be a number from 0 on".to_owned())
 }
 
 #[derive(Serialize)]

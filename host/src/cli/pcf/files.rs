@@ -10,7 +10,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::{
-    io::{files::Destination, npy::Kind},
+    io::{files::Destination, names_of_files, npy::Kind},
     pcf::{
         PcfError, PcfReal, PcfSet, Repairs, Window,
         barcode::{Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
@@ -53,10 +53,10 @@ pub struct SetArgs {
     table: TableArgs,
     /// Compare functions from this time on, a number or a time as 2024-05-01T12:00Z; it becomes t = 0
     #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
-    from: Option<f64>,
+    from: Option<Time>,
     /// Compare functions until this time; they are zero afterwards
     #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
-    until: Option<f64>,
+    until: Option<Time>,
     /// Shift each function first, so that it starts at 0
     #[arg(long, help_heading = "Time")]
     align: bool,
@@ -95,8 +95,17 @@ pub enum Curve {
     Accumulated,
 }
 
-fn time(text: &str) -> Result<f64, String> {
-    io::time(text).filter(|time| time.is_finite()).ok_or_else(|| "write a number, or a time as 2024-05-01T12:00Z".to_owned())
+/// A time, in seconds since 1970 if it is one of a calendar.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    time: f64,
+    of_calendar: bool,
+}
+
+fn time(text: &str) -> Result<Time, String> {
+    let time = io::time(text).filter(|time| time.is_finite());
+    let time = time.ok_or_else(|| "write a number, or a time as 2024-05-01T12:00Z".to_owned())?;
+    Ok(Time { time, of_calendar: text.trim().parse::<f64>().is_err() })
 }
 
 fn step(text: &str) -> Result<f64, String> {
@@ -146,6 +155,7 @@ impl SetArgs {
             let text = "--dimension, --superlevel and --infinite are for barcodes: choose the function to make of them (--curve)";
             return Err(Failure::error(text));
         }
+        self.check_window()?;
         reading(inputs, progress, || match self.curve {
             Some(curve) => {
                 self.bars.functions(inputs, &self.table, curve, dtype.unwrap_or(Dtype::F64)).and_then(|data| self.cut(data))
@@ -168,6 +178,7 @@ impl SetArgs {
         dtype: Option<Dtype>,
         progress: Progress,
     ) -> Result<(PcfData, Repairs), Failure> {
+        self.check_window()?;
         let mut repairs = Repairs::default();
         let data = reading(Inputs(std::slice::from_ref(input)), progress, || {
             let (data, done) = io::load_repaired_with(input, &self.options())?;
@@ -177,8 +188,18 @@ impl SetArgs {
         Ok((data, repairs))
     }
 
+    /// Refuses times of a calendar if functions are shifted to 0.
+    fn check_window(&self) -> Result<(), Failure> {
+        if self.align && [self.from, self.until].into_iter().flatten().any(|time| time.of_calendar) {
+            let text = "with --align all functions start at 0: write --from and --until as numbers, not as times of a calendar";
+            return Err(Failure::error(text));
+        }
+        Ok(())
+    }
+
     fn window(&self) -> Window {
-        Window { from: self.from, until: self.until, align: self.align, step: self.step }
+        let [from, until] = [self.from, self.until].map(|end| end.map(|end| end.time));
+        Window { from, until, align: self.align, step: self.step }
     }
 
     fn options(&self) -> LoadOptions {
@@ -202,9 +223,8 @@ impl BarsArgs {
         let options = BarcodeOptions { dimension: self.dimension, filtration, infinite: self.infinite };
         let table = table.options();
         let (mut barcodes, mut names) = (Vec::new(), Names::of(inputs));
-        for path in inputs.0 {
-            let read = io::load_barcodes_with(path, options, &table)?;
-            names.add(path, read.barcodes.len(), read.names.as_deref());
+        for read in io::load_barcodes_of(inputs.0, options, &table)? {
+            names.add(read.barcodes.len(), read.names.as_deref());
             barcodes.extend(read.barcodes);
         }
         fn made<T: PcfReal>(curve: Curve, barcodes: &[Barcode], names: Names) -> Result<PcfSet<T>, PcfError> {
@@ -224,26 +244,28 @@ impl BarsArgs {
 
 /// Names of the functions of several files: those of the file, after the file's own name if there are several files.
 struct Names {
-    several: bool,
+    /// Names of the files that are still to come, if there are several.
+    files: Option<std::vec::IntoIter<String>>,
     names: Option<Vec<String>>,
 }
 
 impl Names {
     fn of(inputs: Inputs<'_>) -> Self {
-        let several = inputs.0.len() > 1;
-        Names { several, names: several.then(Vec::new) }
+        let files = (inputs.0.len() > 1).then(|| names_of_files(inputs.0).into_iter());
+        Names { files, names: None }
     }
 
-    fn add(&mut self, path: &Path, count: usize, names: Option<&[String]>) {
-        if !self.several {
+    /// Adds those of the next file.
+    fn add(&mut self, count: usize, names: Option<&[String]>) {
+        let Some(files) = &mut self.files else {
             self.names = names.map(<[String]>::to_vec);
             return;
-        }
-        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        };
+        let file = files.next().unwrap_or_default();
         let name = |index: usize| match names {
-            _ if count == 1 => stem.clone(),
-            Some(names) => format!("{stem}/{}", names[index]),
-            None => format!("{stem}/{index}"),
+            _ if count == 1 => file.clone(),
+            Some(names) => format!("{file}/{}", names[index]),
+            None => format!("{file}/{index}"),
         };
         self.names.get_or_insert_default().extend((0..count).map(name));
     }
@@ -262,8 +284,8 @@ fn join(inputs: Inputs<'_>, load: impl Fn(&Path) -> Result<PcfData, PcfError>) -
     fn joined<T: PcfReal>(inputs: Inputs<'_>, sets: Vec<PcfData>) -> Result<PcfSet<T>, PcfError> {
         let sets: Vec<PcfSet<T>> = sets.into_iter().map(PcfData::into_set).collect::<Result<_, _>>()?;
         let mut names = Names::of(inputs);
-        for (path, set) in inputs.0.iter().zip(&sets) {
-            names.add(path, set.len(), set.names().map(|names| &**names));
+        for set in &sets {
+            names.add(set.len(), set.names().map(|names| &**names));
         }
         PcfSet::joined(&sets).with_names(names.finish())
     }

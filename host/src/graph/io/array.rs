@@ -5,7 +5,7 @@ use std::path::Path;
 use bytemuck::allocation::try_cast_vec;
 use rayon::prelude::*;
 
-use super::{Edges, Ends, MOST, Wanted, Weights, numbered, too_many};
+use super::{Edges, Ends, FirstRow, MOST, Wanted, Weights, numbered, too_many};
 use crate::{
     graph::Graph,
     io::{
@@ -48,7 +48,7 @@ pub(super) fn npy(path: &Path) -> Result<Edges, Reason> {
     if count > MOST {
         return Err(too_many("edges", count as u64).into());
     }
-    let Some(edges) = numbers else { return Ok(Edges::Named { ends: Ends::Numbers(ends), arcs: false }) };
+    let Some(edges) = numbers else { return Ok(Edges::Named { ends: Ends::Numbers(ends), arcs: false, first: FirstRow::Known }) };
     if let Some(edge) = edges.par_iter().position_first(|pair| pair.iter().any(|&vertex| vertex < 0)) {
         let [u, v] = ends.get(edge).copied().unwrap_or_else(|| edges[edge].map(i64::from));
         return Err(format!("edges[{edge}] is ({u}, {v}), but vertices are numbered from 0").into());
@@ -56,7 +56,7 @@ pub(super) fn npy(path: &Path) -> Result<Edges, Reason> {
     let vertices = edges.par_iter().map(|&[u, v]| u.max(v) as usize + 1).max().unwrap_or(0);
     if vertices as u64 > declared(8 * edges.len() as u64) || vertices > MOST {
         let wide = edges.into_iter().map(|edge| edge.map(i64::from)).collect();
-        return Ok(Edges::Named { ends: Ends::Numbers(wide), arcs: false });
+        return Ok(Edges::Named { ends: Ends::Numbers(wide), arcs: false, first: FirstRow::Known });
     }
     Ok(Edges::Numbered(numbered(vertices, edges, false, 0)))
 }
@@ -130,11 +130,17 @@ fn values(path: &Path, archive: &mut Archive<'_>, count: usize) -> Result<Weight
         return Err(fail(format!("has the shape {}, but there are {count} entries", tuple(reader.shape())).into()));
     }
     let advance = |_| {};
-    Ok(match kind {
+    let weights = match kind {
         Kind::I32 => Weights::Integers(reader.read::<i32>(advance).map_err(fail)?.into_iter().map(i64::from).collect()),
         Kind::U32 => Weights::Integers(reader.read::<u32>(advance).map_err(fail)?.into_iter().map(i64::from).collect()),
         Kind::I64 => Weights::Integers(reader.read(advance).map_err(fail)?),
         Kind::F32 => Weights::Floats(reader.read::<f32>(advance).map_err(fail)?.into_iter().map(f64::from).collect()),
         _ => Weights::Floats(reader.read(advance).map_err(fail)?),
-    })
+    };
+    if let Weights::Floats(values) = &weights
+        && let Some(edge) = values.iter().position(|value| value.is_nan())
+    {
+        return Err(fail(format!("the weight of edge {edge} is NaN").into()));
+    }
+    Ok(weights)
 }

@@ -38,14 +38,15 @@ pub(super) fn graphml(path: &Path, weight: &str, mut weights: Wanted<'_>) -> Res
         let of_edges = matches!(key.attribute("for"), Some("edge" | "all") | None);
         of_edges && (key.attribute("attr.name") == Some(weight) || key.attribute("id") == Some(weight))
     };
-    let key = root.children().filter(is("key")).find(is_key);
-    let default = key.and_then(|key| key.children().find(is("default"))?.text());
-    let id = key.and_then(|key| key.attribute("id"));
-    if weights.is_some() && id.is_none() {
+    // NetworkX has a key for each type of numbers.
+    let keys: Vec<_> = root.children().filter(is("key")).filter(is_key).collect();
+    let default = keys.iter().find_map(|key| key.children().find(is("default"))?.text());
+    let is_weight = |data: &Node<'_, '_>| keys.iter().any(|key| key.attribute("id") == data.attribute("key"));
+    if weights.is_some() && keys.is_empty() {
         return Err(format!("has no attribute {} of edges: choose one (--columns weight=NAME)", quoted(weight)).into());
     }
     for edge in graph.descendants().filter(is("edge")) {
-        let data = edge.children().filter(is("data")).find(|data| data.attribute("key") == id);
+        let data = edge.children().filter(is("data")).find(is_weight);
         let text = data.and_then(|data| data.text()).or(default).map(str::trim);
         keep(&mut weights, text, |reason| line(edge, reason))?;
         let end = |name: &str| {

@@ -87,26 +87,30 @@ impl Ends {
         }
     }
 
-    /// Returns the edges between the vertices of another graph.
+    /// Returns the edges between the vertices of another graph. The first one may be `no_edge`: it is left out if it has others.
     ///
     /// # Errors
     /// Number of the first edge with an unknown vertex, and that vertex's name.
-    pub fn within(self, ids: &Ids, vertices: usize) -> Result<Vec<[i32; 2]>, (usize, String)> {
+    pub fn within(self, ids: &Ids, vertices: usize, no_edge: bool) -> Result<Vec<[i32; 2]>, (usize, String)> {
         let index = ids.index();
         let is_number = matches!(ids, Ids::From(_) | Ids::Numbers(_));
         let of_name = |name: &str| if is_number { ids.find(name, vertices) } else { index.get(name).copied() };
         let of_number = |end: i64| if is_number { ids.find_number(end, vertices) } else { of_name(&end.to_string()) };
         let found =
             |edge: usize, end: Option<usize>, name: &dyn Fn() -> String| end.map(|end| end as i32).ok_or_else(|| (edge, name()));
+        let collect = |edges: &mut dyn Iterator<Item = Result<[i32; 2], (usize, String)>>| {
+            let first = edges.next().filter(|first| first.is_ok() || !no_edge);
+            first.into_iter().chain(edges).collect()
+        };
         match self {
             Ends::Numbers(edges) => {
                 let end = |edge: usize, end: i64| found(edge, of_number(end), &|| end.to_string());
-                edges.iter().enumerate().map(|(edge, &[u, v])| Ok([end(edge, u)?, end(edge, v)?])).collect()
+                collect(&mut edges.iter().enumerate().map(|(edge, &[u, v])| Ok([end(edge, u)?, end(edge, v)?])))
             }
             Ends::Names(names, edges) => {
                 let names = names.into_vec();
                 let end = |edge: usize, end: i32| found(edge, of_name(&names[end as usize]), &|| names[end as usize].clone());
-                edges.iter().enumerate().map(|(edge, &[u, v])| Ok([end(edge, u)?, end(edge, v)?])).collect()
+                collect(&mut edges.iter().enumerate().map(|(edge, &[u, v])| Ok([end(edge, u)?, end(edge, v)?])))
             }
         }
     }

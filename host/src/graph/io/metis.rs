@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use super::{MOST, Wanted, add, keep, none, numbered, too_many, vertex};
+use rayon::prelude::*;
+
+use super::{MOST, Wanted, Weights, add, keep, none, numbered, too_many, vertex};
 use crate::{
     graph::Graph,
-    io::{Lines, Reason, declared, number, words},
+    io::{Lines, Reason, at, declared, number, push, words},
 };
 
-/// Reads a graph. Each edge is in the lines of both its vertices.
+/// Reads a graph. Each edge is in the lines of both its vertices, with one weight.
 pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason> {
     let mut lines = Lines::open(path)?;
     // A blank line is a vertex without neighbours, but none before the header.
@@ -42,6 +44,8 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
     let weights = if has(1) { numbers.get(3).copied().flatten().unwrap_or(1) } else { 0 };
     let before = usize::from(has(2)).saturating_add(weights as usize);
     let (mut found, mut back) = (Vec::new(), 0u64);
+    // Edges from larger to smaller vertices, if there are weights to compare: the line, and the ends in ascending order.
+    let (mut others, mut of_others) = (Vec::new(), Weights::default());
     for from in 1..=vertices {
         if !next(&mut lines)? {
             return Err(format!("ends after {} of {vertices} vertices", from - 1).into());
@@ -57,6 +61,10 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
             if from <= to {
                 keep(&mut wanted, std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
                 add(&mut found, [from - 1, to - 1])?;
+            }
+            if from > to && wanted.is_some() {
+                keep(&mut Some(&mut of_others), std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
+                push(&mut others, (lines.number(), [to - 1, from - 1].map(|end| end as i32)))?;
             }
             back += u64::from(from > to);
         }
@@ -74,9 +82,35 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
         )
         .into());
     }
+    if let Some(weights) = &wanted {
+        let forth: Vec<_> = (0..found.len()).filter(|&edge| found[edge][0] != found[edge][1]).collect();
+        let forth = sorted(forth, |edge| (found[edge], weights.value(edge)));
+        let back = sorted((0..others.len()).collect(), |edge| (others[edge].1, of_others.value(edge)));
+        for (edge, other) in forth.into_iter().zip(back) {
+            let (line, ends) = others[other];
+            let [u, v] = ends.min(found[edge]).map(|end| end + 1);
+            if ends != found[edge] {
+                return Err(format!("has the edge of vertices {u} and {v} in one direction only").into());
+            }
+            if weights.value(edge) != of_others.value(other) {
+                let [forth, back] = [weights.text(edge), of_others.text(other)];
+                let reason = format!("the edge to vertex {u} has the weight {back}, but {forth} in the other direction");
+                return Err(at(line, reason).into());
+            }
+        }
+    }
     let most = declared(lines.bytes());
     if vertices > most {
         return Err(format!("declares {vertices} vertices, but in a file of this size there may be {most} at most").into());
     }
     Ok(numbered(vertices as usize, found, false, 1))
+}
+
+/// Sorts edges by their ends and weights.
+fn sorted(mut edges: Vec<usize>, key: impl Fn(usize) -> ([i32; 2], f64) + Sync) -> Vec<usize> {
+    edges.par_sort_unstable_by(|&a, &b| {
+        let ((a, weight), (b, other)) = (key(a), key(b));
+        a.cmp(&b).then(weight.total_cmp(&other))
+    });
+    edges
 }

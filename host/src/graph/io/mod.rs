@@ -46,8 +46,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Graph, FileError> {
 
 /// Reads a graph as [`read`] does, from a table with options.
 pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph, FileError> {
-    let path = path.as_ref();
-    edges(path, options, None).and_then(Edges::graph).map_err(|reason| FileError::new(path, reason))
+    Ok(read_noted(path, options, None)?.0)
 }
 
 /// Reads a graph as [`read_with`] does, and the weights of its edges: a table's column `weight`, the third word of a line,
@@ -56,10 +55,30 @@ pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph
 /// # Errors
 /// As [`read`], and if the file has no weights, or one of them isn't a number.
 pub fn read_weighted(path: impl AsRef<Path>, options: &TableOptions) -> Result<(Graph, Weights), FileError> {
+    let mut weights = Weights::default();
+    Ok((read_noted(path, options, Some(&mut weights))?.0, weights))
+}
+
+/// Reads a graph as [`read_with`] does, with `weights` as [`read_weighted`] does, into weights that are empty. If a table's
+/// first row may be both an edge and the names of the columns, returns for which of them it was taken, as a sentence.
+///
+/// # Errors
+/// As those.
+pub fn read_noted(
+    path: impl AsRef<Path>,
+    options: &TableOptions,
+    weights: Option<&mut Weights>,
+) -> Result<(Graph, Option<String>), FileError> {
     let path = path.as_ref();
-    let mut weights = Weights::Integers(Vec::new());
-    let graph = edges(path, options, Some(&mut weights)).and_then(Edges::graph);
-    graph.map(|graph| (graph, weights)).map_err(|reason| FileError::new(path, reason))
+    let found = edges(path, options, weights).and_then(|edges| match edges {
+        Edges::Numbered(graph) => Ok((graph, None)),
+        Edges::Named { ends, arcs, first } => {
+            let graph = ends.graph(arcs)?;
+            let note = first.note(&graph);
+            Ok((graph, note))
+        }
+    });
+    found.map_err(|reason| FileError::new(path, reason))
 }
 
 /// Reads pairs of vertices of a graph, in any format of edges. Arrays have their numbers, other files their names.
@@ -70,8 +89,8 @@ pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, 
     let path = path.as_ref();
     let (ids, vertices) = graph;
     let found = edges(path, options, None).and_then(|edges| match edges {
-        Edges::Named { ends, .. } => ends
-            .within(ids, vertices)
+        Edges::Named { ends, first, .. } => ends
+            .within(ids, vertices, first == FirstRow::Edge { common: true })
             .map_err(|(pair, name)| format!("pair {pair}: {} is not a vertex of the tree", quoted(&name)).into()),
         Edges::Numbered(Graph { list, .. }) => Ok(list.edges),
     });
@@ -83,14 +102,36 @@ enum Edges {
     /// Of numbered vertices.
     Numbered(Graph),
     /// Of vertices with any names.
-    Named { ends: Ends, arcs: bool },
+    Named { ends: Ends, arcs: bool, first: FirstRow },
 }
 
-impl Edges {
-    fn graph(self) -> Result<Graph, Reason> {
-        match self {
-            Edges::Numbered(graph) => Ok(graph),
-            Edges::Named { ends, arcs } => ends.graph(arcs),
+/// What a table's first row was taken for.
+#[derive(PartialEq)]
+enum FirstRow {
+    /// For what it is.
+    Known,
+    /// For these names of columns.
+    Names([String; 2]),
+    /// For an edge. `common` is true if columns often have such names.
+    Edge { common: bool },
+}
+
+impl FirstRow {
+    /// Returns the sentence that says so, unless it can't be anything else: ids recur, or are numbers.
+    fn note(&self, graph: &Graph) -> Option<String> {
+        match (self, &graph.ids) {
+            (FirstRow::Names([u, v]), _) => {
+                Some(format!("The first row, `{u},{v}`, names columns (--header no: it is an edge)."))
+            }
+            (FirstRow::Edge { .. }, Ids::Names(names)) => {
+                let (&[u, v], others) = graph.list.edges.split_first()?;
+                if others.as_flattened().iter().any(|end| [u, v].contains(end)) {
+                    return None;
+                }
+                let [u, v] = [u, v].map(|end| &names[end as usize]);
+                Some(format!("The first row, `{u},{v}`, is an edge (--header yes: it names columns)."))
+            }
+            _ => None,
         }
     }
 }

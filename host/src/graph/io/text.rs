@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use super::{Edges, Ends, MOST, Wanted, add, dimacs, keep, none, numbered, too_many};
+use super::{Edges, Ends, FirstRow, MOST, Wanted, add, dimacs, keep, none, numbered, too_many};
 use crate::{
     graph::Graph,
-    io::{Lines, Market, Reason, Role, Symmetry, Table, TableOptions, words},
+    io::{First, Lines, Market, Reason, Role, Symmetry, Table, TableOptions, words},
 };
 
 /// The columns of a table of edges.
 const ROLES: &[Role] = &[
     Role {
         name: "source",
-        also: &["from", "fromnode", "fromnodeid", "src", "u", "start", "tail", "node1", "a", "sourceid", "fromid"],
+        also: &["from", "fromnode", "fromnodeid", "src", "sourceid", "fromid", "parent", "u?", "start?", "tail?", "node1?", "a?"],
         is: |text| super::ends::whole(text).is_some(),
         required: true,
     },
     Role {
         name: "target",
-        also: &["to", "tonode", "tonodeid", "dst", "dest", "v", "end", "head", "node2", "b", "targetid", "toid"],
+        also: &["to", "tonode", "tonodeid", "dst", "dest", "targetid", "toid", "child", "v?", "end?", "head?", "node2?", "b?"],
         is: |text| super::ends::whole(text).is_some(),
         required: true,
     },
@@ -30,7 +30,7 @@ const WEIGHTED: &[Role] = &[
     ROLES[1],
     Role {
         name: "weight",
-        also: &["w", "weights", "cost", "length", "distance", "capacity", "value"],
+        also: &["w?", "weights", "cost", "length", "distance", "capacity", "value"],
         is: |text| text.parse::<f64>().is_ok(),
         required: true,
     },
@@ -72,17 +72,30 @@ fn rows(mut table: Table, places: &[Option<usize>], mut weights: Wanted<'_>) -> 
     let &[Some(source), Some(target), ref weight @ ..] = places else { unreachable!("the columns are required") };
     let weight = weight.first().copied().flatten();
     let mut ends = Ends::new();
+    let first = match table.first {
+        First::Known => FirstRow::Known,
+        First::Names => FirstRow::Names([source, target].map(|column| table.header()[column].clone())),
+        First::Values { common } => FirstRow::Edge { common },
+    };
     while table.next()? {
         for column in [source, target] {
             // NumPy's arrays lose NUL at the end of names. Null is one NUL.
             if matches!(table.text(column), text if text.is_empty() || text.ends_with('\0')) {
                 return Err(table.field_error(column, "a vertex"));
             }
+            if let FirstRow::Names(names) = &first
+                && names.iter().any(|name| name == table.text(column))
+            {
+                let name = table.text(column);
+                return Err(table.error(format_args!(
+                    "`{name}` is a vertex here, and the name of a column in the first row (--header no: that is an edge)"
+                )));
+            }
         }
         keep(&mut weights, weight.map(|column| table.text(column)), |reason| table.error(reason))?;
         ends.add([table.text(source), table.text(target)])?;
     }
-    Ok(Edges::Named { ends, arcs: false })
+    Ok(Edges::Named { ends, arcs: false, first })
 }
 
 /// Reads two vertices in each line, or what the first line shows that the file is.
@@ -122,5 +135,5 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             _ => return Err(lines.error("an edge has two vertices, and here is less")),
         }
     }
-    Ok(Edges::Named { ends, arcs: false })
+    Ok(Edges::Named { ends, arcs: false, first: FirstRow::Known })
 }

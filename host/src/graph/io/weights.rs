@@ -11,6 +11,12 @@ pub enum Weights {
     Floats(Vec<f64>),
 }
 
+impl Default for Weights {
+    fn default() -> Self {
+        Weights::Integers(Vec::new())
+    }
+}
+
 impl Weights {
     /// Returns a weight as a text.
     ///
@@ -20,6 +26,17 @@ impl Weights {
         match self {
             Weights::Integers(weights) => weights[edge].to_string(),
             Weights::Floats(weights) => weights[edge].to_string(),
+        }
+    }
+
+    /// Returns a weight as a float.
+    ///
+    /// # Panics
+    /// If there is no such weight.
+    pub(super) fn value(&self, edge: usize) -> f64 {
+        match self {
+            Weights::Integers(weights) => weights[edge] as f64,
+            Weights::Floats(weights) => weights[edge],
         }
     }
 
@@ -33,7 +50,10 @@ impl Weights {
         }
         let Weights::Floats(weights) = self else { unreachable!("they are floats now") };
         match word.parse::<f64>() {
-            Ok(weight) if !weight.is_nan() => push(weights, weight).map(|()| true),
+            // Digits are no name of infinity.
+            Ok(weight) if !(weight.is_nan() || weight.is_infinite() && word.contains(|c: char| c.is_ascii_digit())) => {
+                push(weights, weight).map(|()| true)
+            }
             _ => Ok(false),
         }
     }
@@ -49,7 +69,10 @@ pub(super) fn keep(wanted: &mut Wanted<'_>, word: Option<&str>, error: impl FnOn
         (Some(_), None) => Err(error("the edge has no weight".to_owned())),
         (Some(weights), Some(word)) => match weights.add(word)? {
             true => Ok(()),
-            false => Err(error(format!("the weight must be a number, and is {}", quoted(word)))),
+            false => {
+                let most = if word.parse().is_ok_and(f64::is_infinite) { " up to 1.8e308" } else { "" };
+                Err(error(format!("the weight must be a number{most}, and is {}", quoted(word))))
+            }
         },
     }
 }

@@ -452,6 +452,7 @@ impl<'a> Work<'a> {
         let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let boxed = |piece: Vec<[f64; 2]>| (bounds(&piece), piece);
         let Some(around) = self.surroundings(sheet)? else { return Ok((counts, places)) };
+        let rounding = ROUNDING * sheet.width.max(sheet.height);
         let mut taken: Vec<_> = around.pieces().iter().cloned().map(boxed).collect();
         for (part, Alone { theta, extent, .. }) in order {
             let (shape, turns) = (&self.grown[part], self.nesting.turns_of(part));
@@ -469,8 +470,12 @@ impl<'a> Work<'a> {
                     break;
                 }
                 let corner = [cell % columns, cell / columns].map(|number| number as f64 * step);
-                let free = turned.iter().find(|(_, pieces, [low, _])| {
+                let free = turned.iter().find(|(_, pieces, [low, high])| {
                     let by = [corner[0] - low[0], corner[1] - low[1]];
+                    // The frame around the sheet may lie between a part's pieces.
+                    if high[0] + by[0] > sheet.width + rounding || high[1] + by[1] > sheet.height + rounding {
+                        return false;
+                    }
                     let moved = |[x, y]: [f64; 2]| [x + by[0], y + by[1]];
                     pieces.iter().all(|(box_, piece)| {
                         let [low, high] = box_.map(moved);
@@ -480,7 +485,7 @@ impl<'a> Work<'a> {
                         let mut near = taken.iter().filter(near).peekable();
                         let piece: Vec<[f64; 2]> =
                             near.peek().map(|_| piece.iter().copied().map(moved).collect()).unwrap_or_default();
-                        near.all(|(_, other)| separation(&piece, other) > ROUNDING * sheet.width.max(sheet.height))
+                        near.all(|(_, other)| separation(&piece, other) > rounding)
                     })
                 });
                 let Some((angle, _, [low, _])) = free else { continue };

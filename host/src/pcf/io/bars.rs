@@ -1,7 +1,13 @@
 //! Barcodes: tables, and what ripser, GUDHI and giotto-tda write.
 
-use std::{collections::BTreeSet, fmt::Display, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display},
+    path::Path,
+    sync::Arc,
+};
 
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{BarcodeOptions, Barcodes, Infinite, bars_of, csv::unless_numbers, npz};
@@ -38,6 +44,8 @@ pub(super) struct Bars {
     /// True if the file can hold several barcodes.
     pub many: bool,
     pub rows: Vec<Row>,
+    /// Dimensions that the file has a place for, even without bars.
+    pub dimensions: BTreeSet<u32>,
 }
 
 /// A bar as it is read.
@@ -64,7 +72,8 @@ impl Bars {
     }
 
     /// Chooses the bars, and checks them. `place` puts a place before an error.
-    pub fn choose(mut self, options: BarcodeOptions, place: impl Fn(u64, String) -> Reason) -> Result<Barcodes, Reason> {
+    pub fn choose(mut self, options: BarcodeOptions, place: impl Fn(u64, String) -> Reason) -> Result<Chosen, Reason> {
+        let mut lack = None;
         let dimensions: BTreeSet<u32> = self.rows.iter().filter_map(|row| row.dimension).collect();
         let named = || {
             let names: Vec<_> = dimensions.iter().take(10).map(u32::to_string).collect();
@@ -80,10 +89,12 @@ impl Bars {
                     format!("doesn't tell the dimensions of its bars: there are none to choose dimension {wanted} by").into()
                 );
             }
-            Some(wanted) if !dimensions.is_empty() && !dimensions.contains(&wanted) => {
-                return Err(format!("has no bars of dimension {wanted}, only of {}", named()).into());
+            Some(wanted) => {
+                if !dimensions.is_empty() && !dimensions.contains(&wanted) && !self.dimensions.contains(&wanted) {
+                    lack = Some(format!("has no bars of dimension {wanted}, only of {}", named()));
+                }
+                self.rows.retain(|row| row.dimension == Some(wanted));
             }
-            Some(wanted) => self.rows.retain(|row| row.dimension == Some(wanted)),
             None => {}
         }
         if !self.rows.is_sorted_by_key(|row| row.barcode) {
@@ -105,8 +116,14 @@ impl Bars {
             })
         };
         let barcodes = (0..self.barcodes).map(of).collect::<Result<_, _>>()?;
-        Ok(Barcodes { barcodes, names: self.names })
+        Ok(Chosen { barcodes: Barcodes { barcodes, names: self.names }, lack })
     }
+}
+
+/// The barcodes of a file, and an error's text if it lacks the dimension that is asked for.
+pub(super) struct Chosen {
+    pub barcodes: Barcodes,
+    pub lack: Option<String>,
 }
 
 /// Drops bars without end, or gives them one.
@@ -128,7 +145,7 @@ fn ends(barcode: Barcode, options: BarcodeOptions) -> Barcode {
 }
 
 /// Reads barcodes from any file but an archive; the content tells the format.
-pub fn load(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Result<Barcodes, PcfError> {
+pub fn load(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Result<Chosen, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
     let lined = |line: u64, text: String| at(line, text).into();
     match extension(path).as_str() {
@@ -188,6 +205,7 @@ fn ripser(mut lines: Lines) -> Result<Bars, Reason> {
         if let Some(rest) = line.strip_prefix("persistence intervals in dim") {
             let number = rest.trim().trim_end_matches(':').parse();
             dimension = Some(number.map_err(|_| lines.error("the dimension is not a whole number"))?);
+            bars.dimensions.extend(dimension);
         } else if let Some(interval) = line.strip_prefix('[') {
             // Representatives of cycles may follow the bar.
             let (interval, _) = interval.split_once(')').ok_or_else(|| lines.error("a bar is like `[0,1.5)`"))?;
@@ -243,7 +261,7 @@ fn pers(mut lines: Lines) -> Result<Bars, Reason> {
 }
 
 /// Reads an array of bars.
-fn array(path: &Path, options: BarcodeOptions) -> Result<Barcodes, Reason> {
+fn array(path: &Path, options: BarcodeOptions) -> Result<Chosen, Reason> {
     let mut bars = Bars::default();
     add_array(&mut bars, Reader::<Source>::open(path)?)?;
     bars.choose(options, |_, text| text.into())
@@ -264,15 +282,16 @@ pub(super) fn add_array(bars: &mut Bars, array: Reader<impl crate::io::Input>) -
     bars.many |= many;
     for (row, values) in values.chunks_exact(columns.max(1)).enumerate() {
         let bar = Bar { birth: values[0], death: values[1] };
-        // Giotto-tda's padding.
-        if many && bar.birth == bar.death {
-            continue;
-        }
         let dimension = match values.get(2) {
             None => None,
             Some(&number) if number >= 0.0 && number.fract() == 0.0 && number <= f64::from(u32::MAX) => Some(number as u32),
             Some(number) => return Err(format!("row {row}: {number} is not a dimension").into()),
         };
+        // Giotto-tda's padding.
+        if many && bar.birth == bar.death {
+            bars.dimensions.extend(dimension);
+            continue;
+        }
         bars.push(first + row / rows.max(1), dimension, bar, row as u64)?;
     }
     Ok(())
@@ -284,7 +303,7 @@ fn json(lines: Lines) -> Result<Bars, Reason> {
     let text = with_infinities(&lines.into_text()?);
     // About what the values take.
     check_room(4 * text.len())?;
-    let value: Value = serde_json::from_str(&text).map_err(brief)?;
+    let Unique(value) = serde_json::from_str(&text).map_err(brief)?;
     let mut bars = Bars { barcodes: 1, ..Bars::default() };
     let several = |bars: &mut Bars, name: &dyn Display, barcode, value| {
         add_json(bars, barcode, value).map_err(|reason| reason.after(format_args!("barcode {name}: ")))
@@ -304,6 +323,69 @@ fn json(lines: Lines) -> Result<Bars, Reason> {
         _ => return Err("has no barcodes".into()),
     }
     Ok(bars)
+}
+
+/// A value whose objects have no key twice.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(UniqueVisitor)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Unique;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique(Value::Null))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Unique, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Unique(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Unique(values.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Unique, A::Error> {
+        let mut values = Map::new();
+        while let Some(key) = object.next_key::<String>()? {
+            let Unique(value) = object.next_value()?;
+            let name = quoted(&key);
+            if values.insert(key, value).is_some() {
+                return Err(A::Error::custom(format_args!("the key {name} is there twice")));
+            }
+        }
+        Ok(Unique(values.into()))
+    }
 }
 
 /// Quotes the infinities and NaN that Python writes, which JSON lacks.
@@ -392,7 +474,9 @@ fn add_json(bars: &mut Bars, barcode: usize, value: &Value) -> Result<(), Reason
     match value {
         Value::Object(object) => {
             let diagrams = diagrams(object).ok_or("an object must have `dgms`, or lists of bars by dimension")?;
-            diagrams.into_iter().try_for_each(|(dimension, list)| add(Some(dimension), list))
+            diagrams.iter().try_for_each(|&(dimension, list)| add(Some(dimension), list))?;
+            bars.dimensions.extend(diagrams.iter().map(|&(dimension, _)| dimension));
+            Ok(())
         }
         list => add(None, list),
     }

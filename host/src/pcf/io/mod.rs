@@ -14,7 +14,10 @@ mod csv;
 mod npy;
 pub(super) mod npz;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 pub use self::csv::time;
 use super::{
@@ -22,7 +25,7 @@ use super::{
     barcode::{Barcode, Filtration},
 };
 use crate::io::{
-    Input, Reason, TableOptions, collect,
+    Input, Reason, TableOptions, check_names, collect,
     files::{Destination, is_standard},
     npy::{Kind, Reader, tuple},
 };
@@ -184,7 +187,7 @@ pub fn load_as_with<T: PcfReal>(path: &Path, options: &LoadOptions) -> Result<Pc
 ///
 /// # Errors
 /// The file can't be written, or the format can't represent the functions: `.npy` needs equal
-/// numbers of breakpoints, and `.csv` a one-dimensional shape.
+/// numbers of breakpoints, and `.csv` a one-dimensional shape and different names.
 pub fn save<T: PcfReal>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
     let format = Format::of(path)?;
     save_at(set, &Destination::prepare(path)?, format)
@@ -198,7 +201,11 @@ pub fn save_at<T: PcfReal>(set: &PcfSet<T>, destination: &Destination, format: F
             let text = "functions of a shape of other than one dimension can't be saved as text; use .npz";
             return Err(PcfError::file(destination.name(), text));
         }
-        Format::Npz | Format::Csv => {}
+        Format::Csv => {
+            let what = |function| format!("function {function}");
+            check_names(set.names().map(|names| &**names), what).map_err(|reason| PcfError::file(destination.name(), reason))?;
+        }
+        Format::Npz => {}
     }
     destination.write(|file| match format {
         Format::Npz => npz::write(set, file),
@@ -258,12 +265,22 @@ pub struct Barcodes {
 /// The file can't be read, has another format, mixes several dimensions without a choice, or
 /// contains an invalid bar. The error names the line or the row.
 pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Barcodes, PcfError> {
-    load_barcodes_with(path, options, &TableOptions::default())
+    Ok(load_barcodes_of(&[path.to_owned()], options, &TableOptions::default())?.swap_remove(0))
 }
 
-/// Loads barcodes as [`load_barcodes`] does, from a table with options.
-pub fn load_barcodes_with(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Result<Barcodes, PcfError> {
-    bars::load(path, options, table)
+/// Loads the barcodes of files as [`load_barcodes`] does, from tables with options. A barcode without bars of the dimension
+/// is empty.
+///
+/// # Errors
+/// As [`load_barcodes`], and if no file has the dimension.
+pub fn load_barcodes_of(paths: &[PathBuf], options: BarcodeOptions, table: &TableOptions) -> Result<Vec<Barcodes>, PcfError> {
+    let read = paths.iter().map(|path| bars::load(path, options, table)).collect::<Result<Vec<_>, _>>()?;
+    let of_none = read.iter().all(|chosen| chosen.lack.is_some());
+    let barcodes = read.into_iter().zip(paths).map(|(chosen, path)| match chosen.lack {
+        Some(reason) if of_none => Err(PcfError::file(path, reason)),
+        _ => Ok(chosen.barcodes),
+    });
+    barcodes.collect()
 }
 
 /// Unchecked functions, as read from a file.

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    BarcodeOptions, Barcodes, PcfData, Raw,
-    bars::{Bars, add_array},
+    BarcodeOptions, PcfData, Raw,
+    bars::{Bars, Chosen, add_array},
     points_of,
 };
 use crate::{
@@ -40,7 +40,7 @@ pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfEr
 }
 
 /// Reads barcodes: `offsets` and `bars`, or an array for each.
-pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Barcodes, PcfError> {
+pub(super) fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Chosen, PcfError> {
     let mut archive = Archive::open(path)?;
     let mut bars = Bars { many: true, ..Bars::default() };
     if !archive.has("offsets") && !archive.has("bars") {

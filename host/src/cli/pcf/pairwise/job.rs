@@ -15,6 +15,7 @@ use warpsmith::{
     device::Device,
     engine::{Control, Parts, Settings, Trace, condensed_len, dense_len},
     io::{
+        check_names,
         files::is_standard,
         npy::{self, Kind},
         zeroed,
@@ -255,6 +256,11 @@ impl<'a> Job<'a> {
     /// Computes a reduction of a matrix, or a matrix to write as a table, and writes it. `names` are those of the rows and the
     /// columns.
     fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, names: [Labels; 2], tools: &Tools<'_>) -> Result<Outcome, Failure> {
+        if self.as_text && matches!(self.kept, Kept::Nearest(_) | Kept::Below(_)) {
+            let output = self.options.output.display();
+            let check = |labels: &Labels| check_names(labels.given(), |function| format!("function {function}"));
+            names.iter().try_for_each(check).map_err(|reason| Failure::error(format_args!("{output}: {reason}")))?;
+        }
         let engine = pairwise.engine(tools.devices.devices()?, self.settings())?;
         tools.timeline.end("getting ready");
         let (rows, columns) = pairwise.size();
