@@ -617,13 +617,14 @@ fn drawings() {
             "<path d='M0 0h9v9h-9z M20 9h1v1h-1z'/>",
             "has several shapes, the path on line 3 and the path on line 3, and must have one",
         ),
-        ("<path d='M0 0h9v9h-9z M1 1h9v1h-9z'/>", "shape a: hole 0 meets the outline"),
+        ("<path d='M0 0h9v9h-9z M1 1h9v1h-9z'/>", "the path on line 3: hole 0 meets the outline"),
         ("\n<path d='M0 0 R5'/>", "the path on line 4 can't be read: "),
         ("<polygon points='0,0 x'/>", "the polygon on line 3 can't be read: "),
         ("<circle r='50%'/>", "the circle on line 3: `r` is `50%`, but it must be a number"),
         ("<rect width='2' height='2' rx='-1'/>", "the rect on line 3: `rx` is -1, but it must not be negative"),
         ("<g transform='turn(3)'><circle r='1'/></g>", "the g on line 3: `transform` can't be read: "),
-        ("<path d='M0 0 L1 1 L1 0 L0 1 Z'/>", "shape a: edges 0 and 2 cross or touch"),
+        ("<path id='bow' d='M0 0 L1 1 L1 0 L0 1 Z'/>", "the path `bow` on line 3: edges 0 and 2 cross or touch"),
+        ("<rect id='r0' width='0' height='9'/>", "the rect `r0` on line 3: the area is 0"),
         ("<path", "is not SVG: "),
         ("<circle r='-1'/>", "the circle on line 3: `r` is -1, but it must not be negative"),
         ("<ellipse rx='1' ry='-1'/>", "the ellipse on line 3: `ry` is -1, but it must not be negative"),
@@ -870,6 +871,7 @@ fn several_shapes_of_a_file() {
     let drawing = "<svg><g id='layer'><rect id='plate' width='9' height='9'/><circle r='1'/></g>\n\
         <path id='ring' d='M0 0h9v9h-9Z M1 1h7v7h-7Z M2 2h5v5h-5Z M3 3h1v1h-1Z M5 5h1v1h-1Z'/></svg>";
     let collection = "{\"type\": \"FeatureCollection\", \"features\": [\
+        {\"type\": \"Feature\", \"properties\": null, \"geometry\": null}, \
         {\"type\": \"Feature\", \"properties\": {\"name\": \"a\"}, \"geometry\": {\"type\": \"Polygon\", \"coordinates\": [[[0,0],[3,0],[0,3]]]}},\
         {\"type\": \"Feature\", \"id\": \"b\", \"properties\": null, \"geometry\": {\"type\": \"MultiPolygon\", \"coordinates\": [\
             [[[0,0],[9,0],[9,9],[0,9]],[[1,1],[2,1],[2,2],[1,2]]], [[[10,0],[11,0],[11,1]]]]}}]}";
@@ -913,6 +915,9 @@ fn units_of_drawings() {
         ("width='400Q' height='1in'", 25.4 / 96.0),
         // The whole view box is seen.
         ("width='20mm' height='10mm' viewBox='0 0 10 10'", 1.0),
+        ("width='20mm' height='10mm' viewBox='0 0 10 10' preserveAspectRatio='xMinYMin slice'", 2.0),
+        // The area is twice as large.
+        ("width='20mm' height='10mm' viewBox='0 0 10 10' preserveAspectRatio='none'", 2.0f64.sqrt()),
     ] {
         assert!((side(attributes) - expected).abs() < 1e-12, "{attributes}: {} {expected}", side(attributes));
     }

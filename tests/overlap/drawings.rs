@@ -102,10 +102,13 @@ fn entities_of_dxf() {
         [[3.0, 0.0], [3.0, 3.0], [0.0, 3.0], [-3.0, 3.0], [-3.0, 0.0], [-3.0, -3.0], [0.0, -3.0], [3.0, -3.0], [3.0, 0.0]];
     let weights = (0..9).fold(String::new(), |text, k| text + &format!("41 {} ", if k % 2 == 1 { 0.5f64.sqrt() } else { 1.0 }));
     alone(&format!("0 SPLINE 8 0 70 5 71 2 72 12 73 9 {circle} {weights} {}", points(&around)), 9.0 * PI, [6.0, 6.0]);
-    // Layers that are off or frozen, the paper, and entities that are no contours are left out.
+    // Coordinates of a survey count from the drawing's corner.
+    alone("0 CIRCLE 8 0 10 4500000 20 5500000 40 10", 100.0 * PI, [20.0, 20.0]);
+    // Layers that are off or frozen, the paper, and entities that are invisible or no contours are left out.
     let layers = "0 SECTION 2 TABLES 0 TABLE 2 LAYER 70 2 0 LAYER 2 off 70 0 62 -7 0 LAYER 2 cold 70 1 62 7 0 ENDTAB 0 ENDSEC";
     let left_out = "0 LINE 8 OFF 10 0 20 0 11 9 21 0 0 CIRCLE 8 cold 10 0 20 0 40 90 0 CIRCLE 8 0 67 1 10 0 20 0 40 90 \
-        0 LINE 8 Defpoints 10 0 20 0 11 9 21 0 0 TEXT 8 0 1 words 0 HATCH 8 0 0 POINT 8 0 10 0 20 0";
+        0 LINE 8 Defpoints 10 0 20 0 11 9 21 0 0 CIRCLE 8 0 60 1 10 0 20 0 40 90 \
+        0 TEXT 8 0 1 words 0 HATCH 8 0 0 POINT 8 0 10 0 20 0";
     let text = dxf(&format!("{layers} 0 SECTION 2 ENTITIES 0 CIRCLE 8 1 10 0 20 0 40 1 {left_out} 0 ENDSEC 0 EOF"));
     check("a.dxf", &text, PI, [2.0, 2.0], 0);
 }
@@ -177,6 +180,7 @@ fn dxf_that_can_not_be_read() {
     fails(&with("0 LINE 8 CUT 10 1 20 2 11 3x 21 2"), "line 44: `3x` must be a number");
     fails(&with("0 LINE 8 CUT 10 1 20 2 11 inf 21 2"), "line 44: `inf` must be a number");
     fails(&with("0 LWPOLYLINE 8 CUT 70 99999"), "line 40: `99999` must be a whole number");
+    fails(&entities("0 LINE 8 CUT 10 4e6 20 2e6 11 4000003.5 21 2e6"), "is not closed: it ends at (4000003.5, 2000000)");
     fails(&with("0 CIRCLE 8 CUT 10 0 20 0 40 2e6"), "the CIRCLE on layer `CUT` reaches too far");
     fails(
         &with("0 CIRCLE 8 CUT 10 0 20 0 40 2 210 1 220 0 230 0"),
@@ -398,6 +402,116 @@ fn copies_in_svg() {
     let doubled =
         (0..30).fold(String::new(), |text, k| text + &format!("<g id='g{k}'><use href='#g{0}'/><use href='#g{0}'/></g>", k + 1));
     assert!(error(&doubled).contains("has more than 1000000 elements with all copies"));
+}
+
+/// Writes a drawing of 100 x 100 mm, reads it by a command, and returns the names and sizes of its parts, and the warnings.
+fn nested(inner: &str) -> (Vec<(String, [f64; 2])>, String) {
+    let folder = Folder::of("");
+    let root = "<svg xmlns='http://www.w3.org/2000/svg' width='100mm' height='100mm' viewBox='0 0 100 100'>";
+    folder.write("a.svg", &format!("{root}\n{inner}<rect id='last' width='1' height='1'/></svg>"));
+    let parts = read_parts(folder.path("a.svg").to_str().unwrap(), None).unwrap_or_else(|error| panic!("{error}: {inner}"));
+    let output = folder.run("nest a.svg --sheet 300x300 --turns none --time 100ms --output b.csv");
+    let rounded = |shape: &Shape| size(shape).map(|length| (length * 1e6).round() / 1e6);
+    let mut found: Vec<_> = parts.iter().map(|part| (part.shape.name().to_owned(), rounded(&part.shape))).collect();
+    assert_eq!(found.pop().unwrap().1, [1.0; 2]);
+    (found, String::from_utf8(output.stderr).unwrap())
+}
+
+/// View boxes of `svg` elements within others and of symbols.
+#[test]
+fn views_in_svg() {
+    let (rect, used) = ("<rect id='r' width='5' height='2'/>", "<use href='#s' width='50' height='50'/>");
+    for (inner, expected) in [
+        (format!("<svg width='50' height='50' viewBox='0 0 10 10'>{rect}</svg>"), [25.0, 10.0]),
+        (format!("<svg width='5in' height='480px' viewBox='0 0 10 10'>{rect}</svg>"), [240.0, 96.0]),
+        (format!("<svg width='50%' viewBox='0 0 10 10' preserveAspectRatio='xMaxYMid slice'>{rect}</svg>"), [50.0, 20.0]),
+        (format!("<svg viewBox='0 0 10 10'><svg height='50%' viewBox='0 0 50 50'>{rect}</svg></svg>"), [5.0, 2.0]),
+        (format!("<svg x='7' width='9'>{rect}</svg>"), [5.0, 2.0]),
+        (format!("<defs><svg id='s' viewBox='0 0 10 10' width='3'>{rect}</svg></defs>{used}"), [25.0, 10.0]),
+        (format!("<symbol id='s' preserveAspectRatio='none' viewBox='0 0 10 20'>{rect}</symbol>{used}"), [25.0, 5.0]),
+        (format!("<symbol id='s' viewBox='0 0 10 20'>{rect}</symbol>{used}"), [12.5, 5.0]),
+        (format!("<symbol id='s' viewBox='0 0 10 20'>{rect}</symbol><use href='#s'/>"), [25.0, 10.0]),
+    ] {
+        let (found, warnings) = nested(&inner);
+        assert_eq!((found.len(), found[0].1, &*warnings), (1, expected, ""), "{inner}");
+    }
+    assert_eq!(nested(&format!("<svg width='0' viewBox='0 0 10 10'>{rect}</svg>")).0, []);
+    // Places in a size that is twice as high as wide: the left and the upper edge.
+    let folder = Folder::of("");
+    for (aspect, expected) in [("xMinYMax", [1.0, 13.0]), ("xMidYMid meet", [1.0, 8.0]), ("xMaxYMin slice", [-9.0, 3.0])] {
+        let text = format!(
+            "<svg><svg x='1' y='3' width='10' height='20' viewBox='5 5 1 1' preserveAspectRatio='{aspect}'>\
+            <rect x='5' y='5' width='1' height='1'/></svg></svg>"
+        );
+        folder.write("a.svg", &text);
+        let shapes = read_shapes(folder.path("a.svg").to_str().unwrap()).unwrap();
+        let edges = [0, 1].map(|axis| shapes[0].outlines()[0].iter().map(|p| [p[0], -p[1]][axis]).fold(f64::MAX, f64::min));
+        assert_eq!(edges, expected, "{aspect}");
+    }
+}
+
+/// What a drawing hides is not cut, by attributes, styles and rules.
+#[test]
+fn hidden_in_svg() {
+    let names = |inner: &str| nested(inner).0.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let rect = |id: &str, attributes: &str| format!("<rect id='{id}' width='9' height='9' {attributes}/>");
+    let drawn = rect("drawn", "");
+    for hidden in [
+        format!("<style>.st0{{display:none;}}</style>{}", rect("a", "class='x st0'")),
+        format!("<style><![CDATA[/* a{{ */ circle, #a {{ fill: red; Display: none }}]]></style><circle r='9'/>{}", rect("a", "")),
+        format!("<style>.x{{visibility:hidden!important}} .x{{visibility:visible}}</style>{}", rect("a", "class='x'")),
+        rect("a", "visibility='hidden'"),
+        rect("a", "style='visibility: collapse'"),
+        format!("<g visibility='hidden'><use href='#drawn'/>{}</g>", rect("a", "")),
+        format!("<metadata>{0}</metadata><switch><foreignObject requiredExtensions='x'/><g/>{0}</switch>", rect("a", "")),
+        format!("<switch>{}<g systemLanguage='de,en-GB'/>{}</switch>", rect("a", "systemLanguage='de'"), rect("b", "")),
+    ] {
+        assert_eq!(names(&format!("{hidden}{drawn}")), ["drawn"], "{hidden}");
+    }
+    let shown = "<style>.x{display:none} #drawn{display:inline}</style><g style='visibility:hidden'>".to_owned();
+    assert_eq!(names(&format!("{shown}{}</g>", rect("drawn", "class='x' visibility='visible'"))), ["drawn"]);
+    let (found, warnings) = nested(&format!("<foreignObject id='f'>{}</foreignObject>{drawn}", rect("fo", "")));
+    assert_eq!(found.len(), 1);
+    assert!(warnings.contains("the foreignObject `f` on line 2 is left out"), "{warnings}");
+    let (_, warnings) = nested("<style>@font-face { src: x }\n.a { fill: red }\n.a:hover, .b\n> .a { display: none }</style>");
+    assert!(warnings.contains("the style rule on line 5 is left out"), "{warnings}");
+}
+
+/// Transforms in styles and rules.
+#[test]
+fn transforms_in_styles() {
+    let rect = |style: &str| format!("<rect id='r' class='c' width='5' height='2' {style}/>");
+    for (inner, expected) in [
+        (rect("style='transform:scale(3)'"), [15.0, 6.0]),
+        (rect("transform='scale(2)' style='transform: translate(5px, 2px) rotate(90deg)'"), [2.0, 5.0]),
+        (format!("<style>.c {{ transform: scale(2) }}</style>{}", rect("transform='scale(3)'")), [10.0, 4.0]),
+        (rect("transform='scale(2)' style='transform: none; transform-origin: 0px 0px'"), [5.0, 2.0]),
+    ] {
+        assert_eq!(nested(&inner).0[0].1, expected, "{inner}");
+    }
+    let folder = Folder::of("");
+    for (style, sentence) in [
+        ("transform: scaleX(2)", "the rect `r` on line 2: `transform` can't be read: "),
+        ("transform: translate(10%)", "the rect `r` on line 2: `transform` can't be read: "),
+        ("scale: 2", "the rect `r` on line 2: the style `scale` is not read: use `transform`"),
+        ("transform: scale(2); transform-origin: center", "the rect `r` on line 2: `transform-origin` is not read"),
+    ] {
+        folder.write("a.svg", &format!("<svg>\n{}</svg>", rect(&format!("style='{style}'"))));
+        let error = read_shapes(folder.path("a.svg").to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+}
+
+/// No id of a drawing is there twice, though a part is called as a sheet.
+#[test]
+fn ids_in_svg() {
+    let folder = Folder::of("");
+    folder.write("sheet.wkt", "POLYGON ((0 0, 9 0, 0 9))");
+    folder.good("nest sheet.wkt:3 --sheet 10x10 --time 100ms --output cut.svg");
+    let text = std::fs::read_to_string(folder.path("cut.svg")).unwrap();
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let ids: Vec<_> = document.descendants().filter_map(|node| node.attribute("id")).collect();
+    assert!(ids.len() > 5 && ids.iter().collect::<std::collections::HashSet<_>>().len() == ids.len(), "{ids:?}");
 }
 
 /// A part of a file: its name, the areas of its outline and its holes, and its size, in mm.

@@ -101,6 +101,7 @@ impl<V: Value> List<V> {
                 successor = next.add(start).replace(SPLITTER - number as i32);
             }
             before.write(thread, UNKNOWN);
+            firsts.bases.add(thread).write(V::ZERO);
             thread::sync_threads();
             if let Some(start) = start {
                 (end, length) = (successor, 1);

@@ -18,7 +18,10 @@ use super::{
     problem::{Problem, check_vertices, problem},
     svg::{ARC_TOLERANCE, ClosedPath, Drawn, arc, is_drawn},
 };
-use crate::io::{brief, quoted};
+use crate::{
+    io::{brief, quoted},
+    overlap::error::LARGEST,
+};
 
 /// Largest distance of two ends that are joined, in mm.
 const JOIN: f64 = 0.01;
@@ -118,7 +121,23 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     if reader.has_paper {
         notes.push("what is on paper is left out: the model is read".to_owned());
     }
-    let closed = joined(reader.pieces, *scale)?;
+    // Coordinates of a survey are far from its origin.
+    let all = reader.pieces.iter().map(|piece| piece.path.control_box()).reduce(|all, own| all.union(own)).unwrap_or_default();
+    let is_far = [all.x0, all.y0, all.x1, all.y1].into_iter().any(|number| number.abs() >= LARGEST)
+        && all.width().max(all.height()) < LARGEST;
+    let origin = if is_far { all.origin().to_vec2() } else { Vec2::ZERO };
+    if is_far {
+        notes.push(format!("coordinates reach {LARGEST:e} mm: they count from the lower left corner"));
+    }
+    let mut pieces = Vec::new();
+    for mut piece in reader.pieces {
+        piece.path.apply_affine(Affine::translate(-origin));
+        (piece.start, piece.end) = (piece.start - origin, piece.end - origin);
+        if is_drawn(&piece.path, || called(&piece))? {
+            pieces.push(piece);
+        }
+    }
+    let closed = joined(pieces, origin, *scale)?;
     if closed.is_empty() {
         return problem("has no closed contour of lines, arcs, circles, ellipses, polylines or splines");
     }
@@ -226,7 +245,8 @@ impl Reader<'_> {
         let layer = own.or(within.last().map(|(_, layer)| *layer)).unwrap_or("0");
         self.has_paper |= entity.common.is_in_paper_space;
         let hidden = layer.to_uppercase();
-        if entity.common.is_in_paper_space || hidden == "DEFPOINTS" || self.hidden.contains(&hidden) {
+        if !entity.common.is_visible || entity.common.is_in_paper_space || hidden == "DEFPOINTS" || self.hidden.contains(&hidden)
+        {
             return Ok(());
         }
         let (kind, path) = match &entity.specific {
@@ -270,12 +290,11 @@ impl Reader<'_> {
             // The others were passed over before.
             _ => return Ok(()),
         };
-        let called = || format!("the {kind} on layer {}", quoted(layer));
         let path = match path {
             Ok(path) => transform * path,
-            Err(reason) => return problem(format!("{} can't be read: {reason}", called())),
+            Err(reason) => return problem(format!("the {kind} on layer {} can't be read: {reason}", quoted(layer))),
         };
-        if is_drawn(&path, called)? {
+        if !path.elements().is_empty() {
             let (start, end) = ends(&path);
             let block = within.first().map(|(block, _)| (*block).to_owned());
             self.pieces.push(Piece { path, start, end, kind, layer: layer.to_owned(), block });
@@ -433,7 +452,7 @@ fn ends(path: &BezPath) -> (Place, Place) {
 type End = GeomWithData<[f64; 2], (usize, bool)>;
 
 /// Joins the open pieces of each layer at their ends, so that all are closed.
-fn joined(pieces: Vec<Piece>, scale: f64) -> Result<Vec<Piece>, Problem> {
+fn joined(pieces: Vec<Piece>, origin: Vec2, scale: f64) -> Result<Vec<Piece>, Problem> {
     let all = pieces.iter().map(|piece| piece.path.bounding_box()).reduce(|all, own| all.union(own)).unwrap_or_default();
     let join = JOIN.min(JOIN_SHARE * all.width().max(all.height()));
     // Equal pieces count once.
@@ -482,7 +501,7 @@ fn joined(pieces: Vec<Piece>, scale: f64) -> Result<Vec<Piece>, Problem> {
             }
         }
         if !is_closed(&piece) {
-            let Place { x, y } = piece.end;
+            let Place { x, y } = piece.end + origin;
             return problem(format!("{} is not closed: it ends at ({}, {})", called(&piece), x / scale, y / scale));
         }
         // The last curve ends where the first one starts.

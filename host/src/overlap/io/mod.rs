@@ -22,6 +22,7 @@ mod part;
 mod poses;
 mod problem;
 mod shapes;
+mod styles;
 mod svg;
 
 pub use contours::CURVE_TOLERANCE;

@@ -170,7 +170,11 @@ fn drawn(Drawn { paths, notes, has_unit }: Drawn, name: &str) -> Result<Found, P
             Some(id) => id,
             None => format!("{name} {}", index + 1),
         };
-        parts.push((element, Part::drawn(name, contour)?));
+        match Part::drawn(name, contour) {
+            Ok(part) => parts.push((element, part)),
+            Err(OverlapError::Shape { problem: reason, .. }) => return problem(format!("{element}: {reason}")),
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(Found { parts, notes, has_unit })
 }
@@ -340,6 +344,10 @@ fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Probl
 
 /// Reads the polygons of a GeoJSON geometry.
 fn geometry(value: &Value, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
+    // A feature may have none.
+    if value.is_null() {
+        return Ok(Vec::new());
+    }
     let kind = value.get("type").and_then(Value::as_str).unwrap_or("geometry without a type");
     let coordinates = value.get("coordinates").and_then(Value::as_array);
     let shape = |value: &Value, name: &str| polygon(name, rings(value, "coordinates")?);

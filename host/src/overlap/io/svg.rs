@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use kurbo::{Affine, Arc, BezPath, Circle, Point as Place, Rect, Shape as _, SvgArc, Vec2};
 use roxmltree::{Document, Node};
-use svgtypes::{PathParser, PathSegment};
+use svgtypes::{Align, AspectRatio, PathParser, PathSegment, ViewBox};
 
 use super::{
     contours::{Contour, Contours, contours},
     problem::{Problem, problem},
+    styles::Styles,
 };
 use crate::{
     io::{brief, quoted},
@@ -18,8 +19,8 @@ use crate::{
 /// Largest distance of an arc from the curves that approximate it, relative to its radius.
 pub(super) const ARC_TOLERANCE: f64 = 1e-6;
 
-/// Elements of a drawing that are drawn elsewhere, or never.
-const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
+/// Elements of a drawing that are drawn elsewhere, or never, with all within them.
+const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "metadata", "title", "desc"];
 /// Elements of a drawing that are drawn, and not read.
 const NOT_READ: &[&str] = &["text", "image", "line", "foreignObject"];
 /// Units of length, and their number per inch.
@@ -27,6 +28,9 @@ const UNITS: &[(&str, f64)] =
     &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6), ("px", UNITS_OF_SCREEN)];
 /// Number of px per inch, the unit of lengths without one.
 const UNITS_OF_SCREEN: f64 = 96.0;
+
+/// Largest difference between the scales across and down, relative to them, that counts as rounding.
+const MOST_DISTORTED: f64 = 1e-3;
 
 /// Largest depth of nested elements.
 const MOST_NESTED: usize = 256;
@@ -68,19 +72,21 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         return problem(format!("is not SVG: its element is {}", quoted(root.tag_name().name())));
     }
     let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), None);
-    let told = millimetres(root, &mut notes);
-    let scale = told.unwrap_or(1.0);
-    if (scale - 1.0).abs() > 1e-9 {
-        notes.push(format!("lengths are in mm: 1 in the drawing is {}", (scale * 1e6).round() / 1e6));
-    }
+    let styles = Styles::of(root, &mut notes);
+    let (told, size) = millimetres(root, &mut notes);
+    let [across, down] = told.unwrap_or([1.0; 2]);
     let ids: HashMap<&str, Node> = root.descendants().filter_map(|node| Some((node.attribute("id")?, node))).collect();
-    // Elements to draw, the next one last: each with the transform from the coordinates around it to the drawing's, y
-    // upwards, the number of elements around it, and the id of the copy that it is.
-    let mut todo = vec![(root, Affine::scale_non_uniform(scale, -scale), 0, None)];
+    // Elements to draw, the next one last.
+    let outer = Affine::scale_non_uniform(across, -down);
+    let mut todo = vec![Task { node: root, outer, size, depth: 0, user: None, copy: None, is_visible: true }];
     let mut visited = 0;
-    while let Some((node, outer, depth, copy)) = todo.pop() {
+    while let Some(task) = todo.pop() {
+        let Task { node, outer, depth, copy, .. } = task;
         let name = node.tag_name().name();
-        if NOT_DRAWN.contains(&name) || is_hidden(node) {
+        let is_used_symbol = name == "symbol" && task.user.is_some();
+        let style = |name| styles.get(node, name).or(node.attribute(name)).unwrap_or_default().trim().to_ascii_lowercase();
+        let is_hidden = name == "symbol" || style("display") == "none";
+        if NOT_DRAWN.contains(&name) || is_hidden && !is_used_symbol || !applies(node) {
             continue;
         }
         visited += 1;
@@ -90,29 +96,42 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         if visited > MOST_NODES {
             return problem(format!("has more than {MOST_NODES} elements with all copies"));
         }
-        let transform = outer * transform(node)?;
+        let transform = outer * transform(node, &styles)?;
+        let is_visible = match &*style("visibility") {
+            "hidden" | "collapse" => false,
+            "visible" | "initial" => true,
+            _ => task.is_visible,
+        };
+        let within = Task { outer: transform, depth: depth + 1, user: None, is_visible, ..task };
         if name == "use" {
             let link =
                 node.attributes().find(|attribute| attribute.name() == "href").and_then(|link| link.value().strip_prefix('#'));
-            let place = transform * Affine::translate((number(node, "x")?, number(node, "y")?));
+            let outer = transform * Affine::translate((number(node, "x")?, number(node, "y")?));
             let copy = copy.or(node.attribute("id"));
             match link.and_then(|id| ids.get(id)) {
-                Some(symbol) if symbol.has_tag_name("symbol") => {
-                    let place = place * view(*symbol, node)?;
-                    todo.extend(children(*symbol).map(|child| (child, place, depth + 1, copy)));
-                }
-                Some(element) => todo.push((*element, place, depth + 1, copy)),
+                Some(element) => todo.push(Task { node: *element, outer, user: Some(node), copy, ..within }),
                 None => notes.push(format!("{} is left out: it refers to no element of the drawing", called(node))),
             }
             continue;
         }
-        todo.extend(children(node).map(|child| (child, transform, depth + 1, copy)));
-        let Some(path) = element_path(node)? else {
-            if NOT_READ.contains(&name) {
+        if NOT_READ.contains(&name) {
+            if is_visible {
                 notes.push(format!("{} is left out: such elements are not read", called(node)));
             }
             continue;
+        }
+        let children = node.children().filter(Node::is_element);
+        // Of alternatives, one is drawn.
+        let children: Vec<_> =
+            if name == "switch" { children.filter(|child| applies(*child)).take(1).collect() } else { children.collect() };
+        let within = if is_used_symbol || name == "svg" && node != root {
+            let Some((view, size)) = view(task, &mut notes)? else { continue };
+            Task { outer: transform * view, size, ..within }
+        } else {
+            within
         };
+        todo.extend(children.into_iter().rev().map(|node| Task { node, ..within }));
+        let Some(path) = element_path(node)?.filter(|_| is_visible) else { continue };
         let path = transform * path;
         if !is_drawn(&path, || called(node))? {
             continue;
@@ -133,36 +152,54 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     Ok(Drawn { paths: parts, notes, has_unit: told.is_some() })
 }
 
-/// Returns the millimetres per unit of the drawing's coordinates if it tells its width or height.
-fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> Option<f64> {
-    let length = |name: &str| {
-        let text = root.attribute(name)?.trim();
-        let (number, per_inch) = UNITS
-            .iter()
-            .find_map(|(unit, per_inch)| Some((text.strip_suffix(unit)?, *per_inch)))
-            .unwrap_or((text, UNITS_OF_SCREEN));
-        number
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|number| *number > 0.0 && number.is_finite())
-            .map(|number| 25.4 * number / per_inch)
-    };
-    let view = view_box(root);
+/// Width and height, as far as they are known.
+type Size = [Option<f64>; 2];
+
+/// An element to draw.
+#[derive(Clone, Copy)]
+struct Task<'a, 'input> {
+    node: Node<'a, 'input>,
+    /// The transform from the coordinates around it to the drawing's, y upwards.
+    outer: Affine,
+    /// The size of the `svg` or symbol around it, in the coordinates there.
+    size: Size,
+    /// The number of elements around it.
+    depth: usize,
+    /// The `use` that refers to it.
+    user: Option<Node<'a, 'input>>,
+    /// The id of the copy that it is.
+    copy: Option<&'a str>,
+    /// Visibility of the element around it.
+    is_visible: bool,
+}
+
+/// Returns the millimetres per unit of the drawing's coordinates across and down, if it tells its width or height, and the size
+/// in these coordinates.
+fn millimetres(root: Node<'_, '_>, notes: &mut Vec<String>) -> (Option<[f64; 2]>, Size) {
+    let size = ["width", "height"].map(|name| length(root.attribute(name)?, 25.4).filter(|length| *length > 0.0));
     // Without a view box, coordinates are in px.
-    let scale = |name: &str, place: usize| match &view {
-        Some(view) => Some(length(name)? / view.get(place).filter(|size| **size > 0.0)?),
-        None => length(name).map(|_| 25.4 / UNITS_OF_SCREEN),
+    let px = 25.4 / UNITS_OF_SCREEN;
+    let view = view_box(root);
+    let scales = match view {
+        Some(view) => fitted(root, view, size).map(|fitted| [fitted.as_coeffs()[0], fitted.as_coeffs()[3]]),
+        None => size.iter().flatten().next().map(|_| [px; 2]),
     };
-    let (across, down) = (scale("width", 2), scale("height", 3));
-    match (across, down) {
-        // As by default the drawing isn't distorted, the smaller one counts.
-        (Some(across), Some(down)) if (across / down - 1.0).abs() > 1e-3 => {
-            notes.push("width and height are not those of its view box: the smaller scale is taken".to_owned());
-            Some(across.min(down))
+    if let Some([across, down]) = scales {
+        if let (Some(view), [Some(width), Some(height)]) = (view, size)
+            && across == down
+            && (width / view.w / (height / view.h) - 1.0).abs() > MOST_DISTORTED
+        {
+            let taken = if aspect_ratio(root).slice { "larger" } else { "smaller" };
+            notes.push(format!("width and height are not those of its view box: the {taken} scale is taken"));
         }
-        (across, down) => across.or(down),
+        let rounded = |scale: f64| (scale * 1e6).round() / 1e6;
+        if across != down {
+            notes.push(format!("lengths are in mm: 1 in the drawing is {} across and {} down", rounded(across), rounded(down)));
+        } else if (across - 1.0).abs() > 1e-9 {
+            notes.push(format!("lengths are in mm: 1 in the drawing is {}", rounded(across)));
+        }
     }
+    (scales, view.map_or(size.map(|length| Some(length? / px)), |view| [Some(view.w), Some(view.h)]))
 }
 
 /// Checks that the parser needs no more time and memory than the size of the text justifies.
@@ -196,49 +233,91 @@ fn called(node: Node<'_, '_>) -> String {
     }
 }
 
-/// The elements within another one, the last one first.
-fn children<'a, 'input: 'a>(node: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
-    node.children().rev().filter(Node::is_element)
-}
-
-/// An attribute that is a number, or 0 without it.
+/// An attribute that is a number or a length, in px, or 0 without it.
 fn number(node: Node<'_, '_>, name: &str) -> Result<f64, Problem> {
-    match node.attribute(name) {
-        None => Ok(0.0),
-        Some(text) => match text.trim().strip_suffix("px").unwrap_or(text.trim()).parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
-            _ => problem(format!("{}: `{name}` is {}, but it must be a number", called(node), quoted(text))),
-        },
+    let Some(text) = node.attribute(name) else { return Ok(0.0) };
+    match length(text, UNITS_OF_SCREEN) {
+        Some(number) => Ok(number),
+        None => problem(format!("{}: `{name}` is {}, but it must be a number", called(node), quoted(text))),
     }
 }
 
-/// Returns true if an element isn't drawn, such as that of a layer that is switched off.
-fn is_hidden(node: Node<'_, '_>) -> bool {
-    let style = node.attribute("style").unwrap_or_default();
-    let mut styles = style.split(';').filter_map(|style| style.split_once(':'));
-    node.attribute("display") == Some("none") || styles.any(|(name, value)| name.trim() == "display" && value.trim() == "none")
+/// A length in units of which there are so many per inch.
+fn length(text: &str, inch: f64) -> Option<f64> {
+    let text = text.trim();
+    let unit = UNITS.iter().find_map(|(unit, per_inch)| Some((text.strip_suffix(unit)?, *per_inch)));
+    let (number, per_inch) = unit.unwrap_or((text, UNITS_OF_SCREEN));
+    let number = number.trim().parse::<f64>().ok()?;
+    Some(if inch == per_inch { number } else { inch * number / per_inch }).filter(|number| number.is_finite())
 }
 
-/// The transform from a symbol's coordinates to those of an element that uses it: its view box in the middle of the
-/// element's size.
-fn view(symbol: Node<'_, '_>, node: Node<'_, '_>) -> Result<Affine, Problem> {
-    let size = |name: &str| number(if node.has_attribute(name) { node } else { symbol }, name);
-    let (width, height) = (size("width")?, size("height")?);
-    Ok(match view_box(symbol).as_deref() {
-        Some(&[x, y, w, h]) if w > 0.0 && h > 0.0 && width > 0.0 && height > 0.0 => {
-            let scale = (width / w).min(height / h);
-            Affine::translate((0.5 * width, 0.5 * height))
-                * Affine::scale(scale)
-                * Affine::translate((-x - 0.5 * w, -y - 0.5 * h))
+/// Returns false if an element is for programs with extensions, or in a language other than English.
+fn applies(node: Node<'_, '_>) -> bool {
+    let mut languages = node.attribute("systemLanguage").unwrap_or("en").split(',');
+    !node.has_attribute("requiredExtensions") && languages.any(|language| language.trim().starts_with("en"))
+}
+
+/// Returns the transform from the coordinates within a symbol or an `svg` that isn't the outermost to those around it, and the
+/// size in the coordinates within. None if it isn't drawn.
+fn view(task: Task<'_, '_>, notes: &mut Vec<String>) -> Result<Option<(Affine, Size)>, Problem> {
+    let node = task.node;
+    let length = |name: &str, around: Option<f64>| {
+        let node = task.user.filter(|user| user.has_attribute(name)).unwrap_or(node);
+        let text = node.attribute(name).unwrap_or("100%").trim();
+        match text.strip_suffix('%').map(str::parse::<f64>) {
+            Some(Ok(share)) => Ok(around.map(|around| 0.01 * share * around)),
+            _ => number(node, name).map(Some),
         }
-        _ => Affine::IDENTITY,
-    })
+    };
+    let size = [length("width", task.size[0])?, length("height", task.size[1])?];
+    if size.iter().flatten().any(|length| *length <= 0.0) {
+        return Ok(None);
+    }
+    let place = Affine::translate((number(node, "x")?, number(node, "y")?));
+    let Some(view) = view_box(node) else { return Ok(Some((place, size))) };
+    let fitted = fitted(node, view, size).unwrap_or_else(|| {
+        notes.push(format!("{} has no size: its lengths count as those around it", called(node)));
+        Affine::translate((-view.x, -view.y))
+    });
+    Ok(Some((place * fitted, [Some(view.w), Some(view.h)])))
 }
 
-/// The numbers of an element's view box.
-fn view_box(node: Node<'_, '_>) -> Option<Vec<f64>> {
-    let numbers = node.attribute("viewBox")?.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
-    Some(numbers.map(|part| part.parse().unwrap_or(f64::NAN)).collect())
+/// Returns the transform from a view box to a size, if a part of that is known.
+fn fitted(node: Node<'_, '_>, view: ViewBox, size: Size) -> Option<Affine> {
+    let AspectRatio { align, slice, .. } = aspect_ratio(node);
+    let [across, down] = [size[0].map(|width| width / view.w), size[1].map(|height| height / view.h)];
+    let scale = across.or(down)?;
+    let [across, down] = match (across, down) {
+        (Some(across), Some(down)) if align == Align::None => [across, down],
+        (Some(across), Some(down)) if (across / down - 1.0).abs() > MOST_DISTORTED => {
+            [if slice { across.max(down) } else { across.min(down) }; 2]
+        }
+        _ => [scale; 2],
+    };
+    let share_across = match align {
+        Align::None | Align::XMinYMin | Align::XMinYMid | Align::XMinYMax => 0.0,
+        Align::XMidYMin | Align::XMidYMid | Align::XMidYMax => 0.5,
+        Align::XMaxYMin | Align::XMaxYMid | Align::XMaxYMax => 1.0,
+    };
+    let share_down = match align {
+        Align::None | Align::XMinYMin | Align::XMidYMin | Align::XMaxYMin => 0.0,
+        Align::XMinYMid | Align::XMidYMid | Align::XMaxYMid => 0.5,
+        Align::XMinYMax | Align::XMidYMax | Align::XMaxYMax => 1.0,
+    };
+    let room = |length: Option<f64>, own: f64| length.map_or(0.0, |length| length - own);
+    let left = share_across * room(size[0], across * view.w);
+    let top = share_down * room(size[1], down * view.h);
+    Some(Affine::translate((left, top)) * Affine::scale_non_uniform(across, down) * Affine::translate((-view.x, -view.y)))
+}
+
+/// The alignment of an element's view box in its size.
+fn aspect_ratio(node: Node<'_, '_>) -> AspectRatio {
+    node.attribute("preserveAspectRatio").and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// An element's view box, if it is valid.
+fn view_box(node: Node<'_, '_>) -> Option<ViewBox> {
+    node.attribute("viewBox")?.parse().ok()
 }
 
 /// Returns the path that an element draws, or `None` if it isn't a drawing element.
@@ -409,12 +488,23 @@ pub(super) fn arc(
     Ok(())
 }
 
-/// Returns the transform that an element applies to its content.
-fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
-    let Some(text) = node.attribute("transform") else { return Ok(Affine::IDENTITY) };
-    match text.parse::<svgtypes::Transform>() {
-        Ok(t) => Ok(Affine::new([t.a, t.b, t.c, t.d, t.e, t.f])),
-        Err(error) => problem(format!("{}: `transform` can't be read: {}", called(node), brief(error))),
+/// Returns the transform that an element applies to its content, by its style or else by its attribute.
+fn transform(node: Node<'_, '_>, styles: &Styles) -> Result<Affine, Problem> {
+    let style = styles.get(node, "transform").map(|text| text.replace("px", "").replace("deg", ""));
+    let text = style.as_deref().or(node.attribute("transform")).filter(|text| text.trim() != "none").unwrap_or_default();
+    let transform = match text.parse::<svgtypes::Transform>() {
+        Ok(t) => Affine::new([t.a, t.b, t.c, t.d, t.e, t.f]),
+        Err(error) => return problem(format!("{}: `transform` can't be read: {}", called(node), brief(error))),
+    };
+    let origin = styles.get(node, "transform-origin").or(node.attribute("transform-origin"));
+    let has_origin = origin.is_some_and(|at| !at.split_whitespace().all(|number| matches!(number, "0" | "0px")));
+    let is_moved = |property: &&str| styles.get(node, property).is_some_and(|value| value != "none");
+    match ["translate", "rotate", "scale"].into_iter().find(is_moved) {
+        Some(property) => problem(format!("{}: the style `{property}` is not read: use `transform`", called(node))),
+        None if has_origin && transform != Affine::IDENTITY => {
+            problem(format!("{}: `transform-origin` is not read: use `transform` alone", called(node)))
+        }
+        None => Ok(transform),
     }
 }
 

@@ -242,7 +242,7 @@ impl<'a> Layout<'a> {
              width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\" fill=\"none\" stroke=\"#000\" \
              stroke-width=\"{line}\">\n"
         );
-        let mut ids: HashMap<String, usize> = HashMap::new();
+        let mut ids: HashMap<String, usize> = (1..=placed.len()).map(|number| (format!("sheet-{number}"), 1)).collect();
         let mut places = self.places().into_iter();
         for (index, (&Laid { width, height, form, parts, .. }, left)) in placed.into_iter().enumerate() {
             let number = index + 1;
