@@ -214,6 +214,14 @@ def test_frames_of_numbers() -> None:
         PcfSet.from_frame(frame, align="no")  # type: ignore[arg-type]
 
 
+def test_files_of_one_name(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.csv").write_text("t,v\n0,1\n1,0\n")
+    paths = [tmp_path / folder / "x.csv" for folder in ("a", "b")]
+    assert PcfSet.load(paths).names == tuple(str(path.with_suffix("")) for path in paths)
+
+
 def test_rows_of_several_functions(tmp_path: Path) -> None:
     path = tmp_path / "stations.csv"
     path.write_text("station,t,v\na,0,1\na,2,0\nb,0.5,5\nb,3,0\n")

@@ -1265,10 +1265,12 @@ def _paths(path: PathLike | Iterable[PathLike]) -> list[str]:
 def _names_of_files(
     paths: list[str], counts: list[int], names: Sequence[Sequence[str] | None]
 ) -> list[str]:
-    """Names of what is in several files: those of the file, after the file's own name."""
+    """Names of what is in several files: those of the file, after the file's own name, with folders if two would be the same."""
     found: list[str] = []
-    for path, count, own in zip(paths, counts, names):
-        stem = Path(path).stem
+    stems = [Path(path).stem for path in paths]
+    if len({*stems}) < len(stems):
+        stems = [str(Path(path).with_suffix("")) for path in paths]
+    for stem, count, own in zip(stems, counts, names):
         found += [stem] if count == 1 else [f"{stem}/{name}" for name in own or range(count)]
     return found
 
