@@ -1853,7 +1853,8 @@ def load_barcodes(
     Returns
     -------
     Barcodes
-        With the names of the file, if it has any; of several files with the files' names.
+        With the names of the file, if it has any; of several files with the files' names, and their folders if two
+        would be the same.
 
     Raises
     ------
@@ -1866,11 +1867,12 @@ def load_barcodes(
     --------
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "cloud.txt")
-    ...     with open(path, "w") as file:
-    ...         print("persistence intervals in dim 0:", " [0,1.5)", " [0, )", sep="\\n", file=file)
-    ...     load_barcodes([path, path]).names
-    ('cloud', 'cloud')
+    ...     paths = [os.path.join(folder, name) for name in ("cloud.txt", "noise.txt")]
+    ...     for path in paths:
+    ...         with open(path, "w") as file:
+    ...             print("persistence intervals in dim 0:", " [0,1.5)", " [0, )", sep="\\n", file=file)
+    ...     load_barcodes(paths).names
+    ('cloud', 'noise')
     """
     if isinstance(infinite, str) and infinite not in ("keep", "drop"):
         raise ValueError(f'infinite is {infinite!r}, but it must be "keep", "drop" or a number')
