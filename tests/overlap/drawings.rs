@@ -502,7 +502,7 @@ fn transforms_in_styles() {
     }
 }
 
-/// No id of a drawing is there twice, though a part is called as a sheet.
+/// Ids of a drawing differ, though a part has the name of a sheet.
 #[test]
 fn ids_in_svg() {
     let folder = Folder::of("");

@@ -48,7 +48,7 @@ pub trait Scalar: Number {
     fn key(self) -> [u32; 2];
     /// The number with this key.
     fn of_key(key: [u32; 2]) -> Self;
-    /// A power of two, by which coordinates are multiplied or divided where their squares would underflow or overflow.
+    /// A power of two. Coordinates are multiplied or divided by it where their squares would underflow or overflow.
     const SCALE: Self;
 }
 

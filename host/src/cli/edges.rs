@@ -57,7 +57,7 @@ pub struct Task<'a> {
     pub progress: Progress,
     pub device: Device,
     pub stream: Stream,
-    /// What to know of the vertices' names: their numbers in arrays, and what the first row was taken for.
+    /// Sentences on the vertices' names: their numbers in arrays, and the meaning of the first row.
     notes: Vec<String>,
 }
 

@@ -232,8 +232,8 @@ impl Format {
 /// Writes diagrams of clouds with these names, or with numbers.
 ///
 /// # Errors
-/// The file can't be written, there is not one cloud, and the format is for one, or two clouds have the same name, and the
-/// format tells them apart by name.
+/// The file can't be written. The format is for one cloud, and there are more or none. It tells clouds apart by name, and
+/// two have the same.
 pub fn save<T: Real + npy::Element>(
     diagrams: &Diagrams<T>,
     names: Option<&[String]>,

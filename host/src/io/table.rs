@@ -42,10 +42,10 @@ pub(crate) struct Role {
     pub required: bool,
 }
 
-/// What the first row is.
+/// Meaning of a table's first row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum First {
-    /// What the options, the file or names without a second meaning say.
+    /// Told by the options, by the file, or by names without a second meaning.
     Known,
     /// Names of columns, by the values below them.
     Names,
@@ -65,7 +65,7 @@ pub(crate) struct Table {
     parser: Reader,
     /// Names of the columns. Without a header, their numbers from 1.
     header: Vec<String>,
-    /// What the first row is. `Names` only if headers and values have such names.
+    /// Meaning of the first row. `Names` only if headers and values have such names.
     pub first: First,
     /// Rows that were read to find the header.
     pending: VecDeque<Row>,
@@ -205,7 +205,7 @@ impl Table {
         }
     }
 
-    /// Returns true if the second row has numbers where the first one has none: as both ids, or in another column.
+    /// Returns true if the second row has numbers in place of the first row's words: as both ids, or in another column.
     fn is_above_numbers(&self, first: &Row, by_place: &[Option<usize>]) -> bool {
         let fields = first.fields.len();
         let Some(second) = self.pending.front().filter(|second| second.fields.len() == fields) else { return false };

@@ -71,7 +71,7 @@ pub struct ListRanker<V: Weight = i32> {
     scan: Option<ScanWorkspace>,
 }
 
-/// The most elements for which a GPU takes every fourth as a splitter.
+/// Largest length of a list that has a splitter for each four elements on a GPU.
 const FEW_ELEMENTS: usize = 120_000;
 
 impl<V: Weight> ListRanker<V> {

@@ -59,8 +59,8 @@ pub fn read_weighted(path: impl AsRef<Path>, options: &TableOptions) -> Result<(
     Ok((read_noted(path, options, Some(&mut weights))?.0, weights))
 }
 
-/// Reads a graph as [`read_with`] does, with `weights` as [`read_weighted`] does, into weights that are empty. If a table's
-/// first row may be both an edge and the names of the columns, returns for which of them it was taken, as a sentence.
+/// Reads a graph as [`read_with`] does, with `weights` as [`read_weighted`] does, into weights that are empty. Returns
+/// also a sentence on a table's first row if that may be an edge as well as names of columns: how it was taken.
 ///
 /// # Errors
 /// As those.

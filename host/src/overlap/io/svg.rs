@@ -121,7 +121,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
             continue;
         }
         let children = node.children().filter(Node::is_element);
-        // Of alternatives, one is drawn.
+        // One alternative is drawn.
         let children: Vec<_> =
             if name == "switch" { children.filter(|child| applies(*child)).take(1).collect() } else { children.collect() };
         let within = if is_used_symbol || name == "svg" && node != root {
