@@ -450,7 +450,7 @@ fn views_in_svg() {
     }
 }
 
-/// What a drawing hides is not cut, by attributes, styles and rules.
+/// Elements that attributes, styles and rules hide are not cut.
 #[test]
 fn hidden_in_svg() {
     let names = |inner: &str| nested(inner).0.into_iter().map(|(name, _)| name).collect::<Vec<_>>();

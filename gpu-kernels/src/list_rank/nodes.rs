@@ -30,9 +30,9 @@ const LOADS: usize = 4;
 /// and then what comes before each that a root leads to. With `lengths`, adds up these nodes' elements and ends in `status`.
 ///
 /// # Safety
-/// One block of whole warps, or of a single thread, with a thread for each splitter and [`short::list_bytes`] for at most [`most`]
-/// weighted elements. `bases` must have `next.len()` elements, as `sums` has, and `lengths` unless it is empty; it must not overlap
-/// any other, and `status` be valid for atomic access.
+/// One block of whole warps, or of a single thread, with a thread for each splitter and [`short::list_bytes`] for at most
+/// [`most`] weighted elements. `sums` and `bases` must have `next.len()` elements, and `lengths` unless it is empty. `bases`
+/// must not overlap any other, and `status` be valid for atomic access.
 #[allow(clippy::needless_range_loop, reason = "loops over several arrays unroll")]
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024, min_blocks = 1)]
 pub unsafe fn solve<V: Value>(
@@ -124,11 +124,11 @@ pub unsafe fn solve<V: Value>(
     }
 }
 
-/// Passes what roots lead to, up to a splitter, and calls `visit` with each node and the sum before it, which returns the sum after
-/// it. At a splitter calls `end` with its number. A root, which holds the sum after it, starts no sublist.
+/// Walks from each root up to a splitter, and calls `visit` with each node and the sum before it, which returns the sum after
+/// it. Calls `end` with the splitter's number. A root holds the sum after it, and starts no sublist.
 ///
 /// # Safety
-/// Successors are below the number of nodes, those of roots coded. `visit` and `end` are sound for numbers of nodes and splitters.
+/// Successors are below the number of nodes; those of roots are coded. `visit` and `end` are sound for any node and splitter.
 #[inline(always)]
 unsafe fn walk_roots<V: Value>(list: &List<V>, visit: impl Fn(usize, V) -> V, end: impl Fn(usize, V)) {
     for root in thread::strided(thread::thread_idx_x() as usize..list.n, thread::block_dim_x() as usize) {

@@ -2,7 +2,8 @@
 //!
 //! A thread has a splitter or the head. It walks its sublist for the length. Pointer jumping finds what comes before each
 //! sublist. Then the thread walks its sublist again, and results replace successors or weights. A mark in place of a
-//! splitter's successor ends walks. The nodes of longer lists are ranked in the same way ([`nodes::solve()`](super::nodes::solve())).
+//! splitter's successor ends walks. The nodes of longer lists are ranked in the same way:
+//! [`nodes::solve()`](super::nodes::solve()).
 
 use cuda_std::prelude::*;
 
@@ -78,13 +79,13 @@ impl<V: Value> List<V> {
         (number < splitters.count).then(|| splitters.element(number) as usize).filter(|&start| start < self.n)
     }
 
-    /// Walks the sublist that begins at `start`, and finds the sum before it. When a thread has walked, it calls `first`, which sets
-    /// the sums before sublists that are the first of a list.
+    /// Walks the sublist that begins at `start`, and finds the sum before it. When a thread has walked, it calls `first`,
+    /// which sets the sums before sublists that are the first of a list.
     ///
     /// # Safety
     /// All threads of the block call it together: whole warps or a single thread, and one for each splitter. Successors are below
-    /// `n`, and negative ones above [`SPLITTER`] or at most [`ROOT`]. A barrier comes between this and other accesses of the list,
-    /// before and after; `first` only reads it.
+    /// `n`, and negative ones above [`SPLITTER`] or at most [`ROOT`]. A barrier comes between this and other accesses, before
+    /// and after; `first` only reads it.
     #[inline(always)]
     pub unsafe fn sublist(&self, start: Option<usize>, first: impl FnOnce(&Firsts<V>)) -> Sublist<V> {
         let &List { n, next, values, weighted, splitters } = self;

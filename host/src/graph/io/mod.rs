@@ -105,7 +105,7 @@ enum Edges {
     Named { ends: Ends, arcs: bool, first: FirstRow },
 }
 
-/// What a table's first row was taken for.
+/// Meaning that a table's first row was given.
 #[derive(PartialEq)]
 enum FirstRow {
     /// For what it is.

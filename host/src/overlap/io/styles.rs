@@ -4,7 +4,7 @@ use std::{collections::HashMap, rc::Rc};
 
 use roxmltree::Node;
 
-/// Properties of which styles are read.
+/// Properties that are read.
 const PROPERTIES: &[&str] = &["display", "visibility", "transform", "transform-origin", "translate", "rotate", "scale"];
 
 /// A declared value with what decides between several: whether it is important, and its place.

@@ -242,7 +242,7 @@ fn number(node: Node<'_, '_>, name: &str) -> Result<f64, Problem> {
     }
 }
 
-/// A length in units of which there are so many per inch.
+/// Returns a length in units of which an inch has `inch`, if it is one.
 fn length(text: &str, inch: f64) -> Option<f64> {
     let text = text.trim();
     let unit = UNITS.iter().find_map(|(unit, per_inch)| Some((text.strip_suffix(unit)?, *per_inch)));
