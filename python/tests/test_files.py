@@ -62,6 +62,14 @@ def test_tables(series: Path) -> None:
     until = PcfSet.load(series, start=NOON, until="2024-05-01T12:00:20Z", dtype="float32")
     same(until, {"b": [[0, 1.5], [20, 0]], "a": [[0, 0], [10, 2], [20, 0]]})
     assert until.dtype == np.float32
+    # Shifted functions have no calendar.
+    frame = {"t": [0, 1], "v": [2, 0]}
+    for window in ({"start": NOON}, {"start": "2024-05-01"}, {"until": np.datetime64("2024-05-01T12")}):
+        with pytest.raises(ValueError, match=r"with align=True all functions start at 0: it must be a number"):
+            PcfSet.load(series, align=True, **window)
+        with pytest.raises(ValueError, match=r"with align=True"):
+            PcfSet.from_frame(frame, align=True, **window)
+    same(PcfSet.load(series, align=True, until=20), {"b": [[0, 1.5], [20, 0]], "a": [[0, 2], [20, 0]]})
     steps: list[Any] = [30, np.timedelta64(30, "s"), datetime.timedelta(seconds=30)]
     for step in steps:
         sampled = PcfSet.load(series, start=NOON, step=step)

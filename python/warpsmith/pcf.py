@@ -261,12 +261,12 @@ class PcfSet:
             if name is None or type(name).__name__ == "NAType" or name != name:
                 row = next(row for row, one in enumerate(given) if one is name)
                 raise ValueError(f"column {id!r}, row {row}: a name is missing")
-        align = flag(align, "align")
+        first, last, align, step = opened = _window(start, until, align, step)
         order = np.lexsort((times, owners))
         times, values, owners = times[order], values[order], owners[order]
         lengths = np.bincount(owners, minlength=len(numbers))
         starts = np.cumsum(lengths) - lengths
-        window = (start, until, align, step) != (None, None, False, None)
+        window = opened != (None, None, False, None)
         if align:
             times = times - np.repeat(times[starts], lengths)
         # With a window, functions may start at any time, before which they are zero.
@@ -277,9 +277,8 @@ class PcfSet:
         offsets = np.concatenate([[0], np.cumsum(lengths + late)])
         made = PcfSet.from_parts(offsets, points, names=None if id is None else map(str, numbers))
         if window:
-            first, last = _optional(start, "start") or 0.0, _optional(until, "until")
             last = None if last is None else last - begin
-            made = _wrap(made._set.windowed(first - begin, last, _optional(step, "step")))
+            made = _wrap(made._set.windowed((first or 0.0) - begin, last, step))
         return made.astype(values.dtype if dtype is None else dtype)
 
     @staticmethod
@@ -319,7 +318,7 @@ class PcfSet:
             it has an offset. `start` becomes t = 0. Functions are zero before their first breakpoint and from `until`
             on.
         align : bool
-            Whether each function is shifted first, so that it starts at 0.
+            Whether each function is shifted first, so that it starts at 0. Then `start` and `until` are numbers.
         step : float or timedelta, optional
             Samples functions at the multiples of this time.
         repair : bool
@@ -350,7 +349,7 @@ class PcfSet:
         PcfSet of shape (1,), float64, 2 breakpoints
         """
         table = _table(columns, header, separator, decimal)
-        window = _optional(start, "start"), _optional(until, "until"), flag(align, "align"), _optional(step, "step")
+        window = _window(start, until, align, step)
         repair = flag(repair, "repair")
         paths = _paths(path)
         with _options_of_python():
@@ -1251,8 +1250,17 @@ def _seconds(time: Any, name: str) -> float:
     return number
 
 
-def _optional(time: Any, name: str) -> float | None:
-    return None if time is None else _seconds(time, name)
+def _window(start: Any, until: Any, align: Any, step: Any) -> tuple[float | None, float | None, bool, float | None]:
+    """A window of time in numbers."""
+    align = flag(align, "align")
+    for name, time in (("start", start), ("until", until)):
+        if align and isinstance(time, (str, datetime.date, np.datetime64)):
+            raise ValueError(f"{name} is {time!r}, but with align=True all functions start at 0: it must be a number")
+    first, last, each = (
+        None if time is None else _seconds(time, name)
+        for time, name in ((start, "start"), (until, "until"), (step, "step"))
+    )
+    return first, last, align, each
 
 
 def _paths(path: PathLike | Iterable[PathLike]) -> list[str]:
