@@ -85,6 +85,8 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
         .args(["--target", &target])
         .arg("--target-dir")
         .arg(options.target_dir)
+        // The outer cargo holds the lock of its own.
+        .env("CARGO_BUILD_BUILD_DIR", options.target_dir)
         .args(options.arguments)
         // Redundant if the crate declares it itself. Nobody sees warnings, except before an error.
         .args(["--", "-Zcrate-attr=no_std", "-Awarnings"]);

@@ -3,7 +3,6 @@
 use super::DeviceError;
 use super::launch::refused;
 use cuda_std::launch::{KernelInfo, Origin};
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Declares the kernels of a crate that the build script of this one has built with `cuda_builder`:
@@ -236,29 +235,9 @@ fn is_specific(ptx: &str) -> bool {
     target.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('a')
 }
 
-/// Returns the number of parameters of each entry of a PTX text.
-pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
-    let mut entries = HashMap::new();
-    for entry in ptx.split(".entry ").skip(1) {
-        let Some((name, rest)) = entry.split_once('(') else {
-            continue;
-        };
-        let list = rest.split_once(')').map_or(rest, |(list, _)| list);
-        entries.insert(name.trim().to_owned(), list.matches(".param ").count());
-    }
-    entries
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{choose, parameters};
-
-    #[test]
-    fn parameters_are_counted() {
-        let ptx = ".visible .entry a(\n.param .u64 .ptr .align 4 a_param_0,\n.param .u32 a_param_1\n)\n{\nld.param.b32 %r1, [a_param_1];\n}\n.visible .entry b()\n{\n}";
-        let counts = parameters(ptx);
-        assert_eq!((counts["a"], counts["b"], counts.len()), (2, 0, 2));
-    }
+    use super::choose;
 
     #[test]
     fn the_highest_that_the_device_has() {

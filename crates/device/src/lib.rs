@@ -430,9 +430,8 @@ impl Device {
         }
     }
 
-    /// The compute capability, times ten, of the PTX images that this device uses, such as 75 or 80; where
-    /// [modules](kernel_module!) were built for different ones, the lowest. `None` on the CPU, and where a module has
-    /// no image for the GPU.
+    /// The compute capability, times ten, of the PTX images that this device uses, such as 75 or 80: the highest if
+    /// [modules](kernel_module!) differ. `None` on the CPU, and if a module has no image for the GPU.
     pub fn image(&self) -> Option<u32> {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.image(),

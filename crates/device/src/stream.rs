@@ -214,8 +214,7 @@ impl Stream {
         same_length("the slice to upload", source.len(), target.len())?;
         // SAFETY: both are as long; nothing else has the target, and the source is borrowed until `synchronize`
         // returns.
-        unsafe { self.copy_from_host(&target, source.as_ptr())? };
-        self.synchronize()
+        self.finish(unsafe { self.copy_from_host(&target, source.as_ptr()) })
     }
 
     /// Copies `source` into `target`, which has as many elements, and waits until it is done.
@@ -233,8 +232,7 @@ impl Stream {
         }
         // SAFETY: both are as long, and the target is borrowed until `synchronize` returns. Any bytes are a value of
         // its type, so that it may be left with a part of the copy.
-        unsafe { self.copy_to_host(&source, target.as_mut_ptr())? };
-        self.synchronize()
+        self.finish(unsafe { self.copy_to_host(&source, target.as_mut_ptr()) })
     }
 
     /// The elements of `source`, as a vector; waits for them.
@@ -257,8 +255,7 @@ impl Stream {
         // SAFETY: there is room for as many elements, which nobody else has until `synchronize` returns; then they are
         // all there.
         unsafe {
-            self.copy_to_host(&source, target.as_mut_ptr())?;
-            self.synchronize()?;
+            self.finish(self.copy_to_host(&source, target.as_mut_ptr()))?;
             target.set_len(source.len());
         }
         Ok(target)
@@ -436,6 +433,12 @@ impl Stream {
             return Err(DeviceError::WrongDevice { what: "a pinned buffer", found, expected: self.device.to_string() });
         }
         Ok(())
+    }
+
+    /// Waits for a copy, even if enqueueing it reported an error: it may be under way all the same.
+    fn finish(&self, copied: Result<(), DeviceError>) -> Result<(), DeviceError> {
+        let done = self.synchronize();
+        copied.and(done)
     }
 
     /// Hands out a buffer together with the event behind its copy, if both could be enqueued.
@@ -781,8 +784,7 @@ impl Device {
                 let stream = cuda.service()?;
                 // SAFETY: both are as long, nobody else knows of the buffer, and the values are borrowed until
                 // `synchronize` returns.
-                unsafe { stream.copy_from_host(buffer.as_device_ptr(), values.as_ptr().cast(), buffer.byte_len())? };
-                stream.synchronize()?;
+                unsafe { stream.upload(buffer.as_device_ptr(), values.as_ptr().cast(), buffer.byte_len())? };
             }
             // SAFETY: the buffer is as long as the values, and nobody else knows of it.
             Inner::Cpu(_) => unsafe {

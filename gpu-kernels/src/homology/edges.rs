@@ -191,6 +191,7 @@ pub unsafe fn lunes<T: Scalar>(
     // written by one thread, and findings are accessed by atomics alone.
     unsafe {
         let found = found.add(index);
+        let (mut within, mut empty, mut last) = (0, 0, 0);
         for position in of_cloud(cloud.edges()) {
             let at = (cloud.edge + position) as usize;
             let edge = *order.get_unchecked(at) - cloud.edge;
@@ -202,11 +203,16 @@ pub unsafe fn lunes<T: Scalar>(
             let before = |w, end| w != end && precedes(distances, cloud, (end, w), (length, edge));
             let witness = (0..cloud.vertices).find(|&w| before(w, u) && before(w, v));
             links.add(at).write(Link::new((u, v), witness.unwrap_or(NONE)));
-            atomic::device::fetch_max(&raw mut (*found).within, position + 1);
+            within = position + 1;
             if witness.is_none() {
-                atomic::device::fetch_add(&raw mut (*found).empty, 1);
-                atomic::device::fetch_max(&raw mut (*found).last, position + 1);
+                empty += 1;
+                last = within;
             }
+        }
+        atomic::device::fetch_max(&raw mut (*found).within, within);
+        if empty > 0 {
+            atomic::device::fetch_add(&raw mut (*found).empty, empty);
+            atomic::device::fetch_max(&raw mut (*found).last, last);
         }
     }
 }

@@ -278,6 +278,7 @@ unsafe fn enter(
     // SAFETY: positions and vertices are below their numbers (this function's contract).
     unsafe {
         let mut merges = (*found).merges;
+        let first = merges;
         for i in 0..thread::block_dim_x().div_ceil(32) {
             let mut bits = empty.read(i as usize);
             if bits == 0 {
@@ -300,7 +301,9 @@ unsafe fn enter(
                 }
             }
         }
-        (*found).merges = merges;
+        if merges != first {
+            (*found).merges = merges;
+        }
     }
 }
 

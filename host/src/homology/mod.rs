@@ -1,6 +1,6 @@
 //! Persistent homology: persistence diagrams of Vietoris-Rips filtrations, for many clouds of points at once.
 //!
-//! [`Clouds`] are point clouds or matrices of distances. A [`Rips`] computes their bars of degrees 0 and 1 over Z/2 on a
+//! [`Clouds`] are point clouds or matrices of distances. A [`Rips`] computes their bars of degrees 0, 1 and 2 over Z/2 on a
 //! device, and keeps its arrays from call to call.
 //!
 //! ```

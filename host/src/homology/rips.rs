@@ -199,7 +199,7 @@ impl<T: HomologyReal> Rips<T> {
     /// Computes the bars of all clouds.
     ///
     /// # Errors
-    /// [`HomologyError`]: distances aren't those of a metric space, the threshold is below 0 or NaN, the degree is above 1,
+    /// [`HomologyError`]: distances aren't those of a metric space, the threshold is below 0 or NaN, the degree is above 2,
     /// or the device fails or has not enough memory for the largest cloud.
     pub fn compute(&mut self, stream: &Stream, clouds: &Clouds<'_, T>, options: &Options) -> Result<Diagrams<T>, HomologyError> {
         options.check()?;

@@ -36,8 +36,6 @@ pub(in super::super) struct CudaModule {
     raw: CUmodule,
     /// The compute capability that it was built for, times ten.
     arch: u32,
-    /// Number of parameters of each entry.
-    parameters: HashMap<String, usize>,
     /// Keyed by the address of the kernel's unique `KernelInfo`.
     functions: RwLock<HashMap<usize, Arc<Function>>>,
 }
@@ -128,7 +126,6 @@ impl CudaModule {
             return Err(no_image(cuda.to_string(), capability, image.ptx()));
         };
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
-        let parameters = image::parameters(ptx);
         let has_indirect_calls = ptx.contains(".callprototype");
         let c_string =
             |text: &str| CString::new(text).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()));
@@ -146,7 +143,7 @@ impl CudaModule {
             texts => compiler.link(texts, &mut raw),
         };
         if code == Code::SUCCESS {
-            return Ok(CudaModule { cuda, raw, arch, parameters, functions: RwLock::default() });
+            return Ok(CudaModule { cuda, raw, arch, functions: RwLock::default() });
         }
         if code.is_sticky() {
             return Err(cuda.error(function, code));
@@ -207,7 +204,6 @@ impl CudaModule {
                 max_threads: get(function::MAX_THREADS_PER_BLOCK)? as u32,
                 arch: get(function::BINARY_VERSION)? as u32,
             },
-            parameters: self.parameters.get(kernel.symbol()).copied(),
             dynamic_limit: AtomicUsize::new(get(function::MAX_DYNAMIC_SHARED_SIZE_BYTES)?),
         })
     }
@@ -261,8 +257,7 @@ impl CudaModule {
         }
         let stream = cuda.service()?;
         // SAFETY: the constant has this size, and `bytes` stays borrowed until the copy is done.
-        unsafe { stream.copy_from_host(address, bytes.as_ptr(), bytes.len())? };
-        stream.synchronize()
+        unsafe { stream.upload(address, bytes.as_ptr(), bytes.len()) }
     }
 }
 
@@ -270,8 +265,6 @@ impl CudaModule {
 pub(super) struct Function {
     pub(super) raw: CUfunction,
     attributes: KernelAttributes,
-    /// `None` if the driver can't tell.
-    parameters: Option<usize>,
     /// Dynamic shared memory that the driver currently allows, in bytes.
     dynamic_limit: AtomicUsize,
 }
@@ -314,19 +307,6 @@ impl Function {
         cuda.check("cuFuncSetAttribute", code)?;
         self.dynamic_limit.store(limit, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Sees to it that there is an argument for each parameter.
-    pub(super) fn check_words(&self, kernel: &KernelInfo, words: usize) -> Result<(), DeviceError> {
-        match self.parameters {
-            Some(parameters) if parameters != words => Err(refused(
-                kernel,
-                format!(
-                    "its PTX takes {parameters} parameters, and the host has {words}: the two were built from different sources"
-                ),
-            )),
-            _ => Ok(()),
-        }
     }
 
     pub(super) fn describe(&self) -> String {

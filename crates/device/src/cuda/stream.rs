@@ -77,7 +77,6 @@ impl CudaStream {
         let function = module.function(kernel)?;
         function.prepare(self.cuda, kernel, config)?;
         let words = arguments.words().len();
-        function.check_words(kernel, words)?;
         if kernel.contract.cooperative {
             let together =
                 u64::from(module.occupancy(kernel, config.block, config.shared)?) * u64::from(self.cuda.info.multiprocessors);
@@ -105,15 +104,15 @@ impl CudaStream {
         let LaunchConfig { grid, block, shared } = *config;
         let (function_raw, stream, pointers) = (function.raw, self.raw, pointers.as_mut_ptr());
         let (Dim3 { x, y, z }, bytes) = (block, shared as u32);
-        // SAFETY: function and stream are of this context. By this function's contract, the arguments are the kernel's;
-        // their number has been checked where the driver tells it. Each pointer is to 8 bytes, which the driver copies
-        // before it returns.
-        let code = unsafe {
+        // SAFETY: function and stream are of this context. By this function's contract, the arguments are the kernel's, one
+        // for each parameter. Each pointer is to 8 bytes, which the driver copies before it returns.
+        let (called, code) = unsafe {
             if kernel.contract.cooperative {
-                driver::cuLaunchCooperativeKernel(function_raw, grid.x, grid.y, grid.z, x, y, z, bytes, stream, pointers)
+                let launch = driver::cuLaunchCooperativeKernel;
+                ("cuLaunchCooperativeKernel", launch(function_raw, grid.x, grid.y, grid.z, x, y, z, bytes, stream, pointers))
             } else {
-                let extra = ptr::null_mut();
-                driver::cuLaunchKernel(function_raw, grid.x, grid.y, grid.z, x, y, z, bytes, stream, pointers, extra)
+                let (launch, extra) = (driver::cuLaunchKernel, ptr::null_mut());
+                ("cuLaunchKernel", launch(function_raw, grid.x, grid.y, grid.z, x, y, z, bytes, stream, pointers, extra))
             }
         };
         if code == Code::SUCCESS {
@@ -130,7 +129,7 @@ impl CudaStream {
             self.recent.take_back(name);
         }
         if code.is_sticky() || code == Code::INVALID_CONTEXT {
-            return Err(self.cuda.error("cuLaunchKernel", code));
+            return Err(self.cuda.error(called, code));
         }
         let more = match code {
             Code::LAUNCH_OUT_OF_RESOURCES => format!("; {} on {grid} blocks of {block} threads", function.describe()),
@@ -147,6 +146,17 @@ impl CudaStream {
         let _entered = self.cuda.enter()?;
         // SAFETY: both ranges are live, and `from` stays as it is until the copy is done (this function's contract).
         self.cuda.check("cuMemcpyHtoDAsync", unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.raw) })
+    }
+
+    /// Copies `bytes` from the host, and waits. After an error of the call the copy may be under way all the same.
+    ///
+    /// # Safety
+    /// Both ranges are live memory, `to` of this device.
+    pub(in super::super) unsafe fn upload(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: both ranges are live (this function's contract), until the copy is done.
+        let copied = unsafe { self.copy_from_host(to, from, bytes) };
+        let done = self.synchronize();
+        copied.and(done)
     }
 
     /// Enqueues a copy of `bytes` to the host.

@@ -1,6 +1,6 @@
 //! Meetings of a block's threads: its barrier, and the exchanges of its warps.
 
-use super::{Block, Sched, Turns};
+use super::{Block, Sched, TURN, TURNS_TO_STOP, Turns};
 use crate::WARP_SIZE;
 use crate::error::SimtError;
 use std::panic::Location;
@@ -151,11 +151,27 @@ impl Block<'_> {
     /// `p`, else how many do.
     #[inline(always)]
     pub(crate) fn barrier(&self, kind: BarrierKind, p: bool, location: &'static Location<'static>) -> u32 {
+        if self.threads == 1 && self.passes_alone() {
+            return u32::from(p);
+        }
         if !self.come_to_barrier(kind, p, location) {
             return 0;
         }
         self.wait();
         self.barrier_result()
+    }
+
+    /// Begins the next turn of a block's only thread. Returns false if it has to wait like others: in checked runs, after a
+    /// failure, and each time that the worker looks for one elsewhere.
+    #[inline(always)]
+    fn passes_alone(&self) -> bool {
+        let turns = self.turns.get().wrapping_add(1);
+        if cfg!(simt_check) || self.failed.get() || turns.is_multiple_of(TURNS_TO_STOP) {
+            return false;
+        }
+        self.turns.set(turns);
+        self.turn_left.set(TURN);
+        true
     }
 
     /// Notes that the running thread is at the barrier; false where it must not wait.
