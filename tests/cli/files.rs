@@ -2,8 +2,9 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::{PermissionsExt as _, symlink},
-    process::Command,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -60,7 +61,15 @@ fn a_result_on_stdout_is_the_file() {
         assert_eq!(output.stdout, fs::read(folder.path(&name)).unwrap(), "{command}");
         fs::remove_file(folder.path(&name)).unwrap();
     }
+    folder.good("list-rank --n 100 --output x.npy");
+    assert_eq!(folder.run("list-rank --n 100 --gpus 2 --backend cpu --output -").stdout, fs::read(folder.path("x.npy")).unwrap());
+    fs::remove_file(folder.path("x.npy")).unwrap();
+    // It shows no size.
+    let shown = text(&folder.run("pcf pdist a.npz --output -").stderr);
+    assert!(shown.contains("Written: -\n"), "{shown}");
+    folder.bad("list-rank --n 100 --output - --order -", "error: - can't be written: it is to be written twice");
     folder.bad("overlap pack --count 2 --steps 10 --output -", "beside the output until it is complete");
+    folder.bad("overlap pack --counts 1..2 --steps 10 --submission -", "-: a submission is written again");
     assert_eq!(folder.files(), before);
 }
 
@@ -95,6 +104,21 @@ fn no_output_is_an_input_or_another_output() {
         folder.bad(command, &format!("error: {name} can't be written: it is to be "));
         assert!(contents(&folder) == before, "{command}");
     }
+}
+
+/// In the folder of temporary files, too.
+#[test]
+fn standard_input_is_not_standard_output() {
+    let mut child = Command::new(cargo_bin!("warpsmith"))
+        .args(["graph", "components", "-", "--output", "-"])
+        .current_dir(std::env::temp_dir())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"0 1\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && !output.stdout.is_empty());
 }
 
 /// A matrix whose name is that of unfinished runs.

@@ -171,6 +171,7 @@ fn repaired_functions() {
     assert_eq!(json["repaired"], json!({"empty": 0, "sorted": 0, "shifted": 1, "merged": 1}));
     assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,3.0\n0,2.0,1.0\n1,0.0,4.0\n");
     let said = folder.good("convert b.csv --repair --output c.csv");
+    folder.bad("convert b.csv --repair --curve betti --output c.csv", "'--repair' cannot be used with '--curve");
     assert!(said.ends_with("\nRepaired functions: 0 put in order, 0 shifted, 0 with breakpoints merged, 0 empty\n"), "{said}");
 }
 

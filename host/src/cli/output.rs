@@ -31,7 +31,8 @@ impl Files {
         if is_standard(path) {
             super::terminal::leave_stdout();
         }
-        let inputs = self.inputs.iter().map(|input| (input.as_path(), "is to be read"));
+        // Standard input and output have one name.
+        let inputs = self.inputs.iter().filter(|input| !is_standard(input)).map(|input| (input.as_path(), "is to be read"));
         let outputs = self.outputs.iter().map(|output| (output.name(), "is to be written twice"));
         if let Some((other, what)) = inputs.chain(outputs).find(|(other, _)| destination.is(other)) {
             let by_name = if other == path { String::new() } else { format!(", as {}", other.display()) };

@@ -192,6 +192,9 @@ impl Destination {
 
     /// Returns true if `other` is the same file, even under another name.
     pub fn is(&self, other: &Path) -> bool {
+        if is_standard(&self.name) || is_standard(other) {
+            return self.name == other;
+        }
         self.path == resolve(other) || identity(&self.path).is_some_and(|ours| identity(other) == Some(ours))
     }
 
@@ -238,6 +241,11 @@ impl Destination {
         let mut path = path.clone().into_os_string();
         path.push(".partial");
         path.into()
+    }
+
+    /// The path of a file in the same folder; for standard output, in that of temporary files.
+    pub fn beside(&self, name: impl AsRef<Path>) -> PathBuf {
+        directory(&self.path).join(name)
     }
 
     /// Locks the destination's folder against other processes that do so, until the result is

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use warpsmith::{
     common::chain,
+    io::files::is_standard,
     overlap::{
         OverlapError,
         contest::MOST_TREES,
@@ -64,6 +65,9 @@ struct Row {
 
 /// Searches, and writes the result.
 pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
+    if is_standard(plan.file) {
+        return Err(Failure::error("-: a submission is written again each time that a packing becomes smaller; name a file"));
+    }
     let mut files = Files::reading([Path::new(plan.shape)].into_iter().chain(plan.from));
     let destination = files.write(plan.file)?;
     let shape = read_shape(plan.shape)?;

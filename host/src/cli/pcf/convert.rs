@@ -38,7 +38,7 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "SET.NPZ")]
     output: PathBuf,
     /// Put breakpoints in order, merge those at the same time, and let functions start at 0
-    #[arg(long)]
+    #[arg(long, conflicts_with = "curve")]
     repair: bool,
     /// Print one JSON object instead of a line
     #[arg(long)]

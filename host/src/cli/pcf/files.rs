@@ -150,12 +150,7 @@ impl Inputs<'_> {
 impl SetArgs {
     /// Loads functions, in the precision asked for or else in the files'.
     pub fn load(&self, inputs: Inputs<'_>, dtype: Option<Dtype>, progress: Progress) -> Result<PcfData, Failure> {
-        let BarsArgs { dimension, superlevel, infinite } = self.bars;
-        if self.curve.is_none() && (dimension.is_some() || superlevel || infinite != Infinite::Keep) {
-            let text = "--dimension, --superlevel and --infinite are for barcodes: choose the function to make of them (--curve)";
-            return Err(Failure::error(text));
-        }
-        self.check_window()?;
+        self.check()?;
         reading(inputs, progress, || match self.curve {
             Some(curve) => {
                 self.bars.functions(inputs, &self.table, curve, dtype.unwrap_or(Dtype::F64)).and_then(|data| self.cut(data))
@@ -178,7 +173,7 @@ impl SetArgs {
         dtype: Option<Dtype>,
         progress: Progress,
     ) -> Result<(PcfData, Repairs), Failure> {
-        self.check_window()?;
+        self.check()?;
         let mut repairs = Repairs::default();
         let data = reading(Inputs(std::slice::from_ref(input)), progress, || {
             let (data, done) = io::load_repaired_with(input, &self.options())?;
@@ -188,8 +183,13 @@ impl SetArgs {
         Ok((data, repairs))
     }
 
-    /// Refuses times of a calendar if functions are shifted to 0.
-    fn check_window(&self) -> Result<(), Failure> {
+    /// Refuses options of barcodes without them, and times of a calendar if functions are shifted to 0.
+    fn check(&self) -> Result<(), Failure> {
+        let BarsArgs { dimension, superlevel, infinite } = self.bars;
+        if self.curve.is_none() && (dimension.is_some() || superlevel || infinite != Infinite::Keep) {
+            let text = "--dimension, --superlevel and --infinite are for barcodes: choose the function to make of them (--curve)";
+            return Err(Failure::error(text));
+        }
         if self.align && [self.from, self.until].into_iter().flatten().any(|time| time.of_calendar) {
             let text = "with --align all functions start at 0: write --from and --until as numbers, not as times of a calendar";
             return Err(Failure::error(text));

@@ -125,7 +125,7 @@ pub fn write(
     let missing = || RanksError::Message("rank 0 has made no file".to_owned());
     let (header, name) = told.split_first_chunk::<8>().ok_or_else(missing)?;
     // Beside the output, under a name of ASCII.
-    let path = destination.partial_path().with_file_name(&*String::from_utf8_lossy(name));
+    let path = destination.beside(&*String::from_utf8_lossy(name));
     let fail = |error| FileError::unwritten(&path, error);
     let mut file = OpenOptions::new().write(true).open(&path).map_err(fail)?;
     let at = u64::from_le_bytes(*header) + 8 * layout.first(ranks.rank());

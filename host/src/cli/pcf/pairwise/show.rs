@@ -6,6 +6,7 @@ use serde::Serialize;
 use warpsmith::{
     device::{Backend, Device},
     engine::Report,
+    io::files::is_standard,
     pcf::{Measure, PcfReal, PcfSet},
 };
 
@@ -31,7 +32,8 @@ pub struct Shown<'a> {
     layout: &'static str,
     output: String,
     /// Size of the output.
-    output_bytes: u64,
+    /// None of standard output.
+    output_bytes: Option<u64>,
     trace: Option<String>,
     /// Time since the program's start, and its parts.
     elapsed_ms: f64,
@@ -94,7 +96,7 @@ impl<'a> Shown<'a> {
             dtype: outcome.kind.name(),
             layout: if job.as_text { "table" } else { job.kept.name() },
             output: tools.output.name().display().to_string(),
-            output_bytes: fs::metadata(tools.output.name()).map_or(0, |metadata| metadata.len()),
+            output_bytes: Some(tools.output.name()).filter(|name| !is_standard(name)).and_then(|name| Some(fs::metadata(name).ok()?.len())),
             title: job.title(),
             trace: tools.trace.as_ref().map(|(_, destination)| destination.name().display().to_string()),
             elapsed_ms: tools.timeline.total_ms(),
@@ -153,7 +155,8 @@ impl<'a> Shown<'a> {
             table.add_row([format!("  {}", part.name), format::time(part.ms)]);
         }
         terminal::print(table)?;
-        terminal::print(format_args!("Written: {} ({})", self.output, format::bytes(self.output_bytes)))?;
+        let bytes = self.output_bytes.map_or_else(String::new, |bytes| format!(" ({})", format::bytes(bytes)));
+        terminal::print(format_args!("Written: {}{bytes}", self.output))?;
         self.trace.as_ref().map_or(Ok(()), |trace| terminal::print(format_args!("Written: {trace}")))
     }
 }
