@@ -1,8 +1,8 @@
 //! The members of a static library that hold LLVM bitcode.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{fs, path::Path};
 
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol, read::archive::ArchiveFile};
 
 use crate::error::{BuilderError, Result};
 
@@ -29,18 +29,18 @@ pub enum Member {
 
 /// Reads all members that hold bitcode.
 pub fn members(path: &Path) -> Result<Vec<Member>> {
-    let archive_error = |reason: String| BuilderError::Refused(format!("{}: {reason}", path.display()));
-    let file = File::open(path).map_err(|source| BuilderError::Io { path: path.to_owned(), source })?;
-    let mut archive = ar::Archive::new(file);
+    let file = fs::read(path).map_err(|source| BuilderError::Io { path: path.to_owned(), source })?;
+    members_of(&file).map_err(|error| BuilderError::Refused(format!("{}: {error}", path.display())))
+}
+
+fn members_of(file: &[u8]) -> object::Result<Vec<Member>> {
     let mut members = Vec::new();
-    while let Some(entry) = archive.next_entry() {
-        let mut entry = entry.map_err(|error| archive_error(error.to_string()))?;
-        let name = String::from_utf8_lossy(entry.header().identifier()).into_owned();
-        let mut data = Vec::new();
-        entry.read_to_end(&mut data).map_err(|error| archive_error(format!("member {name}: {error}")))?;
+    for member in ArchiveFile::parse(file)?.members() {
+        let member = member?;
+        let (name, data) = (String::from_utf8_lossy(member.name()).into_owned(), member.data(file)?);
         if data.starts_with(b"BC\xC0\xDE") {
-            members.push(Member::Bitcode { name, data });
-        } else if let Ok(object) = object::File::parse(&*data)
+            members.push(Member::Bitcode { name, data: data.to_vec() });
+        } else if let Ok(object) = object::File::parse(data)
             && let Some(section) = object.section_by_name(".llvmbc")
             && let Ok(bitcode) = section.data()
         {

@@ -1,12 +1,8 @@
 //! The kernels of `all_items` on the CPU: the same output under every schedule.
-//!
-//! With `ALL_ITEMS_DUMP` set to a folder, it also writes `input.bin` and each kernel's output (`NAME.bin`) there, for a
-//! comparison with a GPU's.
 
 use all_items::{BLOCK, DYNAMIC_SHARED, GRID, OUTPUT, memory};
 use cuda_std::F32x2;
 use simt::{Executor, Launch, Schedule};
-use std::{fs, path::PathBuf};
 
 /// Words aligned like a GPU buffer; the first are special floats.
 fn input() -> Vec<u64> {
@@ -36,13 +32,6 @@ fn outputs_do_not_depend_on_the_schedule() {
         memory::ALL_ITEMS_TABLE.store(&std::array::from_fn(|i| input.0[100 + i]));
         memory::ALL_ITEMS_PAIRS.store(&std::array::from_fn(|i| F32x2::new(i as f32, -(i as f32))));
     }
-    let dump = std::env::var_os("ALL_ITEMS_DUMP").map(PathBuf::from);
-    let write = |name: &str, words: &[u64]| {
-        if let Some(folder) = &dump {
-            fs::write(folder.join(format!("{name}.bin")), bytemuck::cast_slice::<u64, u8>(words)).unwrap();
-        }
-    };
-    write("input", &input.0);
     let launch = |kernel| Launch { kernel, grid: GRID.into(), block: BLOCK.into(), dynamic_shared: DYNAMIC_SHARED };
     let mut names = 0;
     for (name, kernel) in all_items::kernels() {
@@ -62,7 +51,6 @@ fn outputs_do_not_depend_on_the_schedule() {
             assert!(output == run(Schedule::Random { seed }), "{name} with seed {seed}");
         }
         assert!(output.iter().any(|&word| word != 0), "{name} writes nothing");
-        write(name, &output);
         names += 1;
     }
     assert_eq!(names, 60);

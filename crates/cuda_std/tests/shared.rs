@@ -63,24 +63,6 @@ fn each_declaration_is_an_array_of_its_own() {
 }
 
 #[test]
-fn shared_counters_take_atomics() {
-    run(3, 100, || {
-        let counter = shared_array![u32; 1];
-        if thread::thread_idx_x() == 0 {
-            // SAFETY: no other thread is past the barrier.
-            unsafe { counter.write(0, 0) };
-        }
-        thread::sync_threads();
-        // SAFETY: atomics only until the next barrier, reads only after it.
-        unsafe {
-            atomic::block::fetch_add(counter.at(0), 2);
-            thread::sync_threads();
-            assert_eq!(counter.read(0), 200);
-        }
-    });
-}
-
-#[test]
 fn dynamic_shared_memory_has_the_size_that_the_launch_asks_for() {
     run_shared(2, 32, 32 * 8, || {
         assert_eq!(dynamic_shared_size(), 256);

@@ -1,7 +1,7 @@
 //! Indices, grid-stride loops, barriers and clocks.
 
 mod common;
-use common::{Output, RUNS, run};
+use common::{RUNS, run};
 use cuda_std::{prelude::*, thread::Dim3};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -59,34 +59,6 @@ fn grid_stride_ends_at_the_end_of_numbers() {
 }
 
 #[test]
-fn barriers_reduce_predicates_over_the_block() {
-    run(2, (40, 2), || {
-        let t = thread::linear_thread();
-        assert_eq!(thread::sync_threads_count(t.is_multiple_of(3)), 27);
-        assert!(thread::sync_threads_and(t < 80));
-        assert!(!thread::sync_threads_and(t < 79));
-        assert!(thread::sync_threads_or(t == 79));
-        assert!(!thread::sync_threads_or(t == 80));
-    });
-}
-
-#[test]
-fn a_barrier_separates_writes_from_reads() {
-    let mut values = vec![0; 256];
-    let out = Output::new(&mut values);
-    run(1, 256, || {
-        let t = thread::thread_idx_x() as usize;
-        for round in 0..4 {
-            out.set(t, t as u32 + round);
-            thread::sync_threads();
-            // SAFETY: written before the barrier, and overwritten after the next.
-            assert_eq!(unsafe { *out.at(255 - t) }, (255 - t) as u32 + round);
-            thread::sync_threads();
-        }
-    });
-}
-
-#[test]
 fn clocks_run_forwards_and_fences_do_nothing_visible() {
     run(1, 2, || {
         let (clock, timer) = (thread::clock64(), thread::globaltimer_ns());
@@ -96,27 +68,5 @@ fn clocks_run_forwards_and_fences_do_nothing_visible() {
         thread::nanosleep(100);
         assert!(thread::clock64() >= clock && thread::globaltimer_ns() >= timer);
         assert_eq!((arch(), is_gpu()), (0, false));
-    });
-}
-
-#[test]
-fn blocks_wait_for_each_other_by_a_flag() {
-    let mut memory = [0u32; 2];
-    let out = Output::new(&mut memory);
-    run(2, 1, || {
-        let (data, flag) = (out.at(0), out.at(1));
-        // SAFETY: the flag is atomic, and the data is handed over with it.
-        unsafe {
-            if thread::block_idx_x() == 0 {
-                data.write(42);
-                atomic::device::store_release(flag, 1);
-            } else {
-                while atomic::device::load_acquire(flag) == 0 {
-                    thread::nanosleep(20);
-                }
-                assert_eq!(data.read(), 42);
-                atomic::device::store(flag, 0);
-            }
-        }
     });
 }

@@ -513,36 +513,6 @@ mod tests {
         assert_eq!(waits(&lanes[1], &ledger, access(&page, 0..8)), [0]);
     }
 
-    /// Threads with a lane each, on parts of their own of shared buffers and on one that all read.
-    #[test]
-    fn threads_share_buffers() {
-        let ledger = Ledger::default();
-        let buffers = [ledger.page(), ledger.page(), ledger.page()];
-        let lanes: Vec<_> = (0..LANES).map(Lane::new).collect();
-        std::thread::scope(|scope| {
-            for lane in &lanes {
-                let (ledger, buffers) = (&ledger, &buffers);
-                scope.spawn(move || {
-                    let start = 100 * lane.queue;
-                    for step in 0..5000 {
-                        let own = |buffer: usize| Access {
-                            page: buffers[buffer].number(),
-                            bytes: start + step % 100..start + 100,
-                            writes: true,
-                        };
-                        let shared = Access { page: buffers[2].number(), bytes: 0..50, writes: false };
-                        let order = if lane.queue % 2 == 0 { [own(0), own(1), shared] } else { [own(1), own(0), shared] };
-                        lane.enqueue(ledger, order.into_iter(), |_| Ok(()), |_| Ok(())).unwrap();
-                    }
-                });
-            }
-        });
-        for (buffer, page) in buffers.iter().enumerate() {
-            let found: HashSet<_> = waits(&Lane::new(9), &ledger, access(page, 0..400)).into_iter().collect();
-            assert_eq!(found.len(), LANES, "buffer {buffer}");
-        }
-    }
-
     /// Threads that share lanes read buffers concurrently and write them exclusively, as borrows
     /// allow: conflicting work is ordered by the streams' waits. A stream is represented by the
     /// number of pieces of each stream that precede its next one.
