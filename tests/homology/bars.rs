@@ -95,12 +95,12 @@ fn sorted<T: HomologyReal>(values: &[[T; 2]]) -> Vec<(f64, f64)> {
 }
 
 /// All spaces in one batch, at several thresholds.
-fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32, bool, u64)>) -> Result {
+fn check<T: HomologyReal>(seed: u64, blocks: Option<(u32, u32, u32, u64)>) -> Result {
     let device = Device::best()?;
     let stream = device.stream()?;
     let mut rips = Rips::<T>::new(&device, false)?;
-    if let Some((threads, relations, direct, room)) = blocks {
-        rips = rips.with_blocks(threads, relations, direct, room);
+    if let Some((threads, relations, sort, room)) = blocks {
+        rips = rips.with_blocks(threads, relations, sort, room);
     }
     // Numbers of the type, of which the reference gets the same.
     let spaces: Vec<(usize, Vec<T>)> =
@@ -165,9 +165,9 @@ fn all_spaces_in_f32() -> Result {
 /// Steps of several edges, and relations beyond the memory for them.
 #[test]
 fn blocks_and_relations_of_all_sizes() -> Result {
-    check::<f32>(3, Some((32, 1, true, 0)))?;
-    check::<f64>(3, Some((64, 8, false, 4000)))?;
-    check::<f32>(4, Some((1024, 4096, false, u64::MAX)))?;
+    check::<f32>(3, Some((32, 1, 32, 0)))?;
+    check::<f64>(3, Some((64, 8, 0, 4000)))?;
+    check::<f32>(4, Some((1024, 4096, 256, u64::MAX)))?;
     Ok(())
 }
 
@@ -201,10 +201,10 @@ fn cavities() -> Result {
         spaces.push((n, (0..n * n).map(distance).collect()));
     }
     let numbers: Vec<f64> = spaces.iter().flat_map(|(_, distances)| distances).copied().collect();
-    for blocks in [None, Some((32, 1, true, 0)), Some((64, 7, false, 20_000))] {
+    for blocks in [None, Some((32, 1, 128, 0)), Some((64, 7, 0, 20_000))] {
         let mut rips = Rips::<f64>::new(&device, false)?;
-        if let Some((threads, relations, direct, room)) = blocks {
-            rips = rips.with_blocks(threads, relations, direct, room);
+        if let Some((threads, relations, sort, room)) = blocks {
+            rips = rips.with_blocks(threads, relations, sort, room);
         }
         for threshold in [f64::INFINITY, 1.0] {
             let clouds = Clouds::distances(&numbers, spaces.iter().map(|(n, _)| *n).collect())?;
@@ -237,7 +237,7 @@ fn ripsers_bars() -> Result {
     let [mut rips, grouped] = [Rips::<f32>::new(&device, false)?, Rips::<f32>::new(&device, false)?];
     let together = [
         rips.compute(&stream, &clouds, &Options::default())?,
-        grouped.with_blocks(0, 512, false, u64::MAX).compute(&stream, &clouds, &Options::default())?,
+        grouped.with_blocks(0, 512, 0, u64::MAX).compute(&stream, &clouds, &Options::default())?,
     ];
     let mut start = 0;
     for (cloud, (&size, &degree)) in sizes.iter().zip(&degrees).enumerate() {
@@ -266,7 +266,7 @@ fn the_cloud_of_a_wrong_distance_is_named() -> Result {
     let mut numbers = vec![0.0f32; 130 * 130];
     numbers.extend([0.0, 1.0, 2.0, 0.0]);
     let clouds = Clouds::distances(&numbers, vec![130, 2])?;
-    let mut rips = Rips::<f32>::new(&device, false)?.with_blocks(0, 512, false, u64::MAX);
+    let mut rips = Rips::<f32>::new(&device, false)?.with_blocks(0, 512, 0, u64::MAX);
     let found = rips.compute(&device.stream()?, &clouds, &Options::default());
     assert_eq!(found, Err(HomologyError::Distance { cloud: 1, u: 0, v: 1, value: 1.0, back: 2.0 }));
     Ok(())

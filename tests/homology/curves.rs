@@ -89,14 +89,13 @@ fn functions_follow_their_definitions() -> Result {
     let (mut rips, device, diagrams) = all::<f32>(11)?;
     check::<f32, f32>(&mut rips, &device, &diagrams)?;
     check::<f32, f64>(&mut rips, &device, &diagrams)?;
-    let (rips, device, diagrams) = all::<f64>(12)?;
-    // By the sort of CPUs, and by that of GPUs.
-    let mut rips = rips.with_blocks(1, 64, true, u64::MAX);
-    check::<f64, f32>(&mut rips, &device, &diagrams)?;
-    check::<f64, f64>(&mut rips, &device, &diagrams)?;
-    let mut rips = rips.with_blocks(1, 64, false, u64::MAX);
-    check::<f64, f32>(&mut rips, &device, &diagrams)?;
-    check::<f64, f64>(&mut rips, &device, &diagrams)?;
+    let (mut rips, device, diagrams) = all::<f64>(12)?;
+    // Sorted by blocks of a thread, of a warp and of more, and all together.
+    for sort in [1, 32, 256, 0] {
+        rips = rips.with_blocks(1, 64, sort, u64::MAX);
+        check::<f64, f32>(&mut rips, &device, &diagrams)?;
+        check::<f64, f64>(&mut rips, &device, &diagrams)?;
+    }
     Ok(())
 }
 

@@ -4,7 +4,6 @@ mod common;
 use all_items::clusters::around;
 use common::Output;
 use cuda_std::launch::Contract;
-use cuda_std::prelude::*;
 use simt::{Executor, Launch, Schedule};
 
 #[test]

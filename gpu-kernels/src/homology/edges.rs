@@ -1,8 +1,15 @@
 //! Distances, edges by ascending length, and lunes.
 
-use cuda_std::prelude::*;
+use cuda_std::{
+    prelude::*,
+    warp::{FULL_MASK, WARP_SIZE, lane_mask_lt, match_any, shuffle_idx, sync_warp},
+};
 
 use super::{Bars, Cloud, Found, Link, NONE, Scalar, ends, precedes};
+use crate::collectives::{
+    Sum,
+    block::{Block, STORAGE},
+};
 
 /// Numbers from `first` on that this thread takes of `count`, where a column of blocks is a cloud's.
 #[inline(always)]
@@ -107,49 +114,104 @@ pub unsafe fn keys<T: Scalar>(clouds: &[Cloud], distances: &[T], most: T, low: *
     }
 }
 
-/// Bits per digit of [`sort()`].
-const DIGIT: u32 = 11;
+/// Largest number of threads per block of [`sort()`].
+pub const SORT_THREADS: u32 = 256;
 
-/// Sorts parts of keys: the CPU's way, a block of one thread for each part. Part i begins `width` times `firsts[i]` keys from
-/// the start, and ends where the next one begins.
+/// Counters of such a block: a warp has one for each value of a digit.
+const COUNTERS: u32 = 2048;
+
+/// Sorts parts of keys by radix, from the lowest digit up. A block for each part, of 1 thread, as on CPUs, or of 32 times a
+/// power of two. Part i begins `width` times `firsts[i]` keys from the start, and ends where the next one begins.
 ///
 /// # Safety
 /// There are keys of all parts, upper halves too or none, and room for the numbers of all keys in `order` and `spare`.
-#[kernel(max_threads = 1)]
+#[kernel(max_threads = 256)]
 pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order: *mut u32, spare: *mut u32) {
     let index = thread::block_idx_x() as usize;
-    let [first, end] = [index, index + 1].map(|index| firsts[index] as usize * width as usize);
-    let starts = shared_array![u32; 1 << DIGIT];
-    let of_word = u32::BITS.div_ceil(DIGIT);
+    let [first, end] = [index, index + 1].map(|index| firsts[index] * width);
+    let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let (lanes, warps) = (threads.min(WARP_SIZE), threads.div_ceil(WARP_SIZE));
+    let (warp, lane) = (thread / lanes, thread % lanes);
+    // A warp takes consecutive keys.
+    let share = (end - first).div_ceil(warps);
+    let (from_here, to_here) = ((first + warp * share).min(end), (first + (warp + 1) * share).min(end));
+    let counters = shared_array![u32; COUNTERS as usize];
+    let bits = COUNTERS.ilog2() - warps.ilog2();
+    let of_word = u32::BITS.div_ceil(bits);
     let passes = if high.is_empty() { of_word } else { 2 * of_word };
     for pass in 0..passes {
         let keys = if pass < of_word { low } else { high };
         let (from, to) = if (passes - pass) % 2 == 1 { (spare, order) } else { (order, spare) };
-        // SAFETY: keys and digits are within their arrays (this kernel's contract), and the block has one thread.
+        // SAFETY: keys and digits are within their arrays (this kernel's contract). Counters are accessed by atomics, by one
+        // lane of a warp, or by their thread alone, between two barriers; places are the part's, each of one key.
         unsafe {
-            let key = |i: usize| if pass == 0 { i as u32 } else { *from.add(i) };
-            let digit = |key: u32| (*keys.get_unchecked(key as usize) >> (pass % of_word * DIGIT)) as usize % (1 << DIGIT);
-            for value in 0..1 << DIGIT {
-                starts.write(value, 0);
+            let key = |i: u32| if pass == 0 { i } else { *from.add(i as usize) };
+            // Warps have neighbouring counters.
+            let counter = |key: u32| {
+                let digit = *keys.get_unchecked(key as usize) >> (pass % of_word * bits) & ((1 << bits) - 1);
+                (digit * warps + warp) as usize
+            };
+            for i in thread::strided(thread..COUNTERS, threads) {
+                counters.write(i as usize, 0);
             }
-            for i in first..end {
-                let digit = digit(i as u32);
-                starts.write(digit, starts.read(digit) + 1);
+            thread::sync_threads();
+            for i in thread::strided(from_here + lane..to_here, lanes) {
+                // If there is one warp, it counts the keys in any order.
+                add(counters.at(counter(if warps == 1 { i } else { key(i) })), 1);
             }
-            let mut sum = 0;
-            for value in 0..1 << DIGIT {
-                let count = starts.read(value);
-                starts.write(value, sum);
-                sum += count;
+            thread::sync_threads();
+            let own = COUNTERS / threads;
+            let own = (thread * own) as usize..((thread + 1) * own) as usize;
+            let count = own.clone().map(|i| counters.read(i)).sum::<u32>();
+            let block = Block::with_threads(shared_array![u32; STORAGE], threads);
+            let mut start = first + block.exclusive_scan(count, Sum).prefix;
+            for i in own {
+                let count = counters.read(i);
+                counters.write(i, start);
+                start += count;
             }
-            for i in first..end {
-                let key = key(i);
-                let digit = digit(key);
-                let at = starts.read(digit);
-                starts.write(digit, at + 1);
-                to.add(first + at as usize).write(key);
+            thread::sync_threads();
+            let mut batch = from_here;
+            while batch < to_here {
+                let is_key = batch + lane < to_here;
+                let key = if is_key { key(batch + lane) } else { NONE };
+                let counter = if is_key { counter(key) } else { COUNTERS as usize };
+                let place = match lanes {
+                    1 => add(counters.at(counter), 1),
+                    _ => {
+                        let equal = match_any(FULL_MASK, counter as u32);
+                        let below = (equal & lane_mask_lt()).count_ones();
+                        let is_first = is_key && below == 0;
+                        let before = if is_first { add(counters.at(counter), equal.count_ones()) } else { 0 };
+                        let before = shuffle_idx(FULL_MASK, before, equal.trailing_zeros());
+                        sync_warp(FULL_MASK);
+                        before + below
+                    }
+                };
+                if is_key {
+                    to.add(place as usize).write(key);
+                }
+                batch += lanes;
             }
+            thread::sync_threads();
         }
+    }
+}
+
+/// Adds to a counter in shared memory. Returns its value before.
+///
+/// # Safety
+/// The counter is accessed by this function alone until the next barrier.
+#[inline(always)]
+unsafe fn add(counter: *mut u32, count: u32) -> u32 {
+    // SAFETY: a block of one thread has no others (this function's contract).
+    unsafe {
+        if thread::block_dim_x() > 1 {
+            return atomic::block::fetch_add(counter, count);
+        }
+        let before = counter.read();
+        counter.write(before + count);
+        before
     }
 }
 

@@ -10,9 +10,8 @@ use gpu_kernels::{
     pcf::{barcode::Curve, set::MOST_SEGMENTS},
 };
 
-use super::{Diagrams, HomologyError, HomologyReal, Rips, rips::sort_directly};
+use super::{Diagrams, HomologyError, HomologyReal, Rips};
 use crate::{
-    collectives::{sort, sort_further},
     components::{THREADS, grid},
     device::{Backend, Buffer, Device, DeviceError, Stream},
     launch,
@@ -153,11 +152,8 @@ impl<T: HomologyReal> Rips<T> {
         let changes = 2 * bars;
         self.check_room(stream, (changes * (size_of::<T>() + 40)) as u64, 0)?;
         self.curves.load(stream, diagrams, degree)?;
-        let [low, high] = &mut self.keys;
+        let [low, high] = self.parts.ensure(changes, !single)?;
         let own = &mut self.curves;
-        low.ensure(changes)?;
-        high.ensure(if single { 0 } else { changes })?;
-        self.gathered.ensure(changes)?;
         own.clouds.ensure(changes)?;
         own.by.ensure(changes)?;
         own.shapes.ensure(clouds)?;
@@ -176,28 +172,18 @@ impl<T: HomologyReal> Rips<T> {
                 &own.bars, &own.starts, rule, into, &mut self.wrong
             ))?;
         }
-        let (each, sorter) = (grid(stream, changes), &mut self.sorter);
-        let order = if self.sorts_directly {
-            sort_directly(stream, &own.starts, 2, [&*low, &*high], &mut self.order)?;
-            &self.order[0]
-        } else {
-            sort(stream, &*low, u32::BITS, sorter)?;
-            let mut further = |keys: &Buffer<u32>, bits| {
-                launch!(stream, edges::gather<<<each, THREADS>>>(keys, sorter.order(), &mut self.gathered))?;
-                sort_further(stream, &self.gathered, bits, sorter)
-            };
-            if !single {
-                further(high, u32::BITS)?;
-            }
-            if clouds > 1 {
-                further(&own.clouds, usize::BITS - clouds.leading_zeros())?;
-            }
-            sorter.order()
-        };
+        let largest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        self.parts.sort(
+            stream,
+            (&own.starts, 2),
+            2 * largest,
+            |order, owners| launch!(stream, edges::gather<<<grid(stream, changes), THREADS>>>(&own.clouds, order, owners)),
+        )?;
+        let [low, high] = self.parts.keys();
         let block = if stream.device().backend() == Backend::Cpu { 1 } else { curves::TILE as u32 };
         own.offsets.ensure(0)?;
         let mut segments: Buffer<U::Segment> = stream.device().empty();
-        let sorted = SortedArgs { order, low: &*low, high: &*high, by: &own.by };
+        let sorted = SortedArgs { order: self.parts.order(), low, high, by: &own.by };
         // SAFETY: changes are in order, and there is room for the shapes.
         unsafe {
             launch!(stream, curves::steps::<U><<<clouds as u32, block>>>(

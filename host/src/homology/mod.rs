@@ -25,6 +25,7 @@ mod curves;
 mod diagrams;
 mod error;
 pub mod io;
+mod order;
 mod rips;
 
 pub use clouds::Clouds;

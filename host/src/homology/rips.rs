@@ -15,9 +15,9 @@ use gpu_kernels::homology::{
     sampled,
 };
 
-use super::{Clouds, Diagrams, HomologyError, clouds::Source, curves::Curves, diagrams::Part};
+use super::{Clouds, Diagrams, HomologyError, clouds::Source, curves::Curves, diagrams::Part, order::PartSorter};
 use crate::{
-    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort, sort_further},
+    collectives::{ScanWorkspace, exclusive_scan_in_place},
     common::{Cancel, Clock, Real, StepTime},
     components::{THREADS, grid as grid_for},
     device::{Backend, Buffer, Device, DeviceError, MemoryInfo, Stream, View},
@@ -100,11 +100,8 @@ pub struct Rips<T: HomologyReal> {
     points: Buffer<T>,
     distances: Buffer<T>,
     thresholds: Buffer<T>,
-    pub(super) keys: [Buffer<u32>; 2],
-    pub(super) gathered: Buffer<u32>,
-    pub(super) sorter: SortWorkspace,
-    /// Edges by length, on CPUs, and memory to sort them.
-    pub(super) order: [Buffer<u32>; 2],
+    /// Edges of each cloud by length.
+    pub(super) parts: PartSorter,
     links: Buffer<Link>,
     found: Buffer<Found>,
     pub(super) wrong: Buffer<u32>,
@@ -123,8 +120,6 @@ pub struct Rips<T: HomologyReal> {
     threads: Option<u32>,
     /// Relations of a cloud that are found together, if not chosen by size.
     relations: Option<u32>,
-    /// True for the sort of CPUs.
-    pub(super) sorts_directly: bool,
     /// Words of vectors and work, at most, unless a single cloud takes more.
     room: u64,
     timed: bool,
@@ -139,10 +134,7 @@ impl<T: HomologyReal> Rips<T> {
             points: device.empty(),
             distances: device.empty(),
             thresholds: device.empty(),
-            keys: [device.empty(), device.empty()],
-            gathered: device.empty(),
-            sorter: SortWorkspace::new(device)?,
-            order: [device.empty(), device.empty()],
+            parts: PartSorter::new(device)?,
             links: device.empty(),
             found: device.empty(),
             wrong: device.alloc(1)?,
@@ -155,18 +147,19 @@ impl<T: HomologyReal> Rips<T> {
             curves: Curves::new(device),
             threads: None,
             relations: None,
-            sorts_directly: device.backend() == Backend::Cpu,
             room: u64::MAX,
             timed,
             steps: Vec::new(),
         })
     }
 
-    /// Sets the number of threads per block (0: by size, as on GPUs), the memory for relations per cloud, the sort (of CPUs or
-    /// of GPUs), and the most words of vectors and work. For tests of both sides of thresholds: results don't change.
+    /// Sets the number of threads per block (0: by size, as on GPUs), the memory for relations per cloud, the number of threads
+    /// that sort the edges of a cloud (0: those of all clouds are sorted together), and the most words of vectors and work. For
+    /// tests of both sides of thresholds: results don't change.
     #[doc(hidden)]
-    pub fn with_blocks(self, threads: u32, relations: u32, sorts_directly: bool, room: u64) -> Self {
-        Rips { threads: Some(threads), relations: Some(relations), sorts_directly, room, ..self }
+    pub fn with_blocks(mut self, threads: u32, relations: u32, sort: u32, room: u64) -> Self {
+        self.parts.force(sort);
+        Rips { threads: Some(threads), relations: Some(relations), room, ..self }
     }
 
     /// Group of clouds with so many vertices. A group shares launches, whose blocks and grids fit its largest cloud.
@@ -243,7 +236,7 @@ impl<T: HomologyReal> Rips<T> {
         self.found.ensure(places.len())?;
         self.links.ensure(edges as usize)?;
         stream.fill_zero(&mut self.found)?;
-        let order = if self.sorts_directly { &self.order[0] } else { self.sorter.order() };
+        let order = self.parts.order();
         for group in groups(&places) {
             let most = places[group.clone()].iter().map(|cloud| cloud.vertices).max().unwrap_or(0);
             let threads = if is_cpu(stream) { 1 } else { most.next_multiple_of(32).clamp(32, 1024) };
@@ -388,11 +381,8 @@ impl<T: HomologyReal> Rips<T> {
     /// Sorts the edges of each cloud by length and number.
     fn sort(&mut self, stream: &Stream, clouds: &Clouds<'_, T>, first: usize, places: &[Cloud]) -> Result<(), HomologyError> {
         let edges = count_edges(places);
-        let [low, high] = &mut self.keys;
-        low.ensure(edges)?;
-        high.ensure(if size_of::<T>() > 4 { edges } else { 0 })?;
+        let [low, high] = self.parts.ensure(edges, size_of::<T>() > 4)?;
         stream.fill(&mut self.wrong, NONE)?;
-        let [low, high] = &mut self.keys;
         let most = if clouds.dimension.is_some() { T::LARGEST } else { T::INFINITY };
         for group in groups(places) {
             let (grid, block) = columns(stream, &places[group.clone()], Cloud::edges);
@@ -404,25 +394,16 @@ impl<T: HomologyReal> Rips<T> {
                 ))?;
             }
         }
-        if self.sorts_directly {
-            let mut firsts: Vec<u32> = places.iter().map(|cloud| cloud.edge).collect();
-            firsts.push(edges as u32);
-            self.starts.ensure(firsts.len())?;
-            stream.upload(&mut self.starts, &firsts)?;
-            sort_directly(stream, &self.starts, 1, [&*low, &*high], &mut self.order)?;
-        } else {
-            let each = grid_for(stream, edges);
-            self.gathered.ensure(edges)?;
-            sort(stream, &*low, u32::BITS, &mut self.sorter)?;
-            if size_of::<T>() > 4 {
-                launch!(stream, edges::gather<<<each, THREADS>>>(&*high, self.sorter.order(), &mut self.gathered))?;
-                sort_further(stream, &self.gathered, u32::BITS, &mut self.sorter)?;
-            }
-            if places.len() > 1 {
-                launch!(stream, edges::owners<<<each, THREADS>>>(&self.clouds, self.sorter.order(), &mut self.gathered))?;
-                sort_further(stream, &self.gathered, usize::BITS - places.len().leading_zeros(), &mut self.sorter)?;
-            }
-        }
+        let firsts: Vec<u32> = places.iter().map(|cloud| cloud.edge).chain([edges as u32]).collect();
+        self.starts.ensure(firsts.len())?;
+        stream.upload(&mut self.starts, &firsts)?;
+        let largest = places.iter().map(Cloud::edges).max().unwrap_or(0);
+        self.parts.sort(
+            stream,
+            (&self.starts, 1),
+            largest as usize,
+            |order, owners| launch!(stream, edges::owners<<<grid_for(stream, edges), THREADS>>>(&self.clouds, order, owners)),
+        )?;
         let wrong = stream.download_vec::<u32>(&self.wrong)?[0];
         if wrong == NONE {
             return Ok(());
@@ -552,21 +533,6 @@ impl<T: HomologyReal> Rips<T> {
 
 fn is_cpu(stream: &Stream) -> bool {
     stream.device().backend() == Backend::Cpu
-}
-
-/// Sorts parts of keys as CPUs do: parts begin at so many times `firsts`, which the number of all keys ends.
-pub(super) fn sort_directly(
-    stream: &Stream,
-    firsts: &Buffer<u32>,
-    width: u32,
-    [low, high]: [&Buffer<u32>; 2],
-    [order, spare]: &mut [Buffer<u32>; 2],
-) -> Result<(), DeviceError> {
-    order.ensure(low.len())?;
-    spare.ensure(low.len())?;
-    let parts = firsts.len() as u32 - 1;
-    // SAFETY: there are keys of all parts, and room for their numbers.
-    unsafe { launch!(stream, edges::sort<<<parts, 1>>>(firsts, width, low, high, order, spare)) }
 }
 
 /// Grid and block of kernels with a column of blocks for each cloud, where a cloud has so many `items`.

@@ -596,8 +596,8 @@ fn halos() -> Result {
 fn homology_of<T: HomologyReal>() -> Result {
     let stream = stream()?;
     let points = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 5.0, 5.0].map(T::from_f64);
-    for direct in [false, true] {
-        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct, u64::MAX);
+    for sort in [0, 1, 64] {
+        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, sort, u64::MAX);
         let options = homology::Options { degree: 2, ..homology::Options::default() };
         let diagrams = rips.compute(&stream, &Clouds::points(&points, 2, vec![4, 1])?, &options)?;
         assert_eq!(diagrams.values(1), [[1.0, 2f64.sqrt()].map(T::from_f64)]);
@@ -611,8 +611,8 @@ fn functions_of<T: HomologyReal, U: CurveReal>() -> Result {
     let stream = stream()?;
     let bars = (0..150u8).map(|bar| [f64::from(bar % 5), f64::from(5 + bar % 3)].map(T::from_f64)).collect();
     let diagrams = Diagrams::from_parts(vec![(vec![0, 0, 150], bars, Vec::new())])?;
-    for direct in [false, true] {
-        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, direct, u64::MAX);
+    for sort in [0, 1, 64] {
+        let mut rips = Rips::new(stream.device(), false)?.with_blocks(32, 4, sort, u64::MAX);
         let betti: PcfSet<U> = rips.curves(&stream, &diagrams, 0, Curve::Betti, None)?;
         assert_eq!(betti.get(1).value_at(U::from_f64(4.5)).to_f64(), 150.0);
         for (function, value) in [(Sampled::Landscape { layers: 2 }, 3.0), (Sampled::Silhouette { power: 0.0 }, 4.0 / 3.0)] {

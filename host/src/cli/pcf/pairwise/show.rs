@@ -96,7 +96,9 @@ impl<'a> Shown<'a> {
             dtype: outcome.kind.name(),
             layout: if job.as_text { "table" } else { job.kept.name() },
             output: tools.output.name().display().to_string(),
-            output_bytes: Some(tools.output.name()).filter(|name| !is_standard(name)).and_then(|name| Some(fs::metadata(name).ok()?.len())),
+            output_bytes: Some(tools.output.name())
+                .filter(|name| !is_standard(name))
+                .and_then(|name| Some(fs::metadata(name).ok()?.len())),
             title: job.title(),
             trace: tools.trace.as_ref().map(|(_, destination)| destination.name().display().to_string()),
             elapsed_ms: tools.timeline.total_ms(),
