@@ -86,6 +86,13 @@ fn indices<'a>(from: impl IntoIterator<Item = &'a i64>, len: usize) -> PyResult<
     found.ok_or_else(|| PyIndexError::new_err(format!("an index is not one of {len} functions")))
 }
 
+/// A window: its start and end, whether functions are shifted to 0, whether it is one of a calendar, and the step.
+type Span = (Option<f64>, Option<f64>, bool, bool, Option<f64>);
+
+fn window_of((from, until, align, of_calendar, step): Span) -> Window {
+    Window { from, until, align, of_calendar, step }
+}
+
 /// Breakpoints, as the library has them.
 fn points<T: Real>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Vec<Point<T>>> {
     let rows = array.as_array();
@@ -192,11 +199,10 @@ impl PcfSet {
         py: Python<'_>,
         path: PathBuf,
         table: Table,
-        window: (Option<f64>, Option<f64>, bool, Option<f64>),
+        window: Span,
         repair: bool,
     ) -> PyResult<Self> {
-        let (from, until, align, step) = window;
-        let options = LoadOptions { table: options(table), window: Window { from, until, align, step } };
+        let options = LoadOptions { table: options(table), window: window_of(window) };
         work::owned(py, usize::MAX, move || {
             let data = if repair { io::load_repaired_with(&path, &options)?.0 } else { io::load_with(&path, &options)? };
             Ok(PcfSet(match data {
@@ -350,9 +356,24 @@ impl PcfSet {
         }))
     }
 
+    /// Functions whose breakpoints may start at any time, in a window.
+    #[staticmethod]
+    fn of_series(
+        py: Python<'_>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        points: PyReadonlyArray2<'_, f64>,
+        window: Span,
+    ) -> PyResult<Self> {
+        let (offsets, points) = (self::offsets(&offsets).map_err(Failure::from)?, self::points(&points)?);
+        PcfSet::make(py, points.len(), move || {
+            let functions = offsets.windows(2).map(|range| &points[range[0]..range[1]]);
+            Ok(warpsmith::pcf::PcfSet::in_window(functions, &window_of(window))?)
+        })
+    }
+
     /// The functions in a window of time, or sampled.
     fn windowed(&self, py: Python<'_>, start: Option<f64>, until: Option<f64>, step: Option<f64>) -> PyResult<Self> {
-        let window = Window { from: start, until, step, align: false };
+        let window = Window { from: start, until, step, ..Window::default() };
         each!(self.0.clone(), set => PcfSet::make(py, set.breakpoints(), move || Ok(set.windowed(&window)?)))
     }
 

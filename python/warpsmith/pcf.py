@@ -207,6 +207,7 @@ class PcfSet:
         until: Time | None = None,
         align: bool = False,
         step: Step | None = None,
+        repair: bool = False,
         dtype: npt.DTypeLike | None = None,
     ) -> PcfSet:
         """The functions of a table with a row for each breakpoint, in any order.
@@ -220,6 +221,8 @@ class PcfSet:
             numbers, or times as `start`.
         start, until, align, step
             As in `load`.
+        repair : bool
+            Whether of several rows at one time the last counts. By default they are refused.
         dtype : dtype_like, optional
             float32 or float64; by default that of the values.
 
@@ -242,43 +245,50 @@ class PcfSet:
         >>> fs.names, fs[0].points.tolist()
         (('a', 'b'), [[0.0, 1.0], [2.0, 0.0]])
         """
-        values, times = reals(_column(frame, v), f"column {v!r}"), np.asarray(_column(frame, t))
-        if times.dtype.kind in "OUT":
-            times = np.array([_seconds(time, f"column {t!r}") for time in times.tolist()])
-        elif times.dtype.kind == "M":
-            times = (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-        times = reals(times, f"column {t!r}").astype(np.float64)
+        values = reals(_column(frame, v), f"column {v!r}")
+        times, base, of_calendar = _times(_column(frame, t), f"column {t!r}")
         ids = np.zeros(len(times), int) if id is None else np.asarray(_column(frame, id))
-        for name, column in ((t, times), (v, values), (id, ids)):
-            if column.ndim != 1 or len(column) != len(times):
+        for name, column in ((v, values), (id, ids)):
+            if times.ndim != 1 or column.shape != times.shape:
                 raise ValueError(f"column {name!r} has the shape {column.shape}, and column {t!r} {times.shape}")
         if not np.isfinite(times).all():
             raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
-        numbers: dict[Any, int] = {}
-        given = ids.tolist()
-        owners = np.array([numbers.setdefault(one, len(numbers)) for one in given], np.int64)
-        for name in numbers:
-            if name is None or type(name).__name__ == "NAType" or name != name:
-                row = next(row for row, one in enumerate(given) if one is name)
-                raise ValueError(f"column {id!r}, row {row}: a name is missing")
-        first, last, align, step = opened = _window(start, until, align, step)
+        owners, names = _owners(ids, f"column {id!r}")
         order = np.lexsort((times, owners))
-        times, values, owners = times[order], values[order], owners[order]
-        lengths = np.bincount(owners, minlength=len(numbers))
-        starts = np.cumsum(lengths) - lengths
-        window = opened != (None, None, False, None)
-        if align:
-            times = times - np.repeat(times[starts], lengths)
-        # With a window, functions may start at any time, before which they are zero.
-        begin = min(times.min(initial=0), 0) if window else 0
-        late = (times[starts] > begin) & window
-        points = np.stack([times - begin, values.astype(np.float64)], axis=1)
-        points = np.insert(points, starts[late], 0, axis=0)
-        offsets = np.concatenate([[0], np.cumsum(lengths + late)])
-        made = PcfSet.from_parts(offsets, points, names=None if id is None else map(str, numbers))
-        if window:
-            last = None if last is None else last - begin
-            made = _wrap(made._set.windowed((first or 0.0) - begin, last, step))
+        times, points_v, owners = times[order], values[order].astype(np.float64), owners[order]
+        again = (times[1:] == times[:-1]) & (owners[1:] == owners[:-1])
+
+        def whose(row: int) -> str:
+            return "" if id is None else f"of {names[owners[row]]!r}, "
+
+        if again.any() and not flag(repair, "repair"):
+            row = int(np.flatnonzero(again)[0])
+            raise ValueError(f"{whose(row)}t = {times[row] + base!r} repeats; with repair=True the last row of a time counts")
+        last = np.append(~again, True)[: times.size]
+        times, points_v, owners = times[last], points_v[last], owners[last]
+        lengths = np.bincount(owners, minlength=len(names))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        first, end, aligns, step = window = _window(start, until, align, step, of_calendar)
+        if window == (None, None, False, None):
+            late = np.flatnonzero(times[offsets[:-1]] + base != 0)
+            if late.size:
+                row = offsets[late[0]]
+                raise ValueError(
+                    f"{whose(row)}t = {times[row] + base!r}, but the first breakpoint must be at t = 0: "
+                    "choose a window (start=) or shift functions (align=True)"
+                )
+        elif not aligns:
+            first, end = (
+                time if time is None
+                # A time of the window has microseconds at most.
+                else round((time - base) * 1e6) / 1e6 if of_calendar
+                # A whole number may have more digits than a float.
+                else float((given if isinstance(given, (int, np.integer)) else time) - base)
+                for given, time in ((start, first or 0.0), (until, end))
+            )
+        points = np.stack([times, points_v], axis=1)
+        made = _wrap(_warpsmith.PcfSet.of_series(offsets, points, (first, end, aligns, False, step)))
+        made = made if id is None else _named(made, names)
         return made.astype(values.dtype if dtype is None else dtype)
 
     @staticmethod
@@ -349,7 +359,8 @@ class PcfSet:
         PcfSet of shape (1,), float64, 2 breakpoints
         """
         table = _table(columns, header, separator, decimal)
-        window = _window(start, until, align, step)
+        first, end, aligns, each = _window(start, until, align, step)
+        window = first, end, aligns, _is_of_calendar(start) or _is_of_calendar(until), each
         repair = flag(repair, "repair")
         paths = _paths(path)
         with _options_of_python():
@@ -1250,17 +1261,78 @@ def _seconds(time: Any, name: str) -> float:
     return number
 
 
-def _window(start: Any, until: Any, align: Any, step: Any) -> tuple[float | None, float | None, bool, float | None]:
-    """A window of time in numbers."""
+def _is_of_calendar(time: Any) -> bool:
+    if isinstance(time, str):
+        try:
+            float(time)
+        except ValueError:
+            return True
+        return False
+    return isinstance(time, (datetime.date, np.datetime64))
+
+
+def _window(
+    start: Any, until: Any, align: Any, step: Any, of_calendar: bool | None = None
+) -> tuple[float | None, float | None, bool, float | None]:
+    """A window of time in numbers, for functions whose times are numbers or those of a calendar."""
     align = flag(align, "align")
     for name, time in (("start", start), ("until", until)):
-        if align and isinstance(time, (str, datetime.date, np.datetime64)):
+        if align and _is_of_calendar(time):
             raise ValueError(f"{name} is {time!r}, but with align=True all functions start at 0: it must be a number")
+        if of_calendar is False and _is_of_calendar(time):
+            raise ValueError(f"{name} is {time!r}, but the times of the functions are numbers")
     first, last, each = (
         None if time is None else _seconds(time, name)
         for time, name in ((start, "start"), (until, "until"), (step, "step"))
     )
     return first, last, align, each
+
+
+def _times(column: Any, what: str) -> tuple[npt.NDArray[np.float64], int, bool]:
+    """Times as numbers to which a whole number must be added, and whether they are seconds since 1970."""
+    if getattr(getattr(column, "dt", None), "tz", None) is not None:
+        column = column.dt.tz_convert(None)
+    times = np.asarray(column)
+    of_calendar = times.dtype.kind == "M"
+    if times.dtype.kind in "OUT":
+        given = times.tolist()
+        kinds = {_is_of_calendar(time) for time in given}
+        if len(kinds) > 1:
+            raise ValueError(f"{what} has numbers as well as times of a calendar")
+        seconds = [_seconds(time, what) for time in given]
+        of_calendar = True in kinds
+        times = np.array(seconds, np.float64)
+        if of_calendar:
+            times = np.array([round(1e6 * second) for second in seconds], "datetime64[us]")
+    if of_calendar:
+        if np.isnat(times).any():
+            raise ValueError(f"{what}, row {int(np.flatnonzero(np.isnat(times))[0])}: a time is missing")
+        # Whole numbers until the first second is subtracted, as a number of seconds since 1970 has few digits to spare.
+        unit, per = ("ns", 10**9) if times.dtype == np.dtype("M8[ns]") else ("us", 10**6)
+        numbers = times.astype(f"datetime64[{unit}]").astype(np.int64)
+        base = int(numbers.min(initial=np.iinfo(np.int64).max)) // per if numbers.size else 0
+        return (numbers - base * per) / per, base, True
+    if times.dtype.kind == "m":
+        times = times / np.timedelta64(1, "s")
+    if times.dtype.kind in "iu" and times.size and np.abs(times.astype(np.float64)).max() >= 2**53:
+        base = int(times.min())
+        return (times - times.min()).astype(np.float64), base, False
+    return reals(times, what).astype(np.float64), 0, False
+
+
+def _owners(ids: npt.NDArray[Any], what: str) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The number of each row's function, and the functions' names in the order in which they appear."""
+    numbers: dict[str, tuple[int, Any]] = {}
+    owners = np.empty(len(ids), np.int64)
+    given = ids.astype(str) if ids.dtype.kind in "Mm" else ids
+    for row, one in enumerate(given.tolist()):
+        if one is None or type(one).__name__ == "NAType" or one != one or one == "NaT":
+            raise ValueError(f"{what}, row {row}: a name is missing")
+        name = one.decode() if isinstance(one, bytes) else str(one)
+        owners[row], first = numbers.setdefault(name, (len(numbers), one))
+        if type(first) is not type(one):
+            raise ValueError(f"{what}, row {row}: {one!r} has the name of {first!r}")
+    return owners, list(numbers)
 
 
 def _paths(path: PathLike | Iterable[PathLike]) -> list[str]:

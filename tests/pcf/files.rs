@@ -87,13 +87,13 @@ fn windows() {
     let aligned = of(Window { align: true, until: Some(5.0), ..Window::default() }).unwrap();
     assert_eq!(functions(&aligned)[..2], [vec![(0.0, 1.0), (2.0, 2.0), (5.0, 0.0)], vec![(0.0, 4.0), (5.0, 0.0)]]);
     let sampled = of(Window { from: Some(10.0), until: Some(14.0), step: Some(1.5), ..Window::default() }).unwrap();
-    assert_eq!(functions(&sampled)[0], [(0.0, 1.0), (1.5, 1.0), (3.0, 2.0), (4.5, 0.0)]);
+    assert_eq!(functions(&sampled)[0], [(0.0, 1.0), (1.5, 1.0), (3.0, 2.0), (4.0, 0.0)]);
     assert!(sampled.lengths().all(|length| length == 4));
     for (window, sentence) in [
         (from_until(Some(3.0), Some(3.0)), "the window ends at t = 3, but it starts at t = 3"),
         (from_until(Some(f64::NAN), None), "the window from NaN until inf is none of finite times"),
         (Window { step: Some(0.0), ..Window::default() }, "the step is 0, but it must be above 0"),
-        (Window { from: Some(0.0), step: Some(1e-9), ..Window::default() }, "steps of 0.000000001 are too many"),
+        (Window { from: Some(0.0), step: Some(1e-9), ..Window::default() }, "steps of 1e-9 are too many"),
         (Window::default(), "line 2: function 0, breakpoint 0: t = 10, but the first breakpoint must be at t = 0"),
     ] {
         let error = of(window).unwrap_err();
@@ -114,6 +114,52 @@ fn times_of_calendars() {
     let from = io::time("2024-05-01T00:00:10Z");
     let set = loaded(&folder.path("a.csv"), table(&[("t", "when")]), Window { from, ..Window::default() }).unwrap();
     assert_eq!(functions(&set), [vec![(0.0, 1.0), (20.0, 2.0)], vec![(0.0, 0.0), (0.5, 3.0)]]);
+    let numbers = folder.path("n.csv");
+    folder.write("n.csv", "t,v\n0,1\n5,2\n");
+    let window = Window { from, of_calendar: true, ..Window::default() };
+    let error = "the times are numbers, but those of the window are of a calendar";
+    assert!(loaded(&numbers, TableOptions::default(), window).unwrap_err().contains(error));
+    for (text, error) in [
+        ("t,v\n2024-05-01,1\n5,2\n", "line 3: column `t`: `5` is not a time of a calendar, unlike earlier ones"),
+        ("t,v\n5,2\n2024-05-01,1\n", "line 3: column `t`: `2024-05-01` is not a number, unlike earlier times"),
+    ] {
+        folder.write("mixed.csv", text);
+        let found = loaded(&folder.path("mixed.csv"), TableOptions::default(), Window { from, ..Window::default() }).unwrap_err();
+        assert!(found.contains(error), "{found}");
+    }
+}
+
+/// Samples at the times of the breakpoints, which have no exact numbers, have these values.
+#[test]
+fn series_on_their_own_grid() {
+    let folder = Folder::of("pcf");
+    let rows = |time: &dyn Fn(u32) -> String| (0..100).map(|k| format!("{},{k}\n", time(k))).collect::<String>();
+    for (period, decimals) in [(300, 1), (100, 3), (250, 2), (10, 2), (1, 3), (7, 3)] {
+        let number = |k: u32| format!("{:.decimals$}", f64::from(k * period) / 1e3);
+        let date = |k: u32| format!("2024-05-01T12:{:02}:{:02}.{:03}Z", k * period / 60_000, k * period / 1000 % 60, k * period % 1000);
+        let later = |k: u32| format!("{:.3}", f64::from(k * period) / 1e3 + 1e6);
+        let step = Some(f64::from(period) / 1e3);
+        let from = io::time("2024-05-01T12:00Z");
+        for (text, window) in [
+            (rows(&number), Window { step, ..Window::default() }),
+            (rows(&date), Window { from, step, of_calendar: true, ..Window::default() }),
+            (rows(&date), Window { step, align: true, ..Window::default() }),
+            (rows(&later), Window { from: Some(1e6), step, ..Window::default() }),
+        ] {
+            folder.write("grid.csv", &format!("t,v\n{text}"));
+            let set = loaded(&folder.path("grid.csv"), TableOptions::default(), window).unwrap();
+            let expected: Vec<_> = (0..100u32).map(|k| (f64::from(k * period) / 1e3, f64::from(k))).collect();
+            assert_eq!(functions(&set), [expected], "{period} {window:?}");
+        }
+    }
+    // The end of a window needn't be a multiple of the step.
+    folder.write("u.csv", "id,t,v\na,0,1\nb,0,0\n");
+    for (until, step, times) in [(0.9, 0.3, &[0.0, 0.3, 0.6, 0.9][..]), (12.0, 5.0, &[0.0, 5.0, 10.0, 12.0]), (1.0, 3.0, &[0.0, 1.0])] {
+        let window = Window { until: Some(until), step: Some(step), ..Window::default() };
+        let set = loaded(&folder.path("u.csv"), TableOptions::default(), window).unwrap();
+        let expected: Vec<_> = times.iter().map(|&t| (t, if t == until { 0.0 } else { 1.0 })).collect();
+        assert_eq!(functions(&set)[0], expected);
+    }
 }
 
 fn bars(path: &Path, dimension: Option<u32>) -> Result<Vec<Barcode>, String> {
@@ -323,8 +369,8 @@ fn from_files_to_tables() {
         ("pdist bars.csv --output d.npy", "`death`: choose one (--columns t=NAME); barcodes become functions by --curve"),
         ("pdist left.txt --dimension 1 --output d.npy", "choose the function to make of them (--curve)"),
         ("convert data.csv --from noon --output s.npz", "write a number, or a time as 2024-05-01T12:00Z"),
-        ("convert data.csv --align --until 2024-05-02 --output s.npz", "with --align all functions start at 0: write --from and"),
-        ("convert data.csv --repair --align --from 2024-05-01 --output s.npz", "with --align all functions start at 0"),
+        ("convert data.csv --align --until 2024-05-02 --output s.npz", "shifted functions start at 0: the window has to be one of numbers"),
+        ("convert data.csv --repair --align --from 2024-05-01 --output s.npz", "shifted functions start at 0"),
         ("cluster set.npz --cut nan --output g.csv", "it must be a number from 0 on"),
         ("cluster set.npz --cut -1 --output g.csv", "it must be a number from 0 on"),
     ] {

@@ -15,6 +15,8 @@ pub struct Window {
     pub until: Option<f64>,
     /// Shifts each function first, so that it starts at 0.
     pub align: bool,
+    /// True if `from` or `until` is a time of a calendar, in seconds since 1970. Then those of tables have to be, too.
+    pub of_calendar: bool,
     /// Step of a grid of times at which functions are sampled. Each value holds until the next time.
     pub step: Option<f64>,
 }
@@ -30,6 +32,9 @@ impl Window {
         let (from, until) = (self.from.unwrap_or(0.0), self.until.unwrap_or(f64::INFINITY));
         let invalid = |text: String| Err(PcfError::Window(text));
         match self.step {
+            _ if self.align && self.of_calendar => {
+                invalid("shifted functions start at 0: the window has to be one of numbers, not of a calendar".to_owned())
+            }
             _ if !from.is_finite() || until.is_nan() => {
                 invalid(format!("the window from {from} until {until} is none of finite times"))
             }
@@ -54,30 +59,44 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If the window is empty, or the step is not a positive number or too small for so long a time.
     pub fn windowed(&self, window: &Window) -> Result<Self, PcfError> {
-        let Range { start, end } = window.range()?;
-        let mut points = Vec::with_capacity(self.points().len() + self.len());
-        let mut offsets = vec![0];
-        for function in self.iter() {
-            restrict(function.points(), start, end, &mut points);
-            offsets.push(points.len());
+        if window.of_calendar {
+            return Err(PcfError::Window("the times are numbers, but those of the window are of a calendar".to_owned()));
         }
-        let cut = Self::from_parts(offsets, points)?;
-        let cut = match window.step {
-            Some(step) => cut.sampled(step, end - start)?,
-            None => cut,
-        };
+        let cut = Self::in_window(self.iter().map(|function| function.points()), window)?;
         cut.with_shape(self.shape())?.with_names(self.names().cloned())
     }
 
-    /// Samples the functions at 0, `step`, 2 `step` and so on up to `end`, or where that is infinite, the last breakpoint
-    /// of all.
-    fn sampled(&self, step: f64, end: f64) -> Result<Self, PcfError> {
-        let end = if end.is_finite() { end } else { self.max_time().to_f64() };
-        let steps = (end / step).ceil();
+    /// Returns functions of breakpoints at ascending times from any one on, in a window.
+    ///
+    /// # Errors
+    /// As for [`windowed`](Self::windowed), and if a number is not finite or too large.
+    pub fn in_window<'a>(functions: impl Iterator<Item = &'a [Point<T>]>, window: &Window) -> Result<Self, PcfError> {
+        let Range { start, end } = window.range()?;
+        let (mut points, mut offsets, mut latest) = (Vec::new(), vec![0], 0.0f64);
+        for function in functions {
+            let first = if window.align { function.first().map_or(0.0, |first| first.t.to_f64()) } else { 0.0 };
+            latest = function.iter().fold(latest, |latest, point| latest.max(point.t.to_f64().abs()));
+            restrict(function, first, start..end, &mut points);
+            offsets.push(points.len());
+        }
+        let cut = Self::from_parts(offsets, points)?;
+        match window.step {
+            // Times may have been rounded before the start was subtracted.
+            Some(step) => cut.sampled(step, end - start, 2.0 * latest * T::UNIT_ROUNDOFF),
+            None => Ok(cut),
+        }
+    }
+
+    /// Samples the functions at 0, `step`, 2 `step` and so on before `end`, where they end, or if that is infinite, until all
+    /// are constant. Breakpoints count as at a time of the grid if they are `rounding` or a few units of the last place later.
+    fn sampled(&self, step: f64, end: f64, rounding: f64) -> Result<Self, PcfError> {
+        let slack = |t: f64| (4.0 * T::UNIT_ROUNDOFF * t + rounding).min(0.25 * step);
+        let last = if end.is_finite() { end } else { self.max_time().to_f64() };
+        let steps = ((last - slack(last)) / step).ceil().max(0.0);
         let total = (steps + 1.0) * self.len() as f64;
         if steps >= MOST_SEGMENTS as f64 || total > (isize::MAX as f64) / 32.0 {
             return Err(PcfError::Window(format!(
-                "{steps:e} steps of {step} are too many: at most {MOST_SEGMENTS} breakpoints per function"
+                "{steps:e} steps of {step:e} are too many: at most {MOST_SEGMENTS} breakpoints per function"
             )));
         }
         let grid = steps as usize + 1;
@@ -86,15 +105,16 @@ impl<T: PcfReal> PcfSet<T> {
         if !enough {
             return Err(PcfError::OutOfMemory { functions: self.len(), points: grid * self.len() });
         }
+        let multiple = multiples(step);
         for function in self.iter() {
             let own = function.points();
             let mut at = 0;
             for k in 0..grid {
-                let t = T::from_f64(k as f64 * step);
-                while own.get(at + 1).is_some_and(|next| next.t <= t) {
+                let t = if k + 1 == grid && end.is_finite() { end } else { multiple(k) };
+                while own.get(at + 1).is_some_and(|next| next.t.to_f64() <= t + slack(t)) {
                     at += 1;
                 }
-                points.push(Point::new(t, own[at].v));
+                points.push(Point::new(T::from_f64(t), own[at].v));
             }
             offsets.push(points.len());
         }
@@ -102,15 +122,28 @@ impl<T: PcfReal> PcfSet<T> {
     }
 }
 
-/// Appends the breakpoints of a function in a window to `into`. The function is zero before its first breakpoint.
-pub(super) fn restrict<T: PcfReal>(points: &[Point<T>], start: f64, end: f64, into: &mut Vec<Point<T>>) {
-    let first = points.partition_point(|point| point.t.to_f64() <= start);
-    let value = first.checked_sub(1).map_or(T::ZERO, |before| points[before].v);
+/// Multiples of a step, rounded once from those of its shortest decimal: three times 0.3 is 0.9.
+fn multiples(step: f64) -> impl Fn(usize) -> f64 {
+    let text = format!("{step:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32) - exponent.parse::<i32>().unwrap_or(0);
+    let digits: f64 = digits.replace('.', "").parse().unwrap_or(f64::INFINITY);
+    // Up to here both factors are exact.
+    let is_exact = move |k: f64| (0..=22).contains(&decimals) && k * digits < 1.0 / f64::EPSILON;
+    move |k| if is_exact(k as f64) { k as f64 * digits / 10f64.powi(decimals) } else { k as f64 * step }
+}
+
+/// Appends the breakpoints of a function in a window to `into`, less `first` and the window's start. The function is zero before
+/// its first breakpoint.
+fn restrict<T: PcfReal>(points: &[Point<T>], first: f64, window: Range<f64>, into: &mut Vec<Point<T>>) {
+    let Range { start, end } = window;
+    let time = |point: &Point<T>| point.t.to_f64() - first;
+    let inside = points.partition_point(|point| time(point) <= start);
+    let value = inside.checked_sub(1).map_or(T::ZERO, |before| points[before].v);
     into.push(Point::new(T::ZERO, value));
-    let inside = points[first..].iter().take_while(|point| point.t.to_f64() < end);
     // Times that become one by rounding are merged.
-    for point in inside {
-        let shifted = Point::new(T::from_f64(point.t.to_f64() - start), point.v);
+    for point in points[inside..].iter().take_while(|point| time(point) < end) {
+        let shifted = Point::new(T::from_f64(time(point) - start), point.v);
         match into.last_mut() {
             Some(last) if last.t >= shifted.t => last.v = shifted.v,
             _ => into.push(shifted),

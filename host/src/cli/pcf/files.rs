@@ -183,23 +183,20 @@ impl SetArgs {
         Ok((data, repairs))
     }
 
-    /// Refuses options of barcodes without them, and times of a calendar if functions are shifted to 0.
+    /// Refuses options of barcodes without them.
     fn check(&self) -> Result<(), Failure> {
         let BarsArgs { dimension, superlevel, infinite } = self.bars;
         if self.curve.is_none() && (dimension.is_some() || superlevel || infinite != Infinite::Keep) {
             let text = "--dimension, --superlevel and --infinite are for barcodes: choose the function to make of them (--curve)";
             return Err(Failure::error(text));
         }
-        if self.align && [self.from, self.until].into_iter().flatten().any(|time| time.of_calendar) {
-            let text = "with --align all functions start at 0: write --from and --until as numbers, not as times of a calendar";
-            return Err(Failure::error(text));
-        }
         Ok(())
     }
 
     fn window(&self) -> Window {
+        let of_calendar = [self.from, self.until].into_iter().flatten().any(|end| end.of_calendar);
         let [from, until] = [self.from, self.until].map(|end| end.map(|end| end.time));
-        Window { from, until, align: self.align, step: self.step }
+        Window { from, until, align: self.align, of_calendar, step: self.step }
     }
 
     fn options(&self) -> LoadOptions {

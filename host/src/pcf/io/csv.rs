@@ -7,13 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use csv::Writer;
 
 use super::Raw;
 use crate::{
     io::{Names, Reason, Role, Table, TableOptions, at, npy::Element, push},
-    pcf::{Field, PcfError, PcfReal, PcfSet, Point, Repairs, Window, set::check_number, window::restrict},
+    pcf::{Field, PcfError, PcfReal, PcfSet, Point, Repairs, Window, set::check_number},
 };
 
 /// The columns of functions.
@@ -31,17 +31,43 @@ const ROLES: &[Role] = &[
 /// Parses a time: a number, a date, or a date and time as in RFC 3339, in seconds since 1970. UTC unless an offset is given.
 /// Seconds may be left out.
 pub fn time(text: &str) -> Option<f64> {
-    let text = text.trim();
-    if let Ok(number) = text.parse() {
-        return Some(number);
+    Some(Time::parse(text)?.since(0))
+}
+
+/// A time of a table.
+#[derive(Clone, Copy)]
+enum Time {
+    Number(f64),
+    /// One of a calendar.
+    Utc(DateTime<Utc>),
+}
+
+impl Time {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        text.parse().ok().map(Time::Number).or_else(|| instant(&text.to_ascii_uppercase()).map(Time::Utc))
     }
-    let text = text.strip_suffix(['Z', 'z']).map_or(Cow::Borrowed(text), |local| format!("{local}+00:00").into());
+
+    /// Seconds since 1970, less `base`.
+    fn since(self, base: i64) -> f64 {
+        match self {
+            Time::Number(number) => number - base as f64,
+            Time::Utc(time) => {
+                let seconds = i128::from(time.timestamp() - base);
+                (1_000_000_000 * seconds + i128::from(time.timestamp_subsec_nanos())) as f64 / 1e9
+            }
+        }
+    }
+}
+
+fn instant(text: &str) -> Option<DateTime<Utc>> {
+    let utc = text.strip_suffix('Z').or_else(|| text.strip_suffix(" UTC"));
+    let text = utc.map_or(Cow::Borrowed(text), |local| format!("{local}+00:00").into());
     let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
-    let with_offset = |format: &&str| DateTime::parse_from_str(&text, &format!("{format}%z")).ok().map(|time| time.to_utc());
+    let with_offset = |format: &&str| DateTime::parse_from_str(&text, &format!("{format}%#z")).ok().map(|time| time.to_utc());
     let without = |format: &&str| NaiveDateTime::parse_from_str(&text, format).ok().map(|time| time.and_utc());
     let date = || Some(NaiveDate::parse_from_str(&text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)?.and_utc());
-    let time = formats.iter().find_map(|format| with_offset(format).or_else(|| without(format))).or_else(date)?;
-    Some(time.timestamp() as f64 + 1e-9 * f64::from(time.timestamp_subsec_nanos()))
+    formats.iter().find_map(|format| with_offset(format).or_else(|| without(format))).or_else(date)
 }
 
 /// Returns the names, unless they are the numbers from 0 on.
@@ -61,27 +87,38 @@ struct Rows<T> {
     rows: Vec<Row>,
     /// The breakpoints in order of their lines, rounded once, not to `f64` first. Only for other types than `f64`.
     narrow: Vec<(u64, Point<T>)>,
+    /// Second since 1970 from which times are counted, if they are those of a calendar: a second of 1970 has more digits than
+    /// one of today.
+    base: Option<i64>,
 }
 
 impl<T: PcfReal> Rows<T> {
-    fn read(path: &Path, options: &TableOptions) -> Result<Self, Reason> {
+    /// Reads rows. Times of a calendar count from the first one if they are `relative`, or else from 1970.
+    fn read(path: &Path, options: &TableOptions, relative: bool) -> Result<Self, Reason> {
         let with_hint = |reason: Reason| match reason.to_string() {
             text if text.contains("`birth`") => format!("{text}; barcodes become functions by --curve").into(),
             _ => reason,
         };
         let (mut table, places) = Table::open_columns(path, ROLES, options).map_err(with_hint)?;
         let [id, Some(t), Some(v)] = places[..] else { unreachable!("the columns are required") };
-        let (mut names, mut rows, mut narrow) = (Names::default(), Vec::new(), Vec::new());
+        let (mut names, mut rows, mut narrow, mut base) = (Names::default(), Vec::new(), Vec::new(), None);
         while table.next()? {
             let function = names.number(id.map_or(Ok("0"), |id| table.name(id))?)?;
-            let of_time = time(table.text(t)).ok_or_else(|| table.field_error(t, "a number or a time of RFC 3339"))?;
+            let of_time = Time::parse(table.text(t)).ok_or_else(|| table.field_error(t, "a number or a time of RFC 3339"))?;
+            match (of_time, base) {
+                (Time::Number(_), Some(_)) => return Err(table.field_error(t, "a time of a calendar, unlike earlier ones")),
+                (Time::Utc(_), None) if !rows.is_empty() => return Err(table.field_error(t, "a number, unlike earlier times")),
+                (Time::Utc(time), None) => base = Some(if relative { time.timestamp() } else { 0 }),
+                _ => {}
+            }
+            let of_time = of_time.since(base.unwrap_or(0));
             push(&mut rows, (function, Point::new(of_time, table.field(v, "a number")?), table.line()))?;
             if T::KIND != f64::KIND {
                 let of_time = table.text(t).parse().unwrap_or_else(|_| T::from_f64(of_time));
                 push(&mut narrow, (table.line(), Point::new(of_time, table.field(v, "a number")?)))?;
             }
         }
-        Ok(Rows { functions: names.len(), names: unless_numbers(names), rows, narrow })
+        Ok(Rows { functions: names.len(), names: unless_numbers(names), rows, narrow, base })
     }
 
     /// Sorts rows by function and time. Of those at the same time, the first stays first.
@@ -106,7 +143,7 @@ impl<T: PcfReal> Rows<T> {
 /// Reads functions. Their rows may have any order. With `repairs`, those that need it are repaired.
 pub fn load<T: PcfReal>(path: &Path, options: &TableOptions, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
-    let mut rows = Rows::<T>::read(path, options).map_err(fail)?;
+    let mut rows = Rows::<T>::read(path, options, false).map_err(fail)?;
     rows.sort();
     let place = |point: Option<usize>, error: PcfError| match point {
         Some(point) => fail(at(rows.rows[point].2, with_hint(error)).into()),
@@ -138,45 +175,45 @@ pub fn load_window(
     mut repairs: Option<&mut Repairs>,
 ) -> Result<PcfSet<f64>, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
-    let range = window.range()?;
-    let mut rows = Rows::<f64>::read(path, options).map_err(fail)?;
+    window.range()?;
+    let mut rows = Rows::<f64>::read(path, options, true).map_err(fail)?;
     rows.sort();
-    let offsets = rows.offsets();
-    let (mut points, mut ends) = (Vec::with_capacity(rows.rows.len()), vec![0]);
-    for (function, own) in offsets.windows(2).enumerate() {
+    if window.of_calendar && rows.base.is_none() && !rows.rows.is_empty() {
+        return Err(fail("the times are numbers, but those of the window are of a calendar".to_owned().into()));
+    }
+    let base = rows.base.unwrap_or(0) as f64;
+    let mut functions: Vec<Vec<Point<f64>>> = Vec::new();
+    for (function, own) in rows.offsets().windows(2).enumerate() {
         let own = &rows.rows[own[0]..own[1]];
-        let first = if window.align { own[0].1.t } else { 0.0 };
         let mut given: Vec<Point<f64>> = Vec::with_capacity(own.len());
         let mut merged = false;
         for (breakpoint, (_, point, line)) in own.iter().enumerate() {
             let wrong = |error: PcfError| fail(at(*line, error).into());
             check_number(function, breakpoint, Field::Time, point.t).map_err(wrong)?;
             check_number(function, breakpoint, Field::Value, point.v).map_err(wrong)?;
-            let t = point.t - first;
             match given.last_mut() {
-                Some(last) if last.t == t && repairs.is_some() => {
+                Some(last) if last.t == point.t && repairs.is_some() => {
                     last.v = point.v;
                     merged = true;
                 }
-                Some(last) if last.t == t => {
-                    return Err(wrong(PcfError::Order { function, breakpoint, t: point.t, previous: point.t }));
+                Some(last) if last.t == point.t => {
+                    let t = base + point.t;
+                    return Err(wrong(PcfError::Order { function, breakpoint, t, previous: t }));
                 }
-                _ => given.push(Point::new(t, point.v)),
+                _ => given.push(*point),
             }
         }
         if let Some(repairs) = &mut repairs {
             repairs.merged += usize::from(merged);
         }
-        restrict(&given, range.start, range.end, &mut points);
-        ends.push(points.len());
+        functions.push(given);
     }
-    let set = PcfSet::from_parts(ends, points).map_err(|error| PcfError::file(path, error.to_string()))?;
-    let sampled = if window.step.is_some() {
-        set.windowed(&Window { from: None, until: window.until.map(|until| until - range.start), align: false, ..*window })?
-    } else {
-        set
-    };
-    sampled.with_names(rows.names)
+    // A time of the window has microseconds at most.
+    let shifted = |time: f64| if rows.base.is_some() { ((time - base) * 1e6).round() / 1e6 } else { time };
+    let from = if window.align { window.from } else { Some(shifted(window.from.unwrap_or(0.0))) };
+    let until = if window.align { window.until } else { window.until.map(shifted) };
+    let set = PcfSet::in_window(functions.iter().map(|function| &function[..]), &Window { from, until, ..*window });
+    set.map_err(|error| PcfError::file(path, error.to_string()))?.with_names(rows.names)
 }
 
 /// Writes functions, with the fewest digits that identify each number.
@@ -209,6 +246,9 @@ mod tests {
             ("2000-03-01T00:00", Some(951_868_800.0)),
             ("2000-03-01 01:00Z", Some(951_872_400.0)),
             ("2000-03-01 01:00:00.5-0100", Some(951_876_000.5)),
+            ("2000-03-01t01:00:00z", Some(951_872_400.0)),
+            ("2000-03-01 01:00:00+00", Some(951_872_400.0)),
+            ("2000-03-01 01:00:00 UTC", Some(951_872_400.0)),
             ("1969-12-31T23:59:59.5Z", Some(-0.5)),
             ("2000-13-01", None),
             ("noon", None),
