@@ -85,6 +85,10 @@ def test_dimensions_must_be_clear() -> None:
     for barcode in several:
         with pytest.raises(ValueError, match=r"barcode 0 has bars of 2 dimensions: choose one \(dimension=\)"):
             pcf.betti_curves([barcode])
+    for wrong in (np.nan, 0.5, -1):
+        for chosen in (None, 0):
+            with pytest.raises(ValueError, match="barcode 0, bar 1: its dimension is .*, but it must be a whole number"):
+                pcf.betti_curves([np.array([[0, 1, 0], [0, 2, wrong]])], dimension=chosen)
     with pytest.raises(ValueError, match="barcode 0 has no dimensions to choose from"):
         pcf.betti_curves([bars], dimension=1)
     with pytest.raises(ValueError, match="barcode 0 has bars of the dimensions 0 to 1, not of 2"):

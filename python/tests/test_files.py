@@ -69,6 +69,8 @@ def test_tables(series: Path) -> None:
             PcfSet.load(series, align=True, **window)
         with pytest.raises(ValueError, match=r"with align=True"):
             PcfSet.from_frame(frame, align=True, **window)
+        with pytest.raises(ValueError, match=r"but the times of the functions are numbers"):
+            PcfSet.from_frame(frame, **window)
     same(PcfSet.load(series, align=True, until=20), {"b": [[0, 1.5], [20, 0]], "a": [[0, 2], [20, 0]]})
     steps: list[Any] = [30, np.timedelta64(30, "s"), datetime.timedelta(seconds=30)]
     for step in steps:
@@ -184,7 +186,7 @@ def test_data_frames(series: Path, frame: Any) -> None:
     for option in options:
         found, expected = PcfSet.from_frame(frame, **columns, **option), PcfSet.load(series, **option)
         assert found.names == expected.names and found.equals(expected), option
-    with pytest.raises(ValueError, match="function 0, breakpoint 0: t = .*, but the first breakpoint must be at t = 0"):
+    with pytest.raises(ValueError, match="of 'b', t = .*, but the first breakpoint must be at t = 0: choose a window"):
         PcfSet.from_frame(frame, **columns)
     with pytest.raises(KeyError):
         PcfSet.from_frame(frame)
@@ -209,6 +211,17 @@ def test_frames_of_numbers() -> None:
     for table, text in wrong:
         with pytest.raises(ValueError, match=text):
             PcfSet.from_frame(table)
+    same(PcfSet.from_frame({"t": [0, 1, 1], "v": [1, 2, 3]}, repair=True), {"0": [[0, 1], [1, 3]]})
+    # One function's early times don't round another's.
+    early = {"id": list("abbb"), "t": [-1e16, 0, 0.1, 0.2], "v": [1, 1, 2, 3]}
+    assert PcfSet.from_frame(early, id="id", start=0)[1].points.tolist() == [[0, 1], [0.1, 2], [0.2, 3]]
+    with pytest.raises(ValueError, match="column 'n', row 1: '1' has the name of 1"):
+        PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": np.array([1, "1"], object)}, id="n")
+    days = np.array(["2024-05-01", "2024-05-02"], "datetime64[ns]")
+    assert PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": days}, id="n").names[0].startswith("2024-05-01")  # type: ignore
+    assert PcfSet.from_frame({"t": [0], "v": [1], "n": np.array([b"a"])}, id="n").names == ("a",)
+    with pytest.raises(ValueError, match="masked values"):
+        PcfSet.from_frame({"t": [0, 1], "v": np.ma.masked_array([1.0, 2.0], mask=[False, True])})
     with pytest.raises(ValueError, match=r"column 'n' has the shape \(1,\)"):
         PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": [7]}, id="n")
     for name in (None, np.nan):
@@ -220,6 +233,24 @@ def test_frames_of_numbers() -> None:
         PcfSet.from_frame(5)
     with pytest.raises(TypeError, match="align is 'no', but it must be True or False"):
         PcfSet.from_frame(frame, align="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("period", [1, 7, 10, 100, 250, 300])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_samples_of_series_on_their_own_grid(period: int, unit: str) -> None:
+    noon = np.datetime64("2024-05-01T12:00")
+    expected = [[k * period / {"ms": 1e3, "us": 1e6, "ns": 1e9}[unit], k] for k in range(100)]
+    step = np.timedelta64(period, unit)
+    times = noon + np.arange(100) * step
+    for options in ({"start": noon}, {"align": True}, {"start": "2024-05-01T12:00Z"}):
+        found = PcfSet.from_frame({"t": times, "v": np.arange(100.0)}, step=step, **options)
+        assert found.points.tolist() == expected, options
+    # Spans of time, and whole numbers beyond those of a float.
+    found = PcfSet.from_frame({"t": times - noon, "v": np.arange(100.0)}, step=step)
+    assert found.points.tolist() == expected
+    whole = np.arange(100) * 3 + 1714521600000000001
+    found = PcfSet.from_frame({"t": whole, "v": np.arange(100.0)}, start=1714521600000000001)
+    assert found.points[:, 0].tolist() == [3.0 * k for k in range(100)]
 
 
 def test_files_of_one_name(tmp_path: Path) -> None:

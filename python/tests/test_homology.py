@@ -342,6 +342,14 @@ def test_landscapes_and_silhouettes() -> None:
     backwards = [2.0, 0.5, -1.0]
     np.testing.assert_array_equal(copied.landscapes(1, backwards, 2), diagrams.landscapes(1, backwards[::-1], 2)[..., ::-1])
     assert diagrams.landscapes(1, [], 2).shape == (5, 2, 0) and rips([]).silhouettes(0, [1]).shape == (0, 1)
+    # Powers whose weights would be out of range: of the longest bar alone, and of the shortest.
+    spread = rips([(0, 0), (0.1, 0), (0, 3)])
+    assert spread.silhouettes(0, [0.02, 2], power=400).tolist() == [[0.02, 1]]
+    assert spread.silhouettes(0, [0.02, 2], power=-400).tolist() == [[0.02, 0]]
+    with pytest.raises(ValueError, match="the power of bars' lengths is NaN"):
+        spread.silhouettes(0, [1], power=np.nan)
+    with pytest.raises(ValueError, match="masked values"):
+        rips(np.ma.masked_array([[0.0, 0], [1, 0]], mask=[[0, 0], [0, 1]]))
 
 
 def test_step_functions_of_samples() -> None:

@@ -176,7 +176,14 @@ def test_names_of_columns() -> None:
         assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == columns
         np.testing.assert_array_equal(frame, plain)
     # Functions are no columns.
-    assert not hasattr(StableRank(), "get_feature_names_out") and not hasattr(StableRank(), "set_output")
+    assert not hasattr(StableRank(), "get_feature_names_out")
+    assert isinstance(StableRank().set_output(transform="pandas").fit_transform(BARS), PcfSet)
+    clouds = np.random.default_rng(3).normal(size=(4, 12, 2))
+    steps = make_pipeline(RipsPersistence(), BettiCurve(1, times=[0, 0.5, 1]))
+    frame = steps.set_output(transform="pandas").fit_transform(clouds)
+    assert list(frame.columns) == list(steps.get_feature_names_out()) and frame.shape == (4, 3)
+    functions = make_pipeline(RipsPersistence(), BettiCurve(1)).set_output(transform="pandas").fit_transform(clouds)
+    assert isinstance(functions, PcfSet)
     named = PcfSet(ARRAYS[:3], names=["a", "b", "c"])
     frame = PcfDistance().set_output(transform="pandas").fit(named).transform(ARRAYS)
     assert list(frame.columns) == ["a", "b", "c"] and frame.shape == (12, 3)

@@ -69,6 +69,24 @@ def test_a_solver() -> None:
     np.testing.assert_allclose(laplacian @ x, b, atol=1e-8)
 
 
+def test_a_linear_operator() -> None:
+    dense = np.random.default_rng(5).normal(size=(7, 4))
+    dense[2:5, 1] = 0
+    matrix, x, y = Matrix(sp.csr_array(dense)), np.arange(4.0), np.arange(7.0)
+    operator = aslinearoperator(matrix)
+    for product, expected in [
+        (operator.matvec(x[:, None]), dense @ x[:, None]),
+        (operator.rmatvec(y), dense.T @ y),
+        (operator.matmat(dense.T), dense @ dense.T),
+        (matrix @ dense.T, dense @ dense.T),
+        (matrix @ np.empty((4, 0)), np.empty((7, 0))),
+        (matrix.T.T @ x, dense @ x),
+        (lsqr(operator, dense @ x)[0], x),
+    ]:
+        assert product.shape == expected.shape
+        np.testing.assert_allclose(product, expected, atol=1e-9)
+
+
 wrong: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (np.eye(2), {}, TypeError, "matrix is of the type ndarray, but it must be sparse"),
     (([1.0], [0], [0, 1]), {}, ValueError, "shape is needed"),
@@ -99,8 +117,10 @@ def test_what_is_no_vector() -> None:
     matrix = Matrix(sp.eye_array(2))
     with pytest.raises(ValueError, match="x has 3 elements, but it must have 2: as many as the matrix has columns"):
         matrix @ [1, 2, 3]
-    with pytest.raises(ValueError, match=r"x has the shape \(2, 1\)"):
-        matrix @ [[1], [2]]
+    with pytest.raises(ValueError, match=r"x has the shape \(2, 2\)"):
+        matrix.matvec([[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match=r"x has the shape \(2,\)"):
+        matrix.matmat([1, 2])
     with pytest.raises(TypeError, match="x: an array of complex128"):
         matrix @ [1j, 2]
     with pytest.raises(TypeError, match="x is an array of float32, but it must be one of float64"):

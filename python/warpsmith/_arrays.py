@@ -24,6 +24,8 @@ def on_gpu(array: Any) -> DeviceArray | None:
 
 def array_of(values: Any) -> npt.NDArray[Any] | None:
     """An array of NumPy or of another library in host memory, or a buffer; None of what is none."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError("an array has masked values, but all values are needed: fill them, or leave them out")
     if isinstance(values, (np.ndarray, memoryview)):
         return np.asarray(values)
     if isinstance(values, (list, tuple)):
@@ -101,7 +103,9 @@ def weights_of(values: Any) -> npt.NDArray[Any]:
     """Weights along lists or trees. Short types become those of 32 or 64 bits that hold them."""
     array = as_array(values)
     kind, size = array.dtype.kind, array.dtype.itemsize
-    if kind in "bi" or (kind == "u" and size < 8):
+    if kind == "u" and size == 8 and (array.size == 0 or array.max() < 2**63):
+        array = array.astype(np.int64)
+    elif kind in "bi" or (kind == "u" and size < 8):
         array = array.astype(np.result_type(array.dtype, np.int32), copy=False)
     elif kind == "f" and size <= 8:
         array = array.astype(np.result_type(array.dtype.newbyteorder("="), np.float32), copy=False)

@@ -2013,6 +2013,10 @@ def _of_degrees(barcode: Sequence[Any], dimension: int | None, index: int) -> Ar
 
 
 def _of_dimension(bars: Array, dimension: int | None, index: int) -> Array:
+    wrong = np.flatnonzero((bars[:, 2] < 0) | (bars[:, 2] % 1 != 0))
+    if wrong.size:
+        found, row = bars[wrong[0], 2], wrong[0]
+        raise ValueError(f"barcode {index}, bar {row}: its dimension is {found}, but it must be a whole number from 0 on")
     if dimension is None:
         found = np.unique(bars[:, 2])
         if found.size > 1:

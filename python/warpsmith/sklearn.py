@@ -82,6 +82,21 @@ class _OfBarcodes(TransformerMixin, BaseEstimator):
     def _prefixes(self) -> list[str]:
         return [type(self).__name__.lower()]
 
+    def set_output(self, *, transform: Any = None) -> Any:
+        """Makes data frames, if there are times; functions are no table.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            What the result is.
+
+        Returns
+        -------
+        estimator
+            This one.
+        """
+        return self if self.times is None else super().set_output(transform=transform)
+
     @available_if(lambda self: self.times is not None)
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The names of the columns: the estimator's name and the time. There are none without times.
@@ -101,7 +116,7 @@ class _OfBarcodes(TransformerMixin, BaseEstimator):
         return _stateless(super().__sklearn_tags__())
 
 
-class RipsPersistence(TransformerMixin, BaseEstimator):
+class RipsPersistence(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """The persistence diagrams of point clouds: the first step of a pipeline, before `BettiCurve` and others.
 
     Parameters
@@ -127,6 +142,33 @@ class RipsPersistence(TransformerMixin, BaseEstimator):
         self.degree = degree
         self.distances = distances
         self.device = device
+
+    def set_output(self, *, transform: Any = None) -> Any:
+        """Does nothing: diagrams are no table. So a pipeline's other steps can be asked for data frames.
+
+        Parameters
+        ----------
+        transform : ignored
+
+        Returns
+        -------
+        estimator
+            This one.
+        """
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the columns, of which there are none.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        return np.empty(0, dtype=object)
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Does nothing: there is nothing to learn.

@@ -53,7 +53,7 @@ class Matrix:
         If the device or the host has too little memory.
     """
 
-    __slots__ = ("_device", "_dtype", "_matrix", "_nnz", "_shape")
+    __slots__ = ("_device", "_dtype", "_matrix", "_nnz", "_shape", "_transposed")
 
     # So that arrays leave operators to the matrix.
     __array_ufunc__ = None
@@ -92,6 +92,7 @@ class Matrix:
         if data.ndim != 1:
             raise ValueError(f"data has the shape {data.shape}, but it must have one dimension")
         self._shape, self._dtype, self._device, self._nnz = extents, data.dtype, device, data.size
+        self._transposed: Matrix | None = None
         self._matrix = _warpsmith.Matrix(
             extents, _unsigned(parts[2], "indptr"), _unsigned(parts[1], "indices"), data, device
         )
@@ -124,12 +125,12 @@ class Matrix:
 
         Parameters
         ----------
-        x : (columns,) array_like, or array on the matrix's GPU
+        x : (columns,) or (columns, 1) array_like, or array on the matrix's GPU
             The vector. One of the host is converted to the matrix's type.
 
         Returns
         -------
-        (rows,) ndarray or DeviceArray
+        (rows,) or (rows, 1) ndarray or DeviceArray
             The product, of the matrix's type, in the same kind of memory as `x`. It is the same bits each time.
 
         Raises
@@ -143,12 +144,47 @@ class Matrix:
         if there is not None:
             return self._matrix.multiply(there)
         vector = reals(x, "x")
-        if vector.ndim != 1:
+        if vector.ndim != 1 and vector.shape[1:] != (1,):
             raise ValueError(f"x has the shape {vector.shape}, but it must have one dimension")
-        return self._matrix.multiply(vector.astype(self._dtype, copy=False))
+        product: npt.NDArray[Any] = self._matrix.multiply(np.ascontiguousarray(vector.ravel(), self._dtype))
+        return product.reshape(-1, *vector.shape[1:])
+
+    def matmat(self, x: Any) -> npt.NDArray[Any]:
+        """The product with a matrix, column by column; ``A @ x`` is the same.
+
+        Parameters
+        ----------
+        x : (columns, n) array_like
+            The matrix.
+
+        Returns
+        -------
+        (rows, n) ndarray
+            The product, of the matrix's type.
+        """
+        columns = reals(x, "x")
+        if columns.ndim != 2:
+            raise ValueError(f"x has the shape {columns.shape}, but it must have two dimensions")
+        products = [self.matvec(column) for column in columns.T]
+        return np.stack(products, axis=1) if products else np.empty((self._shape[0], 0), self._dtype)
+
+    @property
+    def T(self) -> Matrix:
+        """The transposed matrix."""
+        if self._transposed is None:
+            data, indices, indptr = self._matrix.parts()
+            order = np.argsort(indices, kind="stable")
+            rows = np.repeat(np.arange(self._shape[0], dtype=np.uint32), np.diff(indptr))
+            starts = np.concatenate([[0], np.cumsum(np.bincount(indices, minlength=self._shape[1]))])
+            self._transposed = Matrix((data[order], rows[order], starts), shape=self._shape[::-1], device=self._device)
+        return self._transposed
+
+    def rmatvec(self, x: Any) -> Any:
+        """The product of the transposed matrix with a vector, as `matvec`."""
+        return self.T.matvec(x)
 
     def __matmul__(self, x: Any) -> Any:
-        return self.matvec(x)
+        return self.matmat(x) if on_gpu(x) is None and np.ndim(x) == 2 else self.matvec(x)
 
     def __repr__(self) -> str:
         return f"Matrix of {self._shape[0]} x {self._shape[1]}, {self._dtype}, {self._nnz:,} values"

@@ -81,8 +81,8 @@ pub unsafe fn landscapes<T: Scalar + Into<f64>>(given: Given<'_, T>, times: &[f6
     }
 }
 
-/// Weights of bars: their lengths to a power, relative to the longest bar of the cloud, so that they stay in range. A block
-/// per cloud.
+/// Weights of bars: their lengths to a power, relative to the bar of the cloud that has the largest weight, so that they stay
+/// in range. A block per cloud.
 ///
 /// # Safety
 /// There is room for the weights.
@@ -94,14 +94,17 @@ pub unsafe fn weights<T: Scalar + Into<f64>>(given: Given<'_, T>, power: f64, we
         let (birth, death) = given.bar(index);
         death - birth
     };
-    let longest = shared_array![f64; LANES];
-    let own = thread::strided(first + lane..last, lanes).fold(0.0, |own, bar| math::max(own, length(bar)));
+    let heaviest = shared_array![f64; LANES];
+    // For a negative power the shortest bar, but for those of length 0.
+    let (none, sign) = if power < 0.0 { (-f64::INFINITY, -1.0) } else { (0.0, 1.0) };
+    let heavier = |one: f64, length: f64| if length > 0.0 { math::max(one, sign * length) } else { one };
+    let own = thread::strided(first + lane..last, lanes).fold(none, |own, bar| heavier(own, length(bar)));
     // SAFETY: a thread writes its own element, all read them after the barrier, and there is room for the weights (this
     // kernel's contract).
     unsafe {
-        longest.write(lane, own);
+        heaviest.write(lane, own);
         thread::sync_threads();
-        let most = (0..lanes).fold(0.0, |most, lane| math::max(most, longest.read(lane)));
+        let most = sign * (0..lanes).fold(none, |most, lane| math::max(most, heaviest.read(lane)));
         for bar in thread::strided(first + lane..last, lanes) {
             let length = length(bar);
             weights.add(bar).write(if length > 0.0 { math::powf(length / most, power) } else { 0.0 });

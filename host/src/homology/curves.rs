@@ -244,6 +244,9 @@ impl<T: HomologyReal> Rips<T> {
         if let Some(at) = times.iter().position(|time| !time.is_finite()) {
             return Err(PcfError::Window(format!("times[{at}] is {}, but times must be finite", times[at])).into());
         }
+        if matches!(function, Sampled::Silhouette { power } if power.is_nan()) {
+            return Err(PcfError::Window("the power of bars' lengths is NaN, but it must be a number".to_owned()).into());
+        }
         let (clouds, bars) = (diagrams.len(), diagrams.offsets(degree)[diagrams.len()]);
         let len = clouds.saturating_mul(function.rows()).saturating_mul(times.len());
         let bytes = len.saturating_mul(size_of::<f64>()).saturating_add(bars * (2 * size_of::<T>() + size_of::<f64>()));
