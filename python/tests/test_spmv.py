@@ -14,7 +14,7 @@ from warpsmith import spmv
 from warpsmith.spmv import Matrix
 
 sp: Any = pytest.importorskip("scipy.sparse")
-cg: Any = pytest.importorskip("scipy.sparse.linalg").cg
+linalg: Any = pytest.importorskip("scipy.sparse.linalg")
 
 SHAPES = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 500), (500, 1), (40, 70), (3000, 2000)]
 
@@ -64,7 +64,7 @@ def test_a_solver() -> None:
     n = 200
     laplacian = sp.diags_array([-1.0, 2.1, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
     b = np.sin(np.arange(n))
-    x, failed = cg(Matrix(laplacian), b, rtol=1e-10)
+    x, failed = linalg.cg(Matrix(laplacian), b, rtol=1e-10)
     assert not failed
     np.testing.assert_allclose(laplacian @ x, b, atol=1e-8)
 
@@ -73,7 +73,7 @@ def test_a_linear_operator() -> None:
     dense = np.random.default_rng(5).normal(size=(7, 4))
     dense[2:5, 1] = 0
     matrix, x, y = Matrix(sp.csr_array(dense)), np.arange(4.0), np.arange(7.0)
-    operator = aslinearoperator(matrix)
+    operator = linalg.aslinearoperator(matrix)
     for product, expected in [
         (operator.matvec(x[:, None]), dense @ x[:, None]),
         (operator.rmatvec(y), dense.T @ y),
@@ -81,7 +81,7 @@ def test_a_linear_operator() -> None:
         (matrix @ dense.T, dense @ dense.T),
         (matrix @ np.empty((4, 0)), np.empty((7, 0))),
         (matrix.T.T @ x, dense @ x),
-        (lsqr(operator, dense @ x)[0], x),
+        (linalg.lsqr(operator, dense @ x)[0], x),
     ]:
         assert product.shape == expected.shape
         np.testing.assert_allclose(product, expected, atol=1e-9)

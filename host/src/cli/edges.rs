@@ -103,6 +103,8 @@ struct FindingsReport<'a> {
     #[serde(skip_serializing_if = "<[StepTime]>::is_empty")]
     steps: &'a [StepTime],
     output: Option<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 impl<'a> Task<'a> {
@@ -118,20 +120,16 @@ impl<'a> Task<'a> {
         Ok(Task { system, name, input, options, progress, device, stream, notes: Vec::new() })
     }
 
-    /// Reads the graph of the input. With `vertices`, they are numbered from 0 or 1 in the file, and there are this many.
+    /// Reads the graph of the input. With `vertices`, they are numbered in the file, and there are this many.
     /// Keeps the weights of its edges, if they are wanted, and notes what to know of the vertices' names.
     pub fn graph(&mut self, vertices: Option<u32>, weights: Option<&mut Weights>) -> Result<Graph, Failure> {
         let path = self.input.display();
         // About as many edges as there may be.
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
-        let (mut graph, first) = io::read_noted(self.input, &self.options.table(), weights)?;
+        let (graph, first) =
+            io::read_noted(self.input, &self.options.table(), weights, vertices.map(|vertices| vertices as usize))?;
         tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
-        if let Some(vertices) = vertices {
-            graph = graph
-                .with_vertices(vertices as usize)
-                .map_err(|found| Failure::error(format_args!("--vertices {vertices} are too few: {path} has {found}")))?;
-        }
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
         self.notes = graph.ids.in_words(graph.list.vertices).into_iter().chain(first).collect();
         Ok(graph)
@@ -183,6 +181,7 @@ impl<'a> Task<'a> {
                 runs: self.options.repeat,
                 steps,
                 output,
+                notes: &self.notes,
             });
         }
         terminal::print(format_args!("{} {}: {input} on {}", self.system, self.name, self.device))?;

@@ -31,28 +31,6 @@ pub struct Graph {
     pub ids: Ids,
 }
 
-impl Graph {
-    /// The same edges between this many vertices, whose numbers the file has. Those without edges count, too.
-    ///
-    /// # Errors
-    /// The file has more, which is returned; or its vertices have other names than numbers from 0.
-    pub fn with_vertices(mut self, count: usize) -> Result<Self, usize> {
-        if let Ids::Numbers(numbers) = &self.ids {
-            let last = numbers.last().copied().unwrap_or(-1);
-            if numbers[0] < 0 || last >= count as i64 {
-                return Err(usize::try_from(last).map_or(self.list.vertices, |last| last.saturating_add(1)));
-            }
-            let number = |end: &mut i32| *end = numbers[*end as usize] as i32;
-            self.list.edges.iter_mut().flatten().for_each(number);
-            self.ids = Ids::From(0);
-        } else if count < self.list.vertices || !matches!(self.ids, Ids::From(_)) {
-            return Err(self.list.vertices);
-        }
-        self.list.vertices = count;
-        Ok(self)
-    }
-}
-
 impl EdgeList {
     /// Makes the graph of a matrix in compressed sparse rows, with an arc for each nonzero: row i
     /// has the columns `columns[row_ptr[i]..row_ptr[i + 1]]`.

@@ -23,7 +23,7 @@ mod metis;
 mod text;
 mod weights;
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 pub use self::weights::Weights;
 use self::{
@@ -46,7 +46,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Graph, FileError> {
 
 /// Reads a graph as [`read`] does, from a table with options.
 pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph, FileError> {
-    Ok(read_noted(path, options, None)?.0)
+    Ok(read_noted(path, options, None, None)?.0)
 }
 
 /// Reads a graph as [`read_with`] does, and the weights of its edges: a table's column `weight`, the third word of a line,
@@ -56,11 +56,11 @@ pub fn read_with(path: impl AsRef<Path>, options: &TableOptions) -> Result<Graph
 /// As [`read`], and if the file has no weights, or one of them isn't a number.
 pub fn read_weighted(path: impl AsRef<Path>, options: &TableOptions) -> Result<(Graph, Weights), FileError> {
     let mut weights = Weights::default();
-    Ok((read_noted(path, options, Some(&mut weights))?.0, weights))
+    Ok((read_noted(path, options, Some(&mut weights), None)?.0, weights))
 }
 
-/// Reads a graph as [`read_with`] does, with `weights` as [`read_weighted`] does, into weights that are empty. Returns
-/// also a sentence on a table's first row if that may be an edge as well as names of columns: how it was taken.
+/// Reads a graph as [`read_with`] does, with `weights` as [`read_weighted`] does, into weights that are empty. If their number
+/// is given, `vertices` without edges count, too; those of lists and tables are then numbers from 0. Returns also a sentence on a table's first row if that may be an edge as well as names of columns: how it was taken.
 ///
 /// # Errors
 /// As those.
@@ -68,14 +68,15 @@ pub fn read_noted(
     path: impl AsRef<Path>,
     options: &TableOptions,
     weights: Option<&mut Weights>,
+    vertices: Option<usize>,
 ) -> Result<(Graph, Option<String>), FileError> {
     let path = path.as_ref();
     let found = edges(path, options, weights).and_then(|edges| match edges {
-        Edges::Numbered(graph) => Ok((graph, None)),
+        Edges::Numbered(graph) => Ok((with_vertices(graph, vertices, false)?, None)),
         Edges::Named { ends, arcs, first } => {
             let graph = ends.graph(arcs)?;
             let note = first.note(&graph);
-            Ok((graph, note))
+            Ok((with_vertices(graph, vertices, true)?, note))
         }
     });
     found.map_err(|reason| FileError::new(path, reason))
@@ -97,6 +98,30 @@ pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, 
     found.map_err(|reason| FileError::new(path, reason))
 }
 
+/// The same edges between so many vertices, if their number is given.
+fn with_vertices(mut graph: Graph, count: Option<usize>, is_list: bool) -> Result<Graph, Reason> {
+    let Some(count) = count else { return Ok(graph) };
+    let numbers: Option<Cow<'_, [i64]>> = match &graph.ids {
+        Ids::Numbers(numbers) => Some(numbers.into()),
+        Ids::From(1) if is_list => Some((1..=graph.list.vertices as i64).collect()),
+        Ids::From(_) => None,
+        Ids::Names(_) | Ids::Places(_) => return Err("has vertices with names, and --vertices is for numbers from 0".into()),
+    };
+    if let Some(&first) = numbers.iter().flat_map(|numbers| numbers.iter()).next().filter(|first| **first < 0) {
+        return Err(format!("has the vertex {first}, and --vertices is for numbers from 0").into());
+    }
+    let found = numbers.as_ref().map_or(graph.list.vertices as i64, |numbers| numbers.last().map_or(0, |last| last.saturating_add(1)));
+    if found > count as i64 {
+        return Err(format!("has vertices up to {}, and --vertices {count} ends before", found - 1).into());
+    }
+    if let Some(numbers) = numbers {
+        graph.list.edges.iter_mut().flatten().for_each(|end| *end = numbers[*end as usize] as i32);
+        graph.ids = Ids::From(0);
+    }
+    graph.list.vertices = count;
+    Ok(graph)
+}
+
 /// Edges of a file.
 enum Edges {
     /// Of numbered vertices.
@@ -112,6 +137,8 @@ enum FirstRow {
     Known,
     /// For these names of columns.
     Names([String; 2]),
+    /// For these words above a list of numbers.
+    Heading([String; 2]),
     /// For an edge. `common` is true if columns often have such names.
     Edge { common: bool },
 }
@@ -123,6 +150,7 @@ impl FirstRow {
             (FirstRow::Names([u, v]), _) => {
                 Some(format!("The first row, `{u},{v}`, names columns (--header no: it is an edge)."))
             }
+            (FirstRow::Heading([u, v]), _) => Some(format!("The first row, `{u} {v}`, is a heading, and no edge.")),
             (FirstRow::Edge { .. }, Ids::Names(names)) => {
                 let (&[u, v], others) = graph.list.edges.split_first()?;
                 if others.as_flattened().iter().any(|end| [u, v].contains(end)) {

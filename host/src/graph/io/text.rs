@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Edges, Ends, FirstRow, MOST, Wanted, add, dimacs, keep, none, numbered, too_many};
 use crate::{
     graph::Graph,
-    io::{First, Lines, Market, Reason, Role, Symmetry, Table, TableOptions, words},
+    io::{First, Lines, Market, Reason, Role, Symmetry, Table, TableOptions, at, words},
 };
 
 /// The columns of a table of edges.
@@ -106,6 +106,9 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
     let mut lines = Lines::open(path)?;
     let mut ends = Ends::new();
     let mut first = true;
+    // The first edge, as long as it may be a heading.
+    let mut words_above: Option<([String; 2], u64)> = None;
+    let mut row = FirstRow::Known;
     while lines.next_filled()? {
         let line = lines.line().trim_ascii();
         match line {
@@ -124,16 +127,33 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             }
             _ => {}
         }
-        first = false;
         let text = lines.text()?;
         let mut ends_of = words(text.as_bytes()).filter_map(|word| std::str::from_utf8(word).ok());
-        match (ends_of.next(), ends_of.next()) {
-            (Some(u), Some(v)) => {
-                keep(&mut weights, ends_of.next(), |reason| lines.error(reason))?;
-                ends.add([u, v])?;
+        let (Some(u), Some(v)) = (ends_of.next(), ends_of.next()) else {
+            return Err(lines.error("an edge has two vertices, and here is less"));
+        };
+        let are_numbers = [u, v].iter().all(|end| end.parse::<i64>().is_ok());
+        if std::mem::take(&mut first) && ![u, v].iter().any(|end| end.parse::<f64>().is_ok()) {
+            let weight = ends_of.next().is_some_and(|weight| weight.parse::<f64>().is_ok());
+            if !weight {
+                words_above = Some(([u.to_owned(), v.to_owned()], lines.number()));
+                continue;
             }
-            _ => return Err(lines.error("an edge has two vertices, and here is less")),
         }
+        match words_above.take() {
+            Some((above, _)) if are_numbers => row = FirstRow::Heading(above),
+            Some(([u, v], line)) => {
+                keep(&mut weights, None, |reason| at(line, reason).into())?;
+                ends.add([&u, &v])?;
+            }
+            None => {}
+        }
+        keep(&mut weights, ends_of.next(), |reason| lines.error(reason))?;
+        ends.add([u, v])?;
     }
-    Ok(Edges::Named { ends, arcs: false, first: FirstRow::Known })
+    if let Some(([u, v], line)) = words_above {
+        keep(&mut weights, None, |reason| at(line, reason).into())?;
+        ends.add([&u, &v])?;
+    }
+    Ok(Edges::Named { ends, arcs: false, first: row })
 }
