@@ -10,7 +10,7 @@ use warpsmith::design_rules::{
     Ruleset, Schedule, SpaceComparison, Traversal, TraversalTable,
     learn::{
         labels::{Convolution, Evidence},
-        rules::{Fit, Gain, Mark, MeasuredRows, Space, Verdict, imperative},
+        rules::{Advice, Fit, Gain, Mark, MeasuredRows, Space, Verdict, imperative},
         tree::{Criterion, Limits, Size},
     },
     programs::spmv,
@@ -1007,6 +1007,39 @@ fn what_makes_planted_schedules_fast() {
     assert!(again.shared.iter().all(|point| !point.effect.is_certain()), "{again:?}");
     let same = advice.again(model.labels.classes(), &MeasuredRows::new(&table, &rows, &times));
     assert_eq!(&same, advice);
+}
+
+/// A rule that one ruleset has, and the other implies by a sharper one, is shared.
+#[test]
+fn sharper_rules_share_what_they_imply() {
+    let (mut all, _) = planted();
+    all.retain(|traversal| naive_value(&before("Send", "Wait"), traversal));
+    let table = TraversalTable::new(&all);
+    let shared = rule(before("y_L", "Wait"), true);
+    let sharper = [rule(before("y_L", "Send"), true), rule(same_stream("Pack", "y_L"), false)];
+    let other = rule(before("Recv", "Send"), true);
+    let follows =
+        |rules: &[Rule], traversal: &Traversal| rules.iter().all(|rule| naive_value(&rule.feature, traversal) == rule.value);
+    let sets = [sharper.to_vec(), vec![shared.clone(), other.clone()]];
+    let class = |traversal: &Traversal| match traversal {
+        fast if sets.iter().any(|set| follows(set, fast)) => 0,
+        middle if follows(std::slice::from_ref(&shared), middle) => 1,
+        _ => 2,
+    };
+    let indices: Vec<usize> = all.iter().map(class).collect();
+    let time = |(index, &class): (usize, &usize)| [1e-3, 1.5e-3, 2e-3][class] + index as f64 * 1e-9;
+    let times: Vec<f64> = indices.iter().enumerate().map(time).collect();
+    let rows: Vec<usize> = (0..all.len()).collect();
+    for order in [[0, 1], [1, 0]] {
+        let rules: Rules = order.iter().map(|&set| ruleset(0, 20 - set, &sets[set])).collect();
+        let advice = Advice::of(&rules, &classes(&indices), &MeasuredRows::new(&table, &rows, &times)).unwrap();
+        let texts = |points: &[warpsmith::design_rules::learn::rules::Recommendation]| -> Vec<Vec<Rule>> {
+            points.iter().map(|point| point.rules.clone()).collect()
+        };
+        assert_eq!(texts(&advice.shared), [[shared.clone()]]);
+        assert_eq!(texts(&advice.alternatives), [sharper.to_vec(), vec![other.clone()]]);
+        assert!((advice.all.members, advice.all.others[0]) == ([advice.all.members[1]; 2], 0));
+    }
 }
 
 #[test]
