@@ -124,13 +124,20 @@ fn planted_rules_depend_on_the_input() {
     let even = |(index, run): (usize, &Run)| Run::new(1.0 + f64::from(index as u32) * 1e-6, run.traversal.clone());
     let equal = Runs { runs: runs[0].runs.iter().enumerate().map(even).collect(), ..Runs::default() };
     let more = inputs(true).into_iter().chain([1.0, 2.0, 7.0].map(|size| input(size, &equal, true))).collect();
-    let more = Across::learn(names, more, None, &LearnOptions::default()).unwrap();
+    let more = Across::learn(names.clone(), more, None, &LearnOptions::default()).unwrap();
     assert_eq!(more.rules(), across.rules());
     let counts = |regions: &[Region]| -> Vec<_> {
         let points = regions.iter().flat_map(|region| region.advice.as_ref().unwrap().points());
         points.map(|point| (point.effect.members, point.effect.others)).collect()
     };
     assert_eq!(counts(&more.regions()), counts(&regions));
+    // Nor does the first one, nor one beside a single other.
+    let first = [input(1.0, &equal, true)].into_iter().chain(inputs(true)).collect();
+    let first = Across::learn(names.clone(), first, None, &LearnOptions::default()).unwrap();
+    assert_eq!(first.search().unwrap().trials, across.search().unwrap().trials);
+    let alone = |inputs: Vec<_>| Across::learn(names.clone(), inputs, None, &LearnOptions::default()).unwrap();
+    let two = alone(vec![input(1.0, &equal, true), input(2.0, &runs[1], true)]);
+    assert_eq!(two.search().unwrap().trials, alone(vec![input(2.0, &runs[1], true)]).search().unwrap().trials);
     // The runs of a single input have rules, too.
     let single = Across::learn(Vec::new(), vec![input(1.0, &runs[0], false)], None, &LearnOptions::default()).unwrap();
     assert_eq!(single.judge(&input(2.0, &runs[1], false)).unwrap().share(), Some(1.0));
@@ -231,6 +238,10 @@ fn the_command_learns_across_inputs() {
     let shown = folder.good("learn 2.csv 3.csv 4.csv 6.csv --against 5.csv --full");
     assert!(shown.contains("480 runs of 4 inputs") && shown.contains("Class 1") && shown.contains("5.csv"), "{shown}");
 
+    // Each file is read once, also the standard input.
+    let piped = folder.shell("\"$0\" rules learn - 3.csv --json < 2.csv");
+    let piped: serde_json::Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(piped["rules"], folder.json("learn 2.csv 3.csv")["rules"]);
     // A table has further numbers, and those of the file come first.
     folder.write("t.csv", "runs,speed,ranks\n2.csv,10,2\n3.csv,20,3\n5.csv,1e1,5\n7.csv,0,7\n");
     let learned = folder.json("learn 2.csv 3.csv --inputs t.csv --classes 2");
