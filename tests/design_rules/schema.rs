@@ -86,7 +86,14 @@ fn programs_by_schema_and_reader() {
     ];
     // Each with what the reader says.
     let bad = [
-        ("[]".to_owned(), "case.json: "),
+        ("[]".to_owned(), "case.json: invalid type: sequence, expected an object"),
+        (r#"["", null, [{"name": "A", "kind": "gpu"}]]"#.to_owned(), "case.json: invalid type: sequence, expected an object"),
+        (operation(r#"["", "A", "gpu", null, null, [], [], []]"#), "`operations[1]`: invalid type: sequence, expected an object"),
+        (
+            choice(r#"[{"name": "x", "kind": "gpu"}, ["", "y", "gpu", null, [], []]]"#),
+            "`operations[1].alternatives[1]`: invalid type",
+        ),
+        (part(r#"[["", "B", "gpu", [], [], []]]"#), "`operations[1].alternatives[1].operations[0]`: invalid type"),
         ("{}".to_owned(), "case.json: missing field `operations`"),
         (r#"{"operations": []}"#.to_owned(), "case.json: program `case`: it has no operations"),
         (r#"{"operations": {}}"#.to_owned(), "invalid type"),
