@@ -155,7 +155,21 @@ fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Resu
 /// Compares the model with that of the whole space.
 fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
     let full = Runs::read(path)?;
-    same_program(&arguments.runs[0], runs, path, &full)?;
+    let first = &arguments.runs[0];
+    same_program(first, runs, path, &full)?;
+    let (ours, theirs) = (&runs.about, &full.about);
+    let lacks = |theirs: &str, ours: &str| {
+        let (path, first) = (path.display(), first.display());
+        Err(Failure::error(format_args!(
+            "{path}: its schedules are {theirs}, and those of {first} {ours}: it hasn't all of them"
+        )))
+    };
+    if theirs.streams < ours.streams {
+        return lacks(&format!("on {}", format::counted(theirs.streams, "stream", "streams")), &format!("on {}", ours.streams));
+    }
+    if theirs.named_space != ours.named_space {
+        return lacks(&format!("of the space `{}`", theirs.named_space.name()), &format!("of `{}`", ours.named_space.name()));
+    }
     let (table, canonical) = arguments.learning.learn(path, &full)?;
     let comparison = SpaceComparison::of(model, &canonical, &table, &full.times())?;
     let without = canonical.without_advice(full.about.noise).filter(|_| canonical.search.is_none());
