@@ -6,12 +6,13 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
     Answer, Precision, Space,
-    explore::{Exploration, ExploreOptions, Method, Observer, Summary, journal_of},
+    explore::{Exploration, ExploreOptions, Method, Observer, Summary},
     external::External,
     search::SearchMethod,
 };
 
 use super::{
+    check_named,
     learning::{Origin, parse_percent},
     platform::{Opened, Place, first_signal_stops, open_platform},
     program::{Choice, Program},
@@ -21,7 +22,7 @@ use crate::cli::{
     failure::Failure,
     format,
     interrupt::Interrupt,
-    output::Files,
+    output::{Files, Format},
     progress::{Progress, ProgressLine},
     terminal,
 };
@@ -108,10 +109,10 @@ pub struct ExploreArgs {
     /// Continue the runs of RUNS.CSV.partial or of RUNS.CSV, if there are any
     #[arg(long)]
     resume: bool,
-    /// Replace RUNS.CSV if it exists
+    /// Replace RUNS.CSV and RAW.CSV if they exist
     #[arg(long)]
     force: bool,
-    /// Check the result of every schedule, too
+    /// Check the result of every schedule, too, also of those that --resume finds
     #[arg(long)]
     check: bool,
     /// The runs
@@ -157,13 +158,21 @@ impl Observer for Watch {
 pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let inputs = [arguments.place.matrix.as_deref(), arguments.place.machine.as_deref(), arguments.choice.program.file()];
     let mut files = Files::reading(inputs.into_iter().flatten());
-    let destination = files.write(&arguments.output)?;
-    files.write(&journal_of(&arguments.output))?;
-    let raw = arguments.raw.as_ref().map(|path| files.write(path)).transpose()?;
-    if arguments.output.exists() && !arguments.resume && !arguments.force {
-        let path = arguments.output.display();
-        return Err(Failure::error(format_args!("{path} exists: continue its runs with --resume, or replace it with --force")));
-    }
+    let mut write = |path: &PathBuf| {
+        check_named(path)?;
+        let destination = files.write(path)?;
+        Format::of(path, &[Format::Csv])?;
+        if path.exists() && !arguments.resume && !arguments.force {
+            let path = path.display();
+            return Err(Failure::error(format_args!(
+                "{path} exists: continue its runs with --resume, or replace it with --force"
+            )));
+        }
+        Ok(destination)
+    };
+    let destination = write(&arguments.output)?;
+    let raw = arguments.raw.as_ref().map(write).transpose()?;
+    files.write(&destination.partial_path())?;
     let opened = match arguments.external()? {
         Some(external) => Some(Opened { platform: Box::new(external), input: String::new(), numbers: BTreeMap::new() }),
         None => open_platform(global, &arguments.choice.program, &arguments.place, arguments.streams, arguments.seed)?,

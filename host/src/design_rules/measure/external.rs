@@ -210,6 +210,10 @@ impl Platform for External {
         self.about.platform.clone().unwrap_or_else(|| self.name())
     }
 
+    fn conditions(&self) -> String {
+        self.command.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
     /// # Errors
     /// [`RulesError::Failed`] where the program says that it could not, or broke down twice: it may be asked for others.
     /// [`RulesError::Setup`] where it can't be started again. [`RulesError::Unasked`] where it wrote a line that begins

@@ -40,6 +40,9 @@ pub struct About {
     pub signature: String,
     /// [`Platform::description`](super::Platform::description).
     pub platform: String,
+    /// What else the times depend on: the statistic, the simulated machine's costs or the command; empty if it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub conditions: String,
     /// Number of ranks.
     pub ranks: usize,
     /// The most streams that schedules might use.
