@@ -67,7 +67,7 @@ enum Command {
     Add(offline::AddArgs),
     #[command(about = "Write a schedule as code, or say what differs from another")]
     Emit(emit::EmitArgs),
-    #[command(about = "Print the JSON schema of programs, or of what they hear and answer")]
+    #[command(about = "Print the JSON schema of programs")]
     Schema(schema::SchemaArgs),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
     Learn(learn::LearnArgs),
