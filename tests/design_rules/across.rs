@@ -5,7 +5,7 @@ use warpsmith::design_rules::{
     learn::{Across, Input, Limit, Region},
 };
 
-use crate::folder::Folder;
+use crate::{fixtures::orders, folder::Folder};
 
 fn at_most(limit: f64, value: bool) -> Rule {
     Rule { feature: Feature::AtMost { input: "size".to_owned(), limit: Limit(limit) }, value }
@@ -55,19 +55,11 @@ fn classes_are_merged_by_their_distances() {
 
 /// All orders of four steps in two streams. Up to a size of 4, an early `Inner` is fast; beyond, different streams are.
 fn planted(size: f64) -> Runs {
-    let mut orders = vec![vec![]];
-    for name in ["Pack@0", "Inner@", "Send", "Wait"] {
-        let grown = orders
-            .iter()
-            .flat_map(|order: &Vec<&str>| (0..=order.len()).map(move |at| [&order[..at], &[name], &order[at..]].concat()));
-        orders = grown.collect();
-    }
-    let texts =
-        orders.iter().flat_map(|order| [0, 1].map(|stream| order.join(";").replace("Inner@", &format!("Inner@{stream}"))));
     let run = |(index, text): (usize, String)| {
         let seconds = if is_fast(&text, size) { 1e-3 } else { 2e-3 };
         Run::new(size * seconds * (1.0 + index as f64 * 1e-6), text.parse().unwrap())
     };
+    let texts = orders(&["Pack@0", "Inner@?", "Send", "Wait"]).into_iter();
     Runs { runs: texts.enumerate().map(run).collect(), ..Runs::default() }
 }
 
@@ -247,17 +239,10 @@ fn the_command_learns_across_inputs() {
     let learned = folder.json("learn 2.csv 3.csv --inputs t.csv --classes 2");
     assert_eq!(learned["numbers"].as_array().unwrap().len(), names.len() + 1);
     assert_eq!(learned["inputs"][1]["numbers"][names.len()], 20.0);
-
-    let fails = |arguments: &str, wanted: &str| {
-        let output = folder.run(arguments);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
-        assert!(said.contains(wanted), "{arguments}: {said}");
-    };
-    fails("learn 2.csv 4.csv --inputs t.csv", "t.csv: there is no row for `4.csv`");
-    fails("learn 2.csv --inputs t.csv", "2.csv is a single input");
-    fails("learn 2.csv 3.csv --second 4.csv", "--second is for the runs of one input");
-    fails("learn 2.csv --classes 2", "--classes is for the runs of several inputs");
+    folder.bad("learn 2.csv 4.csv --inputs t.csv", "t.csv: there is no row for `4.csv`");
+    folder.bad("learn 2.csv --inputs t.csv", "2.csv is a single input");
+    folder.bad("learn 2.csv 3.csv --second 4.csv", "--second is for the runs of one input");
+    folder.bad("learn 2.csv --classes 2", "--classes is for the runs of several inputs");
     for (text, wanted) in [
         ("runs,a\n2.csv,x\n", "bad.csv: line 2: column `a`: `x` is not a number"),
         ("runs,a\n2.csv,inf\n", "bad.csv: line 2: column `a`: `inf` is not a finite number"),
@@ -267,14 +252,14 @@ fn the_command_learns_across_inputs() {
         ("", "there is one column"),
     ] {
         folder.write("bad.csv", text);
-        fails("learn 2.csv 3.csv --inputs bad.csv", wanted);
+        folder.bad("learn 2.csv 3.csv --inputs bad.csv", wanted);
     }
     // Tables of one's own say nothing of their inputs.
     for name in ["a", "b"] {
         folder.write(&format!("{name}.csv"), "seconds,schedule\n1,x;y\n2,y;x\n");
     }
-    fails("learn a.csv b.csv", "have no numbers of their inputs");
+    folder.bad("learn a.csv b.csv", "have no numbers of their inputs");
     folder.write("t.csv", "runs,size\na.csv,1\n");
-    fails("learn a.csv b.csv --inputs t.csv", "there is no row for `b.csv`");
-    fails("learn 2.csv a.csv", "a.csv has runs of");
+    folder.bad("learn a.csv b.csv --inputs t.csv", "there is no row for `b.csv`");
+    folder.bad("learn 2.csv a.csv", "a.csv has runs of");
 }

@@ -71,16 +71,8 @@ fn programs_from_files() {
     assert_eq!(counted["counts"][1]["schedules"], json!(count(&dag, 2).unwrap().to_string()));
     folder.write("unnamed.json", r#"{"operations": [{"name": "A", "kind": "cpu"}]}"#);
     assert_eq!(Dag::read(&folder.path("unnamed.json")).unwrap().name(), "unnamed");
-    for (text, said) in [
-        ("", "bad.json: EOF while parsing"),
-        (
-            "{\"operations\": [\n{\"name\": \"A\", \"kind\": \"tpu\"}]}",
-            "bad.json: `operations[0].kind`: unknown variant `tpu`, expected `cpu` or `gpu` at line 2",
-        ),
-    ] {
-        folder.write("bad.json", text);
-        folder.bad("count bad.json", said);
-    }
+    folder.write("bad.json", "");
+    folder.bad("count bad.json", "bad.json: EOF while parsing");
     folder.bad("count missing.json", "missing.json");
     folder.bad("check mine.json --streams 99", "99 streams are not possible: it takes 1 to 8");
     folder.bad("count other", "it is neither spmv nor halo, nor the file of a program (.json)");

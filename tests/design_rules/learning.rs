@@ -18,6 +18,8 @@ use warpsmith::design_rules::{
     search::{Explorer, SearchMethod},
 };
 
+use crate::fixtures::orders;
+
 fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance * wanted.abs()
 }
@@ -912,17 +914,8 @@ fn rulesets_beside_canonical_ones() {
 
 /// All orders of five steps in two streams, and times that follow from two rules.
 fn planted() -> (Vec<Traversal>, Vec<f64>) {
-    let mut orders = vec![vec![]];
-    for name in ["Pack@0", "y_L@", "Send", "Recv", "Wait"] {
-        let grown = orders
-            .iter()
-            .flat_map(|order: &Vec<&str>| (0..=order.len()).map(move |at| [&order[..at], &[name], &order[at..]].concat()));
-        orders = grown.collect();
-    }
-    let all: Vec<Traversal> = orders
-        .iter()
-        .flat_map(|order| [0, 1].map(|stream| order.join(";").replace("y_L@", &format!("y_L@{stream}")).parse().unwrap()))
-        .collect();
+    let texts = orders(&["Pack@0", "y_L@?", "Send", "Recv", "Wait"]);
+    let all: Vec<Traversal> = texts.iter().map(|text| text.parse().unwrap()).collect();
     let time = |(index, traversal): (usize, &Traversal)| {
         let apart = !naive_value(&same_stream("Pack", "y_L"), traversal);
         let early = naive_value(&before("y_L", "Wait"), traversal);

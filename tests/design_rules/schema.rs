@@ -88,7 +88,10 @@ fn programs_by_schema_and_reader() {
         (r#"{"edges": [], "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(), "unknown field `edges`"),
         (operation(r#"{"name": "A"}"#), "case.json: `A` has none of `kind`, `alternatives` and `settings`"),
         (operation(r#"{"kind": "gpu"}"#), "missing field `name`"),
-        (operation(r#"{"name": "A", "kind": "tpu"}"#), "unknown variant `tpu`, expected `cpu` or `gpu`"),
+        (
+            operation(r#"{"name": "A", "kind": "tpu"}"#),
+            "`operations[1].kind`: unknown variant `tpu`, expected `cpu` or `gpu` at line 1",
+        ),
         (operation(r#"{"name": "A", "kind": "gpu", "before": []}"#), "unknown field `before`"),
         (operation(r#"{"name": "A", "kind": "gpu", "after": "P"}"#), "after`: invalid type"),
         (operation(r#"{"name": "A", "kind": "gpu", "after": [1]}"#), "after[0]`: invalid type"),
