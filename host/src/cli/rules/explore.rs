@@ -8,12 +8,13 @@ use warpsmith::design_rules::{
     Answer, Precision, Space,
     explore::{Exploration, ExploreOptions, Method, Observer, Summary},
     external::External,
+    measure::Origin,
     search::SearchMethod,
 };
 
 use super::{
     check_named,
-    learning::{Origin, parse_percent},
+    learning::parse_percent,
     platform::{Opened, Place, first_signal_stops, open_platform},
     program::{Choice, Program},
 };
@@ -48,8 +49,8 @@ const LIMIT: Duration = Duration::from_secs(60);
         of its passes without the machine's drift.\n\n\
         Ctrl-C or SIGTERM ends the search and writes what was measured, with exit code 130 or 143; a second signal ends at once. Until \
         the end, each measurement is added to RUNS.CSV.partial at once, and RUNS.CSV stays as it is. If a search did not come to its \
-        end, --resume continues it as if it had never stopped: program, input, platform, search and seed must be the same. Without \
-        RUNS.CSV.partial, it continues RUNS.CSV. --iterations and --passes include those of before.\n\n\
+        end, --resume continues it as if it had never stopped: program, input, platform, command, search and seed must be the same. \
+        Without RUNS.CSV.partial, it continues RUNS.CSV. --iterations and --passes include those of before.\n\n\
         A program of your own takes two things: a file of JSON with its operations, and a command behind `--`. The command reads \
         schedules, one line of JSON each, runs them, and answers with their times: docs/design-rules.md has an example. A schedule on \
         which it fails twice is recorded as failed, and the search goes on.",
@@ -191,7 +192,7 @@ pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let printed = Printed {
         system: "rules",
         command: "explore",
-        origin: Origin::of(&explored.runs),
+        origin: explored.runs.about.origin(),
         summary: &explored.summary,
         output: arguments.output.display().to_string(),
     };

@@ -14,10 +14,11 @@ use warpsmith::design_rules::{
         rules::{Advice, Comparison, Effect, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
         tree::{DecisionTree, TreeSearch},
     },
+    measure::Origin,
     program_of,
 };
 
-use super::learning::{Learning, Origin};
+use super::learning::Learning;
 use crate::cli::{failure::Failure, format, terminal};
 
 /// Number of rulesets of a class that are shown, as in the paper's tables.
@@ -123,7 +124,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
             system: "rules",
             command: "learn",
             input_file: path.display().to_string(),
-            origin: Origin::of(&runs),
+            origin: runs.about.origin(),
             runs: runs.runs.len(),
             noise: runs.about.noise,
             classes: &classes,
