@@ -146,8 +146,10 @@ pub struct Recommendation {
 /// Properties that the schedules of the fastest class share and others lack.
 ///
 /// The advice is made from the tree's three largest rulesets of the class, without those that hold
-/// for less than a twentieth of it. Rules that all runs of all rulesets follow come first. Needless rules are left out. Each recommendation is faster with 95 % confidence: a shared rule without a certain gain is
-/// joined with the next ones until their common gain is certain, and left out otherwise.
+/// for less than a twentieth of it. Rules that all runs of all these rulesets follow come first, and
+/// needless rules are left out. Each recommendation is faster with 95 % confidence: a shared rule
+/// without a certain gain is joined with the next ones until their common gain is certain, and is
+/// not shared otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
