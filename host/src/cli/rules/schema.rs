@@ -8,7 +8,7 @@ use crate::cli::{failure::Failure, terminal};
 #[derive(Args, Debug)]
 #[command(
     long_about = "Print the JSON schema of a program's file, PROGRAM.json. Editors check and complete files by it.",
-    after_help = "Example:\n  \
+    after_help = "Examples:\n  \
         warpsmith rules schema > dag.schema.json"
 )]
 pub struct SchemaArgs {}
