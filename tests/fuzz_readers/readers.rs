@@ -15,7 +15,7 @@ use warpsmith::{
     design_rules::{Runs, sim::Machine},
     graph,
     io::{
-        TableOptions, brief,
+        TableOptions,
         files::{Destination, Reason},
         npy::{Kind, Reader},
         text,
@@ -313,10 +313,7 @@ fn runs(path: &Path, _: u64) -> Result<(), String> {
 }
 
 fn machines(path: &Path, _: u64) -> Result<(), String> {
-    let named = |reason: Reason| format!("{}: {reason}", path.display());
-    let text = text(path).map_err(named)?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| named(brief(error).into()))?;
-    machine.validate().map_err(|error| named(error.to_string().into()))?;
+    let machine = Machine::read(path).map_err(words)?;
     let again: Machine = serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
     assert!(again == machine);
     Ok(())
