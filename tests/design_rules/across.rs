@@ -131,7 +131,7 @@ fn planted_rules_depend_on_the_input() {
             let text = run.traversal.to_string();
             let place = |name: &str| text.find(name);
             let further = place("Wait") < place("Inner@1") && place("Inner@1") < place("Pack");
-            if size > 2.0 { size > 6.0 && further } else { (index * 7 + size as usize * 5) % 3 == 0 }
+            if size > 2.0 { size > 6.0 && further } else { (index * 7 + size as usize * 5).is_multiple_of(3) }
         };
         runs.runs.iter_mut().enumerate().filter(odd).for_each(|(_, run)| run.seconds = 3e-3 * size - run.seconds);
         runs

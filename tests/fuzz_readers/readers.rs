@@ -18,7 +18,6 @@ use warpsmith::{
         TableOptions,
         files::{Destination, Reason},
         npy::{Kind, Reader},
-        text,
     },
     overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
     pcf::{
@@ -229,7 +228,7 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
 /// Parquet, Arrow, and CSV.
 #[cfg(feature = "parquet")]
 fn tables(path: &Path, _pick: u64) -> Result<(), String> {
-    text(path).map(drop).map_err(|reason| format!("{}: {reason}", path.display()))
+    warpsmith::io::text(path).map(drop).map_err(|reason| format!("{}: {reason}", path.display()))
 }
 
 fn bars(path: &Path, pick: u64) -> Result<(), String> {
