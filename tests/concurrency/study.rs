@@ -166,6 +166,11 @@ fn options_are_checked() {
     check(Options { poses: 0, ..good.clone() }, "poses has the entry 0; there are from 1 to 1,048,576");
     check(Options { iterations: 0, ..good.clone() }, "iterations has the entry 0; there are from 1 to 10,000");
     check(Options { runs: 1001, ..good.clone() }, "runs has the entry 1001; there are from 1 to 1,000");
+    check(Options { fixed: vec![1, 0], ..good.clone() }, "fixed has the entry 0; there are from 1 to 1,048,576 comparisons");
+    check(
+        Options { fixed: vec![1 << 40], ..good.clone() },
+        "fixed has the entry 1099511627776; there are from 1 to 1,048,576 comparisons",
+    );
     let few = Options { batch: vec![64, 32], poses: 20, ..good };
     check(few, "batch has the entry 32; it is taken from the poses, of which there are fewer");
 }

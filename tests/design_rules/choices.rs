@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use warpsmith::design_rules::{
-    Dag, DagBuilder, Feature, Kind, LearnOptions, Model, Runs, Schedule, Traversal, TraversalTable, program_of,
+    Dag, DagBuilder, Feature, Kind, LearnOptions, Model, Runs, Schedule, Space, Traversal, TraversalTable, program_of,
     schedule::{Schedules, count},
 };
 
@@ -284,7 +284,7 @@ fn choices_from_files() {
 
 #[test]
 fn searches_go_through_all_alternatives() {
-    searches_exhaust(&multiply(&Folder::of("rules")), 1, 3);
+    searches_exhaust(Space::default(), &multiply(&Folder::of("rules")), 1, 3);
 }
 
 /// Times that depend on a choice teach a rule about it.

@@ -12,8 +12,8 @@ use rand_chacha::{
 };
 use warpsmith::{
     design_rules::{
-        Dag, Kind, OpId, Schedule,
-        schedule::{Prefix, Schedules},
+        Dag, Kind, OpId, Schedule, Space,
+        schedule::Prefix,
         search::{Explorer, SearchMethod},
     },
     device::Device,
@@ -47,6 +47,18 @@ pub fn programs(operations: RangeInclusive<usize>, rarity: u8) -> impl Strategy<
     })
 }
 
+/// All orders of these steps, with 0 and with 1 for `?`.
+pub fn orders(names: &[&str]) -> Vec<String> {
+    let mut orders = vec![vec![]];
+    for name in names {
+        let grown = orders
+            .iter()
+            .flat_map(|order: &Vec<&str>| (0..=order.len()).map(move |at| [&order[..at], &[*name], &order[at..]].concat()));
+        orders = grown.collect();
+    }
+    orders.iter().flat_map(|order| ["0", "1"].map(|stream| order.join(";").replace('?', stream))).collect()
+}
+
 /// A rollout: random steps to the end.
 pub fn random_schedule(dag: &Dag, streams: usize, rng: &mut ChaCha8Rng) -> Schedule {
     let mut prefix = Prefix::new(dag, streams).unwrap();
@@ -65,13 +77,13 @@ pub fn sample(dag: &Dag, streams: usize, schedules: usize, seed: u64) -> Vec<Sch
     (0..schedules).map(|_| random_schedule(dag, streams, &mut rng)).collect()
 }
 
-/// Checks that each search goes through all schedules, each once.
-pub fn searches_exhaust(dag: &Dag, streams: usize, seed: u64) {
-    let all: BTreeSet<_> = Schedules::new(dag, streams).unwrap().collect();
+/// Checks that each search goes through all schedules of a space, each once.
+pub fn searches_exhaust(space: Space, dag: &Dag, streams: usize, seed: u64) {
+    let all: BTreeSet<_> = space.schedules(dag, streams).unwrap().collect();
     // The model takes long in large spaces.
     let surrogate = (all.len() <= 200).then_some(SearchMethod::Surrogate);
     for method in [SearchMethod::Mcts, SearchMethod::Random, SearchMethod::Dfs].into_iter().chain(surrogate) {
-        let mut explorer = Explorer::new(dag, streams, method.strategy(), seed).unwrap();
+        let mut explorer = Explorer::new(dag, streams, method.strategy(), seed).unwrap().in_space(space);
         let mut found = BTreeSet::new();
         while let Some(schedule) = explorer.propose() {
             explorer.record(&schedule, (found.len() % 5) as f64).unwrap();

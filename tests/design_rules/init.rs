@@ -47,22 +47,15 @@ fn a_profile_becomes_a_program() {
     assert_eq!(fs::read_to_string(folder.path("nsys.json")).unwrap(), DRAFT);
     assert!(folder.good("check nsys.json").starts_with("nsys: 8 operations"));
     assert!(folder.good("count nsys.json").contains("nsys"));
-
-    let fails = |arguments: &str, wanted: &str| {
-        let output = folder.run(arguments);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
-        assert!(said.contains(wanted), "{arguments}: {said}");
-    };
-    fails(&format!("init {EXPORT} --output nsys.json"), "nsys.json exists: replace it with --force");
-    fails(&format!("init {EXPORT} --output nsys.txt"), "ends in .json");
-    fails(
+    folder.bad(&format!("init {EXPORT} --output nsys.json"), "nsys.json exists: replace it with --force");
+    folder.bad(&format!("init {EXPORT} --output nsys.txt"), "ends in .json");
+    folder.bad(
         &format!("init {EXPORT} --range Step --output b.json"),
         "nsys.sqlite: has no NVTX range `Step`: it has `ncclAllReduce`, `step`",
     );
-    fails("init nsys.json --output b.json", "nsys.json: is not an SQLite database");
-    fails("init none.sqlite --output b.json", "none.sqlite: can't be read");
-    fails("init --range step --output b.json", "--range");
+    folder.bad("init nsys.json --output b.json", "nsys.json: is not an SQLite database");
+    folder.bad("init none.sqlite --output b.json", "none.sqlite: can't be read");
+    folder.bad("init --range step --output b.json", "--range");
 }
 
 /// Whatever happened to a file, it is refused or read.

@@ -10,13 +10,15 @@ use warpsmith::design_rules::{
     Ruleset, Schedule, SpaceComparison, Traversal, TraversalTable,
     learn::{
         labels::{Convolution, Evidence},
-        rules::{Fit, Gain, Mark, MeasuredRows, Space, Verdict, imperative},
+        rules::{Advice, Gain, Mark, MeasuredRows, Verdict, imperative},
         tree::{Criterion, Limits, Size},
     },
     programs::spmv,
     schedule,
     search::{Explorer, SearchMethod},
 };
+
+use crate::fixtures::orders;
 
 fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance * wanted.abs()
@@ -875,10 +877,9 @@ fn rulesets_beside_canonical_ones() {
     .into_iter()
     .collect();
     let check = |class: usize, rules: &[Rule], verdict, matched, marks: &[Mark], missing: &[&Rule]| {
-        let found = ruleset(class, 1, rules).compare(&canonical, None);
+        let found = ruleset(class, 1, rules).compare(&canonical, &table(&[]));
         assert_eq!((found.verdict, found.canonical, &found.marks[..]), (verdict, matched, marks), "{rules:?}");
         assert_eq!(found.missing.iter().collect::<Vec<_>>(), missing, "{rules:?}");
-        assert_eq!(found.fit, None);
     };
     use Mark::{Canonical, Contradictory, Extraneous};
     let own = |rules: &[&Rule]| rules.iter().map(|&rule| rule.clone()).collect::<Vec<_>>();
@@ -900,16 +901,9 @@ fn rulesets_beside_canonical_ones() {
         "Pack@0;y_L@0;WaitRecv;WaitSend",
         "Pack@0;WaitRecv;y_L@0;WaitSend",
     ]);
-    let of = classes(&[0, 0, 2, 1]);
-    let space = Space::new(&table, &of).unwrap();
-    let found = ruleset(0, 1, &own(&[&different])).compare(&canonical, Some(&space));
-    assert_eq!((found.verdict, found.fit), (Verdict::Consistent, Some(Fit { heeding: 2, in_class: 2 })));
-    let found = ruleset(0, 1, &own(&[&first])).compare(&canonical, Some(&space));
+    assert_eq!(ruleset(0, 1, &own(&[&different])).compare(&canonical, &table).verdict, Verdict::Consistent);
+    let found = ruleset(0, 1, &own(&[&first])).compare(&canonical, &table);
     assert_eq!((found.verdict, found.missing), (Verdict::Underconstrained, vec![early.clone(), different.clone()]));
-    let fit = found.fit.unwrap();
-    assert_eq!((fit, fit.share()), (Fit { heeding: 4, in_class: 2 }, 0.5));
-    assert_eq!(ruleset(2, 1, &own(&[&same, &different])).compare(&canonical, Some(&space)).fit.unwrap().share(), 1.0);
-    assert_eq!(Space::new(&table, &[]).unwrap_err().to_string(), "nothing to learn: there are 4 schedules and classes of 0");
 
     let json = serde_json::to_value(&canonical).unwrap();
     assert_eq!(json[0]["class"], 1);
@@ -920,17 +914,8 @@ fn rulesets_beside_canonical_ones() {
 
 /// All orders of five steps in two streams, and times that follow from two rules.
 fn planted() -> (Vec<Traversal>, Vec<f64>) {
-    let mut orders = vec![vec![]];
-    for name in ["Pack@0", "y_L@", "Send", "Recv", "Wait"] {
-        let grown = orders
-            .iter()
-            .flat_map(|order: &Vec<&str>| (0..=order.len()).map(move |at| [&order[..at], &[name], &order[at..]].concat()));
-        orders = grown.collect();
-    }
-    let all: Vec<Traversal> = orders
-        .iter()
-        .flat_map(|order| [0, 1].map(|stream| order.join(";").replace("y_L@", &format!("y_L@{stream}")).parse().unwrap()))
-        .collect();
+    let texts = orders(&["Pack@0", "y_L@?", "Send", "Recv", "Wait"]);
+    let all: Vec<Traversal> = texts.iter().map(|text| text.parse().unwrap()).collect();
     let time = |(index, traversal): (usize, &Traversal)| {
         let apart = !naive_value(&same_stream("Pack", "y_L"), traversal);
         let early = naive_value(&before("y_L", "Wait"), traversal);
@@ -1007,6 +992,39 @@ fn what_makes_planted_schedules_fast() {
     assert!(again.shared.iter().all(|point| !point.effect.is_certain()), "{again:?}");
     let same = advice.again(model.labels.classes(), &MeasuredRows::new(&table, &rows, &times));
     assert_eq!(&same, advice);
+}
+
+/// A rule that one ruleset has, and the other implies by a sharper one, is shared.
+#[test]
+fn sharper_rules_share_what_they_imply() {
+    let (mut all, _) = planted();
+    all.retain(|traversal| naive_value(&before("Send", "Wait"), traversal));
+    let table = TraversalTable::new(&all);
+    let shared = rule(before("y_L", "Wait"), true);
+    let sharper = [rule(before("y_L", "Send"), true), rule(same_stream("Pack", "y_L"), false)];
+    let other = rule(before("Recv", "Send"), true);
+    let follows =
+        |rules: &[Rule], traversal: &Traversal| rules.iter().all(|rule| naive_value(&rule.feature, traversal) == rule.value);
+    let sets = [sharper.to_vec(), vec![shared.clone(), other.clone()]];
+    let class = |traversal: &Traversal| match traversal {
+        fast if sets.iter().any(|set| follows(set, fast)) => 0,
+        middle if follows(std::slice::from_ref(&shared), middle) => 1,
+        _ => 2,
+    };
+    let indices: Vec<usize> = all.iter().map(class).collect();
+    let time = |(index, &class): (usize, &usize)| [1e-3, 1.5e-3, 2e-3][class] + index as f64 * 1e-9;
+    let times: Vec<f64> = indices.iter().enumerate().map(time).collect();
+    let rows: Vec<usize> = (0..all.len()).collect();
+    for order in [[0, 1], [1, 0]] {
+        let rules: Rules = order.iter().map(|&set| ruleset(0, 20 - set, &sets[set])).collect();
+        let advice = Advice::of(&rules, &classes(&indices), &MeasuredRows::new(&table, &rows, &times)).unwrap();
+        let texts = |points: &[warpsmith::design_rules::learn::rules::Recommendation]| -> Vec<Vec<Rule>> {
+            points.iter().map(|point| point.rules.clone()).collect()
+        };
+        assert_eq!(texts(&advice.shared), [[shared.clone()]]);
+        assert_eq!(texts(&advice.alternatives), [sharper.to_vec(), vec![other.clone()]]);
+        assert!((advice.all.members, advice.all.others[0]) == ([advice.all.members[1]; 2], 0));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use warpsmith::design_rules::programs::spmv;
 use warpsmith::design_rules::search::{Explorer, SearchMethod};
 use warpsmith::design_rules::{Dag, OpId, Schedule, Space, Step};
 
-use crate::fixtures::{assignments, programs};
+use crate::fixtures::{assignments, programs, searches_exhaust};
 
 /// A call of the host. Streams and events are numbers, in the order in which they come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,14 +163,7 @@ fn the_paper_s_implementations() {
 fn searches_go_through_tenzing_s_schedules() {
     let dag = Dag::builder("small").gpu("a").gpu("b").gpu("c").cpu("d").edge("a", "c").edge("b", "c").edge("a", "d");
     let dag = dag.build().unwrap();
-    let all: BTreeSet<_> = Space::Tenzing.schedules(&dag, 2).unwrap().collect();
-    let mut explorer = Explorer::new(&dag, 2, SearchMethod::Mcts.strategy(), 3).unwrap().in_space(Space::Tenzing);
-    let mut found = BTreeSet::new();
-    while let Some(schedule) = explorer.propose() {
-        explorer.record(&schedule, (found.len() % 5) as f64).unwrap();
-        assert!(found.insert(schedule), "proposed twice");
-    }
-    assert_eq!(found, all);
+    searches_exhaust(Space::Tenzing, &dag, 2, 3);
     // The default search goes on from waits for others' events.
     let dag = spmv::dag();
     let mut explorer = Explorer::new(&dag, 2, SearchMethod::Surrogate.strategy(), 3).unwrap().in_space(Space::Tenzing);

@@ -15,10 +15,9 @@ use warpsmith::{
     design_rules::{Runs, sim::Machine},
     graph,
     io::{
-        TableOptions, brief,
+        TableOptions,
         files::{Destination, Reason},
         npy::{Kind, Reader},
-        text,
     },
     overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
     pcf::{
@@ -229,7 +228,7 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
 /// Parquet, Arrow, and CSV.
 #[cfg(feature = "parquet")]
 fn tables(path: &Path, _pick: u64) -> Result<(), String> {
-    text(path).map(drop).map_err(|reason| format!("{}: {reason}", path.display()))
+    warpsmith::io::text(path).map(drop).map_err(|reason| format!("{}: {reason}", path.display()))
 }
 
 fn bars(path: &Path, pick: u64) -> Result<(), String> {
@@ -313,10 +312,7 @@ fn runs(path: &Path, _: u64) -> Result<(), String> {
 }
 
 fn machines(path: &Path, _: u64) -> Result<(), String> {
-    let named = |reason: Reason| format!("{}: {reason}", path.display());
-    let text = text(path).map_err(named)?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| named(brief(error).into()))?;
-    machine.validate().map_err(|error| named(error.to_string().into()))?;
+    let machine = Machine::read(path).map_err(words)?;
     let again: Machine = serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
     assert!(again == machine);
     Ok(())

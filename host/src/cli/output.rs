@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::io::npy::Element;
 use warpsmith::io::{
-    files::{Destination, FileError, Folder, Temporary, is_standard},
+    files::{Destination, FileError, Folder, Temporary, is_standard, unfinished},
     npy, npz,
 };
 
@@ -57,11 +57,7 @@ impl Partial {
     pub fn prepare(files: &mut Files, path: &Path, resumed: bool) -> Result<Self, Failure> {
         let destination = files.write(path)?;
         if !resumed && path.exists() {
-            return Err(Failure::error(format_args!(
-                "{} is there: it may have what a search found that did not end, or that hasn't ended yet; go on from it with --resume, or \
-                 remove it",
-                path.display()
-            )));
+            return Err(Failure::error(unfinished(path)));
         }
         Ok(Partial { destination, written: resumed && path.exists() })
     }

@@ -32,7 +32,7 @@ pub struct Options {
     pub runs: usize,
     /// The seed of the poses.
     pub seed: u32,
-    /// Numbers of comparisons for the experiment with fixed work.
+    /// Numbers of comparisons for the experiment with fixed work, from 1 to 1,048,576. May be empty.
     pub fixed: Vec<usize>,
 }
 
@@ -65,10 +65,11 @@ impl Options {
             ("poses", &[options.poses], 1..=MOST_POSES, "there are from 1 to 1,048,576"),
             ("iterations", &[options.iterations], 1..=MOST_ITERATIONS, "there are from 1 to 10,000"),
             ("runs", &[options.runs], 1..=MOST_RUNS, "there are from 1 to 1,000"),
+            ("fixed", &options.fixed, 1..=MOST_POSES, "there are from 1 to 1,048,576 comparisons"),
         ];
         for (option, entries, range, expected) in ranges {
             let found = entries.iter().copied().find(|entry| !range.contains(entry));
-            if found.is_some() || entries.is_empty() {
+            if found.is_some() || entries.is_empty() && option != "fixed" {
                 return Err(ConcurrencyError::Option { option, found, expected });
             }
         }

@@ -140,6 +140,15 @@ pub fn is_standard(name: &Path) -> bool {
     name == Path::new("-")
 }
 
+/// Returns the message that a partial file is in the way.
+pub fn unfinished(path: &Path) -> String {
+    let path = path.display();
+    format!(
+        "{path} is there: it may have what a search found that did not end, or that hasn't ended yet; go on from it with --resume, or \
+         remove it"
+    )
+}
+
 /// The place of a file to write, or standard output as `-`, which gets the whole content at the end.
 ///
 /// An existing file stays unchanged until [`persist`](Destination::persist) replaces it. The new

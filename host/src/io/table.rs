@@ -413,6 +413,11 @@ impl Table {
         matches!(self.text(column), "" | NULL)
     }
 
+    /// Returns true if the last line read ends with a line break.
+    pub fn is_ended(&self) -> bool {
+        self.lines.is_ended()
+    }
+
     /// The row's line number, from 1.
     pub fn line(&self) -> u64 {
         self.row.line

@@ -45,8 +45,8 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     if arguments.second.is_some() {
         return Err(Failure::error("--second is for the runs of one input: name other inputs by --against"));
     }
-    let (names, files) = read(arguments, &arguments.runs)?;
-    let (_, unseen) = read(arguments, &arguments.against)?;
+    let (names, mut files) = read(arguments)?;
+    let unseen = files.split_off(arguments.runs.len());
     if let [file] = &files[..] {
         let path = file.path.display();
         return Err(Failure::error(format_args!("{path} is a single input: rules across inputs take the runs of at least two")));
@@ -76,10 +76,12 @@ fn learn<'a>(arguments: &LearnArgs, names: &[String], files: &'a [Read], classes
     Ok(Across::learn(names.to_vec(), inputs, classes, &arguments.learning.options(&files[0].runs)?)?)
 }
 
-/// Reads files of runs, which must be of one program, and the numbers of their inputs.
-fn read(arguments: &LearnArgs, paths: &[PathBuf]) -> Result<(Vec<String>, Vec<Read>), Failure> {
+/// Reads all files of runs, which must be of one program, and the numbers of their inputs.
+fn read(arguments: &LearnArgs) -> Result<(Vec<String>, Vec<Read>), Failure> {
     let table = arguments.inputs.as_deref().map(InputTable::read).transpose()?;
-    let first = Runs::read(&arguments.runs[0])?;
+    let paths = arguments.runs.iter().chain(&arguments.against);
+    let all = paths.map(|path| Ok((path, Runs::read(path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let (first_path, first) = &all[0];
     let own: Vec<String> = first.about.numbers.keys().cloned().collect();
     let further = table.iter().flat_map(|table| table.names()).filter(|name| !own.contains(name)).cloned();
     let names: Vec<String> = own.iter().cloned().chain(further).collect();
@@ -88,9 +90,8 @@ fn read(arguments: &LearnArgs, paths: &[PathBuf]) -> Result<(Vec<String>, Vec<Re
             "the files have no numbers of their inputs: describe each input by a row of --inputs TABLE.CSV",
         ));
     }
-    let file = |path: &PathBuf| {
-        let runs = Runs::read(path)?;
-        same_program(&arguments.runs[0], &first, path, &runs)?;
+    let numbers = |(path, runs): &(&PathBuf, Runs)| {
+        same_program(first_path, first, path, runs)?;
         let of_table = table.as_ref().map(|table| Ok::<_, Failure>((table.names(), table.numbers(path)?))).transpose()?;
         let number = |name: &String| {
             let place = of_table.and_then(|(names, numbers)| Some(numbers[names.iter().position(|other| other == name)?]));
@@ -98,15 +99,15 @@ fn read(arguments: &LearnArgs, paths: &[PathBuf]) -> Result<(Vec<String>, Vec<Re
                 Failure::error(format_args!(
                     "{} has no number `{name}` of its input, unlike {}",
                     path.display(),
-                    arguments.runs[0].display()
+                    first_path.display()
                 ))
             })
         };
-        let numbers = names.iter().map(number).collect::<Result<_, _>>()?;
-        Ok(Read { path: path.clone(), runs, numbers })
+        names.iter().map(number).collect()
     };
-    let files = paths.iter().map(file).collect::<Result<_, Failure>>()?;
-    Ok((names, files))
+    let numbers = all.iter().map(numbers).collect::<Result<Vec<_>, Failure>>()?;
+    let file = |((path, runs), numbers): ((&PathBuf, Runs), _)| Read { path: path.clone(), runs, numbers };
+    Ok((names, all.into_iter().zip(numbers).map(file).collect()))
 }
 
 fn print_json(names: &[String], across: &Across, verdicts: &[Verdict]) -> Result<(), Failure> {

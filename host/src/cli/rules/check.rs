@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use warpsmith::design_rules::{Runs, Schedule};
+use warpsmith::design_rules::{Runs, Schedule, schedule::check_streams};
 
 use super::program::Choice;
 use crate::cli::{failure::Failure, format, terminal};
@@ -39,6 +39,7 @@ pub struct CheckArgs {
 
 pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
     let dag = arguments.choice.program.dag()?;
+    check_streams(arguments.streams)?;
     let mut schedules = 0;
     if let Some(text) = &arguments.schedule {
         Schedule::parse(&dag, arguments.streams, text)?;

@@ -6,13 +6,15 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
     Answer, Precision, Space,
-    explore::{Exploration, ExploreOptions, Method, Observer, Summary, journal_of},
+    explore::{Exploration, ExploreOptions, Method, Observer, Summary},
     external::External,
+    measure::Origin,
     search::SearchMethod,
 };
 
 use super::{
-    learning::{Origin, parse_percent},
+    check_named,
+    learning::parse_percent,
     platform::{Opened, Place, first_signal_stops, open_platform},
     program::{Choice, Program},
 };
@@ -21,7 +23,7 @@ use crate::cli::{
     failure::Failure,
     format,
     interrupt::Interrupt,
-    output::Files,
+    output::{Files, Format},
     progress::{Progress, ProgressLine},
     terminal,
 };
@@ -47,8 +49,8 @@ const LIMIT: Duration = Duration::from_secs(60);
         of its passes without the machine's drift.\n\n\
         Ctrl-C or SIGTERM ends the search and writes what was measured, with exit code 130 or 143; a second signal ends at once. Until \
         the end, each measurement is added to RUNS.CSV.partial at once, and RUNS.CSV stays as it is. If a search did not come to its \
-        end, --resume continues it as if it had never stopped: program, input, platform, search and seed must be the same. Without \
-        RUNS.CSV.partial, it continues RUNS.CSV. --iterations and --passes include those of before.\n\n\
+        end, --resume continues it as if it had never stopped: program, input, platform, command, search and seed must be the same. \
+        Without RUNS.CSV.partial, it continues RUNS.CSV. --iterations and --passes include those of before.\n\n\
         A program of your own takes two things: a file of JSON with its operations, and a command behind `--`. The command reads \
         schedules, one line of JSON each, runs them, and answers with their times: docs/design-rules.md has an example. A schedule on \
         which it fails twice is recorded as failed, and the search goes on.",
@@ -108,10 +110,10 @@ pub struct ExploreArgs {
     /// Continue the runs of RUNS.CSV.partial or of RUNS.CSV, if there are any
     #[arg(long)]
     resume: bool,
-    /// Replace RUNS.CSV if it exists
+    /// Replace RUNS.CSV and RAW.CSV if they exist
     #[arg(long)]
     force: bool,
-    /// Check the result of every schedule, too
+    /// Check the result of every schedule, too, also of those that --resume finds
     #[arg(long)]
     check: bool,
     /// The runs
@@ -157,13 +159,21 @@ impl Observer for Watch {
 pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let inputs = [arguments.place.matrix.as_deref(), arguments.place.machine.as_deref(), arguments.choice.program.file()];
     let mut files = Files::reading(inputs.into_iter().flatten());
-    let destination = files.write(&arguments.output)?;
-    files.write(&journal_of(&arguments.output))?;
-    let raw = arguments.raw.as_ref().map(|path| files.write(path)).transpose()?;
-    if arguments.output.exists() && !arguments.resume && !arguments.force {
-        let path = arguments.output.display();
-        return Err(Failure::error(format_args!("{path} exists: continue its runs with --resume, or replace it with --force")));
-    }
+    let mut write = |path: &PathBuf| {
+        check_named(path)?;
+        let destination = files.write(path)?;
+        Format::of(path, &[Format::Csv])?;
+        if path.exists() && !arguments.resume && !arguments.force {
+            let path = path.display();
+            return Err(Failure::error(format_args!(
+                "{path} exists: continue its runs with --resume, or replace it with --force"
+            )));
+        }
+        Ok(destination)
+    };
+    let destination = write(&arguments.output)?;
+    let raw = arguments.raw.as_ref().map(write).transpose()?;
+    files.write(&destination.partial_path())?;
     let opened = match arguments.external()? {
         Some(external) => Some(Opened { platform: Box::new(external), input: String::new(), numbers: BTreeMap::new() }),
         None => open_platform(global, &arguments.choice.program, &arguments.place, arguments.streams, arguments.seed)?,
@@ -182,7 +192,7 @@ pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
     let printed = Printed {
         system: "rules",
         command: "explore",
-        origin: Origin::of(&explored.runs),
+        origin: explored.runs.about.origin(),
         summary: &explored.summary,
         output: arguments.output.display().to_string(),
     };

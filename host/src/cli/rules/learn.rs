@@ -1,20 +1,24 @@
 //! `warpsmith rules learn`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    About, Model, Ruleset, Runs, SpaceComparison,
+    About, Class, Model, Ruleset, Runs, SpaceComparison,
     learn::{
         labels::ClassSummary,
-        rules::{Advice, Arrangement, Cell, Effect, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
+        rules::{Advice, Comparison, Effect, Gain, Mark, MeasuredRows, Recommendation, Verdict, imperative},
         tree::{DecisionTree, TreeSearch},
     },
+    measure::Origin,
     program_of,
 };
 
-use super::learning::{Learning, Origin};
+use super::learning::Learning;
 use crate::cli::{failure::Failure, format, terminal};
 
 /// Number of rulesets of a class that are shown, as in the paper's tables.
@@ -120,7 +124,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
             system: "rules",
             command: "learn",
             input_file: path.display().to_string(),
-            origin: Origin::of(&runs),
+            origin: runs.about.origin(),
             runs: runs.runs.len(),
             noise: runs.about.noise,
             classes: &classes,
@@ -155,7 +159,21 @@ fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Resu
 /// Compares the model with that of the whole space.
 fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
     let full = Runs::read(path)?;
-    same_program(&arguments.runs[0], runs, path, &full)?;
+    let first = &arguments.runs[0];
+    same_program(first, runs, path, &full)?;
+    let (ours, theirs) = (&runs.about, &full.about);
+    let lacks = |theirs: &str, ours: &str| {
+        let (path, first) = (path.display(), first.display());
+        Err(Failure::error(format_args!(
+            "{path}: its schedules are {theirs}, and those of {first} {ours}: it hasn't all of them"
+        )))
+    };
+    if theirs.streams < ours.streams {
+        return lacks(&format!("on {}", format::counted(theirs.streams, "stream", "streams")), &format!("on {}", ours.streams));
+    }
+    if theirs.named_space != ours.named_space {
+        return lacks(&format!("of the space `{}`", theirs.named_space.name()), &format!("of `{}`", ours.named_space.name()));
+    }
     let (table, canonical) = arguments.learning.learn(path, &full)?;
     let comparison = SpaceComparison::of(model, &canonical, &table, &full.times())?;
     let without = canonical.without_advice(full.about.noise).filter(|_| canonical.search.is_none());
@@ -282,7 +300,7 @@ pub fn print_set(set: &Ruleset) -> Result<(), Failure> {
 
 impl Against {
     fn print(&self, runs: usize) -> Result<(), Failure> {
-        let Some(SpaceComparison { runs: all, accuracy, within, compared, .. }) = &self.comparison else {
+        let Some(SpaceComparison { runs: all, accuracy, within, rules, compared, .. }) = &self.comparison else {
             let text = self.without.as_ref().map(|text| format!("\n{}: {text}", self.input_file));
             return text.map_or(Ok(()), terminal::print);
         };
@@ -301,48 +319,52 @@ impl Against {
             Verdict::Unmatched,
         ];
         let mut table = terminal::table(names, 0..names.len());
-        for arranged in compared {
-            let cells = &arranged.columns[0];
-            let count = |verdict| cells.iter().filter(|cell| cell.comparison.verdict == verdict).count();
-            let head = [arranged.class.to_string(), cells.len().to_string()];
+        let classes: BTreeSet<_> =
+            rules.all().iter().chain(compared.iter().map(|found| &found.ruleset)).map(|set| set.class).collect();
+        let of_class = |class| compared.iter().filter(move |found| found.ruleset.class == class);
+        for &class in &classes {
+            let count = |verdict| of_class(class).filter(|found| found.verdict == verdict).count();
+            let head = [class.to_string(), of_class(class).count().to_string()];
             table.add_row(head.into_iter().chain(verdicts.map(|verdict| count(verdict).to_string())));
         }
         terminal::print(table)?;
         let titles = [runs, *all].map(|runs| format::counted(runs, "run", "runs"));
-        compared.iter().try_for_each(|arranged| print_arrangement(arranged, &titles))
+        classes.into_iter().try_for_each(|class| {
+            let ours = of_class(class).map(|found| cell_lines(&found.ruleset, Some(found))).collect();
+            let canonical = rules.of_class(class).map(|ruleset| cell_lines(ruleset, None)).collect();
+            print_beside(class, &titles, [ours, canonical])
+        })
     }
 }
 
 /// Prints the largest rulesets of a class beside the canonical ones, with a line for each rule.
-fn print_arrangement(arranged: &Arrangement, titles: &[String]) -> Result<(), Failure> {
-    let more = arranged.columns.iter().any(|cells| cells.len() > SHOWN);
-    let most = if more { ", the three that most runs follow" } else { "" };
-    terminal::print(format_args!("\nRulesets of class {}{most}", arranged.class))?;
+fn print_beside(class: Class, titles: &[String; 2], columns: [Vec<Vec<String>>; 2]) -> Result<(), Failure> {
+    let most = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let largest = if most > SHOWN { ", the three that most runs follow" } else { "" };
+    terminal::print(format_args!("\nRulesets of class {class}{largest}"))?;
     let mut table = terminal::table(titles.iter().map(String::as_str), []);
-    for row in 0..SHOWN.min(arranged.columns.iter().map(Vec::len).max().unwrap_or(0)) {
+    for row in 0..SHOWN.min(most) {
         if row > 0 {
-            table.add_row(titles.iter().map(|_| ""));
+            table.add_row(["", ""]);
         }
-        let cells: Vec<Vec<String>> =
-            arranged.columns.iter().map(|cells| cells.get(row).map_or(Vec::new(), cell_lines)).collect();
-        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
-            table.add_row(cells.iter().map(|lines| lines.get(line).map_or("", String::as_str)));
+        let cells = columns.each_ref().map(|column| column.get(row).map_or(&[][..], Vec::as_slice));
+        for line in 0..cells[0].len().max(cells[1].len()) {
+            table.add_row(cells.map(|lines| lines.get(line).map_or("", String::as_str)));
         }
     }
     terminal::print(table)
 }
 
 /// Returns a ruleset's lines: `+` marks extraneous rules, `!` contradictory ones, `-` missing ones.
-fn cell_lines(cell: &Cell) -> Vec<String> {
-    let Cell { ruleset, comparison, .. } = cell;
-    let sign = |mark: &Mark| match mark {
-        Mark::Extraneous => "+ ",
-        Mark::Contradictory => "! ",
-        Mark::Canonical => "",
+fn cell_lines(ruleset: &Ruleset, comparison: Option<&Comparison>) -> Vec<String> {
+    let sign = |index: usize| match comparison.map(|comparison| comparison.marks[index]) {
+        Some(Mark::Extraneous) => "+ ",
+        Some(Mark::Contradictory) => "! ",
+        _ => "",
     };
-    let marked = ruleset.rules.iter().zip(&comparison.marks).map(|(rule, mark)| format!("{}{rule}", sign(mark)));
+    let marked = ruleset.rules.iter().enumerate().map(|(index, rule)| format!("{}{rule}", sign(index)));
     let any = ruleset.rules.is_empty().then(|| "any schedule".to_owned());
-    let missing = comparison.missing.iter().map(|rule| format!("- {rule}"));
+    let missing = comparison.iter().flat_map(|comparison| &comparison.missing).map(|rule| format!("- {rule}"));
     let insufficient = (!ruleset.is_sufficient()).then(|| "insufficient rules".to_owned());
     marked.chain(any).chain(missing).chain(insufficient).collect()
 }

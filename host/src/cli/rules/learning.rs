@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use warpsmith::design_rules::{
     LabelOptions, LearnOptions, Model, Runs, TraversalTable,
     learn::tree::{Criterion, Size},
@@ -88,35 +87,6 @@ impl Learning {
         let model = Model::learn_all(&table, &runs.times(), &options);
         let model = model.map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
         Ok((table, model))
-    }
-}
-
-/// Description of runs, without timelines.
-#[derive(Serialize)]
-pub struct Origin<'a> {
-    pub program: &'a str,
-    pub input: &'a str,
-    pub platform: &'a str,
-    pub ranks: usize,
-    pub streams: usize,
-    pub search: &'a str,
-    pub seed: u64,
-    pub space: Option<&'a str>,
-}
-
-impl<'a> Origin<'a> {
-    pub fn of(runs: &'a Runs) -> Self {
-        let about = &runs.about;
-        Origin {
-            program: &about.program,
-            input: &about.input,
-            platform: &about.platform,
-            ranks: about.ranks,
-            streams: about.streams,
-            search: &about.search,
-            seed: about.seed,
-            space: about.space.as_deref(),
-        }
     }
 }
 

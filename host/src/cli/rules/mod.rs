@@ -16,7 +16,10 @@ mod report;
 mod schema;
 mod study;
 
+use std::path::Path;
+
 use clap::{Args, Subcommand};
+use warpsmith::io::files::is_standard;
 
 use super::{Global, failure::Failure};
 
@@ -64,7 +67,7 @@ enum Command {
     Add(offline::AddArgs),
     #[command(about = "Write a schedule as code, or say what differs from another")]
     Emit(emit::EmitArgs),
-    #[command(about = "Print the JSON schema of programs, or of what they hear and answer")]
+    #[command(about = "Print the JSON schema of programs")]
     Schema(schema::SchemaArgs),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
     Learn(learn::LearnArgs),
@@ -72,6 +75,11 @@ enum Command {
     Study(study::StudyArgs),
     #[command(about = "Write a page of HTML about runs and rules")]
     Report(report::ReportArgs),
+}
+
+/// Checks that runs are in a file, where they are continued.
+fn check_named(path: &Path) -> Result<(), Failure> {
+    if is_standard(path) { Err(Failure::error("runs are continued in their file: give it a name, not `-`")) } else { Ok(()) }
 }
 
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use warpsmith::design_rules::{About, Dag, external, offline, schedule::check_streams, search::SearchMethod};
 
-use super::program::Choice;
+use super::{check_named, program::Choice};
 use crate::cli::{failure::Failure, output::Files, terminal};
 
 #[derive(Args, Debug)]
@@ -108,6 +108,7 @@ impl Settings {
 /// Runs `next`.
 pub fn next(arguments: &NextArgs) -> Result<(), Failure> {
     let NextArgs { choice, runs: path, settings, .. } = arguments;
+    check_named(path)?;
     let dag = choice.program.dag()?;
     let runs = offline::open(&dag, path, settings.about(&dag, "")?)?;
     for schedule in offline::next(&dag, &runs, path, settings.search, settings.seed, arguments.count as usize)? {
@@ -119,6 +120,7 @@ pub fn next(arguments: &NextArgs) -> Result<(), Failure> {
 /// Runs `add`.
 pub fn add(arguments: &AddArgs) -> Result<(), Failure> {
     let AddArgs { choice, settings, .. } = arguments;
+    check_named(&arguments.runs)?;
     let dag = choice.program.dag()?;
     let destination = Files::reading(choice.program.file()).write(&arguments.runs)?;
     let about = settings.about(&dag, &arguments.platform)?;

@@ -19,7 +19,6 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
-    io::{brief, text},
     ranks::Communicator,
     spmv::{Band, Csr, Partition, Traffic, market},
 };
@@ -168,6 +167,9 @@ impl Place {
         if self.machine.is_some() && self.platform != Some(Kind::Sim) {
             return Err(Failure::error("--machine is for --platform sim: others are what they are"));
         }
+        if self.statistic != Statistic::Median && self.platform == Some(Kind::Sim) {
+            return Err(Failure::error("--statistic is for GPUs and CPUs: a simulated time is that of one invocation"));
+        }
         Ok(())
     }
 
@@ -206,7 +208,7 @@ impl Place {
 /// A simulated machine with the program's model.
 fn simulated(program: &Program, place: &Place, seed: u64) -> Result<Opened, Failure> {
     let default = if place.staging == Staging::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
-    let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
+    let machine = place.machine.as_deref().map_or(Ok(default), Machine::read)?;
     let (ranks, staging) = (place.ranks(), place.staging);
     let (workload, input, numbers): (Box<dyn Workload>, _, _) = match program {
         Program::File(path) => return Err(unknown(path)),
@@ -276,13 +278,4 @@ fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
     let rows = format::counted(matrix.rows(), "row", "rows");
     let nonzeros = format::counted(matrix.nnz(), "nonzero", "nonzeros");
     Ok((matrix, format!("{name}, {rows}, {nonzeros}, f32")))
-}
-
-/// Reads what things cost.
-fn read_machine(path: &Path) -> Result<Machine, Failure> {
-    let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
-    let text = text(path).map_err(|error| in_file(&error))?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&brief(error)))?;
-    machine.validate().map_err(|error| in_file(&error))?;
-    Ok(machine)
 }

@@ -13,7 +13,7 @@ use warpsmith::{
     },
 };
 
-use super::learning::{Learning, Origin};
+use super::learning::Learning;
 use crate::cli::{
     Global,
     draw::{
@@ -75,7 +75,7 @@ struct Object<'a> {
     input_file: String,
     judge: Option<String>,
     #[serde(flatten)]
-    origin: Origin<'a>,
+    origin: warpsmith::design_rules::measure::Origin<'a>,
     runs: usize,
     classes: usize,
     seeds: u64,
@@ -118,7 +118,7 @@ pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
         command: "study",
         input_file: arguments.runs.display().to_string(),
         judge: arguments.judge.as_ref().map(|path| path.display().to_string()),
-        origin: Origin::of(&runs),
+        origin: runs.about.origin(),
         runs: runs.runs.len(),
         classes: model.labels.count(),
         seeds: arguments.seeds,

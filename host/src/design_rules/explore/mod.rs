@@ -50,7 +50,6 @@ use session::Session;
 use survey::Survey;
 
 pub use answer::Answer;
-pub use session::journal_of;
 
 /// The most schedules that a survey measures.
 const MOST: u128 = 10_000_000;
@@ -72,7 +71,7 @@ pub struct ExploreOptions {
     pub seed: u64,
     /// The method that chooses and repeats schedules.
     pub method: Method,
-    /// `true` to check the result of each schedule before it is first measured.
+    /// `true` to check the result of each schedule before it is first measured, or its measurement is resumed.
     pub check: bool,
     /// The program's input in words, for [`About::input`].
     pub input: String,
@@ -173,7 +172,7 @@ pub struct Summary {
     pub passes: Option<u64>,
     /// Median over schedules of (greatest - least) / median of a survey's passes, if there are several.
     pub spread: Option<f64>,
-    /// `true` if results were checked.
+    /// `true` if the results of all these schedules were checked.
     pub checked: bool,
     /// `true` if it was cancelled.
     pub cancelled: bool,
@@ -196,7 +195,7 @@ impl Best {
 
 /// Measures schedules of a platform's program, and writes them to a file as runs.
 ///
-/// Until it ends, each measurement is added at once to a [journal](journal_of) beside the file, which stays as it is. If
+/// Until it ends, each measurement is added at once to a [journal](Destination::partial_path) beside the file, which stays as it is. If
 /// the exploration does not come to its end, it can be resumed from the journal: it goes on as if it had never stopped.
 pub struct Exploration<'a> {
     platform: &'a mut dyn Platform,
@@ -254,6 +253,7 @@ impl<'a> Exploration<'a> {
             input: options.input.clone(),
             numbers: options.numbers.clone(),
             platform: platform.description(),
+            conditions: platform.conditions(),
             ranks: platform.ranks(),
             streams,
             search: match options.method {
@@ -457,16 +457,18 @@ impl<'a> Exploration<'a> {
     fn measure(&mut self, schedule: &Schedule, observer: &dyn Observer) -> Result<Measured, RulesError> {
         let text = schedule.text(&self.dag);
         let traversal = text.parse().map_err(RulesError::Setup)?;
-        if let Some(measured) = self.session.replay(&text)? {
-            let failed = || RulesError::Failed { schedule: text, reason: "it failed before".to_owned() };
-            let measured = measured.ok_or_else(failed)?;
+        let replayed = self.session.replay(&text)?;
+        if let Some(None) = replayed {
+            return Err(RulesError::Failed { schedule: text, reason: "it failed before".to_owned() });
+        }
+        if self.options.check && self.checked.insert(text) {
+            self.platform.check(schedule)?;
+        }
+        if let Some(Some(measured)) = replayed {
             self.session.note(measured.seconds, &traversal);
             return Ok(measured);
         }
         let start = *self.start.get_or_insert_with(Instant::now);
-        if self.options.check && self.checked.insert(text) {
-            self.platform.check(schedule)?;
-        }
         let keeps_failures = matches!(self.options.method, Method::Search { .. });
         let measured = self.platform.measure(schedule);
         if let Err(RulesError::Failed { .. }) = measured
@@ -522,7 +524,7 @@ impl<'a> Exploration<'a> {
                 Method::Search { .. } => None,
             },
             spread: outcome.spread,
-            checked: self.options.check,
+            checked: runs.runs.iter().all(|run| self.checked.contains(&run.traversal.to_string())),
             cancelled,
         })
     }

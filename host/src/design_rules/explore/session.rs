@@ -1,11 +1,11 @@
 //! The files of an exploration: runs, the journal of all measurements, and what an earlier exploration has left in them.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::design_rules::measure::{About, Journal, Measured, Runs};
 use crate::design_rules::{RulesError, Traversal};
-use crate::io::files::{Destination, FileError};
+use crate::io::files::{self, Destination, FileError};
 
 /// Measurements as they are made.
 ///
@@ -39,15 +39,11 @@ impl Session {
         in_file: bool,
     ) -> Result<Self, RulesError> {
         let path = destination.name().to_owned();
-        let journal = journal_of(&path);
+        let journal = destination.partial_path();
         // A link to nothing is in the way, too.
         let unfinished = journal.symlink_metadata().is_ok();
         if unfinished && !resume {
-            return Err(RulesError::Setup(format!(
-                "{} is there: it may have the runs of a search that did not end, or of one that hasn't ended yet; continue it with \
-                 --resume, or remove it",
-                journal.display()
-            )));
+            return Err(RulesError::Setup(files::unfinished(&journal)));
         }
         let none = Runs { about: about.clone(), ..Runs::default() };
         let measured = raw.as_ref().map(Destination::name).filter(|raw| raw.exists());
@@ -131,19 +127,16 @@ impl Session {
     }
 }
 
-/// Returns the name of the journal beside a file of runs: the same with `.partial` behind it.
-pub fn journal_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    name.into()
-}
-
 /// Reads the runs that an exploration of this kind continues.
 fn resumed(path: &Path, about: About) -> Result<Runs, RulesError> {
     let runs = Runs::read(path)?;
     let theirs = &runs.about;
     let number = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let quoted = |text: &str| format!("`{text}`");
+    // Files of before don't state their conditions. Of a machine's costs, the first that differs is named.
+    let ours = if theirs.conditions.is_empty() { "" } else { &about.conditions };
+    let mut parts = theirs.conditions.split(',').zip(ours.split(','));
+    let conditions = parts.find(|(theirs, ours)| theirs != ours).unwrap_or((&theirs.conditions, ours));
     let differences = [
         (quoted(&theirs.program), quoted(&about.program), "the program"),
         (theirs.signature.clone(), about.signature.clone(), "a program with these operations and edges:"),
@@ -154,6 +147,7 @@ fn resumed(path: &Path, about: About) -> Result<Runs, RulesError> {
         (quoted(&theirs.search), quoted(&about.search), "the search"),
         (quoted(theirs.named_space.name()), quoted(about.named_space.name()), "the space"),
         (theirs.seed.to_string(), about.seed.to_string(), "the seed"),
+        (quoted(conditions.0), quoted(conditions.1), "times by"),
     ];
     if let Some((theirs, ours, what)) = differences.into_iter().find(|(theirs, ours, _)| theirs != ours) {
         let what = if what.is_empty() { String::new() } else { format!("{what} ") };

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::labels::{Class, ClassSummary};
+use super::labels::ClassSummary;
 use super::model::{Model, check_times};
-use super::rules::{Arrangement, Rules, Space};
+use super::rules::{Comparison, Rules};
 use super::table::TraversalTable;
 use crate::design_rules::error::RulesError;
 
@@ -64,8 +64,8 @@ pub struct SpaceComparison {
     pub classes: Vec<ClassSummary>,
     /// Rules of the space.
     pub rules: Rules,
-    /// Rulesets by class: those of the part, then the canonical ones.
-    pub compared: Vec<Arrangement>,
+    /// Rulesets of the part beside those of the space.
+    pub compared: Vec<Comparison>,
 }
 
 impl SpaceComparison {
@@ -73,21 +73,17 @@ impl SpaceComparison {
     /// in seconds are given. Returns `None` if one of them has only one class.
     ///
     /// # Errors
-    /// As [`Accuracy::of`] and [`Space::new`].
+    /// As [`Accuracy::of`].
     pub fn of(model: &Model, canonical: &Model, table: &TraversalTable, times: &[f64]) -> Result<Option<Self>, RulesError> {
         let accuracy = Accuracy::of(model, table, times)?.filter(|_| canonical.labels.count() > 1);
         let Some(accuracy) = accuracy else { return Ok(None) };
-        let space = Space::new(table, canonical.labels.classes())?;
-        let titles = [model, canonical].map(|model| format!("{} runs", model.labels.classes().len()));
-        let columns = [(&*titles[0], &model.rules), (&*titles[1], &canonical.rules)];
-        let arrange = |index| Arrangement::new(Class::from_index(index), &columns, &canonical.rules, &space);
         Ok(Some(SpaceComparison {
             runs: times.len(),
             accuracy: accuracy.share(),
             within: accuracy.within,
             classes: canonical.labels.summary(),
             rules: canonical.rules.clone(),
-            compared: (0..model.labels.count().max(canonical.labels.count())).map(arrange).collect(),
+            compared: model.rules.all().iter().map(|ruleset| ruleset.compare(&canonical.rules, table)).collect(),
         }))
     }
 }

@@ -138,8 +138,11 @@ impl<'a> Across<'a> {
         let rows: Vec<usize> = (0..table.len()).filter(|&row| labels[groups[row]].count() > 1).collect();
         let (features, columns) = FeatureSet::learn(&table, &rows);
         let all: Vec<Class> = labels.iter().filter(|labels| labels.count() > 1).flat_map(Labels::classes).copied().collect();
+        let told: Vec<usize> = (0..inputs.len()).filter(|&input| labels[input].count() > 1).collect();
+        let rank = |row: usize| told.partition_point(|&input| input < groups[row]);
         // The runs of a single input are left out one by one.
-        let left_out: Vec<usize> = if inputs.len() == 1 { rows.clone() } else { rows.iter().map(|&row| groups[row]).collect() };
+        let left_out: Vec<usize> =
+            if told.len() == 1 { (0..rows.len()).collect() } else { rows.iter().map(|&row| rank(row)).collect() };
         let train = || options.size.train_groups(&columns, &all, &left_out, options.criterion);
         let search = (!rows.is_empty()).then(train).transpose()?;
         let rules = search.as_ref().map_or_else(Rules::default, |search| Rules::of(&search.tree, &features));

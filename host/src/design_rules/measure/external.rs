@@ -1,7 +1,7 @@
 //! Schedules measured by a program of somebody else's, which is asked on its standard input and answers on its standard
 //! output: a line of JSON each.
 //!
-//! docs/design-rules.md has the protocol, and [`SCHEMA`] is its JSON schema. At the end of a schedule all streams are
+//! docs/design-rules.md has the protocol. At the end of a schedule all streams are
 //! done, and the time is that of one invocation, in seconds. A program that ends, is silent for too long or gives an
 //! invalid answer is started again; where that happens once more with the same schedule, the schedule has failed.
 
@@ -17,8 +17,6 @@ use crate::common::Cancel;
 use crate::design_rules::{Dag, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
 use crate::io::quoted;
 
-/// The JSON schema of all messages, of either side.
-pub const SCHEMA: &str = include_str!("protocol.schema.json");
 /// The version of the protocol.
 const VERSION: u32 = 1;
 /// The most time in which a program has to end by itself.
@@ -208,6 +206,10 @@ impl Platform for External {
 
     fn description(&self) -> String {
         self.about.platform.clone().unwrap_or_else(|| self.name())
+    }
+
+    fn conditions(&self) -> String {
+        self.command.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     /// # Errors

@@ -16,4 +16,4 @@ pub use measurer::{Measurer, Precision};
 pub(super) use measurer::{ONE_SIDED, deviation, noise_of};
 pub use platform::{Platform, Span, Timeline};
 pub(super) use runs::Journal;
-pub use runs::{About, Failed, Measured, Run, Runs};
+pub use runs::{About, Failed, Measured, Origin, Run, Runs};

@@ -40,6 +40,9 @@ pub struct About {
     pub signature: String,
     /// [`Platform::description`](super::Platform::description).
     pub platform: String,
+    /// What else the times depend on: the statistic, the simulated machine's costs or the command; empty if it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub conditions: String,
     /// Number of ranks.
     pub ranks: usize,
     /// The most streams that schedules might use.
@@ -66,10 +69,39 @@ pub struct About {
     pub slowest: Option<Timeline>,
 }
 
+/// The part of [`About`] that reports have.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "the fields are those of `About`")]
+pub struct Origin<'a> {
+    pub program: &'a str,
+    pub input: &'a str,
+    pub platform: &'a str,
+    pub ranks: usize,
+    pub streams: usize,
+    pub search: &'a str,
+    pub seed: u64,
+    pub space: Option<&'a str>,
+}
+
 impl About {
     /// About runs of this program; what else there is to say is empty.
     pub fn program(dag: &Dag) -> Self {
         About { program: dag.name().to_owned(), signature: dag.signature(), ..About::default() }
+    }
+
+    /// Returns what reports of commands say of it.
+    pub fn origin(&self) -> Origin<'_> {
+        let About { program, input, platform, search, space, .. } = self;
+        Origin {
+            program,
+            input,
+            platform,
+            ranks: self.ranks,
+            streams: self.streams,
+            search,
+            seed: self.seed,
+            space: space.as_deref(),
+        }
     }
 }
 
@@ -215,88 +247,71 @@ impl Runs {
     /// [`RulesError::File`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
     /// the line.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
-        let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
-        let mut lines = Lines::open(path).map_err(wrong)?;
-        if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
-            lines.back();
-            return Self::read_table(path, lines);
-        }
-        let cut = "it was cut short: the second line should say what was measured";
-        let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
-        let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.into()))?;
-        let Head { runs: expected, about } =
-            serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {}", brief(error)).into()))?;
-        // Whoever simulates or replays them takes memory by these.
-        for (what, count, most) in [("ranks", about.ranks, MOST_RANKS), ("streams", about.streams, MAX_STREAMS)] {
-            if count > most {
-                return Err(wrong(format!("line 2: there are {count} {what}, but at most {most} are possible").into()));
+        Ok(Self::read_table(path).map_err(|reason| FileError::new(path, reason))?)
+    }
+
+    fn read_table(path: &Path) -> Result<Self, Reason> {
+        let mut lines = Lines::open(path)?;
+        let (mut all, mut is_own, mut expected) = (Runs::default(), true, None);
+        if lines.next()? && lines.line() == MAGIC.as_bytes() {
+            let head = if lines.next()? { lines.text()? } else { "" };
+            let head = head.strip_prefix("# ").ok_or("it was cut short: the second line should say what was measured")?;
+            let head: Head<About> = serde_json::from_str(head).map_err(|error| format!("line 2: {}", brief(error)))?;
+            (all.about, is_own, expected) = (head.about, false, head.runs);
+            // Whoever simulates or replays them takes memory by these.
+            for (what, count, most) in [("ranks", all.about.ranks, MOST_RANKS), ("streams", all.about.streams, MAX_STREAMS)] {
+                if count > most {
+                    return Err(format!("line 2: there are {count} {what}, but at most {most} are possible").into());
+                }
             }
+        } else {
+            lines.back();
         }
-        let is_measured = lines.next().map_err(wrong)? && lines.line() == MEASURED.as_bytes();
-        if !is_measured && lines.line() != HEADER.as_bytes() {
-            return Err(wrong(format!("line 3 is neither the header `{HEADER}` nor `{MEASURED}`").into()));
+        let mut table = Table::open_any(lines)?;
+        let header = table.header().join(",");
+        if !is_own && header != HEADER && header != MEASURED {
+            return Err(format!("line 3 is neither the header `{HEADER}` nor `{MEASURED}`").into());
         }
-        let mut all = Runs { about, ..Runs::default() };
-        let mut ended = lines.is_ended();
-        while lines.next().map_err(wrong)? {
-            ended = lines.is_ended();
-            if expected.is_none() && !ended {
+        let column = |names: &[&str]| table.header().iter().position(|column| names.contains(&&**column));
+        let (Some(schedule), Some(seconds)) = (column(&["schedule"]), column(&["seconds", "time"])) else {
+            return Err(format!(
+                "it is not a file of runs: the first line is neither `{MAGIC}`, nor does it name columns `schedule` and `seconds` or `time`"
+            )
+            .into());
+        };
+        let mut names = Names::default();
+        let mut is_ended = table.is_ended();
+        loop {
+            let next = table.next();
+            if matches!(next, Ok(false)) {
+                break;
+            }
+            is_ended = table.is_ended();
+            if !is_own && !is_ended {
                 // Whoever added rows was stopped in the last.
                 break;
             }
-            let index = all.tried();
-            let (run, traversal) = row(lines.text().map_err(wrong)?, index, is_measured).map_err(|reason| {
-                let cut = if expected == Some(index + 1) || !ended { "; was the file cut short?" } else { "" };
-                wrong(lines.error(format_args!("{reason}{cut}")))
-            })?;
-            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
+            next?;
+            let index = (!is_own).then(|| all.tried());
+            let (run, traversal) =
+                row(&table, [seconds, schedule], index, !is_own && header == MEASURED).map_err(|reason| table.error(reason))?;
+            if !names.agree(&traversal) {
+                return Err(table.error("the schedule has other operations than the first"));
+            }
+            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1))?;
             match run {
                 Some((seconds, noise, times)) => all.runs.push(Run { seconds, traversal, noise, times }),
                 None => all.push(None, traversal),
             }
         }
-        if !ended && expected.is_some() {
-            return Err(wrong("it was cut short: the last line has no end".into()));
-        }
-        if let Some(expected) = expected.filter(|&expected| expected != all.tried()) {
-            let found = all.tried();
-            return Err(wrong(
-                format!("it was cut short, or put together: it should have {expected} runs, but has {found}").into(),
-            ));
-        }
-        let mut names = Names::default();
-        let odd = all.rows().position(|(_, traversal)| !names.agree(traversal));
-        if let Some(odd) = odd {
-            return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4).into()));
-        }
-        Ok(all)
-    }
-
-    /// Reads a table of somebody's own: with a column `schedule`, and one of times, `seconds` or `time`. Others don't
-    /// count.
-    fn read_table(path: &Path, lines: Lines) -> Result<Self, RulesError> {
-        let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
-        let mut table = Table::open_any(lines).map_err(wrong)?;
-        let column = |names: &[&str]| table.header().iter().position(|column| names.contains(&&**column));
-        let (Some(schedule), Some(seconds)) = (column(&["schedule"]), column(&["seconds", "time"])) else {
-            let text = format!(
-                "it is not a file of runs: the first line is neither `{MAGIC}`, nor does it name columns `schedule` and `seconds` or `time`"
-            );
-            return Err(wrong(text.into()));
-        };
-        let mut all = Runs::default();
-        let mut names = Names::default();
-        while table.next().map_err(wrong)? {
-            let failed = table.text(seconds) == FAILED;
-            let time = if failed { None } else { Some(time(table.text(seconds)).map_err(|reason| wrong(table.error(reason)))?) };
-            let traversal: Traversal = table.text(schedule).parse().map_err(|reason: String| wrong(table.error(reason)))?;
-            if !names.agree(&traversal) {
-                return Err(wrong(table.error("the schedule has other operations than the first")));
+        match expected {
+            Some(_) if !is_ended => Err("it was cut short: the last line has no end".into()),
+            Some(expected) if expected != all.tried() => {
+                let found = all.tried();
+                Err(format!("it was cut short, or put together: it should have {expected} runs, but has {found}").into())
             }
-            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
-            all.push(time, traversal);
+            _ => Ok(all),
         }
-        Ok(all)
     }
 
     /// Sees to it that these are runs of this program.
@@ -420,19 +435,19 @@ fn row_text(iteration: usize, run: Option<&Run>, traversal: &Traversal, is_measu
 /// The seconds, noise and measurements of a run.
 type Times = (f64, Option<f64>, Vec<Measured>);
 
-/// Reads a row of the table, with the noise and what was measured where the header has them; no times where it failed.
-fn row(line: &str, index: usize, is_measured: bool) -> Result<(Option<Times>, Traversal), String> {
-    let count = if is_measured { 5 } else { 3 };
-    let fields: Vec<&str> = line.splitn(count, ',').collect();
-    if fields.len() < count {
-        return Err(format!("{} has fewer than {count} fields", quoted(line)));
+/// Reads a row of a table, with its number if it has one, and the noise and what was measured in columns 2 and 3 if it
+/// `is_measured`; no times where it failed.
+fn row(
+    table: &Table,
+    [seconds, schedule]: [usize; 2],
+    index: Option<usize>,
+    is_measured: bool,
+) -> Result<(Option<Times>, Traversal), String> {
+    if let Some(index) = index.filter(|&index| table.text(0).parse() != Ok(index)) {
+        return Err(format!("the iteration is {}, but {index} comes next", quoted(table.text(0))));
     }
-    let (iteration, seconds, schedule) = (fields[0], fields[1], fields[count - 1]);
-    if iteration.parse() != Ok(index) {
-        return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
-    }
-    let traversal = schedule.parse()?;
-    if seconds == FAILED {
+    let traversal = table.text(schedule).parse()?;
+    if table.text(seconds) == FAILED {
         return Ok((None, traversal));
     }
     let (mut noise, mut times) = (None, Vec::new());
@@ -441,15 +456,15 @@ fn row(line: &str, index: usize, is_measured: bool) -> Result<(Option<Times>, Tr
             let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
             number.ok_or_else(|| format!("{} is not {what}", quoted(text)))
         };
-        if !fields[2].is_empty() {
-            noise = Some(number(fields[2], "a relative standard error")?);
+        if !table.text(2).is_empty() {
+            noise = Some(number(table.text(2), "a relative standard error")?);
         }
-        for measured in fields[3].split(' ').filter(|text| !text.is_empty()) {
+        for measured in table.text(3).split(' ').filter(|text| !text.is_empty()) {
             let (at, seconds) = measured.split_once(':').ok_or_else(|| format!("{} is not AT:SECONDS", quoted(measured)))?;
             times.push(Measured { at: number(at, "a moment in seconds")?, seconds: time(seconds)? });
         }
     }
-    Ok((Some((time(seconds)?, noise, times)), traversal))
+    Ok((Some((time(table.text(seconds))?, noise, times)), traversal))
 }
 
 /// Reads a time in seconds.

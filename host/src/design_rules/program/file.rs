@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::super::RulesError;
-use super::super::json::parse;
+use super::super::json::{Object, parse};
 use super::{Dag, DagBuilder, Kind};
 use crate::io::files::FileError;
 use crate::io::text;
@@ -18,7 +18,7 @@ struct Described {
     #[serde(default, rename = "comment")]
     _comment: String,
     name: Option<String>,
-    operations: Vec<Item>,
+    operations: Vec<Object<Item>>,
 }
 
 /// An operation, a choice, or a setting.
@@ -30,7 +30,7 @@ struct Item {
     _comment: String,
     name: String,
     kind: Option<Kind>,
-    alternatives: Option<Vec<Way>>,
+    alternatives: Option<Vec<Object<Way>>>,
     settings: Option<Vec<String>>,
     #[serde(default)]
     after: Vec<String>,
@@ -49,7 +49,7 @@ struct Way {
     _comment: String,
     name: String,
     kind: Option<Kind>,
-    operations: Option<Vec<Part>>,
+    operations: Option<Vec<Object<Part>>>,
     #[serde(default)]
     reads: Vec<String>,
     #[serde(default)]
@@ -115,7 +115,7 @@ impl Dag {
         let Described { name, operations, .. } = parse(&text).map_err(wrong)?;
         let name = name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
         let mut builder = Dag::builder(name);
-        for item in operations {
+        for Object(item) in operations {
             builder = item.add_to(builder).map_err(wrong)?;
         }
         builder.build().map_err(|error| wrong(error.to_string()))
@@ -144,12 +144,12 @@ impl Item {
             }
             (None, Some(ways)) if ways.is_empty() => Err(format!("`alternatives` of `{name}` is empty")),
             (None, Some(ways)) => {
-                let mut names: Vec<_> = ways.iter().map(|way| &way.name).collect();
+                let mut names: Vec<_> = ways.iter().map(|Object(way)| &way.name).collect();
                 names.sort_unstable();
                 if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
                     return Err(format!("two alternatives of `{name}` have the name `{}`", pair[0]));
                 }
-                ways.into_iter().try_fold(builder, |builder, way| way.add_to(&name, builder))
+                ways.into_iter().try_fold(builder, |builder, Object(way)| way.add_to(&name, builder))
             }
             (None, None) => Err(format!("`{name}` has none of `kind`, `alternatives` and `settings`")),
             (Some(_), Some(_)) => Err(format!("`{name}` has both `kind` and `alternatives`")),
@@ -167,9 +167,9 @@ impl Way {
             }
             (None, Some(parts)) if parts.is_empty() => Err(format!("`operations` of `{choice}` as `{name}` is empty")),
             (None, Some(parts)) => {
-                let names: Vec<_> = parts.iter().map(|part| part.name.clone()).collect();
+                let names: Vec<_> = parts.iter().map(|Object(part)| part.name.clone()).collect();
                 let label = |part: &str| format!("{choice}={name}/{part}");
-                for part in parts {
+                for Object(part) in parts {
                     for before in part.after {
                         let before = if names.contains(&before) { label(&before) } else { before };
                         builder = builder.edge(before, label(&part.name));

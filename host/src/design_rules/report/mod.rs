@@ -29,23 +29,16 @@ const RANKS: usize = 8;
 /// [`About`](crate::design_rules::About) has timelines.
 pub fn page(runs: &Runs, model: &Model) -> String {
     let about = &runs.about;
+    let mut origin = json!(about.origin());
+    // A JavaScript number has too few digits for it.
+    origin["seed"] = about.seed.to_string().into();
     let data = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "runs": {
             "measured": runs.runs.len(),
             "known": Answer::of(runs, &model.labels),
             "noise": about.noise,
-            "about": {
-                "program": about.program,
-                "input": about.input,
-                "platform": about.platform,
-                "ranks": about.ranks,
-                "streams": about.streams,
-                "search": about.search,
-                // A JavaScript number has too few digits for it.
-                "seed": about.seed.to_string(),
-                "space": about.space,
-            },
+            "about": origin,
             "fastest": runs.fastest().map(|run| schedule(run, about.fastest.as_ref())),
             "slowest": runs.slowest().map(|run| schedule(run, about.slowest.as_ref())),
         },
@@ -132,15 +125,6 @@ fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
 
 /// Returns the rules, their tree and the search for its size.
 fn learnt(model: &Model, search: &TreeSearch) -> Value {
-    let rules = model.rules.all().iter().map(|set| {
-        json!({
-            "class": set.class,
-            "rules": set.rules.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "samples": set.samples,
-            "counts": set.counts,
-            "purity": set.purity,
-        })
-    });
     let nodes = search.tree.nodes().iter().map(|node| {
         json!({
             "question": node.split.map(|split| model.features.rule(split.feature, true).to_string()),
@@ -156,7 +140,7 @@ fn learnt(model: &Model, search: &TreeSearch) -> Value {
     trials.sort_by_key(|trial| trial.max_leaf_nodes);
     trials.dedup_by_key(|trial| trial.max_leaf_nodes);
     json!({
-        "rules": rules.collect::<Vec<_>>(),
+        "rules": model.rules,
         "nodes": nodes.collect::<Vec<_>>(),
         "search": {
             "trials": trials,

@@ -1,9 +1,13 @@
 //! Costs of a machine: hosts, GPUs, network.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::super::RulesError;
-use crate::io::quoted;
+use super::super::json::{object, parse};
+use crate::io::files::FileError;
+use crate::io::{quoted, text};
 
 /// Costs of a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes per
 /// second.
@@ -13,10 +17,13 @@ pub struct Machine {
     /// Its name.
     pub name: String,
     /// Costs of calls to the host's thread.
+    #[serde(deserialize_with = "object")]
     pub host: HostCosts,
     /// The GPUs and their links to the hosts.
+    #[serde(deserialize_with = "object")]
     pub gpu: Gpu,
     /// Costs of messages.
+    #[serde(deserialize_with = "object")]
     pub network: Network,
     /// Standard deviation of the logarithms of times, for each step on each rank independently.
     /// Medians are those of the model. With 0, times don't vary.
@@ -96,8 +103,10 @@ pub struct Network {
     /// Number of successive ranks on one node.
     pub ranks_per_node: usize,
     /// Between ranks of a node. Each rank has a port, through which its messages go in order, out and in.
+    #[serde(deserialize_with = "object")]
     pub inside: Link,
     /// Between nodes, by network interfaces (NICs).
+    #[serde(deserialize_with = "object")]
     pub between: Link,
     /// The sharing of NICs, through which messages go in order, out and in.
     pub nics: Nics,
@@ -156,6 +165,18 @@ pub enum Progress {
 }
 
 impl Machine {
+    /// Reads a file of JSON.
+    ///
+    /// # Errors
+    /// [`RulesError::File`], which names the file, if it can't be read or isn't such JSON, and as
+    /// [`validate`](Self::validate).
+    pub fn read(path: &Path) -> Result<Self, RulesError> {
+        let text = text(path).map_err(|reason| FileError::new(path, reason))?;
+        let machine: Machine = parse(&text).map_err(|reason| FileError::new(path, reason))?;
+        machine.validate().map_err(|error| FileError::new(path, error.to_string()))?;
+        Ok(machine)
+    }
+
     /// One host with 4 H200s, one rank per GPU. Messages go through page-locked host memory that the ranks share.
     ///
     /// The numbers were fitted to 800 of the 5,390 schedules of the distributed multiplication, measured with 2 ranks

@@ -65,6 +65,10 @@ impl Platform for SimPlatform {
         format!("simulated, {ranks} {}, {}", if ranks == 1 { "rank" } else { "ranks" }, self.simulator.machine().name)
     }
 
+    fn conditions(&self) -> String {
+        serde_json::to_string(self.simulator.machine()).unwrap_or_default()
+    }
+
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
         if self.is_exact() {
             return Ok(self.simulator.run(schedule.steps(), 0)?.seconds());

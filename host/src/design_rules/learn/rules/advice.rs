@@ -146,9 +146,10 @@ pub struct Recommendation {
 /// Properties that the schedules of the fastest class share and others lack.
 ///
 /// The advice is made from the tree's three largest rulesets of the class, without those that hold
-/// for less than a twentieth of it. Needless rules are left out. Rules that all rulesets share come
-/// first. Each recommendation is faster with 95 % confidence: a shared rule without a certain gain is
-/// joined with the next ones until their common gain is certain, and left out otherwise.
+/// for less than a twentieth of it. Rules that all runs of all these rulesets follow come first, and
+/// needless rules are left out. Each recommendation is faster with 95 % confidence: a shared rule
+/// without a certain gain is joined with the next ones until their common gain is certain, and is
+/// not shared otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
@@ -174,31 +175,39 @@ impl Advice {
         }
         let enough = SUPPORT.1.max((SUPPORT.0 * fastest as f64).ceil() as usize);
         let large = |set: &&Ruleset| set.counts[0] >= enough && !set.rules.is_empty();
-        let mut sets: Vec<Vec<Rule>> = Vec::new();
-        for set in rules.of_class(class).filter(large).take(ALTERNATIVES) {
-            let simple = simplified(&set.rules, &members, measured);
-            if !sets.contains(&simple) {
-                sets.push(simple);
-            }
+        let sets: Vec<&[Rule]> = rules.of_class(class).filter(large).take(ALTERNATIVES).map(|set| &*set.rules).collect();
+        if sets.is_empty() {
+            return None;
         }
-        let first = sets.first()?.clone();
-        let is_shared = |rule: &Rule| sets.iter().all(|set| set.contains(rule));
-        let common: Vec<Rule> = first.into_iter().filter(is_shared).collect();
-        let rest = |set: &Vec<Rule>| set.iter().filter(|rule| !common.contains(rule)).cloned().collect::<Vec<_>>();
-        let mut alternatives: Vec<Vec<Rule>> = sets.iter().map(rest).collect();
-        // An alternative without rules contains all others.
-        if alternatives.iter().any(Vec::is_empty) {
-            alternatives.clear();
+        let followers: Vec<Vec<bool>> = sets.iter().map(|set| measured.heed(*set)).collect();
+        let all_hold = |follow: &[bool], holds: &[bool]| follow.iter().zip(holds).all(|(follows, holds)| !follows || *holds);
+        let mut common = Vec::new();
+        for rule in sets.iter().copied().flatten() {
+            let holds = measured.heed([rule]);
+            if followers.iter().all(|follow| all_hold(follow, &holds)) && !all_hold(&measured.heed(&common), &holds) {
+                common.push(rule.clone());
+            }
         }
         let measure =
             |shared: &[Vec<Rule>], alternatives: &[Vec<Rule>]| Self::measured(class, shared, alternatives, &members, measured);
         let (mut shared, mut pending) = (Vec::new(), Vec::new());
-        for rule in common {
+        for rule in simplified(&common, &[], &members, measured) {
             pending.push(rule);
             let joined = [&shared[..], &[pending.clone()]].concat();
             if measure(&joined, &[]).shared.last().is_some_and(|point| point.effect.is_certain()) {
                 (shared, pending) = (joined, Vec::new());
             }
+        }
+        let mut alternatives: Vec<Vec<Rule>> = Vec::new();
+        for set in sets {
+            let rest = simplified(set, &shared.concat(), &members, measured);
+            if !alternatives.contains(&rest) {
+                alternatives.push(rest);
+            }
+        }
+        // An alternative without rules contains all others.
+        if alternatives.iter().any(Vec::is_empty) {
+            alternatives.clear();
         }
         loop {
             let advice = measure(&shared, &alternatives);
@@ -270,18 +279,18 @@ impl Advice {
     }
 }
 
-/// Removes needless rules, from the last on.
-fn simplified(rules: &[Rule], members: &[bool], measured: &MeasuredRows) -> Vec<Rule> {
+/// Removes rules that are needless beside the `given` ones, from the last on. One stays if none are given.
+fn simplified(rules: &[Rule], given: &[Rule], members: &[bool], measured: &MeasuredRows) -> Vec<Rule> {
     let purity = |rules: &[Rule]| {
-        let heed = measured.heed(rules);
+        let heed = measured.heed(given.iter().chain(rules));
         let heeding = heed.iter().filter(|&&heeds| heeds).count();
         let both = heed.iter().zip(members).filter(|&(heeds, member)| *heeds && *member).count();
         both as f64 / heeding.max(1) as f64
     };
     let (mut kept, least) = (rules.to_vec(), purity(rules) - NEEDLESS);
-    for rule in rules.iter().rev().filter(|_| rules.len() > 1) {
+    for rule in rules.iter().rev() {
         let without: Vec<Rule> = kept.iter().filter(|other| *other != rule).cloned().collect();
-        if !without.is_empty() && purity(&without) >= least {
+        if !(without.is_empty() && given.is_empty()) && purity(&without) >= least {
             kept = without;
         }
     }

@@ -10,7 +10,7 @@ mod ruleset;
 mod words;
 
 pub use advice::{Advice, Effect, Gain, MeasuredRows, Recommendation};
-pub use compare::{Arrangement, Cell, Comparison, Fit, Mark, Space, Verdict};
+pub use compare::{Comparison, Mark, Verdict};
 pub use ruleset::{Rules, Ruleset};
 pub use words::imperative;
 pub(super) use words::indistinct;

@@ -240,6 +240,10 @@ impl Platform for Group {
         self.description.clone()
     }
 
+    fn conditions(&self) -> String {
+        format!("{:?}", self.statistic).to_lowercase()
+    }
+
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
         let answers = self.request(&Request::Measure(schedule.text(&self.dag), self.statistic))?;
         // All ranks have the same, of the slowest.

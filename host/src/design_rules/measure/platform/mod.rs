@@ -23,6 +23,11 @@ pub trait Platform {
     /// Returns a description, such as `CUDA, 4 ranks by MPI, NVIDIA H200`.
     fn description(&self) -> String;
 
+    /// Returns what else its times depend on, for [`About::conditions`](crate::design_rules::About::conditions).
+    fn conditions(&self) -> String {
+        String::new()
+    }
+
     /// Measures the time of one invocation of the schedule, in seconds (the paper's section
     /// III-C3).
     ///
