@@ -195,13 +195,7 @@ impl PcfSet {
     }
 
     #[staticmethod]
-    fn load(
-        py: Python<'_>,
-        path: PathBuf,
-        table: Table,
-        window: Span,
-        repair: bool,
-    ) -> PyResult<Self> {
+    fn load(py: Python<'_>, path: PathBuf, table: Table, window: Span, repair: bool) -> PyResult<Self> {
         let options = LoadOptions { table: options(table), window: window_of(window) };
         work::owned(py, usize::MAX, move || {
             let data = if repair { io::load_repaired_with(&path, &options)?.0 } else { io::load_with(&path, &options)? };

@@ -727,6 +727,10 @@ fn a_search_that_was_killed_goes_on() {
             assert!(child.try_wait().unwrap().is_none(), "it has ended");
             thread::sleep(Duration::from_millis(1));
         }
+        folder.bad(
+            &format!("{options} runs.csv {more} --resume"),
+            "runs.csv.partial can't be written: another process is writing it",
+        );
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(fs::read_to_string(folder.path("runs.csv")).unwrap(), "old");

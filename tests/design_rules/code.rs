@@ -282,8 +282,9 @@ fn measured_by_hand() {
     let add = |rest: &str| format!("add mine.json --runs runs.csv {rest}");
     for (arguments, said) in [
         (add("A@0 1"), "`A@0` can't come next"),
-        (add(&format!("{good} -1")), "neither a time in seconds nor `failed`"),
-        (add(&format!("{good} nan")), "neither a time in seconds nor `failed`"),
+        (add(&format!("{good} -1")), "neither a time in seconds, above 0, nor `failed`"),
+        (add(&format!("{good} 0")), "neither a time in seconds, above 0, nor `failed`"),
+        (add(&format!("{good} nan")), "neither a time in seconds, above 0, nor `failed`"),
         (add(&format!("{good} 1 --streams 3")), "runs.csv: its runs are on 2 streams, not on 3"),
         (format!("add spmv --runs runs.csv {good} 1"), "runs.csv: it has runs of the program `mine`, not of `spmv`"),
         (format!("add mine.json --runs mine.json {good} 1"), "mine.json can't be written: it is to be read"),

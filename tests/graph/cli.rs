@@ -136,6 +136,43 @@ fn graphs_at_random() {
     folder.bad("random --vertices 2e9 --kind rmat --output c.npy", "2147483648 vertices with 34359738368 edges are too many");
 }
 
+/// Numbers count from 0 if their number is given, whether they have gaps or begin with 1.
+#[test]
+fn vertices_without_edges() {
+    let folder = folder();
+    for (text, given, names) in [
+        ("1 2\n2 3\n", 6, "0,1,2,3,4,5"),
+        ("1 2\n2 4\n", 6, "0,1,2,3,4,5"),
+        ("0 2\n", 3, "0,1,2"),
+        // A heading is no edge.
+        ("FromNodeId ToNodeId\n1 2\n", 4, "0,1,2,3"),
+    ] {
+        folder.write("v.txt", text);
+        folder.good(&format!("components v.txt --vertices {given} --output v.csv"));
+        let written = std::fs::read_to_string(folder.path("v.csv")).unwrap();
+        let found: Vec<_> = written.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+        assert_eq!(found.join(","), names, "{text}");
+    }
+    folder.write("v.txt", "1 2\n2 3\n");
+    folder.bad("components v.txt --vertices 3", "error: v.txt: has vertices up to 3, and --vertices 3 ends before");
+    folder.write("v.txt", "-1 2\n");
+    folder.bad("components v.txt --vertices 3", "error: v.txt: has the vertex -1, and --vertices is for numbers from 0");
+    folder.write("v.txt", "a b\nb c\n");
+    folder.bad("components v.txt --vertices 9", "error: v.txt: has vertices with names, and --vertices is for numbers from 0");
+    assert_eq!(folder.json("components v.txt")["edges"], 2);
+    folder.write("v.txt", "source target\n1 2\n2 3\n");
+    let found = folder.json("components v.txt");
+    assert_eq!(
+        (&found["edges"], &found["notes"][1]),
+        (&2.into(), &"The first row, `source target`, is a heading, and no edge.".into())
+    );
+    folder.write("uv.csv", "u,v\na,b\nb,c\n");
+    assert_eq!(
+        folder.json("components uv.csv")["notes"][1],
+        "The first row, `u,v`, is an edge (--header yes: it names columns)."
+    );
+}
+
 #[test]
 fn what_can_t_be_done() {
     let folder = folder();
@@ -145,7 +182,7 @@ fn what_can_t_be_done() {
         ("bridges bad.txt --output b.npz", "error: bad.txt: line 2: an edge has two vertices, and here is less"),
         ("bcc none.txt", "error: none.txt: can't be read: no such file or directory"),
         ("bridges bad.txt --output b", "line 2"),
-        ("components a.txt --vertices 3", "error: --vertices 3 are too few: a.txt has 7"),
+        ("components a.txt --vertices 3", "error: a.txt: has vertices up to 6, and --vertices 3 ends before"),
         ("components a.txt --output no/such.npz", "error: no/such.npz can't be written: there is no directory no"),
         ("components a.txt --output no/such", "error: no/such can't be written: no such file or directory"),
         ("components a.txt --output dir.csv", "error: dir.csv can't be written: it is a directory"),

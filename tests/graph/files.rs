@@ -259,7 +259,7 @@ fn results_with_names() {
     for (command, sentence) in [
         ("components ids.csv --output c.txt", "c.txt: the name must end in .npz, .csv or .geojson"),
         ("components ids.csv --output c.geojson", "c.geojson: ids.csv has no coordinates"),
-        ("components ids.csv --vertices 5", "--vertices 5 are too few: ids.csv has 77000000001"),
+        ("components ids.csv --vertices 5", "ids.csv: has vertices up to 77000000000, and --vertices 5 ends before"),
         ("random --output g.txt", "g.txt: the name must end in .npy"),
     ] {
         folder.bad(command, sentence);

@@ -136,7 +136,8 @@ fn series_on_their_own_grid() {
     let rows = |time: &dyn Fn(u32) -> String| (0..100).map(|k| format!("{},{k}\n", time(k))).collect::<String>();
     for (period, decimals) in [(300, 1), (100, 3), (250, 2), (10, 2), (1, 3), (7, 3)] {
         let number = |k: u32| format!("{:.decimals$}", f64::from(k * period) / 1e3);
-        let date = |k: u32| format!("2024-05-01T12:{:02}:{:02}.{:03}Z", k * period / 60_000, k * period / 1000 % 60, k * period % 1000);
+        let date =
+            |k: u32| format!("2024-05-01T12:{:02}:{:02}.{:03}Z", k * period / 60_000, k * period / 1000 % 60, k * period % 1000);
         let later = |k: u32| format!("{:.3}", f64::from(k * period) / 1e3 + 1e6);
         let step = Some(f64::from(period) / 1e3);
         let from = io::time("2024-05-01T12:00Z");
@@ -154,7 +155,9 @@ fn series_on_their_own_grid() {
     }
     // The end of a window needn't be a multiple of the step.
     folder.write("u.csv", "id,t,v\na,0,1\nb,0,0\n");
-    for (until, step, times) in [(0.9, 0.3, &[0.0, 0.3, 0.6, 0.9][..]), (12.0, 5.0, &[0.0, 5.0, 10.0, 12.0]), (1.0, 3.0, &[0.0, 1.0])] {
+    for (until, step, times) in
+        [(0.9, 0.3, &[0.0, 0.3, 0.6, 0.9][..]), (12.0, 5.0, &[0.0, 5.0, 10.0, 12.0]), (1.0, 3.0, &[0.0, 1.0])]
+    {
         let window = Window { until: Some(until), step: Some(step), ..Window::default() };
         let set = loaded(&folder.path("u.csv"), TableOptions::default(), window).unwrap();
         let expected: Vec<_> = times.iter().map(|&t| (t, if t == until { 0.0 } else { 1.0 })).collect();
@@ -338,8 +341,15 @@ fn from_files_to_tables() {
     assert_eq!(linkage, arr2(&[[0.0, 1.0, 3.0, 2.0]]));
     folder.write("bars.csv", "birth,death\n0,1\n");
     folder.write("stations.csv", "station,t,v\na,0,1\nb,1,2\n");
+    folder.write("times.csv", "time,timestamp,value\n0,1714564800,1\n");
+    folder.write("key.csv", "id,sensor,t,v\n1,a,0,1\n");
     folder.write("patients.csv", "patient,birth,death\np,0,1\nq,0,2\n");
     for (command, sentence) in [
+        (
+            "pdist times.csv --output d.csv",
+            "times.csv: line 1: both `time` and `timestamp` may be the column `t`: choose one (--columns t=NAME)",
+        ),
+        ("pdist key.csv --output d.csv", "both `id` and `sensor` may be the column `id`: choose one (--columns id=NAME)"),
         (
             "pdist data.csv --columns t=when,v=x --output d.csv",
             "data.csv: line 1: there is no column `x`: they are `sensor`, `when`, `reading`",
@@ -369,7 +379,11 @@ fn from_files_to_tables() {
         ("pdist bars.csv --output d.npy", "`death`: choose one (--columns t=NAME); barcodes become functions by --curve"),
         ("pdist left.txt --dimension 1 --output d.npy", "choose the function to make of them (--curve)"),
         ("convert data.csv --from noon --output s.npz", "write a number, or a time as 2024-05-01T12:00Z"),
-        ("convert data.csv --align --until 2024-05-02 --output s.npz", "shifted functions start at 0: the window has to be one of numbers"),
+        ("convert data.csv --columns v=a,v=b --output s.npz", "can't have several columns `v`"),
+        (
+            "convert data.csv --align --until 2024-05-02 --output s.npz",
+            "shifted functions start at 0: the window has to be one of numbers",
+        ),
         ("convert data.csv --repair --align --from 2024-05-01 --output s.npz", "shifted functions start at 0"),
         ("cluster set.npz --cut nan --output g.csv", "it must be a number from 0 on"),
         ("cluster set.npz --cut -1 --output g.csv", "it must be a number from 0 on"),

@@ -88,7 +88,7 @@ fn what_can_t_be_done() {
         ("root loop.txt", "error: loop.txt: edge 1 joins vertex 2 with itself"),
         ("root forest.txt --root 0", "error: forest.txt: vertex 2 is not connected with root 0"),
         ("root tree.npy --root 5", "error: --root 5 is not a vertex of tree.npy (there are 5)"),
-        ("root tree.npy --vertices 3", "error: --vertices 3 are too few: tree.npy has 5"),
+        ("root tree.npy --vertices 3", "error: tree.npy: has vertices up to 4, and --vertices 3 ends before"),
         ("root cycle.npy --parents", "error: cycle.npy: vertex 1 is its own ancestor"),
         ("root parents.npy --parents --root 1", "error: parents.npy: vertex 1 is not the root: its parent is 0"),
         ("root wide.npy --parents", "error: wide.npy: parent[1] is 1099511627776, which is neither a vertex"),

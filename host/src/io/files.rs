@@ -140,6 +140,25 @@ pub fn is_standard(name: &Path) -> bool {
     name == Path::new("-")
 }
 
+/// Locks a file that this process has open under this name.
+///
+/// # Errors
+/// Another process has locked it. (File systems without locks don't tell.)
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), FileError> {
+    match file.try_lock() {
+        Err(fs::TryLockError::Error(reason)) if reason.kind() != io::ErrorKind::Unsupported => {
+            Err(FileError::unwritten(path, reason))
+        }
+        // The process that had the lock may have renamed or removed the file since it was opened.
+        Ok(()) | Err(fs::TryLockError::Error(_))
+            if identity(path) == file.metadata().ok().and_then(|metadata| identity_of(&metadata)) =>
+        {
+            Ok(())
+        }
+        _ => Err(FileError::unwritable(path, "another process is writing it")),
+    }
+}
+
 /// Returns the message that a partial file is in the way.
 pub fn unfinished(path: &Path) -> String {
     let path = path.display();
@@ -284,21 +303,10 @@ impl Destination {
     /// tell.)
     pub fn partial(&self) -> Result<Temporary, FileError> {
         let path = self.partial_path();
-        let error = |error| FileError::unwritten(&path, error);
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
-        let locked = match file.try_lock() {
-            Err(fs::TryLockError::Error(reason)) if reason.kind() == io::ErrorKind::Unsupported => Ok(()),
-            other => other,
-        };
-        match locked {
-            // The process that had the lock may have renamed or removed the file since it was
-            // opened.
-            Ok(()) if identity(&path) == file.metadata().ok().and_then(|metadata| identity_of(&metadata)) => {
-                Ok(Temporary { file, path })
-            }
-            Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(FileError::unwritable(&path, "another process is writing it")),
-            Err(fs::TryLockError::Error(reason)) => Err(error(reason)),
-        }
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| FileError::unwritten(&path, error))?;
+        lock(&file, &path)?;
+        Ok(Temporary { file, path })
     }
 
     /// Opens the [partial](Destination::partial) file of another process, which shares it.

@@ -139,6 +139,10 @@ impl Table {
             let roles: Vec<_> = roles.iter().map(|role| role.name).collect();
             return Err(format!("has no use for a column `{role}`: columns are for {}", roles.join(", ")).into());
         }
+        let uses = |role: &Role| options.columns.iter().filter(|(name, _)| name == role.name).count();
+        if let Some(role) = roles.iter().find(|role| uses(role) > 1) {
+            return Err(format!("can't have several columns `{}`: --columns has one for each use", role.name).into());
+        }
         if !table.read()? {
             return Err("is empty, but must be a table".into());
         }
@@ -246,9 +250,18 @@ impl Table {
                     None => Err(self.error(format_args!("there is no column {}: they are {}", quoted(wanted), columns()))),
                 };
             }
-            let place = self.header.iter().position(|name| name == role.name);
-            let place =
-                place.or_else(|| self.header.iter().position(|name| role.matches(name, true) || role.matches(name, false)));
+            let all = |sure| (0..self.header.len()).filter(move |&place| role.matches(&self.header[place], sure));
+            let is_sure = all(true).next().is_some();
+            let mut places = all(is_sure);
+            let place = places.next();
+            let other = place.and_then(|one| places.find(|&other| self.header[other] != self.header[one]));
+            if let (Some(one), Some(other)) = (place, other) {
+                let [name, one, other] = [role.name, &self.header[one], &self.header[other]];
+                let (one, other) = (quoted(one), quoted(other));
+                return Err(self.error(format_args!(
+                    "both {one} and {other} may be the column `{name}`: choose one (--columns {name}=NAME)"
+                )));
+            }
             match place {
                 None if role.required => {
                     let name = role.name;

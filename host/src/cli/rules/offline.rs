@@ -81,10 +81,10 @@ struct Settings {
 struct Time(Option<f64>);
 
 fn parse_time(text: &str) -> Result<Time, String> {
-    let time = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
+    let time = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
     match time {
         None if text == "failed" => Ok(Time(None)),
-        None => Err("neither a time in seconds nor `failed`".to_owned()),
+        None => Err("neither a time in seconds, above 0, nor `failed`".to_owned()),
         time => Ok(Time(time)),
     }
 }

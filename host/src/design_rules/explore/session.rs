@@ -71,7 +71,7 @@ impl Session {
             }
         }
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
-        let journal = Journal::new(journal, unfinished, before);
+        let journal = Journal::new(journal, unfinished, before)?;
         Ok(Session { runs: none, destination, raw, journal, order, again: 0, unused, elapsed })
     }
 

@@ -242,6 +242,9 @@ impl Platform for External {
             Answer { seconds, .. } => {
                 let seconds = seconds.unwrap_or_default();
                 check_time(seconds).map_err(|error| failed(error.to_string()))?;
+                if seconds == 0.0 {
+                    return Err(failed("it took 0 seconds, and a time must be above 0".to_owned()));
+                }
                 Ok(seconds)
             }
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Timeline;
 use crate::design_rules::schedule::{MAX_STREAMS, Space};
 use crate::design_rules::{Dag, RulesError, Schedule, Traversal, error::check_time, statistics::percentile};
-use crate::io::files::{Destination, FileError, Reason};
+use crate::io::files::{Destination, FileError, Reason, lock};
 use crate::io::{Lines, Table, brief, quoted, reserve};
 
 /// The first line of a file of runs.
@@ -359,14 +359,21 @@ pub(in crate::design_rules) struct Journal {
     /// The measurements that it begins with.
     before: Runs,
     file: Option<File>,
+    /// The file that it continues, until there is `file`: one process has it locked.
+    earlier: Option<File>,
     /// Number of rows of the file.
     len: usize,
 }
 
 impl Journal {
     /// A journal that is to be here, or one that is here and `continues`. It begins with the measurements `before`.
-    pub fn new(path: PathBuf, continues: bool, before: Runs) -> Self {
-        Journal { path, continues, before, file: None, len: 0 }
+    ///
+    /// # Errors
+    /// Another process is writing the one that it continues.
+    pub fn new(path: PathBuf, continues: bool, before: Runs) -> Result<Self, FileError> {
+        let earlier = if continues { File::options().append(true).open(&path).ok() } else { None };
+        earlier.iter().try_for_each(|file| lock(file, &path))?;
+        Ok(Journal { path, continues, before, file: None, earlier, len: 0 })
     }
 
     /// Adds a measurement of a schedule, or `None` if it failed. The first call also writes those that it begins with.
@@ -382,6 +389,8 @@ impl Journal {
                 }
                 let mut options = File::options();
                 let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
+                lock(&file, &self.path)?;
+                self.earlier = None;
                 if !self.continues {
                     let started = file.write_all(self.before.text(None).as_bytes());
                     // Half a head is of no use to anybody.

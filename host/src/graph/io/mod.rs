@@ -110,7 +110,8 @@ fn with_vertices(mut graph: Graph, count: Option<usize>, is_list: bool) -> Resul
     if let Some(&first) = numbers.iter().flat_map(|numbers| numbers.iter()).next().filter(|first| **first < 0) {
         return Err(format!("has the vertex {first}, and --vertices is for numbers from 0").into());
     }
-    let found = numbers.as_ref().map_or(graph.list.vertices as i64, |numbers| numbers.last().map_or(0, |last| last.saturating_add(1)));
+    let found =
+        numbers.as_ref().map_or(graph.list.vertices as i64, |numbers| numbers.last().map_or(0, |last| last.saturating_add(1)));
     if found > count as i64 {
         return Err(format!("has vertices up to {}, and --vertices {count} ends before", found - 1).into());
     }
