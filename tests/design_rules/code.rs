@@ -264,7 +264,7 @@ fn measured_by_hand() {
     assert!(steps.starts_with(&format!("{{\"schedule\":\"{}\",\"steps\":[", first.trim_end())), "{steps}");
     for index in 0..5 {
         let next = folder.good("next mine.json --runs runs.csv");
-        let time = if index == 2 { "failed".to_owned() } else { format!("{index}e-6") };
+        let time = if index == 2 { "failed".to_owned() } else { format!("{}e-6", index + 1) };
         folder.good(&format!("add mine.json --runs runs.csv --platform paper {} {time}", next.trim_end()));
     }
     let runs = Runs::read(&folder.path("runs.csv")).unwrap();
