@@ -372,7 +372,7 @@ fn smallest(
     let mut smallest: Option<Found> = None;
     for path in paths.into_iter().flatten().filter(|path| path.exists()) {
         let fail = |what: String| Failure::error(format_args!("{}: {what}", path.display()));
-        let file = read_poses(path, false)?;
+        let file = read_poses(path)?;
         file.packings.check_shapes(copies.len() * if mirrors { 2 } else { 1 }).map_err(|error| file.error(path, error))?;
         let PoseFile { packings, layout, .. } = file;
         if layout != PoseLayout::Single {
