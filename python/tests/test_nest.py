@@ -210,6 +210,8 @@ def test_names_and_files(tmp_path: Path) -> None:
     assert [part.name for part in nested.parts] == ["two 1", "two 2", "two 1 2", "two 2 2", "frame", "part 5"]
     assert [part.count for part in nested.parts] == [1, 1, 2, 2, 1, 1]
     assert [part.name for part in nest({"plate": path}, (100, 100), time=1).parts] == ["plate 1", "plate 2"]
+    same = [Shape([(0, 0), (4, 0), (0, 4)], name) for name in ("plate", "plate", "plate 2", "plate")]
+    assert [part.name for part in nest(same, (100, 100), time=1).parts] == ["plate", "plate 3", "plate 2", "plate 4"]
     path.write_text("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))")
     assert Shape.load(path).name == "two" and [shape.area for shape in Shape.load_all(path)] == [16]
     # An instance of sparrow has demands.

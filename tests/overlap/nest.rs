@@ -636,6 +636,28 @@ fn commands_that_fail() {
     assert!(!folder.path("q.csv").exists());
 }
 
+/// Parts of the same name are told apart in options, in places and in what is left.
+#[test]
+fn parts_of_the_same_name() {
+    let folder = Folder::of("");
+    for (name, width) in [("a", 5), ("b", 6)] {
+        fs::create_dir(folder.path(name)).unwrap();
+        folder.write(&format!("{name}/r.wkt"), &format!("POLYGON ((0 0, {width} 0, {width} 4, 0 4))"));
+    }
+    folder.write("d.svg", "<svg><path id='r 2' d='M0 0h1v4h-1z'/><path id='r' d='M0 0h9v9h-9z'/></svg>");
+    let command = "nest a/r.wkt:2 b/r.wkt d.svg --sheet 20x4:1 --turns none --priority r=1 --time 1s --output p.csv";
+    let stderr = String::from_utf8(folder.run(command).stderr).unwrap();
+    assert!(stderr.ends_with("error: without a place: 1 of r 4 (larger than every sheet: 9 x 9)\n"), "{stderr}");
+    let table = fs::read_to_string(folder.path("p.csv")).unwrap();
+    let mut rows: Vec<&str> = table.lines().skip(1).map(|row| row.rsplitn(5, ',').last().unwrap()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["r 2,1", "r 3,1", "r,1", "r,2"], "{table}");
+    let shapes = "--shape a/r.wkt:1 --shape b/r.wkt:1 --turns none --steps 5";
+    let report: Value =
+        serde_json::from_slice(&folder.run(&format!("overlap pack {shapes} --output q.csv --json")).stdout).unwrap();
+    assert_eq!(report["shape"], "r, r 2");
+}
+
 /// A search that a signal ends writes what it has, and names what has no place yet.
 #[test]
 #[cfg(target_os = "linux")]

@@ -182,6 +182,12 @@ impl Shape {
         Ok(Shape::assemble(self.name.clone(), pieces.clone(), pieces).with_distance(distance))
     }
 
+    /// Returns the same shape with another name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Shape { name: name.into(), ..self }
+    }
+
     /// Name in messages and tables.
     pub fn name(&self) -> &str {
         &self.name
