@@ -36,6 +36,7 @@ pub struct Shape {
     outlines: Vec<Vec<Point>>,
     pieces: Vec<Vec<Point>>,
     quads: Vec<[Point; 4]>,
+    hull: Vec<Point>,
     area: f64,
     center: Point,
     radius: f64,
@@ -119,20 +120,22 @@ impl Shape {
     fn assemble(name: String, outlines: Vec<Vec<Point>>, pieces: Vec<Vec<Point>>) -> Shape {
         let quads = pieces.iter().flat_map(|piece| quads(piece)).collect();
         let area = convex::sum(outlines.iter().map(|outline| convex::area(outline)));
+        let hull = convex::hull(outlines.iter().flatten().copied().collect());
         let (center, radius) = enclosing_circle(outlines.iter().flatten().copied().collect());
-        Shape { name, outlines, pieces, quads, area, center, radius }
+        Shape { name, outlines, pieces, quads, hull, area, center, radius }
     }
 
     /// Returns a shape of fewer vertices around this one, at most a 1,000th of the radius away from it, if this one has many.
     /// It has the same centre.
     pub(super) fn simplified(&self) -> Shape {
-        if self.quads.len() <= FINE {
+        // Pieces may overlap or be apart.
+        if self.quads.len() <= FINE || self.outlines[1..].iter().any(|ring| convex::area(ring) > 0.0) {
             return self.clone();
         }
         let rings = simplify::simplified(&self.outlines, TOLERANCE * self.radius);
         match Shape::with_holes(self.name.clone(), &rings[0], &rings[1..]) {
             Ok(shape) => shape.about(self.center),
-            // Its pieces overlap or are apart, or what is left of a hole is too small.
+            // What is left of a hole is too small.
             Err(_) => self.clone(),
         }
     }
@@ -226,7 +229,17 @@ impl Shape {
 
     /// The least and greatest coordinates of its vertices, turned by an angle.
     pub(super) fn bounds_at(&self, theta: f64) -> [Point; 2] {
-        convex::bounds(self.posed([0.0, 0.0, theta]).collect::<Vec<_>>().iter().flatten())
+        self.bounds_in([0.0, 0.0, theta])
+    }
+
+    /// The same in a pose.
+    pub(super) fn bounds_in(&self, pose: [f64; 3]) -> [Point; 2] {
+        convex::bounds(&place(&self.hull, pose))
+    }
+
+    /// The vertices of its convex hull.
+    pub(super) fn hull(&self) -> &[Point] {
+        &self.hull
     }
 
     /// Its outlines in a pose.
