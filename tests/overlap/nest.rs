@@ -130,6 +130,33 @@ fn parts_that_just_fit_or_do_not() {
     assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
 }
 
+/// With sheets that are limited, the time is used as long as there may be room for a part that is left: here not for the larger
+/// ones, of which two don't fit beside each other. It is not if there can't be, even by parts' areas.
+#[test]
+fn time_for_parts_without_a_place() {
+    let nested = |square: f64, sheets: Vec<Sheet>, time: Duration, priorities: &[i64]| {
+        let parts = [(rectangle("square", square, square), 5), (rectangle("bar", 9.0, 0.5), 1)];
+        let (turns, priorities) = (vec![Turns::NONE], priorities.to_vec());
+        nest(&Nesting { turns, priorities, ..Nesting::new(parts, sheets, time) }).unwrap()
+    };
+    let second = Duration::from_secs(1);
+    for priorities in [&[][..], &[0, 1]] {
+        // A second sheet that is full at once leaves its time to the first one.
+        for sheets in [vec![sheet(10.0, 10.0, Some(1))], vec![sheet(10.0, 10.0, Some(1)), sheet(0.9, 0.9, Some(7))]] {
+            let found = nested(6.0, sheets, second, priorities);
+            assert!(found.seconds >= 1.0 && found.sheets.len() == 1 && found.left[0].count == 4, "{found:?}");
+        }
+    }
+    let found = nested(5.0, vec![sheet(10.0, 10.0, Some(1))], 3600 * second, &[1, 0]);
+    assert_eq!(found.left.iter().map(|left| left.count).collect::<Vec<_>>(), [1, 1]);
+    // Cancelled before the start, nothing has a place, and nothing is said of sizes.
+    let nesting = Nesting::new(parts(), [sheet(1.0, 1.0, None)], second);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let nested = nesting.run(&Device::best().unwrap(), &cancel, |_| {}).unwrap();
+    assert!(nested.sheets.is_empty() && nested.left.len() == 4 && nested.left.iter().all(|left| !left.too_large));
+}
+
 /// A key fits into a frame's hole only if one of them is mirrored, and then both need as much of a roll as the frame.
 #[test]
 fn mirrored_parts() {
@@ -380,7 +407,7 @@ fn values() {
     assert_eq!(placed(&[("a", 6.0, 10.0, 1), ("b", 5.0, 10.0, 3)], two, &[80.0, 45.0], 1.0), [0, 3]);
     // There is room for two large ones, but they can't be on one sheet. Rows have no place for the smallest.
     let three = [("c", 6.0, 6.0, 2), ("d", 3.5, 9.5, 1), ("e", 5.5, 3.5, 1)];
-    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 20.0), [1, 1, 1]);
+    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 4.0), [1, 1, 1]);
 }
 
 /// The rest of the last sheet is as large as it can be: two squares lie one above the other beside the plate, which rows don't
