@@ -126,6 +126,15 @@ def shapes(given: Any, where: str, name: str | None = None, first: int = 0) -> l
         ]
 
 
+def rings(given: Any) -> list[Any]:
+    """The vertices of all rings of a shape or of polygons."""
+    if not isinstance(given, Shape):
+        return [ring for polygon in _rings(given) for ring in polygon]
+    if not all(_twice_area(ring) < 0 for ring in given.outlines[1:]):
+        raise ValueError("a sheet is one polygon, whose holes are defects, but this shape has pieces")
+    return given.outlines
+
+
 def geometries(shape: Shape, poses: Iterable[Any]) -> list[Any]:
     """Shapely's polygon of a shape at each pose."""
     try:

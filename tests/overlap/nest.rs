@@ -370,10 +370,48 @@ fn irregular_sheets_of_files() {
     assert!(bin["type"] == "polygon" && bin["data"]["inner"].as_array().unwrap().len() == 1, "{bin}");
     nested("cut.dxf");
     folder.write("two.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((10 0, 13 0, 10 3)))");
-    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: has 2 contours that are in no other or in a defect");
+    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: shape two 1: hole 0 is not inside of the outline");
+    folder.write("pieces.json", "{\"pieces\": [[[0, 0], [9, 0], [9, 9]], [[0, 0], [9, 9], [0, 9]]]}");
+    folder.bad("nest r.wkt --sheet pieces.json --output p.svg", "pieces.json: holds pieces, but a sheet is one polygon");
     folder.bad("nest r.wkt --sheet no.svg --output p.svg", "no.svg: can't be read: no such file");
     folder.bad("nest r.wkt --sheet disc.svg:0 --output p.svg", "not a sheet: write 600x400");
     folder.bad("nest r.wkt --sheet disc.svg --output disc.svg", "disc.svg");
+}
+
+/// Defects may meet each other and the sheet's edge.
+#[test]
+fn defects_that_meet() {
+    let folder = Folder::of("");
+    // Squares that overlap, one within both, and one across the edge, in a path before that of the sheet.
+    let squares = "M20 20h20v20h-20z M30 30h20v20h-20z M32 32h5v5h-5z M-10 45h20v10h-20z";
+    folder.write("hide.svg", &format!("<svg><path d='{squares}'/><rect width='100' height='60'/></svg>"));
+    let form = read_sheet(folder.path("hide.svg").to_str().unwrap(), None).unwrap().shape;
+    assert!((form.area() - 5200.0).abs() < 1e-9 && form.outlines().len() == 5, "{}", form.area());
+    let parts = [(rectangle("r", 12.0, 8.0), 60)];
+    let nesting = Nesting { spacing: 1.0, ..Nesting::new(parts, [Sheet::of(form, Some(1))], Duration::from_secs(2)) };
+    let nested = nest(&nesting).unwrap();
+    check(&nesting, &nested);
+    check_forms(&nesting, &nested);
+    assert!((nested.sheets[0].size, nested.sheets[0].parts.len() > 20) == ([100.0, 60.0], true), "{nested:?}");
+    // Areas as geo computes them.
+    let mut state = 1u64;
+    let mut random = |most: f64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        most * (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let polygon = |ring: &Vec<[f64; 2]>| Polygon::new(LineString::from_iter(ring.iter().map(|&p| Coord::from(p))), vec![]);
+    for _ in 0..50 {
+        let outline = vec![[0.0, 0.0], [9.0, random(2.0)], [10.0, 8.0], [random(8.0), 5.0], [0.0, 9.0]];
+        let defects = (0..7).map(|_| {
+            let [x, y] = [random(9.0), random(5.0)];
+            vec![[x, y], [x + 1.0, y + random(1.0)], [x + random(2.0), y + 2.0]]
+        });
+        let rings: Vec<_> = defects.chain([outline]).collect();
+        let Ok(sheet) = Shape::sheet("sheet", &rings) else { continue };
+        let without = |whole: geo::MultiPolygon, defect| geo::BooleanOps::difference(&whole, &polygon(defect));
+        let area = geo::Area::unsigned_area(&rings[..7].iter().fold(polygon(&rings[7]).into(), without));
+        assert!((sheet.area() - area).abs() < 1e-9, "{rings:?} {} {area}", sheet.area());
+    }
 }
 
 /// As much value as there is room for, where the most is known. By area or by value per room, other parts would be chosen.
