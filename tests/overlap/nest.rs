@@ -410,7 +410,7 @@ fn defects_that_meet() {
         let Ok(sheet) = Shape::sheet("sheet", &rings) else { continue };
         let without = |whole: geo::MultiPolygon, defect| geo::BooleanOps::difference(&whole, &polygon(defect));
         let area = geo::Area::unsigned_area(&rings[..7].iter().fold(polygon(&rings[7]).into(), without));
-        assert!((sheet.area() - area).abs() < 1e-9, "{rings:?} {} {area}", sheet.area());
+        assert!((sheet.area() - area).abs() < 1e-7, "{rings:?} {} {area}", sheet.area());
     }
 }
 
