@@ -55,7 +55,7 @@ pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, Overl
 /// [defects](Shape::sheet). Curves become lines within the sheet.
 ///
 /// # Errors
-/// As [`read_shape`], and if a defect is wholly outside of the outline.
+/// As [`read_shape`], and if the file holds pieces, or a defect is wholly outside of the outline.
 pub fn read_sheet(text: &str, tolerance: Option<f64>) -> Result<Part, OverlapError> {
     let parts = read(text, Wanted::Parts { tolerance, is_sheet: true })?;
     let is_one = |part: &Part| part.shape.outlines()[1..].iter().all(|ring| area(ring) < 0.0);
