@@ -341,10 +341,12 @@ impl<'a> Work<'a> {
         (end, on): (Instant, bool),
     ) -> Result<(), PackError> {
         let (area, worth) = (self.area(bed.sheet), self.nesting.values.as_ref().unwrap_or(&self.sizes));
+        let areas: Vec<f64> = self.nesting.parts.iter().map(|(shape, _)| shape.area()).collect();
         let mut failed: Vec<Vec<usize>> = Vec::new();
-        let mut trials = best.trials;
+        // First what has room by its sizes, then by its areas alone, as some parts lie within the hulls of others.
+        let (mut trials, mut room) = (best.trials, &self.sizes);
         while !self.cancel.is_cancelled() && Instant::now() < end {
-            let (counts, size) = (&best.counts, self.size(&best.counts));
+            let (counts, size) = (&best.counts, total(room, &best.counts));
             let more = (0..counts.len()).filter(|&part| counts[part] < wanted[part]);
             let less = (0..counts.len()).filter(|&part| counts[part] > base[part] && counts.len() <= MOST_CHANGED).map(Some);
             let less: Vec<Option<usize>> = std::iter::once(None).chain(less).collect();
@@ -358,19 +360,23 @@ impl<'a> Work<'a> {
                     // If some copies found no places, neither do they and more.
                     let is_hopeless =
                         |failed: &Vec<usize>| failed.iter().enumerate().all(|(at, failed)| *failed <= changed(part, other, at));
-                    let is_better = gain(worth) >= greatest && size + gain(&self.sizes) <= area;
+                    let is_better = gain(worth) >= greatest && size + gain(room) <= area;
                     if is_better && !failed.iter().any(is_hopeless) {
                         (greatest, change) = (gain(worth), Some((part, other)));
                     }
                 }
             }
             let Some((part, other)) = change else {
-                if !on || best.trials == trials {
+                let is_last = std::ptr::eq(room, &areas);
+                if !on || is_last && best.trials == trials {
                     return Ok(());
                 }
-                // Other random numbers may find places.
-                failed.clear();
-                trials = best.trials;
+                room = if is_last { &self.sizes } else { &areas };
+                if is_last {
+                    // Other random numbers may find places.
+                    failed.clear();
+                    trials = best.trials;
+                }
                 continue;
             };
             let counts: Vec<usize> = (0..counts.len()).map(|at| changed(part, other, at)).collect();
