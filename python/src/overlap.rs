@@ -78,13 +78,6 @@ fn rings(arrays: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<[f64; 2]>>> {
     arrays.try_iter()?.map(|ring| vertices(&ring?)).collect()
 }
 
-fn is_clockwise(ring: &[[f64; 2]]) -> bool {
-    let next = ring.iter().cycle().skip(1);
-    // Relative to a vertex, which loses fewer digits far from the origin.
-    let off = |point: &[f64; 2]| [point[0] - ring[0][0], point[1] - ring[0][1]];
-    ring.iter().zip(next).map(|(a, b)| (off(a), off(b))).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>() < 0.0
-}
-
 /// Polygons as arrays of shape (n, 2).
 fn polygons<'py>(py: Python<'py>, polygons: &[Vec<[f64; 2]>]) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let array =
@@ -184,7 +177,7 @@ impl Shape {
         work::brief(py, || Ok(overlap::io::read_parts(&path.to_string_lossy(), None)?.into_iter().map(Shape).collect()))
     }
 
-    /// Loads an irregular sheet for `nest`: the outermost closed path of a file; those within it are defects.
+    /// Loads an irregular sheet for `nest`: the largest closed path of a file; all others are defects, which may meet.
     ///
     /// Curves become lines on the sheet's side. The lower left corner of the box around it is the origin.
     ///
@@ -198,10 +191,16 @@ impl Shape {
     /// OSError
     ///     If the file can't be read.
     /// ValueError
-    ///     If it holds no shape, or several outermost paths.
+    ///     If it holds no shape, or a defect is wholly outside of the outline.
     #[staticmethod]
     fn load_sheet(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         work::brief(py, || Ok(Shape(overlap::io::read_sheet(&path.to_string_lossy(), None)?)))
+    }
+
+    /// An irregular sheet for `nest` by its rings.
+    #[staticmethod]
+    fn _sheet(arrays: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+        Ok(overlap::Shape::sheet(name, &rings(arrays)?).map_err(Failure::from)?.into())
     }
 
     /// The mirror image: x changes its sign.
@@ -218,8 +217,9 @@ impl Shape {
     #[staticmethod]
     fn _restored(name: &str, outlines: Vec<Vec<[f64; 2]>>, path: &str, turns: Option<Vec<f64>>) -> PyResult<Self> {
         let shape = match &outlines[..] {
-            [outline, holes @ ..] if holes.iter().all(|hole| is_clockwise(hole)) => {
-                overlap::Shape::with_holes(name, outline, holes)
+            [outline, holes @ ..] if holes.iter().all(|hole| overlap::area(hole) < 0.0) => {
+                // Only defects of a sheet may meet.
+                overlap::Shape::with_holes(name, outline, holes).or_else(|_| overlap::Shape::sheet(name, &outlines))
             }
             pieces => overlap::Shape::from_pieces(name, pieces),
         };

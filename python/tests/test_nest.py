@@ -123,8 +123,13 @@ def test_irregular_sheets(tmp_path: Path) -> None:
         assert all(room.contains(polygon) for polygon in nested.polygons(0))
         polygon = shapely.Polygon(form.outlines[0], form.outlines[1:])
         assert nest(SQUARE, polygon, time=2).sheets[0].form is not None
-        with pytest.raises(ValueError, match="2 shapes, but a sheet is one polygon"):
+        with pytest.raises(ValueError, match="sheets.0.: shape sheet: hole 0 is not inside of the outline"):
             nest(SQUARE, shapely.MultiPolygon([shapely.box(0, 0, 4, 4), shapely.box(9, 9, 12, 14)]))
+        # Defects meet each other and the edge.
+        boxes = [(5, 5, 10, 10), (8, 8, 14, 14), (38, 0, 50, 4), (0, 0, 40, 30)]
+        meeting = nest(SQUARE, (shapely.MultiPolygon([shapely.box(*corners) for corners in boxes]), 1), time=2).sheets[0]
+        assert meeting.width == 40 and meeting.form.area == pytest.approx(1200 - 25 - 36 + 4 - 8)
+        assert np.array_equal(pickle.loads(pickle.dumps(meeting.form)).outlines[3], meeting.form.outlines[3])
 
 
 def test_shapely() -> None:
@@ -210,6 +215,8 @@ def test_names_and_files(tmp_path: Path) -> None:
     assert [part.name for part in nested.parts] == ["two 1", "two 2", "two 1 2", "two 2 2", "frame", "part 5"]
     assert [part.count for part in nested.parts] == [1, 1, 2, 2, 1, 1]
     assert [part.name for part in nest({"plate": path}, (100, 100), time=1).parts] == ["plate 1", "plate 2"]
+    same = [Shape([(0, 0), (4, 0), (0, 4)], name) for name in ("plate", "plate", "plate 2", "plate")]
+    assert [part.name for part in nest(same, (100, 100), time=1).parts] == ["plate", "plate 3", "plate 2", "plate 4"]
     path.write_text("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))")
     assert Shape.load(path).name == "two" and [shape.area for shape in Shape.load_all(path)] == [16]
     # An instance of sparrow has demands.

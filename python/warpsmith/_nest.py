@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _warpsmith
 from ._arrays import numbers_in_range, real, whole
-from ._parts import Part, Turns, by_part, geometries, mirrors, parts as parts_of, shapes as shapes_of, turns as turns_of
+from ._parts import Part, Turns, by_part, geometries, mirrors, parts as parts_of, rings as rings_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
@@ -199,9 +199,10 @@ def nest(
     sheets : (width, height), (width, height, count), shape or (shape, count), or list of these
         Sizes of sheets, used in this order; without a count, as many as needed. Lengths are in the parts' unit, which is
         mm for drawings that tell their size. If one extent is infinite, it is a roll, of which parts get as short a piece
-        as is found; it must be the only sheet. A shape as above is an irregular sheet, whose holes are defects. It is moved
-        so that the lower left corner of its box is the origin. Its margin is at least half of the spacing. Of a file it
-        is what `Shape.load_sheet` reads.
+        as is found; it must be the only sheet. A shape as above is an irregular sheet: the largest of its rings is the
+        outline, all others are defects, which may meet each other and the outline. It is moved so that the lower left
+        corner of its box is the origin. Its margin is at least half of the spacing. Of a file it is what `Shape.load_sheet`
+        reads.
     spacing : float
         Least distance of two parts.
     margin : float
@@ -303,13 +304,10 @@ def _form(given: Any, where: str) -> Shape:
     """An irregular sheet, with the lower left corner of its box at the origin."""
     if isinstance(given, (str, os.PathLike)):
         return Shape.load_sheet(given)
-    found = shapes_of(given, where, "sheet")
-    if len(found) != 1:
-        raise ValueError(f"{where} are {len(found)} shapes, but a sheet is one polygon, whose holes are defects")
-    outlines = found[0].outlines
-    low = outlines[0].min(axis=0)
-    outline, *holes = [ring - low for ring in outlines]
-    return Shape(outline, found[0].name, holes)
+    try:
+        return Shape._sheet(rings_of(given), given.name if isinstance(given, Shape) else "sheet")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}: {error}") from None
 
 
 def _is_form(given: Any) -> bool:
@@ -338,7 +336,7 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None, Shape | None]]:
             if count is not None and (count < 1 or count != int(count)):
                 raise ValueError(f"sheets[{index}]: the number of sheets is {count}, but it must be 1 or more")
             shape = _form(form, f"sheets[{index}]")
-            high = np.concatenate(shape.outlines).max(axis=0)
+            high = shape.outlines[0].max(axis=0)
             sizes.append((float(high[0]), float(high[1]), None if count is None else int(count), shape))
             continue
         numbers = list(sheet) if isinstance(sheet, Iterable) and not isinstance(sheet, str) else []

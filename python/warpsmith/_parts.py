@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 import os
@@ -50,19 +51,27 @@ def parts(given: Any, what: str = "parts") -> list[Part]:
         items = ((f"{what}[{index}]", None, item) for index, item in enumerate(given))
     else:
         raise TypeError(f"{what} is of the type {type(given).__name__}, but each part must be {_KINDS}")
-    found: list[Part] = []
-    seen: dict[str, int] = {}
+    found: list[tuple[str, Shape, int]] = []
     for where, name, item in items:
         shape, count = item if _is_counted(item) else (item, 1)
         if count < 1:
             raise ValueError(f"{where}: the count is {count}, but it must be at least 1")
         for one, own in _named(shape, where, name, len(found)):
-            seen[own] = seen.get(own, 0) + 1
-            unique = own if seen[own] == 1 else f"{own} {seen[own]}"
-            found.append(Part(unique, one, operator.index(count) * one.demand))
+            found.append((own, one, operator.index(count) * one.demand))
     if not found:
         raise ValueError(f"{what} are empty: there must be at least one shape")
-    return found
+    # The second part of a name becomes `name 2`, unless another one is called so.
+    taken = {own for own, _, _ in found}
+    numbers: dict[str, Iterator[int]] = {}
+    distinct = []
+    for own, one, count in found:
+        unique = own
+        if own in numbers:
+            unique = next(name for name in (f"{own} {number}" for number in numbers[own]) if name not in taken)
+            taken.add(unique)
+        numbers.setdefault(own, itertools.count(2))
+        distinct.append(Part(unique, one, count))
+    return distinct
 
 
 def turns(given: Turns | None, parts: list[Part]) -> list[str | None]:
@@ -115,6 +124,15 @@ def shapes(given: Any, where: str, name: str | None = None, first: int = 0) -> l
             Shape(outline, name or f"part {index}", holes)
             for index, (outline, *holes) in enumerate(_rings(given), first)
         ]
+
+
+def rings(given: Any) -> list[Any]:
+    """The vertices of all rings of a shape or of polygons."""
+    if not isinstance(given, Shape):
+        return [ring for polygon in _rings(given) for ring in polygon]
+    if not all(_twice_area(ring) < 0 for ring in given.outlines[1:]):
+        raise ValueError("a sheet is one polygon, whose holes are defects, but this shape has pieces")
+    return given.outlines
 
 
 def geometries(shape: Shape, poses: Iterable[Any]) -> list[Any]:

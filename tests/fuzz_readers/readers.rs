@@ -19,7 +19,7 @@ use warpsmith::{
         files::{Destination, Reason},
         npy::{Kind, Reader},
     },
-    overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
+    overlap::io::{Format, PoseLayout, read_poses, read_shape, save_poses_at},
     pcf::{
         PcfReal, PcfSet,
         barcode::Filtration,
@@ -250,12 +250,13 @@ fn bars(path: &Path, pick: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn poses(path: &Path, pick: u64) -> Result<(), String> {
-    let file = read_poses(path, pick.is_multiple_of(3)).map_err(words)?;
+fn poses(path: &Path, _: u64) -> Result<(), String> {
+    let file = read_poses(path).map_err(words)?;
     let _ = file.packings.check_shapes(2);
     let again = path.with_file_name("again.csv");
-    if save_poses(&file.packings, file.layout, &again).is_ok() {
-        let read = read_poses(&again, false).unwrap();
+    let destination = Destination::prepare(&again).map_err(words)?;
+    if save_poses_at(&file.packings, file.layout, &destination, Format::Csv).is_ok() {
+        let read = read_poses(&again).unwrap();
         assert_eq!((read.layout, read.packings.offsets()), (file.layout, file.packings.offsets()));
         // Degrees are rounded.
         if file.layout != PoseLayout::Submission {

@@ -5,8 +5,8 @@ use std::{
     fs::{self, File},
 };
 
-use ndarray::{Array1, Array2, Array3, array};
-use ndarray_npy::{NpzReader, WritableElement, read_npy, write_npy};
+use ndarray::{Array1, Array3, array};
+use ndarray_npy::{WritableElement, read_npy, write_npy};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, has};
@@ -95,12 +95,10 @@ fn totals_of_many_packings() {
     let poses = Array3::from_shape_fn((300, 2, 3), |(i, j, k)| if (j, k) == (1, 0) { (i % 5) as f64 / 4.0 } else { 0.0 });
     folder.save("e.npy", &poses);
     let overlap = |i: usize| 1.0 - (i % 5) as f64 / 4.0;
-    for ensembles in ["", "--ensembles"] {
-        let result = folder.json(&format!("total e.npy --shape square.json {ensembles}"));
-        let rows = result["packings"].as_array().unwrap();
-        assert_eq!((rows.len(), &result["layout"], &result["overlap"]), (300, &json!("ensembles"), &json!(150.0)));
-        assert!(rows.iter().enumerate().all(|(i, row)| row["packing"] == i && row["overlap"] == overlap(i)));
-    }
+    let result = folder.json("total e.npy --shape square.json");
+    let rows = result["packings"].as_array().unwrap();
+    assert_eq!((rows.len(), &result["layout"], &result["overlap"]), (300, &json!("ensembles"), &json!(150.0)));
+    assert!(rows.iter().enumerate().all(|(i, row)| row["packing"] == i && row["overlap"] == overlap(i)));
     let table = folder.good("total e.npy --shape square.json --output t.npy");
     assert!(
         table.contains("... and 100 packings more;") && table.contains("300 packings of square in all, 600 poses"),
@@ -232,33 +230,6 @@ fn submissions_are_checked() {
 }
 
 #[test]
-fn agrees_with_shapely() {
-    // Shapely 2.2.0: areas of 40 trees in double precision, and central differences of their sum.
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/overlap.npz");
-    let mut data = NpzReader::new(File::open(path).unwrap()).unwrap();
-    let poses: Array2<f64> = data.by_name("poses").unwrap();
-    let areas: Array2<f64> = data.by_name("pair_area").unwrap();
-    let gradient: Array2<f64> = data.by_name("gradient").unwrap();
-    let total = areas.sum() / 2.0;
-    let folder = Folder::new();
-    folder.save("p.npy", &poses);
-    near(&folder.json("total p.npy")["overlap"], total, 1e-12);
-    near(&folder.json("total p.npy --dtype f32")["overlap"], total, 1e-4);
-
-    folder.good("pairs p.npy --output pairs.npy");
-    let pairs = folder.read::<f64>("pairs.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
-    assert_eq!(pairs.nrows(), areas.iter().filter(|area| **area > 1e-12).count() / 2);
-    for pair in pairs.rows() {
-        let expected = areas[[pair[1] as usize, pair[2] as usize]];
-        assert!(pair[0] == 0.0 && pair[1] < pair[2] && (pair[3] - expected).abs() < 1e-13, "{pair} {expected}");
-    }
-
-    folder.good("gradient p.npy --output g.npy");
-    let found = folder.read::<f64>("g.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
-    assert!(found.iter().zip(&gradient).all(|(found, expected)| (found - expected).abs() < 1e-6));
-}
-
-#[test]
 fn pairs() {
     let folder = Folder::new();
     let result = folder.json("pairs p.csv --shape square.json");
@@ -326,7 +297,7 @@ fn gradients() {
     folder.save("e.npy", &poses);
     let mut bytes = vec![];
     for _ in 0..2 {
-        folder.good("gradient e.npy --deterministic --ensembles --output g.npy");
+        folder.good("gradient e.npy --deterministic --output g.npy");
         bytes.push(fs::read(folder.path("g.npy")).unwrap());
     }
     assert_eq!(bytes[0], bytes[1]);
@@ -350,7 +321,7 @@ fn gradients() {
     assert!(written.contains("\n1,0,0.0,0.0,0.0\n2,0,") && written.contains("\n2,1,-"), "{written}");
     folder.bad(
         "gradient s.csv --output i.npy",
-        "i.npy: the packings differ in their numbers of poses, and their derivatives don't fit",
+        "i.npy: packing 0 has 1 poses and packing 1 has 2: packings of different sizes don't fit into one .npy array",
     );
 }
 
@@ -481,10 +452,6 @@ fn errors_name_what_is_wrong() {
             "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT",
         );
         folder.bad(&format!("{command} --shape no.svg"), "no.svg: can't be read: no such file");
-        folder.bad(
-            &format!("{command} --ensembles"),
-            "p.csv: holds one packing, but that of ensembles must have a column `packing`",
-        );
         folder.bad(&format!("{command} --against no.csv"), "no.csv: can't be read: no such file");
         folder.bad(&format!("{command} --lattice 1,0,2,0"), "a lattice of (1, 0) and (2, 0): the vectors are parallel");
         folder.bad(&format!("{command} --lattice 1,0,0"), "not two vectors: they must be four numbers ax,ay,bx,by");
@@ -522,11 +489,6 @@ fn errors_name_what_is_wrong() {
     folder.bad("total sub.csv", "sub.csv: there is no `002_1`");
     folder.write("two.csv", "packing,x,y,theta\n0,0,0,0\n1,0,0,0\n");
     folder.bad("total p.csv --against two.csv", "--against: one list has 1 packing, and the other 2");
-    folder.save("e.npy", &Array2::<f64>::zeros((3, 3)));
-    folder.bad(
-        "total e.npy --ensembles",
-        "e.npy: holds an array of shape (3, 3), but that of ensembles must be (packings, poses, 3)",
-    );
     for boundary in ["0", "-1", "x", "inf"] {
         folder.bad(&format!("total p.csv --boundary {boundary}"), "not a side's length: it must be a number above 0");
     }

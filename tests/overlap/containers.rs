@@ -259,7 +259,7 @@ fn the_command_mirrors_copies() -> Result {
         let side = object["side"].as_f64().expect("a number");
         assert!(object["mirrored"] == 1 && side < 6.001 && side <= last, "{object}");
         last = side;
-        let file = read_poses(&folder.path("p.csv"), false)?.packings;
+        let file = read_poses(&folder.path("p.csv"))?.packings;
         assert_eq!(file.shapes(), Some(&[0, 3][..]));
     }
     let total = folder.json("total p.csv --shape frame.json --shape key.json --mirror");
@@ -352,7 +352,7 @@ fn the_command_packs_into_containers() -> Result {
             let density = object["density"].as_f64().expect("a number");
             let area = 5.0 * object["score"].as_f64().expect("a number");
             assert!((density * area - (0.6 + 2.0 * Shape::tree().area())).abs() < 1e-12);
-            let file = read_poses(&folder.path("p.csv"), false)?.packings;
+            let file = read_poses(&folder.path("p.csv"))?.packings;
             assert_eq!(file.shapes(), Some(&[0, 0, 0, 1, 1][..]));
             let quarters = |theta: f64| (theta / FRAC_PI_2).round() * FRAC_PI_2;
             assert!(file.poses().iter().all(|pose| pose[2] == quarters(pose[2])));

@@ -7,12 +7,12 @@ use ndarray::{Array2, Array3, ArrayD, IxDyn, array};
 use ndarray_npy::{NpzReader, read_npy, write_npy};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
-use warpsmith::common::chain;
 use warpsmith::overlap::{
     OverlapError, Packings, Shape, ShapeProblem, convex_intersection,
-    io::{self, CURVE_TOLERANCE, Format, PoseLayout, read_poses, read_shape, read_shapes, save_poses},
+    io::{CURVE_TOLERANCE, Format, PoseLayout, read_poses, read_shape, read_shapes, save_poses_at},
     random,
 };
+use warpsmith::{common::chain, io::files::Destination};
 
 type Point = [f64; 2];
 
@@ -977,6 +977,11 @@ fn paths_as_the_standard_has_them() {
 
 // ---- files of poses
 
+fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
+    let format = Format::of(path)?;
+    save_poses_at(packings, layout, &Destination::prepare(path)?, format)
+}
+
 fn some_packings() -> Packings {
     let poses = (0..6).map(|i| f64::from(i) / 3.0).map(|t| [t, -t * t, 7.0 * t]).collect();
     Packings::ensembles(poses, 3).unwrap()
@@ -988,25 +993,22 @@ fn arrays_of_poses() {
     let path = folder.path("a.npy");
     let path = Path::new(&path);
     write_npy(path, &array![[1.0f32, 2.0, 0.1], [3.0, 4.0, 5.0]]).unwrap();
-    let file = read_poses(path, false).unwrap();
+    let file = read_poses(path).unwrap();
     assert_eq!((file.layout, file.packings.poses()), (PoseLayout::Single, &[[1.0, 2.0, f64::from(0.1f32)], [3.0, 4.0, 5.0]][..]));
-    let fails = |ensembles: bool, sentence: &str| folder.fails("a.npy", read_poses(path, ensembles), sentence);
-    fails(true, "holds an array of shape (2, 3), but that of ensembles must be (packings, poses, 3)\n");
+    let fails = |sentence: &str| folder.fails("a.npy", read_poses(path), sentence);
 
     save_poses(&some_packings(), PoseLayout::Ensembles, path).unwrap();
     let written: Array3<f64> = read_npy(path).unwrap();
     assert_eq!((written.shape(), written[[1, 0, 2]]), (&[2, 3, 3][..], 7.0));
-    for ensembles in [false, true] {
-        let file = read_poses(path, ensembles).unwrap();
-        assert_eq!((file.layout, file.packings), (PoseLayout::Ensembles, some_packings()));
-    }
+    let file = read_poses(path).unwrap();
+    assert_eq!((file.layout, file.packings), (PoseLayout::Ensembles, some_packings()));
     let one = Packings::one(some_packings().poses().to_vec()).unwrap();
     save_poses(&one, PoseLayout::Single, path).unwrap();
     assert_eq!(read_npy::<_, Array2<f64>>(path).unwrap().shape(), [6, 3]);
-    assert_eq!(read_poses(path, false).unwrap().packings, one);
+    assert_eq!(read_poses(path).unwrap().packings, one);
     for shape in [&[0, 3][..], &[0, 5, 3], &[4, 0, 3]] {
         write_npy(path, &ArrayD::<f64>::zeros(IxDyn(shape))).unwrap();
-        let packings = read_poses(path, false).unwrap().packings;
+        let packings = read_poses(path).unwrap().packings;
         assert_eq!((packings.poses().len(), packings.len()), (0, if shape.len() == 2 { 1 } else { shape[0] }));
     }
 
@@ -1015,10 +1017,7 @@ fn arrays_of_poses() {
         let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({packings}, 0, 3), }}\n");
         let bytes = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
         fs::write(path, bytes).unwrap();
-        fails(
-            false,
-            &format!("has the shape ({packings}, 0, 3): of an array without elements, the rest may make up 1048576 at most\n"),
-        );
+        fails(&format!("has the shape ({packings}, 0, 3): of an array without elements, the rest may make up 1048576 at most\n"));
     }
     for (shape, sentence) in [
         (&[3][..], "holds an array of shape (3,), but that of poses must be (poses, 3) or (packings, poses, 3)"),
@@ -1026,20 +1025,20 @@ fn arrays_of_poses() {
         (&[1, 1, 1, 3], "holds an array of shape (1, 1, 1, 3), but"),
     ] {
         write_npy(path, &ArrayD::<f64>::zeros(IxDyn(shape))).unwrap();
-        fails(false, sentence);
+        fails(sentence);
     }
     write_npy(path, &array![[1i32, 2, 3]]).unwrap();
-    fails(false, "holds int32, but poses must be float32 or float64\n");
+    fails("holds int32, but poses must be float32 or float64\n");
     let mut bad = Array3::<f64>::zeros((2, 4, 3));
     bad[[1, 2, 2]] = f64::INFINITY;
     write_npy(path, &bad).unwrap();
-    fails(false, "packing 1, pose 2: theta = inf, but it must be a finite number\n");
+    fails("packing 1, pose 2: theta = inf, but it must be a finite number\n");
     fs::write(path, "x").unwrap();
-    fails(false, "is not a .npy file\n");
+    fails("is not a .npy file\n");
     for (name, sentence) in
         [("a.txt", "the name must end in .npy or .csv, which tells the format"), ("none.npy", "can't be read: no such file")]
     {
-        folder.fails(name, read_poses(Path::new(&folder.path(name)), false), sentence);
+        folder.fails(name, read_poses(Path::new(&folder.path(name))), sentence);
     }
 }
 
@@ -1050,11 +1049,10 @@ fn text_of_poses() {
     let path = Path::new(&path);
     let read = |text: &str| {
         fs::write(path, text).unwrap();
-        read_poses(path, false)
+        read_poses(path)
     };
     let file = read("x,y,theta\n0,1e-3,-2\n\n 5 , 6 , 7 \n").unwrap();
     assert_eq!((file.layout, file.packings.poses()), (PoseLayout::Single, &[[0.0, 1e-3, -2.0], [5.0, 6.0, 7.0]][..]));
-    folder.fails("a.csv", read_poses(path, true), "holds one packing, but that of ensembles must have a column `packing`\n");
     let file = read("x,y,theta,shape\n0,1,2,3\n0,0,0,0\n").unwrap();
     assert_eq!(file.packings.shapes(), Some(&[3, 0][..]));
     let file = read("packing,x,y,theta,shape\n0,0,1,2,3\n1,0,0,0,0\n1,0,0,0,1\n").unwrap();
@@ -1062,7 +1060,6 @@ fn text_of_poses() {
         (file.layout, file.packings.offsets(), file.packings.shapes()),
         (PoseLayout::Ensembles, &[0, 1, 3][..], Some(&[3, 0, 1][..]))
     );
-    assert_eq!(read_poses(path, true).unwrap(), file);
     assert_eq!(read("x,y,theta\n").unwrap().packings.offsets(), [0, 0]);
     assert!(read("packing,x,y,theta\n").unwrap().packings.is_empty());
 
@@ -1075,7 +1072,7 @@ fn text_of_poses() {
         (one.clone().with_shapes(vec![1; 6]).unwrap(), PoseLayout::Single),
     ] {
         save_poses(&packings, layout, path).unwrap();
-        let file = read_poses(path, false).unwrap();
+        let file = read_poses(path).unwrap();
         assert_eq!((file.layout, file.packings), (layout, packings));
     }
     save_poses(&one, PoseLayout::Single, path).unwrap();
@@ -1103,7 +1100,7 @@ fn submissions() {
     let path = Path::new(&path);
     let read = |text: &str| {
         fs::write(path, format!("id,x,y,deg\n{text}")).unwrap();
-        read_poses(path, false)
+        read_poses(path)
     };
     let file = read("002_1,s0.5,s-1,s90.0\n001_0,s1e-2,s0,s-45\n002_0,s0,s0,s765\n").unwrap();
     let poses = [[0.01, 0.0, -0.25 * PI], [0.0, 0.0, 0.25 * PI], [0.5, -1.0, 0.5 * PI]];
@@ -1118,7 +1115,7 @@ fn submissions() {
     let packings = Packings::ragged(some_packings().poses().to_vec(), vec![0, 3, 4, 6]).unwrap();
     save_poses(&packings, PoseLayout::Submission, path).unwrap();
     assert!(fs::read_to_string(path).unwrap().starts_with("id,x,y,deg\n001_0,s1.0,s-1.0,s401.07"));
-    let read_back = read_poses(path, false).unwrap();
+    let read_back = read_poses(path).unwrap();
     assert_eq!((read_back.layout, read_back.packings.offsets()), (PoseLayout::Submission, &[0, 1, 3, 6][..]));
     for (size, packing) in [(1, 1), (2, 2), (3, 0)] {
         for (found, expected) in read_back.packings.get(size - 1).iter().zip(packings.get(packing)) {
@@ -1175,7 +1172,7 @@ fn poses_that_a_format_cant_hold() {
     }
     let error = save_poses(&packings, PoseLayout::Ensembles, Path::new(&folder.path("no/a.npy"))).unwrap_err().to_string();
     assert!(error.contains("can't be written: there is no directory"), "{error}");
-    let destination = warpsmith::io::files::Destination::prepare(Path::new(&folder.path("a.txt"))).unwrap();
-    io::save_poses_at(&packings, PoseLayout::Ensembles, &destination, Format::Npy).unwrap();
+    let destination = Destination::prepare(Path::new(&folder.path("a.txt"))).unwrap();
+    save_poses_at(&packings, PoseLayout::Ensembles, &destination, Format::Npy).unwrap();
     assert_eq!(read_npy::<_, Array3<f64>>(folder.path("a.txt")).unwrap().shape(), [2, 3, 3]);
 }

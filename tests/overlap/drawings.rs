@@ -3,6 +3,8 @@
 use std::{collections::HashMap, f64::consts::PI};
 
 use geo::{BoundingRect as _, Coord, Distance as _, Euclidean, LineString, Polygon};
+use roxmltree::{Document, Node};
+use svgtypes::{SimplePathSegment, SimplifyingPathParser};
 use warpsmith::overlap::{
     Shape,
     io::{read_parts, read_poses, read_shapes},
@@ -297,7 +299,7 @@ fn instances() {
     let arguments: Vec<_> = packed.split_whitespace().map(|argument| argument.replace('_', " ")).collect();
     let output = folder.run_each(arguments.iter().map(String::as_str));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let file = read_poses(&folder.path("packed.csv"), false).unwrap().packings;
+    let file = read_poses(&folder.path("packed.csv")).unwrap().packings;
     assert_eq!(file.shapes().unwrap(), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]);
     for (pose, shape) in file.poses().iter().zip(file.shapes().unwrap()) {
         let sixths = pose[2].to_degrees() / 60.0;
@@ -648,78 +650,50 @@ fn polylines(text: &str) -> Vec<(String, Vec<[f64; 3]>)> {
     found
 }
 
-/// The elements of a nest's SVG file by its text: the id and the rings of each, with curves as points on them, in mm from the
-/// lower left corner of the drawing.
+/// The elements of a nest's SVG file: the id and the rings of each, with curves as points on them, in mm from the lower left
+/// corner of the drawing.
 fn svg_paths(text: &str) -> Vec<(String, Vec<Vec<[f64; 2]>>)> {
-    let attribute = |line: &str, name: &str| -> Option<String> {
-        Some(line.split_once(&format!(" {name}=\""))?.1.split_once('"')?.0.to_owned())
-    };
-    let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{text}"));
-    let root = text.lines().next().unwrap();
-    let view: Vec<f64> = attribute(root, "viewBox").unwrap().split(' ').map(number).collect();
-    let size = ["width", "height"].map(|name| number(attribute(root, name).unwrap().strip_suffix("mm").unwrap()));
-    assert_eq!(view, [0.0, 0.0, size[0], size[1]]);
-    let (mut left, mut found) = (0.0, Vec::new());
-    for line in text.lines() {
-        if let Some(by) = attribute(line, "transform") {
-            left = number(by.strip_prefix("translate(").unwrap().split_once(' ').unwrap().0);
-        }
-        let (Some(id), rings) = (attribute(line, "id"), &mut Vec::<Vec<[f64; 2]>>::new()) else { continue };
-        if line.starts_with("<rect") {
-            let [width, height] = ["width", "height"].map(|name| number(&attribute(line, name).unwrap()));
+    let document = Document::parse(text).unwrap();
+    let number = |node: Node, name: &str| -> f64 { node.attribute(name).unwrap().trim_end_matches("mm").parse().unwrap() };
+    let root = document.root_element();
+    let size = ["width", "height"].map(|name| number(root, name));
+    assert_eq!(root.attribute("viewBox").unwrap(), format!("0 0 {} {}", size[0], size[1]));
+    let mut found = Vec::new();
+    for node in root.descendants().filter(|node| matches!(node.tag_name().name(), "rect" | "path")) {
+        let mut rings: Vec<Vec<[f64; 2]>> = Vec::new();
+        if node.has_tag_name((root.tag_name().namespace().unwrap(), "rect")) {
+            let [width, height] = ["width", "height"].map(|name| number(node, name));
             rings.push(vec![[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]]);
-        } else if let Some(path) = attribute(line, "d") {
-            let mut commands: Vec<(char, Vec<f64>)> = Vec::new();
-            let mut word = String::new();
-            for c in path.chars().chain([' ']) {
-                if c.is_ascii_digit() || matches!(c, '.' | '-' | 'e') {
-                    word.push(c);
-                    continue;
-                }
-                if !word.is_empty() {
-                    commands.last_mut().unwrap().1.push(number(&std::mem::take(&mut word)));
-                }
-                if c.is_ascii_alphabetic() {
-                    commands.push((c, Vec::new()));
-                }
-            }
-            for (command, numbers) in commands {
-                let pen = rings.last().and_then(|ring| ring.last().copied()).unwrap_or_default();
-                let points: Vec<[f64; 2]> = numbers.chunks(2).map(|pair| [pair[0], *pair.last().unwrap()]).collect();
-                let ring = if command == 'M' {
-                    rings.push(Vec::new());
-                    rings.last_mut()
-                } else {
-                    rings.last_mut()
-                };
-                let ring = ring.unwrap();
-                match (command, &points[..]) {
-                    ('M' | 'L', &[to]) => ring.push(to),
-                    ('H', &[[x, _]]) => ring.push([x, pen[1]]),
-                    ('V', &[[y, _]]) => ring.push([pen[0], y]),
-                    ('Q' | 'C', &[.., to]) => {
-                        // By de Casteljau.
-                        ring.extend((1..CURVE).map(|step| {
-                            let t = f64::from(step) / f64::from(CURVE);
-                            let mut points = [&[pen], &points[..]].concat();
-                            while points.len() > 1 {
-                                let between =
-                                    |pair: &[[f64; 2]]| [0, 1].map(|axis| pair[0][axis] + t * (pair[1][axis] - pair[0][axis]));
-                                points = points.windows(2).map(between).collect();
-                            }
-                            points[0]
-                        }));
-                        ring.push(to);
-                    }
-                    ('Z', &[]) => {}
-                    _ => panic!("{command} {numbers:?}"),
-                }
-            }
-        } else {
-            continue;
         }
+        for segment in node.attribute("d").into_iter().flat_map(SimplifyingPathParser::from) {
+            let points = match segment.unwrap() {
+                SimplePathSegment::MoveTo { x, y } => {
+                    rings.push(Vec::new());
+                    vec![[x, y]]
+                }
+                SimplePathSegment::LineTo { x, y } => vec![[x, y]],
+                SimplePathSegment::Quadratic { x1, y1, x, y } => vec![[x1, y1], [x, y]],
+                SimplePathSegment::CurveTo { x1, y1, x2, y2, x, y } => vec![[x1, y1], [x2, y2], [x, y]],
+                SimplePathSegment::ClosePath => continue,
+            };
+            let ring = rings.last_mut().unwrap();
+            let pen = ring.last().copied();
+            // By de Casteljau.
+            let steps = if points.len() > 1 { CURVE } else { 1 };
+            ring.extend((1..=steps).map(|step| {
+                let t = f64::from(step) / f64::from(steps);
+                let mut points: Vec<_> = pen.into_iter().chain(points.iter().copied()).collect();
+                while points.len() > 1 {
+                    let between = |pair: &[[f64; 2]]| [0, 1].map(|axis| pair[0][axis] + t * (pair[1][axis] - pair[0][axis]));
+                    points = points.windows(2).map(between).collect();
+                }
+                points[0]
+            }));
+        }
+        let moved = node.parent_element().unwrap().attribute("transform").unwrap();
+        let left: f64 = moved.strip_prefix("translate(").unwrap().split_once(' ').unwrap().0.parse().unwrap();
         let up = |ring: &Vec<[f64; 2]>| ring.iter().map(|[x, y]| [left + x, size[1] - y]).collect();
-        found.push((id, rings.iter().map(up).collect()));
+        found.push((node.attribute("id").unwrap().to_owned(), rings.iter().map(up).collect()));
     }
     found
 }

@@ -130,6 +130,33 @@ fn parts_that_just_fit_or_do_not() {
     assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
 }
 
+/// With sheets that are limited, the time is used as long as there may be room for a part that is left: here not for the larger
+/// ones, of which two don't fit beside each other. It is not if there can't be, even by parts' areas.
+#[test]
+fn time_for_parts_without_a_place() {
+    let nested = |square: f64, sheets: Vec<Sheet>, time: Duration, priorities: &[i64]| {
+        let parts = [(rectangle("square", square, square), 5), (rectangle("bar", 9.0, 0.5), 1)];
+        let (turns, priorities) = (vec![Turns::NONE], priorities.to_vec());
+        nest(&Nesting { turns, priorities, ..Nesting::new(parts, sheets, time) }).unwrap()
+    };
+    let second = Duration::from_secs(1);
+    for priorities in [&[][..], &[0, 1]] {
+        // A second sheet that is full at once leaves its time to the first one.
+        for sheets in [vec![sheet(10.0, 10.0, Some(1))], vec![sheet(10.0, 10.0, Some(1)), sheet(0.9, 0.9, Some(7))]] {
+            let found = nested(6.0, sheets, second, priorities);
+            assert!(found.seconds >= 1.0 && found.sheets.len() == 1 && found.left[0].count == 4, "{found:?}");
+        }
+    }
+    let found = nested(5.0, vec![sheet(10.0, 10.0, Some(1))], 3600 * second, &[1, 0]);
+    assert_eq!(found.left.iter().map(|left| left.count).collect::<Vec<_>>(), [1, 1]);
+    // Cancelled before the start, nothing has a place, and nothing is said of sizes.
+    let nesting = Nesting::new(parts(), [sheet(1.0, 1.0, None)], second);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let nested = nesting.run(&Device::best().unwrap(), &cancel, |_| {}).unwrap();
+    assert!(nested.sheets.is_empty() && nested.left.len() == 4 && nested.left.iter().all(|left| !left.too_large));
+}
+
 /// A key fits into a frame's hole only if one of them is mirrored, and then both need as much of a roll as the frame.
 #[test]
 fn mirrored_parts() {
@@ -343,10 +370,48 @@ fn irregular_sheets_of_files() {
     assert!(bin["type"] == "polygon" && bin["data"]["inner"].as_array().unwrap().len() == 1, "{bin}");
     nested("cut.dxf");
     folder.write("two.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((10 0, 13 0, 10 3)))");
-    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: has 2 contours that are in no other or in a defect");
+    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: shape two 1: hole 0 is not inside of the outline");
+    folder.write("pieces.json", "{\"pieces\": [[[0, 0], [9, 0], [9, 9]], [[0, 0], [9, 9], [0, 9]]]}");
+    folder.bad("nest r.wkt --sheet pieces.json --output p.svg", "pieces.json: holds pieces, but a sheet is one polygon");
     folder.bad("nest r.wkt --sheet no.svg --output p.svg", "no.svg: can't be read: no such file");
     folder.bad("nest r.wkt --sheet disc.svg:0 --output p.svg", "not a sheet: write 600x400");
     folder.bad("nest r.wkt --sheet disc.svg --output disc.svg", "disc.svg");
+}
+
+/// Defects may meet each other and the sheet's edge.
+#[test]
+fn defects_that_meet() {
+    let folder = Folder::of("");
+    // Squares that overlap, one within both, and one across the edge, in a path before that of the sheet.
+    let squares = "M20 20h20v20h-20z M30 30h20v20h-20z M32 32h5v5h-5z M-10 45h20v10h-20z";
+    folder.write("hide.svg", &format!("<svg><path d='{squares}'/><rect width='100' height='60'/></svg>"));
+    let form = read_sheet(folder.path("hide.svg").to_str().unwrap(), None).unwrap().shape;
+    assert!((form.area() - 5200.0).abs() < 1e-9 && form.outlines().len() == 5, "{}", form.area());
+    let parts = [(rectangle("r", 12.0, 8.0), 60)];
+    let nesting = Nesting { spacing: 1.0, ..Nesting::new(parts, [Sheet::of(form, Some(1))], Duration::from_secs(2)) };
+    let nested = nest(&nesting).unwrap();
+    check(&nesting, &nested);
+    check_forms(&nesting, &nested);
+    assert!((nested.sheets[0].size, nested.sheets[0].parts.len() > 20) == ([100.0, 60.0], true), "{nested:?}");
+    // Areas as geo computes them.
+    let mut state = 1u64;
+    let mut random = |most: f64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        most * (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let polygon = |ring: &Vec<[f64; 2]>| Polygon::new(LineString::from_iter(ring.iter().map(|&p| Coord::from(p))), vec![]);
+    for _ in 0..50 {
+        let outline = vec![[0.0, 0.0], [9.0, random(2.0)], [10.0, 8.0], [random(8.0), 5.0], [0.0, 9.0]];
+        let defects = (0..7).map(|_| {
+            let [x, y] = [random(9.0), random(5.0)];
+            vec![[x, y], [x + 1.0, y + random(1.0)], [x + random(2.0), y + 2.0]]
+        });
+        let rings: Vec<_> = defects.chain([outline]).collect();
+        let Ok(sheet) = Shape::sheet("sheet", &rings) else { continue };
+        let without = |whole: geo::MultiPolygon, defect| geo::BooleanOps::difference(&whole, &polygon(defect));
+        let area = geo::Area::unsigned_area(&rings[..7].iter().fold(polygon(&rings[7]).into(), without));
+        assert!((sheet.area() - area).abs() < 1e-7, "{rings:?} {} {area}", sheet.area());
+    }
 }
 
 /// As much value as there is room for, where the most is known. By area or by value per room, other parts would be chosen.
@@ -380,7 +445,7 @@ fn values() {
     assert_eq!(placed(&[("a", 6.0, 10.0, 1), ("b", 5.0, 10.0, 3)], two, &[80.0, 45.0], 1.0), [0, 3]);
     // There is room for two large ones, but they can't be on one sheet. Rows have no place for the smallest.
     let three = [("c", 6.0, 6.0, 2), ("d", 3.5, 9.5, 1), ("e", 5.5, 3.5, 1)];
-    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 20.0), [1, 1, 1]);
+    assert_eq!(placed(&three, one(), &[50.0, 41.0, 20.0], 4.0), [1, 1, 1]);
 }
 
 /// The rest of the last sheet is as large as it can be: two squares lie one above the other beside the plate, which rows don't
@@ -634,6 +699,28 @@ fn commands_that_fail() {
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet: 5 x 4)\n");
     assert!(!folder.path("q.csv").exists());
+}
+
+/// Parts of the same name are told apart in options, in places and in what is left.
+#[test]
+fn parts_of_the_same_name() {
+    let folder = Folder::of("");
+    for (name, width) in [("a", 5), ("b", 6)] {
+        fs::create_dir(folder.path(name)).unwrap();
+        folder.write(&format!("{name}/r.wkt"), &format!("POLYGON ((0 0, {width} 0, {width} 4, 0 4))"));
+    }
+    folder.write("d.svg", "<svg><path id='r 2' d='M0 0h1v4h-1z'/><path id='r' d='M0 0h9v9h-9z'/></svg>");
+    let command = "nest a/r.wkt:2 b/r.wkt d.svg --sheet 20x4:1 --turns none --priority r=1 --time 1s --output p.csv";
+    let stderr = String::from_utf8(folder.run(command).stderr).unwrap();
+    assert!(stderr.ends_with("error: without a place: 1 of r 4 (larger than every sheet: 9 x 9)\n"), "{stderr}");
+    let table = fs::read_to_string(folder.path("p.csv")).unwrap();
+    let mut rows: Vec<&str> = table.lines().skip(1).map(|row| row.rsplitn(5, ',').last().unwrap()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["r 2,1", "r 3,1", "r,1", "r,2"], "{table}");
+    let shapes = "--shape a/r.wkt:1 --shape b/r.wkt:1 --turns none --steps 5";
+    let report: Value =
+        serde_json::from_slice(&folder.run(&format!("overlap pack {shapes} --output q.csv --json")).stdout).unwrap();
+    assert_eq!(report["shape"], "r, r 2");
 }
 
 /// A search that a signal ends writes what it has, and names what has no place yet.

@@ -480,7 +480,7 @@ fn the_command_writes_poses_and_a_picture() -> Result {
         assert_eq!((&object["cancelled"], &object["output"]), (&false.into(), &name.into()));
         let side = object["side"].as_f64().expect("a number");
         assert!((object["score"].as_f64().expect("a number") - side * side / 3.0).abs() < 1e-12);
-        let file = read_poses(&folder.path(name), false)?;
+        let file = read_poses(&folder.path(name))?;
         assert!(file.layout == PoseLayout::Single && file.packings.poses().len() == 3);
         check_poses(&Shape::tree(), file.packings.poses(), side);
         assert!(fs::read_to_string(folder.path("p.svg"))?.starts_with("<svg"));
@@ -516,7 +516,7 @@ fn a_killed_search_leaves_its_best() -> Result {
     child.kill()?;
     child.wait()?;
     assert_eq!(fs::read_to_string(folder.path("p.csv"))?, "as it was");
-    let saved = read_poses(&folder.path("p.partial.csv"), false)?.packings;
+    let saved = read_poses(&folder.path("p.partial.csv"))?.packings;
     let side = side_of(&Shape::tree(), saved.poses());
     check_poses(&Shape::tree(), saved.poses(), side);
 
@@ -530,7 +530,7 @@ fn a_killed_search_leaves_its_best() -> Result {
         let object = folder.json(&format!("{again} --resume"));
         let found = object["side"].as_f64().expect("a number");
         assert!(found <= side * (1.0 + 1e-12), "{found} {side}");
-        check_poses(&Shape::tree(), read_poses(&folder.path("p.csv"), false)?.packings.poses(), found);
+        check_poses(&Shape::tree(), read_poses(&folder.path("p.csv"))?.packings.poses(), found);
         assert!(!folder.path("p.partial.csv").exists());
     }
     let sentence = "p.csv: the packing to start from has 6 copies, and not 7";
@@ -563,7 +563,7 @@ fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
     assert!(output.status.code() == Some(143) && log.ends_with("error: cancelled\n"), "{log}");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(object["cancelled"], true);
-    let file = read_poses(&folder.path().join("p.csv"), false)?;
+    let file = read_poses(&folder.path().join("p.csv"))?;
     check_poses(&Shape::tree(), file.packings.poses(), object["side"].as_f64().expect("a number"));
     Ok(())
 }

@@ -76,7 +76,7 @@ fn the_command() -> Result {
     let lattices = object["lattices"].as_array().expect("an array");
     assert_eq!([&lattices[0]["copies"], &lattices[1]["copies"]], [1, 2]);
     assert!(lattices[1]["density"].as_f64().expect("a number") > 0.999);
-    assert_eq!(read_poses(&folder.path("cell.csv"), false)?.packings.poses().len(), 2);
+    assert_eq!(read_poses(&folder.path("cell.csv"))?.packings.poses().len(), 2);
     assert!(fs::read_to_string(folder.path("cell.svg"))?.starts_with("<svg"));
     let text = folder.good("--shape t.wkt --copies 1");
     assert!(text.contains("density") && text.contains("66.6"), "{text}");

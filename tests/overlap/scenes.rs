@@ -246,8 +246,8 @@ fn trees_give_the_same_bits() -> Result {
 fn poses_that_move_away() -> Result {
     // No tile ends with a leaf.
     let packings = Packings::ensembles([random_poses(41, 61), moved(random_poses(41, 62), [1e5, 0.0], 1.0)].concat(), 41)?;
-    for kernel in KERNELS {
-        let overlap = overlap::<f64>(&[scaled(1.0)], kernel).search(Search::Tree).grid_from(1);
+    for (kernel, search) in KERNELS.into_iter().flat_map(|kernel| SEARCHES.map(|search| (kernel, search))) {
+        let overlap = searched(overlap::<f64>(&[scaled(1.0)], kernel), search);
         let stream = overlap.device().stream()?;
         let mut scene = overlap.load(&packings)?;
         let mut total = |poses: &[Pose]| {
@@ -264,7 +264,8 @@ fn poses_that_move_away() -> Result {
                 assert!((x - y).abs() <= 1e-12 * y.max(1.0), "{scale}: {x} and {y}");
             }
         }
-        for (x, y) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (1e300, f64::NEG_INFINITY), (1e308, 1e308), (f64::NAN, f64::NAN)] {
+        let (none, far) = (f64::NAN, f64::INFINITY);
+        for (x, y) in [(none, 0.0), (0.0, none), (none, none), (far, 1.0), (1e300, -far), (-1e300, none), (1e308, 1e308)] {
             let mut poses = packings.poses().to_vec();
             for pose in (41..82).step_by(2) {
                 poses[pose] = [x, y, 0.1];

@@ -104,7 +104,7 @@ fn packed_from_nothing_and_gone_on_with() -> Result {
     assert_eq!(sides.keys().copied().collect::<Vec<_>>(), [1, 2, 3, 4, 6]);
     let score: f64 = sides.iter().map(|(count, side)| side * side / *count as f64).sum();
     assert!((first["score"].as_f64().expect("a number") - score).abs() < 1e-12);
-    let read = read_poses(&file, false)?;
+    let read = read_poses(&file)?;
     assert_eq!(read.layout, PoseLayout::Submission);
     let check = Check::of(&read.packings, &[Shape::tree()]);
     assert!(check.is_valid() && check.touching.is_empty(), "{check:?}");

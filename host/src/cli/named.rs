@@ -1,8 +1,17 @@
-//! Options that are given for all parts, or for one by its name.
+//! Parts with their numbers of copies, and options that are given for all parts, or for one by its name.
 
-use std::{fmt::Display, str::FromStr};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Display,
+    str::FromStr,
+};
 
-use super::failure::Failure;
+use warpsmith::overlap::{
+    io::Part,
+    pack::{MOST_POSES, Turns},
+};
+
+use super::{count, failure::Failure};
 
 /// Largest number of names in a message.
 const NAMES: usize = 20;
@@ -50,11 +59,44 @@ pub fn each<V: Clone>(option: &str, given: &[Named<V>], parts: &[&str]) -> Resul
     Ok(parts.iter().map(|part| of(part)).collect())
 }
 
-/// Returns true for each part that `--mirror` names. Without a name it is for all.
-pub fn mirrors(given: &[String], parts: &[&str]) -> Result<Vec<bool>, Failure> {
+/// Returns a part as given, and its number of copies if it has one. Errors name the part behind the option.
+pub fn counted<'a>(option: &str, text: &'a str) -> Result<(&'a str, Option<usize>), Failure> {
+    match count::split(text) {
+        None => Ok((text, None)),
+        Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, Some(count))),
+        Some(_) => Err(Failure::error(format_args!("{option}{text}: the copies must be from 1 to {MOST_POSES}"))),
+    }
+}
+
+/// Gives parts names of their own, and the turns of `--turns` and `--mirror`. Of parts named `plate`, the second one becomes
+/// `plate 2`, unless another part is called so.
+pub fn prepare(parts: &mut [Part], turns: &[Named<Turns>], mirror: &[String]) -> Result<(), Failure> {
+    let mut taken: HashSet<String> = parts.iter().map(|part| part.shape.name().to_owned()).collect();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for part in parts.iter_mut() {
+        let name = part.shape.name();
+        let Some(number) = numbers.get_mut(name) else {
+            numbers.insert(name.to_owned(), 2);
+            continue;
+        };
+        while !taken.insert(format!("{name} {number}")) {
+            *number += 1;
+        }
+        part.shape = part.shape.clone().named(format!("{name} {number}"));
+    }
+    let names = names(parts);
+    let turns = each("--turns", turns, &names)?;
     let named = |name: &String| Named { name: Some(name.clone()).filter(|name| !name.is_empty()), value: true };
-    let given: Vec<Named<bool>> = given.iter().map(named).collect();
-    Ok(each("--mirror", &given, parts)?.into_iter().map(Option::unwrap_or_default).collect())
+    let mirrors = each("--mirror", &mirror.iter().map(named).collect::<Vec<_>>(), &names)?;
+    for ((part, turns), mirrors) in parts.iter_mut().zip(turns).zip(mirrors) {
+        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns)).mirroring(mirrors.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Returns the names of parts.
+pub fn names(parts: &[Part]) -> Vec<&str> {
+    parts.iter().map(|part| part.shape.name()).collect()
 }
 
 #[cfg(test)]

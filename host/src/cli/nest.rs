@@ -65,6 +65,8 @@ const PART_BYTES: f64 = 256.0;
 )]
 pub struct Arguments {
     /// Files of parts, or WKT, each with its number of copies [default: 1]
+    ///
+    /// Of parts of the same name, `plate`, the second one is called `plate 2`.
     #[arg(value_name = "PART[:N]", required = true, value_parser = utf8())]
     parts: Vec<String>,
     /// Width of a roll: 1500, 1500mm, 60in
@@ -74,8 +76,8 @@ pub struct Arguments {
     roll: Option<f64>,
     /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m, or a file or WKT of an irregular one; with :N, their number
     ///
-    /// The outermost closed path of a file is the outline, and all others are defects. By default, the number has no limit. Given
-    /// again, --sheet has further sheets, used in this order.
+    /// The largest closed path of a file is the outline, and all others are defects, which may overlap. By default, the number has
+    /// no limit. Given again, --sheet has further sheets, used in this order.
     #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet)]
     sheets: Vec<SheetArg>,
     /// Least distance of two parts
@@ -223,7 +225,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let format = of_name.ok_or_else(|| {
         Failure::error(format_args!("{name}: the name must end in .svg, .dxf, .csv or .json, which tells the format"))
     })?;
-    let kinds = arguments.parts.iter().map(|text| counted(text)).collect::<Result<Vec<_>, _>>()?;
+    let kinds = arguments.parts.iter().map(|text| named::counted("", text)).collect::<Result<Vec<_>, _>>()?;
     let forms = arguments.sheets.iter().filter_map(|sheet| match sheet {
         SheetArg::Form(name, _) => Some(&**name),
         SheetArg::Size(_) => None,
@@ -232,7 +234,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let mut parts: Vec<Part> = Vec::new();
     for (text, count) in kinds {
         let mut read = read_parts(text, arguments.tolerance)?;
-        read.iter_mut().for_each(|part| part.count = part.count.saturating_mul(count));
+        read.iter_mut().for_each(|part| part.count = part.count.saturating_mul(count.unwrap_or(1)));
         parts.append(&mut read);
     }
     let all = parts.iter().fold(0usize, |all, part| all.saturating_add(part.count));
@@ -240,32 +242,24 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::error(format_args!("{all} parts are too many: at most {MOST_POSES}")));
     }
     size::check_memory(format::counted(all, "part", "parts"), all as f64 * PART_BYTES)?;
-    let names: Vec<&str> = parts.iter().map(|part| part.shape.name()).collect();
-    let turns = named::each("--turns", &arguments.turns, &names)?;
+    named::prepare(&mut parts, &arguments.turns, &arguments.mirror)?;
+    let names = named::names(&parts);
     let values = named::each("--value", &arguments.values, &names)?;
     let value = |(value, part): (Option<f64>, &Part)| value.unwrap_or_else(|| part.shape.area());
     let values = (!arguments.values.is_empty()).then(|| values.into_iter().zip(&parts).map(value).collect());
     let priorities = named::each("--priority", &arguments.priorities, &names)?;
     let has_priorities = !arguments.priorities.is_empty();
     let priorities = priorities.into_iter().filter(|_| has_priorities).map(Option::unwrap_or_default).collect();
-    let mirrors = named::mirrors(&arguments.mirror, &names)?;
-    for ((part, turns), mirrors) in parts.iter_mut().zip(turns).zip(mirrors) {
-        part.turns = turns.unwrap_or(std::mem::take(&mut part.turns)).mirroring(mirrors);
-    }
     let (mut sheets, mut forms) = (Vec::new(), Vec::new());
     for sheet in &arguments.sheets {
-        let form = match sheet {
-            SheetArg::Size(_) => None,
-            SheetArg::Form(name, _) => Some(read_sheet(name, arguments.tolerance)?),
-        };
-        sheets.push(match (sheet, &form) {
-            (SheetArg::Form(_, count), Some(form)) => {
-                let [width, height] = form.size();
-                Sheet { width, height, count: *count, form: Some(form.shape.clone()) }
+        let (sheet, form) = match sheet {
+            SheetArg::Size(sheet) => (sheet.clone(), None),
+            SheetArg::Form(name, count) => {
+                let form = read_sheet(name, arguments.tolerance)?;
+                (Sheet::of(form.shape.clone(), *count), Some(form))
             }
-            (SheetArg::Size(sheet), _) => sheet.clone(),
-            (SheetArg::Form(..), None) => continue,
-        });
+        };
+        sheets.push(sheet);
         forms.push(form);
     }
     let device = global.open()?;
@@ -329,15 +323,6 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
             });
             Err(Failure::error(format_args!("without a place: {}", each.collect::<Vec<_>>().join(", "))))
         }
-    }
-}
-
-/// A part as given, and its number of copies.
-fn counted(text: &str) -> Result<(&str, usize), Failure> {
-    match count::split(text) {
-        None => Ok((text, 1)),
-        Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, count)),
-        Some(_) => Err(Failure::error(format_args!("{text}: the copies must be from 1 to {MOST_POSES}"))),
     }
 }
 

@@ -34,4 +34,7 @@ pub use pack::Periodic;
 pub use packings::Packings;
 pub use real::OverlapReal;
 use shape::convex::{self, Point};
-pub use shape::{Shape, convex::convex_intersection};
+pub use shape::{
+    Shape,
+    convex::{area, convex_intersection},
+};

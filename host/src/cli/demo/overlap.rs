@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use warpsmith::{
     device::Backend,
-    overlap::{Evaluation, Overlap, Packings, Shape, Wanted, convex_intersection, random},
+    overlap::{Evaluation, Overlap, Packings, Shape, Wanted, area, convex_intersection, random},
 };
 
 use super::{Checked, Row, Setting, timed};
@@ -63,11 +63,6 @@ fn total(tree: &Shape, poses: &[[f64; 3]]) -> f64 {
 /// Returns the area that two trees have in common.
 fn common(first: &[Vec<[f64; 2]>], second: &[Vec<[f64; 2]>]) -> f64 {
     let rings = first.iter().flat_map(|first| second.iter().map(move |second| convex_intersection(first, second)));
-    let area = |ring: &[[f64; 2]]| {
-        let [first, rest @ ..] = ring else { return 0.0 };
-        let cross = |a: [f64; 2], b: [f64; 2]| (a[0] - first[0]) * (b[1] - first[1]) - (a[1] - first[1]) * (b[0] - first[0]);
-        0.5 * rest.windows(2).map(|pair| cross(pair[0], pair[1])).sum::<f64>()
-    };
     rings.map(|ring| area(&ring)).sum()
 }
 

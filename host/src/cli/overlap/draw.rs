@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use plotters::{coord::Shift, prelude::*};
+use warpsmith::overlap::area;
 
 use crate::cli::{
     draw::{Drawing, EDGE, FONT, Format, Image, draw_title},
@@ -220,15 +221,8 @@ impl Drawing for Picture<'_> {
 
 /// Joins an outline and its holes, which run the other way round, to one ring: each hole by a way there and back.
 fn joined(rings: &[Vec<[f64; 2]>]) -> Vec<Vec<[f64; 2]>> {
-    let twice_area = |ring: &Vec<[f64; 2]>| -> f64 {
-        let next = ring.iter().cycle().skip(1);
-        ring.iter()
-            .zip(next)
-            .map(|(a, b)| (a[0] - ring[0][0]) * (b[1] - ring[0][1]) - (b[0] - ring[0][0]) * (a[1] - ring[0][1]))
-            .sum()
-    };
     match rings {
-        [outline, holes @ ..] if holes.iter().any(|hole| twice_area(hole) < 0.0) => {
+        [outline, holes @ ..] if holes.iter().any(|hole| area(hole) < 0.0) => {
             vec![
                 [outline]
                     .into_iter()

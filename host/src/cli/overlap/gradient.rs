@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
+use warpsmith::overlap::{OverlapReal, Wanted, io::array_shape};
 
 use super::{
     evaluate::{EvaluateArgs, Evaluated, Evaluating, Header, area, areas, evaluated},
-    files::{Format, ResultFile},
-    input::{Loaded, parse_side},
+    files::Format,
+    input::parse_side,
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
 
@@ -69,7 +69,10 @@ impl Evaluating for GradientArgs {
 
     fn run_in<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
         let Evaluated { loaded, target, header, result } = evaluated::<T, _, _>(global, self, |overlap, loaded, target| {
-            let shape = target.filter(|target| target.format == Format::Npy).map(|target| array_shape(loaded, target));
+            let shape = target.filter(|target| target.format == Format::Npy).map(|target| {
+                let shape = array_shape(&loaded.packings, loaded.layout);
+                shape.map_err(|reason| Failure::error(format_args!("{}: {reason}", target.name())))
+            });
             Ok((shape.transpose()?, areas(overlap, loaded, self.boundary, Wanted::GRADIENT)?))
         })?;
         let (shape, mut found) = result;
@@ -120,21 +123,5 @@ impl Evaluating for GradientArgs {
             format::time(report.header.ms),
             report.header.device
         ))
-    }
-}
-
-/// The shape of the array: that of the poses.
-fn array_shape(loaded: &Loaded, target: &ResultFile) -> Result<Vec<usize>, Failure> {
-    let packings = &loaded.packings;
-    if loaded.layout == PoseLayout::Single {
-        return Ok(vec![packings.poses().len(), 3]);
-    }
-    match packings.each() {
-        Some(each) => Ok(vec![packings.len(), each, 3]),
-        None if packings.is_empty() => Ok(vec![0, 0, 3]),
-        None => Err(Failure::error(format_args!(
-            "{}: the packings differ in their numbers of poses, and their derivatives don't fit into one array; use .csv",
-            target.name()
-        ))),
     }
 }

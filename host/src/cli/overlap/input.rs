@@ -23,9 +23,6 @@ pub struct Input {
     /// Shapes have mirror images, whose numbers in the column `shape` follow those of all shapes: of `overlap pack --mirror`
     #[arg(long)]
     pub mirror: bool,
-    /// The file must hold several packings
-    #[arg(long)]
-    pub ensembles: bool,
 }
 
 /// Poses and shapes in memory.
@@ -48,7 +45,7 @@ impl Input {
             shapes.extend(shapes.iter().map(Shape::mirrored).collect::<Vec<_>>());
         }
         let read = |path: &Path| {
-            let file = read_poses(path, self.ensembles)?;
+            let file = read_poses(path)?;
             let checked = file.packings.check_shapes(shapes.len()).and_then(|()| file.packings.check_positions::<T>());
             match checked {
                 Ok(()) => Ok::<PoseFile, Failure>(file),

@@ -74,7 +74,7 @@ pub struct PackArgs {
     /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, several [default: tree]
     ///
     /// Each of several has its number of copies, which is that of every shape of a file with several. It multiplies the demands
-    /// of an instance of jagua-rs, which needs none.
+    /// of an instance of jagua-rs, which needs none. Of shapes of the same name, `l`, the second one is called `l 2`.
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
     /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or
@@ -298,28 +298,26 @@ impl PackArgs {
             return Err(Failure::error("-: results are kept in a file beside the output until it is complete; name a file"));
         }
         let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
-        let (mut copies, mut own_turns) = (Vec::new(), Vec::new());
+        let mut parts: Vec<Part> = Vec::new();
         for (text, count) in &kinds {
-            let parts = read_all(text)?;
-            if parts.len() > 1 && format != Format::Csv {
+            let mut read = read_all(text)?;
+            if read.len() > 1 && format != Format::Csv {
                 // Says that there are several.
                 read_shape(text)?;
             }
-            for Part { shape, turns, id, count: demand, .. } in parts {
+            for Part { id, count: demand, .. } in &mut read {
                 // Only an instance says how many there are.
                 let Some(count) = count.or(id.map(|_| 1)) else {
                     return Err(Failure::error(format_args!(
                         "--shape {text}: how many copies? Write --shape {text}:7, or --count where there is one shape"
                     )));
                 };
-                copies.push((shape, demand.saturating_mul(count)));
-                own_turns.push(turns);
+                *demand = demand.saturating_mul(count);
             }
+            parts.append(&mut read);
         }
-        let names: Vec<&str> = copies.iter().map(|(shape, _)| shape.name()).collect();
-        let turns = named::each("--turns", &self.turns, &names)?;
-        let turns = turns.into_iter().zip(own_turns).map(|(turns, own)| turns.unwrap_or(own));
-        let turns = turns.zip(named::mirrors(&self.mirror, &names)?).map(|(turns, mirrors)| turns.mirroring(mirrors)).collect();
+        named::prepare(&mut parts, &self.turns, &self.mirror)?;
+        let (copies, turns) = parts.into_iter().map(|part| ((part.shape, part.count), part.turns)).unzip();
         let container = read_container(&self.container).map_err(|error| Failure::error(format_args!("--{error}")))?;
         Ok(Job { copies, turns, container, format, destination, partial, plot })
     }
@@ -331,10 +329,9 @@ impl PackArgs {
 
     /// The shapes, each with its number of copies, if it has one.
     fn kinds(&self) -> Result<Vec<(&str, Option<usize>)>, Failure> {
-        let counted = |text: &'_ str| count::split(text).map(|(shape, count)| (shape.len(), count));
         let shapes = self.shapes();
         if let ([shape], Some(count)) = (&shapes[..], self.count) {
-            return match counted(shape) {
+            return match count::split(shape) {
                 Some(_) => Err(Failure::error(format_args!("--shape {shape} has a number of copies, and so has --count"))),
                 None => Ok(vec![(shape, Some(count))]),
             };
@@ -342,13 +339,7 @@ impl PackArgs {
         if self.count.is_some() {
             return Err(Failure::error("--count is of one shape: of several, write --shape l.svg:7 --shape tree:9"));
         }
-        let kind = |shape: &&'_ str| match counted(shape) {
-            Some((length, count)) if (1..=MOST_POSES).contains(&count) => Ok((length, Some(count))),
-            Some(_) => Err(Failure::error(format_args!("--shape {shape}: the copies must be from 1 to {MOST_POSES}"))),
-            None => Ok((shape.len(), None)),
-        };
-        let lengths = shapes.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
-        Ok(shapes.into_iter().zip(lengths).map(|(shape, (length, count))| (&shape[..length], count)).collect())
+        shapes.into_iter().map(|shape| named::counted("--shape ", shape)).collect()
     }
 }
 
@@ -372,7 +363,7 @@ fn smallest(
     let mut smallest: Option<Found> = None;
     for path in paths.into_iter().flatten().filter(|path| path.exists()) {
         let fail = |what: String| Failure::error(format_args!("{}: {what}", path.display()));
-        let file = read_poses(path, false)?;
+        let file = read_poses(path)?;
         file.packings.check_shapes(copies.len() * if mirrors { 2 } else { 1 }).map_err(|error| file.error(path, error))?;
         let PoseFile { packings, layout, .. } = file;
         if layout != PoseLayout::Single {

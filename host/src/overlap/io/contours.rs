@@ -1,6 +1,10 @@
 //! Turns closed paths with curves into polygons that contain what they enclose.
 
 use kurbo::{BezPath, CubicBez, Line, ParamCurve as _, PathEl, PathSeg, Point as Place, QuadBez, Shape as _, Vec2};
+use rstar::{
+    RTree,
+    primitives::{GeomWithData, Rectangle},
+};
 
 use super::problem::{Problem, check_vertices};
 use crate::{
@@ -55,51 +59,76 @@ struct Subpath {
 }
 
 /// Returns the contours of a path. A part within another one is a hole in it, and a part within a hole is an outline
-/// again. Curves become lines outside of the material, or on its other side if `within`: at most `tolerance` away from them, or
-/// without it [`CURVE_TOLERANCE`].
-pub fn contours(path: &BezPath, tolerance: Option<f64>, within: bool) -> Result<Contours, Problem> {
+/// again. Curves become lines outside of the material: at most `tolerance` away from them, or without it [`CURVE_TOLERANCE`].
+pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Problem> {
     let subpaths = subpaths(path);
     let has_open = subpaths.iter().any(|subpath| !subpath.is_closed);
     let closed: Vec<Subpath> = subpaths.into_iter().filter(|subpath| subpath.is_closed).collect();
-    // On the curves, which tells how the parts lie.
-    let mut rings = Vec::new();
-    let mut vertices = 0;
-    for subpath in &closed {
-        let ring = Lines::of(subpath, None, tolerance).ring;
-        vertices += ring.len();
-        check_vertices(vertices)?;
-        rings.push(ring);
-    }
-    let boxes: Vec<[Point; 2]> = rings.iter().map(bounds).collect();
+    let rings = on_curves(&closed, tolerance)?;
+    let boxes = rings.iter().enumerate().map(|(number, ring)| {
+        let [low, high] = bounds(ring);
+        GeomWithData::new(Rectangle::from_corners(low, high), number)
+    });
+    let boxes = RTree::bulk_load(boxes.collect());
     let around = |inner: usize| {
         let start = rings[inner][0];
-        let near = |outer: usize| {
-            let [low, high] = boxes[outer];
-            (0..2).all(|axis| (low[axis]..=high[axis]).contains(&start[axis]))
-        };
-        let others = (0..rings.len()).filter(|&outer| outer != inner && near(outer));
-        others.filter(|&outer| is_inside(&rings[outer], start)).collect::<Vec<_>>()
+        let near = boxes.locate_all_at_point(&start).map(|other| other.data).filter(|&outer| outer != inner);
+        near.filter(|&outer| is_inside(&rings[outer], start)).collect::<Vec<_>>()
     };
     let around: Vec<Vec<usize>> = (0..rings.len()).map(around).collect();
     let is_hole = |ring: usize| around[ring].len() % 2 == 1;
+    // The innermost outline around a hole is one level above it.
+    let mut holes = vec![Vec::new(); rings.len()];
+    for hole in (0..rings.len()).filter(|&ring| is_hole(ring)) {
+        let innermost = around[hole].iter().filter(|&&outer| around[outer].len() + 1 == around[hole].len());
+        innermost.for_each(|&outline| holes[outline].push(hole));
+    }
     let outside = |ring: usize| {
         let material_left = (area(&rings[ring]) > 0.0) != is_hole(ring);
-        Lines::of(&closed[ring], Some(material_left != within), tolerance)
+        Lines::of(&closed[ring], Some(material_left), tolerance)
     };
     let contour = |outline: usize| {
-        // The innermost outline around a hole is one level above it.
-        let holes = (0..rings.len()).filter(|&hole| is_hole(hole) && around[hole].contains(&outline));
-        let of: Vec<_> =
-            [outline].into_iter().chain(holes.filter(|&hole| around[hole].len() == around[outline].len() + 1)).collect();
-        let path = of.iter().flat_map(|&ring| closed[ring].elements()).collect();
-        let lines: Vec<Lines> = of.into_iter().map(outside).collect();
-        let deviation = lines.iter().map(|lines| lines.deviation).fold(0.0, f64::max);
-        let mut rings = lines.into_iter().map(|lines| lines.ring);
-        Contour { outline: rings.next().unwrap_or_default(), holes: rings.collect(), path, deviation, number: outline }
+        let of: Vec<_> = [outline].into_iter().chain(holes[outline].iter().copied()).collect();
+        Contour::of(&closed, &of, outside)
     };
     let closed: Vec<Contour> = (0..rings.len()).filter(|&ring| !is_hole(ring)).map(contour).collect();
     check_vertices(closed.iter().flat_map(|contour| contour.holes.iter().chain([&contour.outline])).map(Vec::len).sum())?;
     Ok(Contours { closed, has_open })
+}
+
+/// Returns a path's largest closed part as an outline with all others as holes. Curves become lines within what is left.
+pub fn sheet(path: &BezPath, tolerance: Option<f64>) -> Result<Contour, Problem> {
+    let closed: Vec<Subpath> = subpaths(path).into_iter().filter(|subpath| subpath.is_closed).collect();
+    let areas: Vec<f64> = on_curves(&closed, tolerance)?.iter().map(|ring| area(ring)).collect();
+    let mut order: Vec<usize> = (0..closed.len()).collect();
+    order.sort_by(|&a, &b| areas[b].abs().total_cmp(&areas[a].abs()));
+    let within = |ring: usize| Lines::of(&closed[ring], Some((areas[ring] > 0.0) != (ring == order[0])), tolerance);
+    let contour = Contour::of(&closed, &order, within);
+    check_vertices(contour.holes.iter().chain([&contour.outline]).map(Vec::len).sum())?;
+    Ok(contour)
+}
+
+/// Returns polygons with vertices on the curves of closed parts, which tell how these lie.
+fn on_curves(closed: &[Subpath], tolerance: Option<f64>) -> Result<Vec<Vec<Point>>, Problem> {
+    let mut vertices = 0;
+    let ring = |subpath| {
+        let ring = Lines::of(subpath, None, tolerance).ring;
+        vertices += ring.len();
+        check_vertices(vertices).map(|()| ring)
+    };
+    closed.iter().map(ring).collect()
+}
+
+impl Contour {
+    /// The first of some closed parts with the others as holes.
+    fn of(closed: &[Subpath], parts: &[usize], lines: impl Fn(usize) -> Lines) -> Self {
+        let path = parts.iter().flat_map(|&part| closed[part].elements()).collect();
+        let lines: Vec<Lines> = parts.iter().map(|&part| lines(part)).collect();
+        let deviation = lines.iter().map(|lines| lines.deviation).fold(0.0, f64::max);
+        let mut rings = lines.into_iter().map(|lines| lines.ring);
+        let number = parts.first().copied().unwrap_or_default();
+        Contour { outline: rings.next().unwrap_or_default(), holes: rings.collect(), path, deviation, number }
+    }
 }
 
 /// The parts of a path that are more than a point.

@@ -143,7 +143,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     }
     let all: BezPath = closed.iter().flat_map(|piece| piece.path.elements().iter().copied()).collect();
     let id = |piece: &Piece| piece.block.clone().or(Some(piece.layer.clone()).filter(|layer| layer != "0"));
-    let contours = contours(&all, tolerance, false)?.closed;
+    let contours = contours(&all, tolerance)?.closed;
     let mut times: HashMap<_, [usize; 2]> = HashMap::new();
     contours.iter().for_each(|contour| times.entry(id(&closed[contour.number])).or_default()[0] += 1);
     let parts = contours.into_iter().map(|contour| {

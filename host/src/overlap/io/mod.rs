@@ -29,5 +29,5 @@ pub use contours::CURVE_TOLERANCE;
 pub use dxf::Bulges;
 pub(super) use dxf::dxf;
 pub use part::Part;
-pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
+pub use poses::{Format, PoseFile, PoseLayout, array_shape, read_poses, save_poses_at, submission_lines};
 pub use shapes::{read_all, read_parts, read_shape, read_shapes, read_sheet};

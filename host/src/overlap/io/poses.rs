@@ -81,30 +81,28 @@ impl Format {
 ///
 /// # Errors
 /// If the file can't be read, isn't such a file, or has an invalid pose. The error names the line
-/// and the column, or the pose. With `ensembles`, a file of one packing is an error, too.
-pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
+/// and the column, or the pose.
+pub fn read_poses(path: &Path) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {
-        Format::Npy => read_npy(path, ensembles),
-        Format::Csv => read_csv(path, ensembles),
+        Format::Npy => read_npy(path),
+        Format::Csv => read_csv(path),
     }?;
     let (packings, poses) = (file.packings.len(), file.packings.poses().len());
     tracing::info!(packings, poses, "read {}", path.display());
     Ok(file)
 }
 
-fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
+fn read_npy(path: &Path) -> Result<PoseFile, OverlapError> {
     let fail = |reason: Reason| OverlapError::file(path, reason);
     let reader = Reader::open(path).map_err(fail)?;
     let kind = reader.kind("poses", Kind::FLOATS).map_err(fail)?;
     let shape = reader.shape().to_vec();
     let (packings, each, layout) = match shape[..] {
-        [poses, 3] if !ensembles => (1, poses, PoseLayout::Single),
+        [poses, 3] => (1, poses, PoseLayout::Single),
         [packings, each, 3] => (packings, each, PoseLayout::Ensembles),
         _ => {
-            let wanted = if ensembles { "(packings, poses, 3)" } else { "(poses, 3) or (packings, poses, 3)" };
-            let what = if ensembles { "ensembles" } else { "poses" };
-            let shape = npy::tuple(&shape);
-            return Err(fail(format!("holds an array of shape {shape}, but that of {what} must be {wanted}").into()));
+            let (shape, wanted) = (npy::tuple(&shape), "(poses, 3) or (packings, poses, 3)");
+            return Err(fail(format!("holds an array of shape {shape}, but that of poses must be {wanted}").into()));
         }
     };
     let numbers: Vec<f64> = match kind {
@@ -127,16 +125,13 @@ const HEADERS: &[&[&str]] = &[
     SUBMISSION,
 ];
 
-fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
+fn read_csv(path: &Path) -> Result<PoseFile, OverlapError> {
     let fail = |reason: Reason| OverlapError::file(path, reason);
     let mut table = Table::open(path, HEADERS).map_err(fail)?;
     if *table.header() == *SUBMISSION {
         return read_submission(path, table);
     }
     let many = table.header()[0] == "packing";
-    if ensembles && !many {
-        return Err(fail("holds one packing, but that of ensembles must have a column `packing`".into()));
-    }
     let first = usize::from(many);
     let shaped = table.header().len() == first + 4;
     let (mut poses, mut shapes, mut lines) = (Vec::new(), Vec::new(), Vec::new());
@@ -233,15 +228,6 @@ fn id_of(size: usize, tree: usize) -> String {
     format!("{size:03}_{tree}")
 }
 
-/// Writes poses, in the format of the name's extension.
-///
-/// # Errors
-/// The same as for [`save_poses_at`], and if the extension is unknown.
-pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
-    let format = Format::of(path)?;
-    save_poses_at(packings, layout, &Destination::prepare(path)?, format)
-}
-
 /// Writes poses to a prepared destination.
 ///
 /// A [`Single`](PoseLayout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`.
@@ -271,7 +257,7 @@ pub fn save_poses_at(
     }
     match format {
         Format::Npy => {
-            let shape = array_shape(packings, single).map_err(fail)?;
+            let shape = array_shape(packings, layout).map_err(|reason| fail(reason.into()))?;
             destination.write(|file| npy::write(file, packings.poses().as_flattened(), &shape))?;
         }
         Format::Csv if !submission => {
@@ -298,9 +284,12 @@ pub fn save_poses_at(
     Ok(())
 }
 
-/// The shape of the array of poses.
-fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, Reason> {
-    if single {
+/// Returns the shape of an array of poses.
+///
+/// # Errors
+/// If packings differ in their numbers of poses: a clause that follows the file's name.
+pub fn array_shape(packings: &Packings, layout: PoseLayout) -> Result<Vec<usize>, String> {
+    if layout == PoseLayout::Single {
         return Ok(vec![packings.poses().len(), 3]);
     }
     match packings.each() {
@@ -313,8 +302,7 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, Reason> 
             Err(format!(
                 "packing 0 has {first} poses and packing {other} has {found}: packings of different sizes don't fit into one .npy \
                  array; use .csv"
-            )
-            .into())
+            ))
         }
     }
 }

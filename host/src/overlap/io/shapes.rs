@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use kurbo::{Affine, BezPath, Shape as _};
+use kurbo::{Affine, BezPath};
 use serde_json::Value;
 use wkt::{Wkt, types::LineString};
 
 use super::{
-    contours::{Contour, contours},
+    contours::{Contour, sheet},
     dxf,
     part::Part,
     problem::{Problem, check_vertices, polygon, problem},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     io::{Reason, brief, quoted},
-    overlap::{OverlapError, Point, Shape, pack::Turns},
+    overlap::{OverlapError, Point, Shape, area, convex::bounds, pack::Turns},
 };
 
 /// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg`, `.dxf` or `.wkt` file, or a polygon in WKT itself.
@@ -48,31 +48,30 @@ pub fn read_all(text: &str) -> Result<Vec<Part>, OverlapError> {
 /// As [`read_shapes`], with the paths as they were drawn. Lines in place of curves are at most `tolerance` away from them,
 /// or without it [`CURVE_TOLERANCE`](super::CURVE_TOLERANCE).
 pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, OverlapError> {
-    read(text, Wanted::Parts(tolerance))
+    read(text, Wanted::Parts { tolerance, is_sheet: false })
 }
 
-/// Reads an irregular sheet from a file as [`read_parts`] does: its outermost closed path, within which all others are defects.
-/// Curves become lines within the sheet. The lower left corner of the box around it is the origin.
+/// Reads an irregular sheet from a file as [`read_parts`] does: its largest closed path is the outline, all others are
+/// [defects](Shape::sheet). Curves become lines within the sheet.
 ///
 /// # Errors
-/// As [`read_shape`], and if there are several outermost paths.
+/// As [`read_shape`], and if the file holds pieces, or a defect is wholly outside of the outline.
 pub fn read_sheet(text: &str, tolerance: Option<f64>) -> Result<Part, OverlapError> {
-    let parts = read_parts(text, tolerance)?;
+    let parts = read(text, Wanted::Parts { tolerance, is_sheet: true })?;
+    let is_one = |part: &Part| part.shape.outlines()[1..].iter().all(|ring| area(ring) < 0.0);
+    if !parts.iter().all(is_one) {
+        return Err(OverlapError::file(Path::new(text), "holds pieces, but a sheet is one polygon and its defects"));
+    }
     let path: BezPath = parts.iter().flat_map(|part| part.path.elements().iter().copied()).collect();
-    let corner = path.bounding_box().origin().to_vec2();
     let fail = |problem: Problem| match problem {
         Problem::Text(reason) => OverlapError::file(Path::new(text), reason),
         Problem::Shape(error) => OverlapError::file(Path::new(text), error.to_string()),
     };
-    let closed = contours(&(Affine::translate(-corner) * path), tolerance, true).map_err(fail)?.closed;
-    let outermost = closed.len();
-    match <[Contour; 1]>::try_from(closed) {
-        Ok([contour]) => Part::drawn(parts[0].shape.name(), contour).map_err(|error| fail(Problem::Shape(error))),
-        Err(_) => Err(OverlapError::file(
-            Path::new(text),
-            format!("has {outermost} contours that are in no other or in a defect, and a sheet must have one"),
-        )),
-    }
+    let Contour { outline, mut holes, path, deviation, .. } = sheet(&path, tolerance).map_err(fail)?;
+    let [[left, bottom], _] = bounds(&outline);
+    holes.insert(0, outline);
+    let shape = Shape::sheet(parts[0].shape.name(), &holes).map_err(|error| fail(Problem::Shape(error)))?;
+    Ok(Part { path: Affine::translate((-left, -bottom)) * path, deviation, ..shape.into() })
 }
 
 /// A choice of the shapes of a file.
@@ -81,7 +80,10 @@ enum Wanted {
     One,
     All,
     /// All, to cut: they tell themselves how far their curves' lines are from the curves.
-    Parts(Option<f64>),
+    Parts {
+        tolerance: Option<f64>,
+        is_sheet: bool,
+    },
 }
 
 fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
@@ -91,13 +93,17 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     }
     let path = Path::new(text);
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    let parse: fn(&str, &str, Option<f64>) -> Result<Found, Problem> = match extension.as_deref() {
+    let (tolerance, is_sheet) = match wanted {
+        Wanted::Parts { tolerance, is_sheet } => (tolerance, is_sheet),
+        Wanted::One | Wanted::All => (None, false),
+    };
+    let parse: fn(&str, &str, Option<f64>, bool) -> Result<Found, Problem> = match extension.as_deref() {
         Some("json" | "geojson") => {
-            |text, name, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true })
+            |text, name, _, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true })
         }
-        Some("svg") => |text, name, tolerance| drawn(svg::parse(text, tolerance)?, name),
-        Some("dxf") => |text, name, tolerance| drawn(dxf::parse(text, tolerance)?, name),
-        Some("wkt") => |text, name, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
+        Some("svg") => |text, name, tolerance, is_sheet| drawn(svg::parse(text, tolerance)?, name, is_sheet),
+        Some("dxf") => |text, name, tolerance, is_sheet| drawn(dxf::parse(text, tolerance)?, name, is_sheet),
+        Some("wkt") => |text, name, _, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
         _ if is_wkt(text) => {
             let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
             return parts.map_err(|problem| match problem {
@@ -115,12 +121,11 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let content =
         if extension.as_deref() == Some("dxf") { crate::io::any_text(path) } else { crate::io::text(path) }.map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let tolerance = if let Wanted::Parts(tolerance) = wanted { tolerance } else { None };
-    let found = parse(&content, &name, tolerance).and_then(|Found { parts, mut notes, has_unit }| {
-        if let (Wanted::Parts(_), false) = (wanted, has_unit) {
+    let found = parse(&content, &name, tolerance, is_sheet).and_then(|Found { parts, mut notes, has_unit }| {
+        if let (Wanted::Parts { .. }, false) = (wanted, has_unit) {
             notes.push("tells no unit: its lengths count as mm".to_owned());
         }
-        let curves = parts.iter().filter(|(_, part)| part.deviation > 0.0 && !matches!(wanted, Wanted::Parts(_)));
+        let curves = parts.iter().filter(|(_, part)| part.deviation > 0.0 && !matches!(wanted, Wanted::Parts { .. }));
         notes.extend(curves.map(|(called, Part { deviation, .. })| {
             format!("{called} has curves: they become lines outside of it, up to {deviation:.1e} away")
         }));
@@ -160,11 +165,15 @@ fn chosen(parts: Vec<(String, Part)>, wanted: Wanted) -> Result<Vec<Part>, Probl
     }
 }
 
-/// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1.
-fn drawn(Drawn { paths, notes, has_unit }: Drawn, name: &str) -> Result<Found, Problem> {
+/// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1. Of a sheet, only the
+/// paths of parts have holes, as these may meet.
+fn drawn(Drawn { paths, notes, has_unit }: Drawn, name: &str, is_sheet: bool) -> Result<Found, Problem> {
     let alone = paths.len() == 1;
     let mut parts = Vec::new();
-    for (index, ClosedPath { id, element, contour }) in paths.into_iter().enumerate() {
+    for (index, ClosedPath { id, element, mut contour }) in paths.into_iter().enumerate() {
+        if is_sheet {
+            contour.holes.clear();
+        }
         let name = match id {
             _ if alone => name.to_owned(),
             Some(id) => id,

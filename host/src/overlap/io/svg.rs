@@ -136,7 +136,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         if !is_drawn(&path, || called(node))? {
             continue;
         }
-        let Contours { closed, has_open } = contours(&path, tolerance, false)?;
+        let Contours { closed, has_open } = contours(&path, tolerance)?;
         if has_open {
             open = open.or_else(|| Some(called(node)));
         }

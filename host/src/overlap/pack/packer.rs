@@ -39,6 +39,7 @@ const PAIR_BYTES: f64 = 1_073_741_824.0;
 pub struct Packer<'a> {
     device: &'a Device,
     settings: Settings,
+    problem: Problem,
     islands: Islands,
     stop: Stop,
     target: Option<f64>,
@@ -52,10 +53,13 @@ impl<'a> Packer<'a> {
     /// [`PackError::CountsOfShapes`], [`PackError::TurnsOfShapes`], [`PackError::CountTwice`],
     /// [`PackError::StartCount`], [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
-        let packer = Packer { device, settings, islands: Islands::default(), stop: Stop::default(), target: None };
+        let Settings { shapes, packings, container, turns, .. } = &settings;
+        let largest = packings.iter().max_by_key(|copies| copies.count()).map_or(&[][..], |copies| &copies.counts);
+        let problem = Problem::new(shapes, largest, container.clone(), turns);
+        let packer = Packer { device, settings, problem, islands: Islands::default(), stop: Stop::default(), target: None };
         packer.settings.check(&packer.starts())?;
         // One copy of each shape tells whether they fit into a strip.
-        packer.problem().rows(&Vec::from_iter(0..packer.settings.shapes.len() as u32))?;
+        packer.problem.rows(&Vec::from_iter(0..packer.settings.shapes.len() as u32))?;
         Ok(packer)
     }
 
@@ -138,12 +142,6 @@ impl<'a> Packer<'a> {
         self.settings.shapes.len() > 1 || self.settings.turns.iter().any(Turns::mirrors)
     }
 
-    fn problem(&self) -> Problem {
-        let Settings { shapes, packings, container, turns, .. } = &self.settings;
-        let largest = packings.iter().max_by_key(|copies| copies.count()).map_or(&[][..], |copies| &copies.counts);
-        Problem::new(shapes, largest, container.clone(), turns)
-    }
-
     /// Searches. `progress` is called after every squeeze.
     ///
     /// # Errors
@@ -168,14 +166,14 @@ impl<'a> Packer<'a> {
     fn search(&self, mut progress: impl FnMut(&Progress), saving: Option<(Saving, Save<'_>)>) -> Result<Packed, PackError> {
         let start = Instant::now();
         let Settings { packings, container, seed, budget, .. } = &self.settings;
-        let problem = self.problem();
+        let problem = &self.problem;
         let group = |(copies, starts): (&Copies, usize)| {
             let kinds = copies.shapes();
             let from = copies.from.as_ref().map(|poses| problem.start(&kinds, poses, &copies.mirrored)).transpose()?;
             Ok(Group { kinds, starts, from })
         };
         let groups = packings.iter().zip(self.starts()).map(group).collect::<Result<Vec<_>, PackError>>()?;
-        let mut task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
+        let mut task = Task { problem, groups, seed: *seed, budget: *budget };
         let reached = |steps: usize, sides: Vec<f64>| {
             let score = sides.iter().zip(packings).map(|(side, copies)| container.area(*side) / copies.count() as f64).sum();
             Progress { steps, seconds: start.elapsed().as_secs_f64(), sides, score }

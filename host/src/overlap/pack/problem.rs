@@ -253,15 +253,22 @@ impl Problem {
         let used = || kinds.iter().map(|&kind| &narrowest[kind as usize].1);
         let extent = |axis: usize| used().map(|[low, high]| high[axis] - low[axis]).fold(0.0, f64::max);
         let (wide, high) = (extent(0), extent(1));
-        let columns = ((width / (wide * (1.0 + GAP))) as usize).max(1);
-        let at = |(k, &kind): (usize, &u32)| {
-            let (theta, [from, to]) = narrowest[kind as usize];
-            let place = [(k % columns) as f64 * wide, (k / columns) as f64 * high];
-            let [x, y] = [0, 1].map(|axis| place[axis] * (1.0 + GAP) - 0.5 * (from[axis] + to[axis]));
-            [x, y, theta]
+        let columns = |gap: f64| ((width / (wide * (1.0 + gap))) as usize).max(1);
+        let placed = |gap: f64| {
+            let columns = columns(gap);
+            let at = |(k, &kind): (usize, &u32)| {
+                let (theta, [from, to]) = narrowest[kind as usize];
+                let place = [(k % columns) as f64 * wide * (1.0 + gap.max(0.0)), (k / columns) as f64 * high * (1.0 + GAP)];
+                let [x, y] = [0, 1].map(|axis| place[axis] - 0.5 * (from[axis] + to[axis]));
+                [x, y, theta]
+            };
+            let poses: Vec<Pose> = kinds.iter().enumerate().map(at).collect();
+            self.own(kinds, &self.about_centers(kinds, &poses))
         };
-        let poses: Vec<Pose> = kinds.iter().enumerate().map(at).collect();
-        self.own(kinds, &self.about_centers(kinds, &poses)).ok_or_else(|| {
+        // Copies that fill the width leave no room for gaps.
+        let tight = (columns(-ROUNDING) > columns(GAP)).then(|| placed(-ROUNDING)).flatten();
+        let tight = tight.filter(|tight| matches!(self.overlapping(kinds, &tight.poses), Ok(None)));
+        tight.or_else(|| placed(GAP)).ok_or_else(|| {
             let kind = kinds.iter().copied().max_by(|&a, &b| {
                 let wide = |kind: u32| narrowest[kind as usize].1[1][0] - narrowest[kind as usize].1[0][0];
                 wide(a).total_cmp(&wide(b))
@@ -283,6 +290,25 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Squares that fill a strip's width exactly are not fewer in a row, unless rounding has them stick out.
+    #[test]
+    fn rows_across_a_strip() -> Result<(), Box<dyn std::error::Error>> {
+        for (side, width, least, most) in [
+            (1.0, 4.0, 4.0, 4.0),
+            (0.5, 2.0, 2.0, 2.0),
+            (0.1, 0.4, 0.4, 0.6),
+            (1.0, 4.0 - 1e-9, 6.0, 6.0),
+            (1.0, 4.00001, 4.0, 4.0),
+        ] {
+            let square = Shape::polygon("square", &[[0.0, 0.0], [side, 0.0], [side, side], [0.0, side]])?;
+            let problem = Problem::new(&[square], &[16], Boundary::strip(width)?, &[Turns::NONE]);
+            let rows = problem.rows(&[0; 16])?;
+            assert!(matches!(problem.overlapping(&[0; 16], &rows.poses), Ok(None)));
+            assert!(rows.side > least - 1e-6 && rows.side < most + 1e-6, "{width}: {}", rows.side);
+        }
+        Ok(())
+    }
 
     /// A shape that may have any angle gets four. At these its box is smallest, and fits into a strip if it can. Sets stay.
     #[test]

@@ -78,7 +78,7 @@ impl Submission {
         let fail = |what: String| OverlapError::file(path, what);
         // One that is changed meanwhile is not known.
         let file = Identity::of(path);
-        let PoseFile { packings, layout, lines } = read_poses(path, false)?;
+        let PoseFile { packings, layout, lines } = read_poses(path)?;
         let (PoseLayout::Submission, Some(numbers)) = (layout, lines) else {
             return Err(fail(format!("it is no submission: its header must be {HEADER}")));
         };

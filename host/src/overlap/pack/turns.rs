@@ -9,10 +9,12 @@ use std::{
 use gpu_kernels::overlap::fields::MIRRORED;
 
 use super::PackError;
-use crate::overlap::{Shape, convex::hull, random::Random};
+use crate::overlap::{Shape, convex::distance, random::Random};
 
 /// Largest number of angles of a set.
 pub const MOST_ANGLES: usize = 3600;
+/// Largest number of a hull's edges that are turned upright.
+const MOST_EDGES: usize = 720;
 /// Tolerance for allowed angles (radians).
 const SAME: f64 = 1e-9;
 
@@ -115,13 +117,17 @@ impl Turns {
         }
     }
 
-    /// Returns the allowed angles. If all are, those that turn an edge of the shape's hull upright.
+    /// Returns the allowed angles. If all are, those that turn an edge of the shape's hull upright; of many edges, the longest.
     pub(in crate::overlap) fn of_hull(&self, shape: &Shape) -> Vec<f64> {
         self.angles().map_or_else(
             || {
-                let ring = hull(shape.outlines().iter().flatten().copied().collect());
-                let edges = ring.iter().zip(ring.iter().cycle().skip(1));
-                edges.map(|(from, to)| FRAC_PI_2 - (to[1] - from[1]).atan2(to[0] - from[0])).collect()
+                let next = shape.hull().iter().cycle().skip(1);
+                let mut edges: Vec<_> = shape.hull().iter().zip(next).collect();
+                if edges.len() > MOST_EDGES {
+                    edges.sort_by(|(a, b), (c, d)| distance(**c, **d).total_cmp(&distance(**a, **b)));
+                    edges.truncate(MOST_EDGES);
+                }
+                edges.into_iter().map(|(from, to)| FRAC_PI_2 - (to[1] - from[1]).atan2(to[0] - from[0])).collect()
             },
             <[f64]>::to_vec,
         )

@@ -41,6 +41,59 @@ struct Mesh {
     previous: Vec<usize>,
 }
 
+/// Cuts what is in the first ring and in no other into trapezoids with upright sides. Rings may meet.
+pub fn trapezoids(rings: &[Vec<Point>]) -> Vec<Vec<Point>> {
+    let next = |ring: &[Point], at: usize| ring[(at + 1) % ring.len()];
+    let edges_of = |(number, ring): (usize, &Vec<Point>)| -> Vec<(usize, [Point; 2])> {
+        let edges = (0..ring.len()).map(|at| [ring[at], next(ring, at)]).filter(|[from, to]| from[0] != to[0]);
+        edges.map(|[from, to]| (number, if from[0] < to[0] { [from, to] } else { [to, from] })).collect()
+    };
+    let edges: Vec<_> = rings.iter().enumerate().flat_map(edges_of).collect();
+    let height = |[from, to]: [Point; 2], x: f64| {
+        let share = ((x - from[0]) / (to[0] - from[0])).clamp(0.0, 1.0);
+        from[1] + share * (to[1] - from[1])
+    };
+    let ends = |edge: [Point; 2], slab: &[f64]| [0, 1].map(|side| height(edge, slab[side]));
+    let sorted = |mut numbers: Vec<f64>| {
+        numbers.sort_by(f64::total_cmp);
+        numbers.dedup();
+        numbers
+    };
+    let mut pieces = Vec::new();
+    for slab in sorted(rings.iter().flatten().map(|point| point[0]).collect()).windows(2) {
+        let over = edges.iter().filter(|(_, [from, to])| from[0] <= slab[0] && slab[1] <= to[0]);
+        let over: Vec<_> = over.map(|&(ring, edge)| (ring, edge, ends(edge, slab))).collect();
+        let mut sides = slab.to_vec();
+        for (first, (.., a)) in over.iter().enumerate() {
+            let crossed =
+                over[..first].iter().map(|(.., b)| [a[0] - b[0], a[1] - b[1]]).filter(|[left, right]| left * right < 0.0);
+            sides.extend(crossed.map(|[left, right]| slab[0] + left / (left - right) * (slab[1] - slab[0])));
+        }
+        for part in sorted(sides).windows(2) {
+            let mut order: Vec<_> =
+                over.iter().map(|&(ring, edge, _)| (height(edge, 0.5 * (part[0] + part[1])), ring, edge)).collect();
+            order.sort_by(|a, b| a.0.total_cmp(&b.0));
+            // Upwards, from each edge to the next one.
+            let mut inside = vec![false; rings.len()];
+            for pair in order.windows(2) {
+                inside[pair[0].1] ^= true;
+                if inside[0] && !inside[1..].contains(&true) {
+                    let [[a, b], [c, d]] = [pair[0].2, pair[1].2].map(|edge| ends(edge, part));
+                    let mut piece = vec![[part[0], a], [part[1], b], [part[1], d], [part[0], c]];
+                    piece.dedup();
+                    if piece.first() == piece.last() {
+                        piece.pop();
+                    }
+                    if piece.len() > 2 && area(&piece) > 0.0 {
+                        pieces.push(piece);
+                    }
+                }
+            }
+        }
+    }
+    pieces
+}
+
 /// Cuts a simple polygon, with holes or without, into convex pieces. The vertices of its outline, the first ring, are
 /// counter-clockwise, those of holes clockwise, and no two edges meet but at the vertex between them.
 ///

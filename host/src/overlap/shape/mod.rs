@@ -13,7 +13,7 @@ use rstar::{
 
 pub(super) use circle::enclosing_circle;
 use convex::Point;
-use decompose::{convex_pieces, quads};
+use decompose::{convex_pieces, quads, trapezoids};
 pub(super) use ring::is_inside;
 use ring::{ROUNDING, check_holes, simple_ring};
 
@@ -36,6 +36,7 @@ pub struct Shape {
     outlines: Vec<Vec<Point>>,
     pieces: Vec<Vec<Point>>,
     quads: Vec<[Point; 4]>,
+    hull: Vec<Point>,
     area: f64,
     center: Point,
     radius: f64,
@@ -75,19 +76,42 @@ impl Shape {
     /// If one of them isn't a valid [`polygon`](Shape::polygon), or a hole isn't inside of the outline, or meets it or
     /// another hole.
     pub fn with_holes(name: impl Into<String>, outline: &[[f64; 2]], holes: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
-        let name = name.into();
+        Self::of_rings(name.into(), outline, holes, false)
+    }
+
+    /// An irregular sheet for [`nest`](crate::overlap::nest), by rings of vertices in either direction: the largest one is its
+    /// outline, all others are defects. These may meet each other and the outline. The lower left corner of the outline's box
+    /// becomes the origin.
+    ///
+    /// # Errors
+    /// If one of them isn't a valid [`polygon`](Shape::polygon), or a defect is wholly outside of the outline.
+    pub fn sheet(name: impl Into<String>, rings: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
+        let size = |ring: &[Point]| convex::area(ring).abs();
+        let largest = (0..rings.len()).max_by(|&a, &b| size(&rings[a]).total_cmp(&size(&rings[b]))).unwrap_or_default();
+        let [low, _] = convex::bounds(rings.get(largest).into_iter().flatten());
+        let moved = |ring: &Vec<Point>| ring.iter().map(|[x, y]| [x - low[0], y - low[1]]).collect();
+        let mut rings: Vec<Vec<Point>> = rings.iter().map(moved).collect();
+        rings.get_mut(..=largest).into_iter().for_each(|rings| rings.rotate_right(1));
+        let (outline, defects) = rings.split_first().map_or((&[][..], &[][..]), |(outline, defects)| (outline, defects));
+        Self::of_rings(name.into(), outline, defects, true)
+    }
+
+    fn of_rings(name: String, outline: &[Point], holes: &[Vec<Point>], may_meet: bool) -> Result<Shape, OverlapError> {
         let wrong = |problem| OverlapError::Shape { name: name.clone(), piece: None, problem };
         let outer = simple_ring(outline).map_err(wrong)?;
         let hole = |(hole, ring): (usize, &Vec<Point>)| {
             simple_ring(ring).map_err(|problem| wrong(ShapeProblem::Hole { hole, problem: Box::new(problem) }))
         };
         let holes = holes.iter().enumerate().map(hole).collect::<Result<Vec<_>, _>>()?;
-        check_holes(&outer, &holes).map_err(wrong)?;
+        check_holes(&outer, &holes, may_meet).map_err(wrong)?;
+        let are_apart = !may_meet || check_holes(&outer, &holes, false).is_ok();
         let flat = outer.flat;
         let clockwise = holes.into_iter().map(|ring| ring.points.into_iter().rev().collect());
         let rings: Vec<Vec<Point>> = [outer.points].into_iter().chain(clockwise).collect();
-        let pieces = convex_pieces(&rings, flat);
-        Ok(Shape::assemble(name, rings, pieces))
+        let pieces = if are_apart { convex_pieces(&rings, flat) } else { trapezoids(&rings) };
+        let area = convex::sum(pieces.iter().map(|piece| convex::area(piece)));
+        let shape = Shape::assemble(name, rings, pieces);
+        Ok(if are_apart { shape } else { Shape { area, ..shape } })
     }
 
     /// A shape by its convex pieces: vertices of each in either direction. Pieces may touch, as those of a polygon do,
@@ -119,20 +143,22 @@ impl Shape {
     fn assemble(name: String, outlines: Vec<Vec<Point>>, pieces: Vec<Vec<Point>>) -> Shape {
         let quads = pieces.iter().flat_map(|piece| quads(piece)).collect();
         let area = convex::sum(outlines.iter().map(|outline| convex::area(outline)));
+        let hull = convex::hull(outlines.iter().flatten().copied().collect());
         let (center, radius) = enclosing_circle(outlines.iter().flatten().copied().collect());
-        Shape { name, outlines, pieces, quads, area, center, radius }
+        Shape { name, outlines, pieces, quads, hull, area, center, radius }
     }
 
     /// Returns a shape of fewer vertices around this one, at most a 1,000th of the radius away from it, if this one has many.
     /// It has the same centre.
     pub(super) fn simplified(&self) -> Shape {
-        if self.quads.len() <= FINE {
+        // Pieces may overlap or be apart.
+        if self.quads.len() <= FINE || self.outlines[1..].iter().any(|ring| convex::area(ring) > 0.0) {
             return self.clone();
         }
         let rings = simplify::simplified(&self.outlines, TOLERANCE * self.radius);
         match Shape::with_holes(self.name.clone(), &rings[0], &rings[1..]) {
             Ok(shape) => shape.about(self.center),
-            // Its pieces overlap or are apart, or what is left of a hole is too small.
+            // What is left of a hole is too small.
             Err(_) => self.clone(),
         }
     }
@@ -182,6 +208,12 @@ impl Shape {
         Ok(Shape::assemble(self.name.clone(), pieces.clone(), pieces).with_distance(distance))
     }
 
+    /// Returns the same shape with another name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Shape { name: name.into(), ..self }
+    }
+
     /// Name in messages and tables.
     pub fn name(&self) -> &str {
         &self.name
@@ -220,7 +252,17 @@ impl Shape {
 
     /// The least and greatest coordinates of its vertices, turned by an angle.
     pub(super) fn bounds_at(&self, theta: f64) -> [Point; 2] {
-        convex::bounds(self.posed([0.0, 0.0, theta]).collect::<Vec<_>>().iter().flatten())
+        self.bounds_in([0.0, 0.0, theta])
+    }
+
+    /// The same in a pose.
+    pub(super) fn bounds_in(&self, pose: [f64; 3]) -> [Point; 2] {
+        convex::bounds(&place(&self.hull, pose))
+    }
+
+    /// The vertices of its convex hull.
+    pub(super) fn hull(&self) -> &[Point] {
+        &self.hull
     }
 
     /// Its outlines in a pose.

@@ -192,8 +192,9 @@ fn edges_meet([a, b]: [Point; 2], [c, d]: [Point; 2]) -> bool {
     cross || touches(c_side, a, b, c) || touches(d_side, a, b, d) || touches(a_side, c, d, a) || touches(b_side, c, d, b)
 }
 
-/// Checks that holes are inside of the outline, and apart from it and from each other.
-pub fn check_holes(outline: &Ring, holes: &[Ring]) -> Result<(), ShapeProblem> {
+/// Checks that holes are inside of the outline, and apart from it and from each other; or if they `may_meet`, only that each is
+/// inside of the outline or meets it.
+pub fn check_holes(outline: &Ring, holes: &[Ring], may_meet: bool) -> Result<(), ShapeProblem> {
     let rings: Vec<&[Point]> = [outline].into_iter().chain(holes).map(|ring| &ring.points[..]).collect();
     let edges = |ring: usize| {
         let points = rings[ring];
@@ -210,15 +211,19 @@ pub fn check_holes(outline: &Ring, holes: &[Ring]) -> Result<(), ShapeProblem> {
     for ring in 1..rings.len() {
         let meeting = edges(ring).find_map(|edge| {
             let near = tree.locate_in_envelope_intersecting(&AABB::from_corners(edge[0], edge[1])).map(|other| other.data);
-            near.filter(|&(other, its)| other != ring && edges_meet(edge, its)).map(|(other, _)| other).min()
+            let near = near.filter(|&(other, _)| other != ring && (other == 0 || !may_meet));
+            near.filter(|&(_, its)| edges_meet(edge, its)).map(|(other, _)| other).min()
         });
         let start = rings[ring][0];
         let around = boxes.locate_all_at_point(&start).map(|other| other.data);
         let around: Vec<_> = around.filter(|&other| other != ring && is_inside(rings[other], start)).collect();
         let hole = ring - 1;
-        match meeting.or_else(|| around.iter().copied().filter(|&other| other > 0).min()) {
+        if may_meet && (meeting.is_some() || around.contains(&0)) {
+            continue;
+        }
+        match meeting.or_else(|| around.iter().copied().filter(|&other| other > 0 && !may_meet).min()) {
             Some(other) => return Err(ShapeProblem::HoleMeets { hole, other: other.checked_sub(1) }),
-            None if around.is_empty() => return Err(ShapeProblem::HoleOutside { hole }),
+            None if around.is_empty() || may_meet => return Err(ShapeProblem::HoleOutside { hole }),
             None => {}
         }
     }
