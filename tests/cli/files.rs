@@ -61,7 +61,7 @@ fn a_result_on_stdout_is_the_file() {
         assert_eq!(output.stdout, fs::read(folder.path(&name)).unwrap(), "{command}");
         fs::remove_file(folder.path(&name)).unwrap();
     }
-    folder.good("list-rank --n 100 --output x.npy");
+    folder.good("list-rank --n 100 --gpus 2 --backend cpu --output x.npy");
     assert_eq!(folder.run("list-rank --n 100 --gpus 2 --backend cpu --output -").stdout, fs::read(folder.path("x.npy")).unwrap());
     fs::remove_file(folder.path("x.npy")).unwrap();
     // It shows no size.

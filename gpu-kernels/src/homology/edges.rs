@@ -121,7 +121,8 @@ pub const SORT_THREADS: u32 = 256;
 const COUNTERS: u32 = 2048;
 
 /// Sorts parts of keys by radix, from the lowest digit up. A block for each part, of 1 thread, as on CPUs, or of 32 times a
-/// power of two. Part i begins `width` times `firsts[i]` keys from the start, and ends where the next one begins.
+/// power of two. Part i begins `width` times `firsts[i]` keys from the start, and ends where the next one begins. Dynamic
+/// shared memory of 8 bytes per key, if there is so much, serves for the passes before the last one.
 ///
 /// # Safety
 /// There are keys of all parts, upper halves too or none, and room for the numbers of all keys in `order` and `spare`.
@@ -133,19 +134,29 @@ pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order:
     let (lanes, warps) = (threads.min(WARP_SIZE), threads.div_ceil(WARP_SIZE));
     let (warp, lane) = (thread / lanes, thread % lanes);
     // A warp takes consecutive keys.
-    let share = (end - first).div_ceil(warps);
-    let (from_here, to_here) = ((first + warp * share).min(end), (first + (warp + 1) * share).min(end));
+    let (count, share) = (end - first, (end - first).div_ceil(warps));
+    let (from_here, to_here) = ((warp * share).min(count), ((warp + 1) * share).min(count));
+    let len = count as usize;
+    // SAFETY: there is room for the part's numbers (this kernel's contract), or in shared memory.
+    let [result, one, other] = unsafe {
+        let result = order.add(first as usize);
+        match dynamic_shared_size() >= 2 * len * size_of::<u32>() {
+            true => [result, dynamic_shared(), dynamic_shared::<u32>().add(len)],
+            false => [result, result, spare.add(first as usize)],
+        }
+    };
     let counters = shared_array![u32; COUNTERS as usize];
     let bits = COUNTERS.ilog2() - warps.ilog2();
     let of_word = u32::BITS.div_ceil(bits);
     let passes = if high.is_empty() { of_word } else { 2 * of_word };
     for pass in 0..passes {
         let keys = if pass < of_word { low } else { high };
-        let (from, to) = if (passes - pass) % 2 == 1 { (spare, order) } else { (order, spare) };
+        let (from, to) = if (passes - pass) % 2 == 1 { (other, one) } else { (one, other) };
+        let to = if pass + 1 == passes { result } else { to };
         // SAFETY: keys and digits are within their arrays (this kernel's contract). Counters are accessed by atomics, by one
         // lane of a warp, or by their thread alone, between two barriers; places are the part's, each of one key.
         unsafe {
-            let key = |i: u32| if pass == 0 { i } else { *from.add(i as usize) };
+            let key = |i: u32| if pass == 0 { first + i } else { *from.add(i as usize) };
             // Warps have neighbouring counters.
             let counter = |key: u32| {
                 let digit = *keys.get_unchecked(key as usize) >> (pass % of_word * bits) & ((1 << bits) - 1);
@@ -157,14 +168,14 @@ pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order:
             thread::sync_threads();
             for i in thread::strided(from_here + lane..to_here, lanes) {
                 // If there is one warp, it counts the keys in any order.
-                add(counters.at(counter(if warps == 1 { i } else { key(i) })), 1);
+                add(counters.at(counter(if warps == 1 { first + i } else { key(i) })), 1);
             }
             thread::sync_threads();
             let own = COUNTERS / threads;
             let own = (thread * own) as usize..((thread + 1) * own) as usize;
             let count = own.clone().map(|i| counters.read(i)).sum::<u32>();
             let block = Block::with_threads(shared_array![u32; STORAGE], threads);
-            let mut start = first + block.exclusive_scan(count, Sum).prefix;
+            let mut start = block.exclusive_scan(count, Sum).prefix;
             for i in own {
                 let count = counters.read(i);
                 counters.write(i, start);

@@ -9,8 +9,11 @@ use crate::{
     launch,
 };
 
+/// Bytes of static shared memory of a block that sorts, at most.
+const STATIC_SHARED: usize = 9 << 10;
+
 /// Largest number of keys of a part that a GPU's block sorts.
-const LARGEST: usize = 1 << 17;
+const LARGEST: usize = 1 << 13;
 
 /// Keys of many parts, and their order.
 #[derive(Debug)]
@@ -78,9 +81,13 @@ impl PartSorter {
             let [order, spare] = order;
             order.ensure(low.len())?;
             spare.ensure(low.len())?;
+            let info = stream.device().info();
+            // Beside the block's own.
+            let room = info.max_shared_per_block.saturating_sub(STATIC_SHARED) / 2;
+            let shared = if threads > 1 && 8 * largest <= room { 8 * largest } else { 0 };
             // SAFETY: there are keys of all parts, and room for their numbers.
             return unsafe {
-                launch!(stream, edges::sort<<<parts as u32, threads>>>(firsts, times, &*low, &*high, order, spare))
+                launch!(stream, edges::sort<<<parts as u32, threads, shared>>>(firsts, times, &*low, &*high, order, spare))
             };
         }
         gathered.ensure(low.len())?;

@@ -227,7 +227,7 @@ impl<T: HomologyReal> Rips<T> {
         let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);
         // Distances, keys, orders and links.
         let squares: u64 = places.iter().map(|cloud| u64::from(cloud.vertices).pow(2)).sum();
-        self.check_room(stream, squares * width + edges * (width + 24), self.memory())?;
+        self.check_room(stream, squares * width + edges * (width + 28), self.memory())?;
         self.measure(stream, clouds, wave.clone(), &places)?;
         clock.end("distances", 2 * width * edges)?;
         self.sort(stream, clouds, wave.start, &places)?;
