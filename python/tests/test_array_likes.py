@@ -120,15 +120,16 @@ def test_weights(library: Any) -> None:
     np.testing.assert_array_equal(list_rank.rank(library(np.array([1, 2, -1]))), [0, 1, 2])
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", ">i4", "?", "f2", ">f8"])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4", "?", "f2", ">f8"])
 def test_weights_of_other_types(dtype: str) -> None:
     weights = np.array([1, 0, 1]).astype(dtype)
     sums = list_rank.prefix_sums([1, 2, -1], weights)
-    assert sums.dtype == {"u4": "i8", "i8": "i8", "f2": "f4", ">f8": "f8"}.get(dtype, "i4")
+    assert sums.dtype == {"u4": "i8", "i8": "i8", "u8": "i8", "f2": "f4", ">f8": "f8"}.get(dtype, "i4")
     np.testing.assert_array_equal(sums, [0, 1, 1])
-    for wrong in (np.uint64, complex, np.longdouble, "U1"):
+    large = np.array([1, 2**63, 1], np.uint64)
+    for wrong in (large, *map(weights.astype, (complex, np.longdouble, "U1"))):
         with pytest.raises(TypeError, match="weights are int32, int64, float32 or float64"):
-            list_rank.prefix_sums([1, 2, -1], weights.astype(wrong))
+            list_rank.prefix_sums([1, 2, -1], wrong)
 
 
 OUTS: list[Callable[[Any], Any]] = [

@@ -1296,10 +1296,10 @@ def _times(column: Any, what: str) -> tuple[npt.NDArray[np.float64], int, bool]:
     of_calendar = times.dtype.kind == "M"
     if times.dtype.kind in "OUT":
         given = times.tolist()
+        seconds = [_seconds(time, what) for time in given]
         kinds = {_is_of_calendar(time) for time in given}
         if len(kinds) > 1:
             raise ValueError(f"{what} has numbers as well as times of a calendar")
-        seconds = [_seconds(time, what) for time in given]
         of_calendar = True in kinds
         times = np.array(seconds, np.float64)
         if of_calendar:
