@@ -130,8 +130,8 @@ fn parts_that_just_fit_or_do_not() {
     assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
 }
 
-/// With sheets that are limited, the time is used as long as there may be room for a part that is left: here not for the larger
-/// ones, of which two don't fit beside each other. It is not if there can't be, even by parts' areas.
+/// If sheets are limited, the time is used as long as a part that is left may find room. It isn't if even the parts' areas leave
+/// none.
 #[test]
 fn time_for_parts_without_a_place() {
     let nested = |square: f64, sheets: Vec<Sheet>, time: Duration, priorities: &[i64]| {

@@ -153,9 +153,9 @@ impl<T: HomologyReal> Rips<T> {
         })
     }
 
-    /// Sets the number of threads per block (0: by size, as on GPUs), the memory for relations per cloud, the number of threads
-    /// that sort the edges of a cloud (0: those of all clouds are sorted together), and the most words of vectors and work. For
-    /// tests of both sides of thresholds: results don't change.
+    /// Sets the number of threads per block (0: by size, as on GPUs), the memory for relations per cloud, and the most words of
+    /// vectors and work. `sort` threads sort the edges of a cloud; with 0 the edges of all clouds are sorted together. For tests
+    /// of both sides of thresholds: results don't change.
     #[doc(hidden)]
     pub fn with_blocks(mut self, threads: u32, relations: u32, sort: u32, room: u64) -> Self {
         self.parts.force(sort);

@@ -113,7 +113,7 @@ pub struct ExploreArgs {
     /// Replace RUNS.CSV and RAW.CSV if they exist
     #[arg(long)]
     force: bool,
-    /// Check the result of every schedule, too, also of those that --resume finds
+    /// Check the result of every schedule, including those that --resume finds
     #[arg(long)]
     check: bool,
     /// The runs

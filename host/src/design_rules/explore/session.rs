@@ -133,7 +133,7 @@ fn resumed(path: &Path, about: About) -> Result<Runs, RulesError> {
     let theirs = &runs.about;
     let number = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let quoted = |text: &str| format!("`{text}`");
-    // Files of before don't state their conditions. Of a machine's costs, the first that differs is named.
+    // A file may lack conditions. The error names the first of a machine's costs that differs.
     let ours = if theirs.conditions.is_empty() { "" } else { &about.conditions };
     let mut parts = theirs.conditions.split(',').zip(ours.split(','));
     let conditions = parts.find(|(theirs, ours)| theirs != ours).unwrap_or((&theirs.conditions, ours));

@@ -40,7 +40,7 @@ pub struct About {
     pub signature: String,
     /// [`Platform::description`](super::Platform::description).
     pub platform: String,
-    /// What else the times depend on: the statistic, the simulated machine's costs or the command; empty if it is unknown.
+    /// Further conditions of the times: the statistic, the simulated machine's costs or the command; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub conditions: String,
     /// Number of ranks.

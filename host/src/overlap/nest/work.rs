@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Adds copies to a sheet, up to the wanted numbers of all. With `limited` sheets, none that has no place here has one later.
+    /// Adds copies to a sheet, up to the wanted numbers of all. If sheets are `limited`, a copy without a place here has none later.
     fn filled(
         &self,
         mut best: Filling,

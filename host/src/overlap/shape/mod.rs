@@ -158,7 +158,7 @@ impl Shape {
         let rings = simplify::simplified(&self.outlines, TOLERANCE * self.radius);
         match Shape::with_holes(self.name.clone(), &rings[0], &rings[1..]) {
             Ok(shape) => shape.about(self.center),
-            // What is left of a hole is too small.
+            // The rest of a hole is too small.
             Err(_) => self.clone(),
         }
     }
