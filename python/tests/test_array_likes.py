@@ -127,7 +127,8 @@ def test_weights_of_other_types(dtype: str) -> None:
     assert sums.dtype == {"u4": "i8", "i8": "i8", "u8": "i8", "f2": "f4", ">f8": "f8"}.get(dtype, "i4")
     np.testing.assert_array_equal(sums, [0, 1, 1])
     large = np.array([1, 2**63, 1], np.uint64)
-    for wrong in (large, *map(weights.astype, (complex, np.longdouble, "U1"))):
+    wrong_types: list[Any] = [complex, np.longdouble, "U1"]
+    for wrong in (large, *(weights.astype(wrong) for wrong in wrong_types)):
         with pytest.raises(TypeError, match="weights are int32, int64, float32 or float64"):
             list_rank.prefix_sums([1, 2, -1], wrong)
 

@@ -211,7 +211,7 @@ def test_frames_of_numbers() -> None:
     for table, text in wrong:
         with pytest.raises(ValueError, match=text):
             PcfSet.from_frame(table)
-    same(PcfSet.from_frame({"t": [0, 1, 1], "v": [1, 2, 3]}, repair=True), {"0": [[0, 1], [1, 3]]})
+    assert PcfSet.from_frame({"t": [0, 1, 1], "v": [1, 2, 3]}, repair=True).points.tolist() == [[0, 1], [1, 3]]
     # One function's early times don't round another's.
     early = {"id": list("abbb"), "t": [-1e16, 0, 0.1, 0.2], "v": [1, 1, 2, 3]}
     assert PcfSet.from_frame(early, id="id", start=0)[1].points.tolist() == [[0, 1], [0.1, 2], [0.2, 3]]
@@ -237,7 +237,7 @@ def test_frames_of_numbers() -> None:
 
 @pytest.mark.parametrize("period", [1, 7, 10, 100, 250, 300])
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
-def test_samples_of_series_on_their_own_grid(period: int, unit: str) -> None:
+def test_samples_of_series_on_their_own_grid(period: int, unit: Any) -> None:
     noon = np.datetime64("2024-05-01T12:00")
     expected = [[k * period / {"ms": 1e3, "us": 1e6, "ns": 1e9}[unit], k] for k in range(100)]
     step = np.timedelta64(period, unit)

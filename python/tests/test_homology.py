@@ -349,7 +349,7 @@ def test_landscapes_and_silhouettes() -> None:
     with pytest.raises(ValueError, match="the power of bars' lengths is NaN"):
         spread.silhouettes(0, [1], power=np.nan)
     with pytest.raises(ValueError, match="masked values"):
-        rips(np.ma.masked_array([[0.0, 0], [1, 0]], mask=[[0, 0], [0, 1]]))
+        rips(np.ma.masked_array([[0.0, 0], [1, 0]], mask=[[False, False], [False, True]]))
 
 
 def test_step_functions_of_samples() -> None:

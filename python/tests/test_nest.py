@@ -128,7 +128,7 @@ def test_irregular_sheets(tmp_path: Path) -> None:
         # Defects meet each other and the edge.
         boxes = [(5, 5, 10, 10), (8, 8, 14, 14), (38, 0, 50, 4), (0, 0, 40, 30)]
         meeting = nest(SQUARE, (shapely.MultiPolygon([shapely.box(*corners) for corners in boxes]), 1), time=2).sheets[0]
-        assert meeting.width == 40 and meeting.form.area == pytest.approx(1200 - 25 - 36 + 4 - 8)
+        assert meeting.width == 40 and meeting.form is not None and meeting.form.area == pytest.approx(1200 - 25 - 36 + 4 - 8)
         assert np.array_equal(pickle.loads(pickle.dumps(meeting.form)).outlines[3], meeting.form.outlines[3])
 
 

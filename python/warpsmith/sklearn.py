@@ -116,7 +116,7 @@ class _OfBarcodes(TransformerMixin, BaseEstimator):
         return _stateless(super().__sklearn_tags__())
 
 
-class RipsPersistence(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class RipsPersistence(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """The persistence diagrams of point clouds: the first step of a pipeline, before `BettiCurve` and others.
 
     Parameters
