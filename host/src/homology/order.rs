@@ -60,8 +60,8 @@ impl PartSorter {
         self.keys.each_ref()
     }
 
-    /// Sorts each part. PartSorter begin at so many times `firsts`, which the number of all keys ends; the largest has `largest` keys.
-    /// `owners` computes the part of each key in an order.
+    /// Sorts each part. Part i begins at `times` times `firsts[i]`, and the last one ends with the keys; the largest has `largest`
+    /// keys. `owners` computes the part of each key in an order.
     pub fn sort(
         &mut self,
         stream: &Stream,

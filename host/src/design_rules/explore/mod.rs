@@ -195,8 +195,8 @@ impl Best {
 
 /// Measures schedules of a platform's program, and writes them to a file as runs.
 ///
-/// Until it ends, each measurement is added at once to a [journal](Destination::partial_path) beside the file, which stays as it is. If
-/// the exploration does not come to its end, it can be resumed from the journal: it goes on as if it had never stopped.
+/// Until it ends, each measurement is added at once to a [journal](Destination::partial_path) beside the file, which stays as it
+/// is. If the exploration does not come to its end, it can be resumed from the journal: it goes on as if it had never stopped.
 pub struct Exploration<'a> {
     platform: &'a mut dyn Platform,
     dag: Dag,

@@ -60,7 +60,8 @@ pub fn read_weighted(path: impl AsRef<Path>, options: &TableOptions) -> Result<(
 }
 
 /// Reads a graph as [`read_with`] does, with `weights` as [`read_weighted`] does, into weights that are empty. If their number
-/// is given, `vertices` without edges count, too; those of lists and tables are then numbers from 0. Returns also a sentence on a table's first row if that may be an edge as well as names of columns: how it was taken.
+/// is given, `vertices` without edges count, too; those of lists and tables are then numbers from 0. Returns also a sentence that
+/// says how the first row was taken, if it may be an edge as well as names of columns.
 ///
 /// # Errors
 /// As those.
