@@ -165,7 +165,7 @@ impl Nesting {
     ///
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`],
-    /// [`PackError::Value`], [`PackError::Roll`], and those of [`Packer::run`].
+    /// [`PackError::Value`], [`PackError::Roll`], and those of [`Packer::run`](super::pack::Packer::run).
     pub fn run(&self, device: &Device, cancel: &Cancel, progress: impl FnMut(f64)) -> Result<Nested, PackError> {
         self.check()?;
         match self.sheets[..] {
