@@ -133,6 +133,7 @@ pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order:
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let (lanes, warps) = (threads.min(WARP_SIZE), threads.div_ceil(WARP_SIZE));
     let (warp, lane) = (thread / lanes, thread % lanes);
+    let is_alone = threads == 1;
     // A warp takes consecutive keys.
     let (count, share) = (end - first, (end - first).div_ceil(warps));
     let (from_here, to_here) = ((warp * share).min(count), ((warp + 1) * share).min(count));
@@ -168,7 +169,7 @@ pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order:
             thread::sync_threads();
             for i in thread::strided(from_here + lane..to_here, lanes) {
                 // If there is one warp, it counts the keys in any order.
-                add(counters.at(counter(if warps == 1 { first + i } else { key(i) })), 1);
+                add(counters.at(counter(if warps == 1 { first + i } else { key(i) })), 1, is_alone);
             }
             thread::sync_threads();
             let own = COUNTERS / threads;
@@ -188,12 +189,12 @@ pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order:
                 let key = if is_key { key(batch + lane) } else { NONE };
                 let counter = if is_key { counter(key) } else { COUNTERS as usize };
                 let place = match lanes {
-                    1 => add(counters.at(counter), 1),
+                    1 => add(counters.at(counter), 1, is_alone),
                     _ => {
                         let equal = match_any(FULL_MASK, counter as u32);
                         let below = (equal & lane_mask_lt()).count_ones();
                         let is_first = is_key && below == 0;
-                        let before = if is_first { add(counters.at(counter), equal.count_ones()) } else { 0 };
+                        let before = if is_first { add(counters.at(counter), equal.count_ones(), is_alone) } else { 0 };
                         let before = shuffle_idx(FULL_MASK, before, equal.trailing_zeros());
                         sync_warp(FULL_MASK);
                         before + below
@@ -212,12 +213,12 @@ pub unsafe fn sort(firsts: &[u32], width: u32, low: &[u32], high: &[u32], order:
 /// Adds to a counter in shared memory. Returns its value before.
 ///
 /// # Safety
-/// The counter is accessed by this function alone until the next barrier.
+/// The counter is accessed by this function alone until the next barrier, and by one thread if the block `is_alone`.
 #[inline(always)]
-unsafe fn add(counter: *mut u32, count: u32) -> u32 {
-    // SAFETY: a block of one thread has no others (this function's contract).
+unsafe fn add(counter: *mut u32, count: u32, is_alone: bool) -> u32 {
+    // SAFETY: other threads access the counter by atomics alone, if there are any (this function's contract).
     unsafe {
-        if thread::block_dim_x() > 1 {
+        if !is_alone {
             return atomic::block::fetch_add(counter, count);
         }
         let before = counter.read();
