@@ -166,6 +166,10 @@ fn vertices_without_edges() {
         (&found["edges"], &found["notes"][1]),
         (&2.into(), &"The first row, `source target`, is a heading, and no edge.".into())
     );
+    for text in ["a b 5\nb c 6\nc a 7\n", "source target weight\n1 2 5\n2 3 6\n3 1 7\n"] {
+        folder.write("w.txt", text);
+        assert_eq!(folder.json("forest w.txt")["total"], 11, "{text}");
+    }
     folder.write("uv.csv", "u,v\na,b\nb,c\n");
     assert_eq!(
         folder.json("components uv.csv")["notes"][1],

@@ -129,16 +129,13 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
         }
         let text = lines.text()?;
         let mut ends_of = words(text.as_bytes()).filter_map(|word| std::str::from_utf8(word).ok());
-        let (Some(u), Some(v)) = (ends_of.next(), ends_of.next()) else {
+        let (Some(u), Some(v), weight) = (ends_of.next(), ends_of.next(), ends_of.next()) else {
             return Err(lines.error("an edge has two vertices, and here is less"));
         };
         let are_numbers = [u, v].iter().all(|end| end.parse::<i64>().is_ok());
-        if std::mem::take(&mut first) && ![u, v].iter().any(|end| end.parse::<f64>().is_ok()) {
-            let weight = ends_of.next().is_some_and(|weight| weight.parse::<f64>().is_ok());
-            if !weight {
-                words_above = Some(([u.to_owned(), v.to_owned()], lines.number()));
-                continue;
-            }
+        if std::mem::take(&mut first) && [u, v].into_iter().chain(weight).all(|word| word.parse::<f64>().is_err()) {
+            words_above = Some(([u.to_owned(), v.to_owned()], lines.number()));
+            continue;
         }
         match words_above.take() {
             Some((above, _)) if are_numbers => row = FirstRow::Heading(above),
@@ -148,7 +145,7 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             }
             None => {}
         }
-        keep(&mut weights, ends_of.next(), |reason| lines.error(reason))?;
+        keep(&mut weights, weight, |reason| lines.error(reason))?;
         ends.add([u, v])?;
     }
     if let Some(([u, v], line)) = words_above {

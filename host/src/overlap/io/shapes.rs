@@ -165,8 +165,8 @@ fn chosen(parts: Vec<(String, Part)>, wanted: Wanted) -> Result<Vec<Part>, Probl
     }
 }
 
-/// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1. Of a sheet, only the
-/// paths of parts have holes, as these may meet.
+/// Makes the parts of a drawing. One part has the file's name, several have their ids or numbers from 1. The parts of a
+/// sheet are outlines without holes, as its defects may meet; their paths have all rings.
 fn drawn(Drawn { paths, notes, has_unit }: Drawn, name: &str, is_sheet: bool) -> Result<Found, Problem> {
     let alone = paths.len() == 1;
     let mut parts = Vec::new();

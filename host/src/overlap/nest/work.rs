@@ -34,7 +34,7 @@ const SHARES: &[f64] = &[1.0, 0.9, 0.8, 0.7, 0.6, 0.5];
 const MOST_CHANGED: usize = 64;
 /// Expected share of the sheets that parts cover.
 const EXPECTED: f64 = 0.75;
-/// Share of the time in which the last sheet's parts are put closer together.
+/// Share of the time for putting the last sheet's parts closer together.
 const SHORTENING: f64 = 0.2;
 /// Number of searches that a sheet's time is divided among.
 const SEARCHES: f64 = 4.0;
@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Adds copies to a sheet, up to the wanted numbers of all. If sheets are `limited`, a copy without a place here has none later.
+    /// Adds copies to a sheet, up to the wanted numbers of all. If sheets are `limited`, the search goes on until the end.
     fn filled(
         &self,
         mut best: Filling,

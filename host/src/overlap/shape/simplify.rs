@@ -18,7 +18,7 @@ struct Outlines {
     beside: Vec<[usize; 2]>,
     /// For each point's edge to the next one, the largest distance from the original ring.
     distances: Vec<f64>,
-    /// How often each point's costs were computed. It is 0 for points that are left out.
+    /// Number of times that each point's costs were computed; 0 for points that are left out.
     weighed: Vec<usize>,
     /// Costs of one ring's points and edges, as bits, which have the same order. A cost is the largest distance from the original
     /// ring once the point is left out, or its edge if the flag is set. It counts if `weighed` is still the same.
