@@ -220,8 +220,10 @@ def test_frames_of_numbers() -> None:
     days = np.array(["2024-05-01", "2024-05-02"], "datetime64[ns]")
     assert PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": days}, id="n").names[0].startswith("2024-05-01")  # type: ignore
     assert PcfSet.from_frame({"t": [0], "v": [1], "n": np.array([b"a"])}, id="n").names == ("a",)
-    with pytest.raises(ValueError, match="masked values"):
-        PcfSet.from_frame({"t": [0, 1], "v": np.ma.masked_array([1.0, 2.0], mask=[False, True])})
+    masked = np.ma.masked_array([0.0, 1.0], mask=[False, True])
+    for table in ({"t": [0, 1], "v": masked}, {"t": masked, "v": [0, 1]}):
+        with pytest.raises(ValueError, match="masked values"):
+            PcfSet.from_frame(table)
     with pytest.raises(ValueError, match=r"column 'n' has the shape \(1,\)"):
         PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": [7]}, id="n")
     for name in (None, np.nan):

@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import array_of, flag, items, real, reals, whole, writable
+from ._arrays import array_of, as_array, flag, items, real, reals, whole, writable
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
 
@@ -1292,7 +1292,7 @@ def _times(column: Any, what: str) -> tuple[npt.NDArray[np.float64], int, bool]:
     """Times as numbers to which a whole number must be added, and whether they are seconds since 1970."""
     if getattr(getattr(column, "dt", None), "tz", None) is not None:
         column = column.dt.tz_convert(None)
-    times = np.asarray(column)
+    times = as_array(column)
     of_calendar = times.dtype.kind == "M"
     if times.dtype.kind in "OUT":
         given = times.tolist()
