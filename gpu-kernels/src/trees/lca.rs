@@ -3,9 +3,10 @@
 //! In preorder, let `up` be the preorder number of each vertex's parent. For two vertices u before v, all that come
 //! after u up to v lie below their lowest common ancestor w or are v's way down from it, so that the least `up` among
 //! them is w's number. Positions are in blocks of [`BLOCK`]. If u and v are in two of them, the minimum comes from those
-//! behind u in its block, those up to v in its block, and the whole blocks between. Each vertex has the first two in its
-//! [`records()`], so that a query reads one sector per vertex. A sparse table gives the third by two of its entries: of each
-//! power of two of blocks from each block on. Only within a block the entries themselves are looked at.
+//! behind u in its block, those up to v in its block, and the whole blocks between. A sparse table gives the third by two of
+//! its entries: of each power of two of blocks from each block on. Each vertex has lower bounds of the first two in its
+//! [`records()`], of 8 bytes so that caches hold many. If the third isn't greater than these, it is the minimum, and a query
+//! reads the exact values otherwise. Only within a block the entries themselves are looked at.
 //!
 //! A root has no parent: its `up` is -1, and so is the answer for vertices of different trees.
 //!
@@ -65,13 +66,31 @@ pub unsafe fn blocks(
     }
 }
 
-/// Writes the record of each vertex that queries read: its preorder number, and both of its ends. Any grid.
+/// In place of a bound: the least `up` behind a vertex is the vertex itself, whose subtree goes on up to the end of the block.
+const OWN: u32 = 0xffff;
+/// Number of bits of other bounds.
+const BITS: u32 = 15;
+
+/// Returns the number of bits that bounds of numbers of `n` vertices lack.
+fn lost_bits(n: usize) -> u32 {
+    (usize::BITS - n.leading_zeros()).saturating_sub(BITS)
+}
+
+/// Codes a lower bound of a preorder number or -1.
+fn bound(value: i32, lost_bits: u32) -> u32 {
+    ((value as u32).wrapping_add(1) >> lost_bits).min((1 << BITS) - 1)
+}
+
+/// Writes the record of each vertex that queries read: its preorder number, and the [`bound()`]s of what is behind it and of
+/// what is up to it. Any grid.
 #[kernel(max_threads = 256)]
-pub fn records(preorder: &[i32], ends: &[I32x2], mut records: DisjointSlice<I32x4>) {
+pub fn records(preorder: &[i32], ends: &[I32x2], mut records: DisjointSlice<U32x2>) {
+    let lost_bits = lost_bits(preorder.len());
     for (vertex, record) in records.grid_stride_mut() {
         let position = preorder[vertex];
         let I32x2 { x: behind, y: before } = ends[position as usize];
-        *record = I32x4::new(position, behind, before, 0);
+        let behind = if behind == position { OWN } else { bound(behind, lost_bits) };
+        *record = U32x2::new(position as u32, behind | bound(before, lost_bits) << 16);
     }
 }
 
@@ -94,14 +113,15 @@ pub fn level(before: &[i32], width: u32, mut minima: DisjointSlice<i32>) {
 #[kernel(max_threads = 256)]
 pub unsafe fn query(
     pairs: &[I32x2],
-    records: &[I32x4],
+    records: &[U32x2],
     order: &[i32],
     ups: &[i32],
+    ends: &[I32x2],
     table: &[i32],
     mut ancestors: DisjointSlice<i32>,
     bad: *mut u32,
 ) {
-    let blocks = order.len().div_ceil(BLOCK);
+    let (blocks, lost_bits) = (order.len().div_ceil(BLOCK), lost_bits(order.len()));
     for (i, ancestor) in ancestors.grid_stride_mut() {
         let (u, v) = (pairs[i].x as u32 as usize, pairs[i].y as u32 as usize);
         let (Some(&u), Some(&v)) = (records.get(u), records.get(v)) else {
@@ -120,11 +140,16 @@ pub unsafe fn query(
             ups.iter().fold(i32::MAX, |least, &up| least.min(up))
         } else {
             let between = last_block - block - 1;
-            let mut up = first.y.min(last.z);
+            let (behind, before) = (first.y & 0xffff, last.y >> 16);
+            let mut up = if behind == OWN { from as i32 } else { i32::MAX };
             if between > 0 {
                 let level = between.ilog2() as usize;
                 let row = level * blocks;
                 up = up.min(table[row + block + 1]).min(table[row + last_block - (1 << level)]);
+            }
+            let least = |bound: u32| (bound << lost_bits) as i32 - 1;
+            if up > least(before) || behind != OWN && up > least(behind) {
+                up = up.min(ends[from].x).min(ends[to].y);
             }
             up
         };

@@ -1,6 +1,6 @@
 //! Lowest common ancestors.
 
-use cuda_std::{I32x2, I32x4};
+use cuda_std::{I32x2, U32x2};
 use gpu_kernels::trees::lca;
 
 use super::{
@@ -17,14 +17,14 @@ use crate::{
 
 /// Answers which vertex is the lowest common ancestor of two, for many pairs in one call.
 ///
-/// Takes 40 bytes per vertex, and a table of 4 bytes per 32 vertices and level: 3 bytes per vertex for 10^8 vertices.
+/// Takes 32 bytes per vertex, and a table of 4 bytes per 32 vertices and level: 3 bytes per vertex for 10^8 vertices.
 pub struct Ancestors {
     ranker: ListRanker,
     /// The vertices in preorder.
     order: Buffer<i32>,
     ups: Buffer<i32>,
     ends: Buffer<I32x2>,
-    records: Buffer<I32x4>,
+    records: Buffer<U32x2>,
     table: Buffer<i32>,
     /// 0 between calls. The host needs no copy to look at it.
     bad: MappedBuffer<u32>,
@@ -86,7 +86,7 @@ impl Ancestors {
         // SAFETY: the flag is a buffer's only element.
         unsafe {
             launch!(stream, lca::query<<<blocks, THREADS>>>(
-                pairs, &self.records, &self.order, &self.ups, &self.table, ancestors, self.bad.as_view_mut()
+                pairs, &self.records, &self.order, &self.ups, &self.ends, &self.table, ancestors, self.bad.as_view_mut()
             ))?;
         }
         stream.synchronize()?;
