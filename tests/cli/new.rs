@@ -42,6 +42,7 @@ fn a_project_named_after_its_folder() {
     let device = format!("path = {:?}", format!("{}/crates/device", env!("CARGO_MANIFEST_DIR")));
     assert!(manifest.contains(&device), "no {device} in {manifest}");
     assert!(read("src/lib.rs").contains("kernel_module!(my_kernels_kernels)"));
+    assert!(read("build.rs").contains("image_per_kernel(true)"));
     assert_eq!(read("rust-toolchain.toml"), fs::read_to_string("rust-toolchain.toml").unwrap());
     // Nothing is left beside it.
     assert_eq!(fs::read_dir(folder.path("deep")).unwrap().count(), 1);

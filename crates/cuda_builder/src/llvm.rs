@@ -93,8 +93,8 @@ pub fn load() -> Result<()> {
     }
     if major != LLVM_MAJOR {
         return refused(format!(
-            "the toolchain's LLVM is version {major}.{minor}.{patch}, but cuda_builder speaks to version {LLVM_MAJOR}: use the \
-             Rust version that rust-toolchain.toml pins"
+            "the toolchain's LLVM is version {major}.{minor}.{patch}, but cuda_builder speaks to version {LLVM_MAJOR}: use Rust \
+             1.95, or another toolchain with that version (`rustc -vV`)"
         ));
     }
     *loaded = true;

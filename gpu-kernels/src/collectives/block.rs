@@ -98,7 +98,8 @@ impl<T: Shuffle> Block<T> {
         self.warps() <= FEW_WARPS || !self.threads.is_multiple_of(WARP_SIZE)
     }
 
-    /// The values of all threads together, in order of the threads, for each thread.
+    /// The values of all threads together, in order of the threads, for each thread. A barrier for other memory only in
+    /// blocks of several warps.
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.

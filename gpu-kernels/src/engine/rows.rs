@@ -432,6 +432,8 @@ impl<T: Entry> Rows<T> for Lists<T> {
             let lane = waiting.trailing_zeros();
             // SAFETY: the warp has this row, and its lanes take turns.
             unsafe {
+                // All have read the last element, where one may write.
+                warp::sync_warp(FULL_MASK);
                 if self.count <= ALONE {
                     if warp::lane_id() == lane {
                         self.insert_alone(row.first, found);
@@ -444,8 +446,6 @@ impl<T: Entry> Rows<T> for Lists<T> {
                     }
                 }
                 row.last = self.at(row.first + self.count as usize - 1);
-                // The next one may write there.
-                warp::sync_warp(FULL_MASK);
             }
             waiting &= waiting - 1;
         }

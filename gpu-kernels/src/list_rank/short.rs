@@ -235,15 +235,10 @@ pub unsafe fn rank<V: Value>(
             let sum = Block::new(shared_array![u32; STORAGE]).reduce(own, Sum);
             let lacking = ((n as u64 * (n as u64 - 1) / 2) as u32).wrapping_sub(sum);
             head = if (lacking as usize) < n { lacking as i32 } else { 0 };
-        } else {
-            thread::sync_threads();
         }
+        thread::sync_threads();
         if thread == 0 {
             status.write(Status { head, ..Status::default() });
-        }
-        let (ranked, ends) = (shared_array![u32; STORAGE], shared_array![u32; 1]);
-        if thread == 0 {
-            ends.write(0, 0);
         }
         // The head has a sublist of its own, unless it is a splitter.
         let of_head = splitters.number(head as u32).unwrap_or(splitters.count) as usize;
@@ -253,20 +248,18 @@ pub unsafe fn rank<V: Value>(
                 first.set(thread, V::ZERO);
             }
         });
-        // One sublist at most.
-        if sublist.end == TAIL && sublist.base.is_some() {
-            ends.write(0, 1);
-        }
-        let ranked = Block::new(ranked).reduce(sublist.base.map_or(0, |_| sublist.length), Sum);
-        let ends = ends.read(0) == 1;
+        // Elements behind the head, and above them how many of their sublists end: one at most.
+        let own = sublist.base.map_or(0, |_| u64::from(sublist.length) | u64::from(sublist.end == TAIL) << 32);
+        let all = Block::new(shared_array![u64; STORAGE]).reduce(own, Sum);
+        let (ranked, ends) = (all as u32, (all >> 32) as u32);
         if wrong > 0 {
             atomic::device::fetch_add(&raw mut (*status).out_of_range, wrong);
         }
         if thread == 0 {
             (*status).ranked = u64::from(ranked);
-            (*status).ends = ends.into();
+            (*status).ends = ends;
         }
-        if !ends || ranked as usize != n {
+        if ends != 1 || ranked as usize != n {
             return;
         }
         if let (Some(mut element), Some(mut base)) = (start, sublist.base) {

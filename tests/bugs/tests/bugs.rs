@@ -117,6 +117,8 @@ maps! {
     read_without_barrier: ALWAYS.checked(NO_BARRIER), block::read_without_barrier, 1, 64, numbers(64) => [64];
     missing_sync_warp: ALWAYS.checked(NO_SYNC_WARP), block::missing_sync_warp, 1, 32,
         numbers(32) => (0..32).map(|i| (i ^ 1) + 1).collect::<Vec<u32>>();
+    vote_for_a_sync_warp: NEVER.checked(NO_SYNC_WARP), block::vote_for_a_sync_warp, 1, 32,
+        numbers(32) => (0..32).map(|i| (i ^ 1) + 1).collect::<Vec<u32>>();
     halves_of_a_warp: ALWAYS.checked(NO_SYNC_WARP), block::halves_of_a_warp, 1, 32,
         numbers(32) => (0..32).map(|i| (i ^ 16) + 1).collect::<Vec<u32>>();
     sync_warp_for_a_block: ALWAYS.checked(NO_BARRIER), block::sync_warp_for_a_block, 1, 64,

@@ -422,8 +422,11 @@ impl Block<'_> {
             self.fault(message);
         }
         if complete {
+            // Shuffles and votes don't order accesses to memory.
             #[cfg(simt_check)]
-            self.checks.meet(lanes(mask).map(|lane| first + lane));
+            if op == "sync_warp" {
+                self.checks.meet(lanes(mask).map(|lane| first + lane));
+            }
             for lane in lanes(mask) {
                 sched.turns.release(first + lane);
             }

@@ -141,6 +141,21 @@ pub mod block {
         }
     }
 
+    /// `out[i]` is the value of the other thread of a pair. Bug: a vote in the place of a `sync_warp`: it orders no memory.
+    #[kernel]
+    pub unsafe fn vote_for_a_sync_warp(values: &[u32], out: *mut u32, right: bool) {
+        let staged = shared_array![u32; 32];
+        let me = thread::thread_idx_x() as usize;
+        unsafe {
+            staged.write(me, values[me]);
+            warp::ballot(warp::FULL_MASK, true);
+            if right {
+                warp::sync_warp(warp::FULL_MASK);
+            }
+            *out.add(me) = staged.read(me ^ 1);
+        }
+    }
+
     /// `out[i]` is the value of the thread in the other of two warps. Bug: a `sync_warp` in the place of a barrier.
     #[kernel]
     pub unsafe fn sync_warp_for_a_block(values: &[u32], out: *mut u32, right: bool) {
