@@ -360,7 +360,7 @@ fn limits_are_no_panics() {
     folder.write("poses.csv", &format!("x,y,theta\n{poses}"));
     for limit in ["-v 650000", "-v 700000", "-v 750000"] {
         for picture in ["a.png", "a.svg"] {
-            limited(limit, &format!("--threads 2 --backend cpu overlap plot poses.csv {picture}"));
+            limited(limit, &format!("--threads 2 --backend cpu overlap plot poses.csv --output {picture}"));
         }
     }
     let (code, stderr) = limited("-v 500000", "--threads 2000 --backend cpu list-rank --n 1000");
@@ -405,9 +405,11 @@ fn texts_that_are_not_utf_8() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
     let folder = Folder::of("");
     folder.write("p.csv", "x,y,theta\n0,0,0\n");
-    for command in
-        ["overlap total p.csv --shape", "overlap pack --count 2 --output q.csv --shape", "overlap plot p.csv a.svg --title"]
-    {
+    for command in [
+        "overlap total p.csv --shape",
+        "overlap pack --count 2 --output q.csv --shape",
+        "overlap plot p.csv --output a.svg --title",
+    ] {
         let mut run = Command::new(cargo_bin!("warpsmith"));
         let output =
             run.current_dir(&folder.directory).args(command.split(' ')).arg(OsStr::from_bytes(b"l\xff.json")).output().unwrap();

@@ -88,7 +88,7 @@ fn without_end() {
     for (command, sentence) in [
         ("list-rank --input z.npy", "z.npy: is not a .npy file"),
         ("pcf info z.npz", "z.npz: is not a file: an archive can't be read from a pipe or a device"),
-        ("pcf plot z.npy out.png", "z.npy: is not a .npy file"),
+        ("pcf plot z.npy --output out.png", "z.npy: is not a .npy file"),
     ] {
         for extension in ["npy", "npz"] {
             let _ = symlink("/dev/zero", folder.path().join(format!("z.{extension}")));

@@ -328,7 +328,7 @@ fn gradients() {
 #[test]
 fn pictures() {
     let folder = Folder::new();
-    let line = folder.good("plot p.csv a.svg --shape square.json");
+    let line = folder.good("plot p.csv --output a.svg --shape square.json");
     assert_eq!(line, "Written: a.svg (3 poses, side 8.000000, overlap 0.375000000)\n");
     let svg = folder.text("a.svg");
     assert!(svg.starts_with("<svg width=\"") && svg.trim_end().ends_with("</svg>"));
@@ -355,7 +355,7 @@ fn pictures() {
     assert!((width / height - 1.0).abs() < 1e-3, "as many pixels a unit in both directions");
     assert!((red_width / width - 0.5).abs() < 1e-3 && (red_height / height - 0.75).abs() < 1e-3);
 
-    let result = folder.json("plot p.csv a.png --shape square.json --boundary 3 --title Squares");
+    let result = folder.json("plot p.csv --output a.png --shape square.json --boundary 3 --title Squares");
     let expected = json!({
         "system": "overlap", "command": "plot", "input": "p.csv", "packing": 0, "poses": 3, "side": 3.0, "overlap": 0.375,
         "pairs": 1, "output": "a.png",
@@ -371,18 +371,18 @@ fn pictures() {
     assert!((share - 0.375 / (3.0 - 2.0 * 0.375)).abs() < 0.02, "{share}");
 
     folder.write("s.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s0.3,s0,s45\n");
-    let result = folder.json("plot s.csv b.svg --packing 2");
+    let result = folder.json("plot s.csv --output b.svg --packing 2");
     assert_eq!((&result["packing"], &result["poses"]), (&json!(2), &json!(2)));
-    assert_eq!(folder.json("plot s.csv b.svg")["packing"], 1);
-    folder.bad("plot s.csv c.svg --packing 3", "s.csv: there is no packing of 3 trees");
-    folder.bad("plot p.csv c.svg --packing 1", "p.csv: there is no packing 1: the only one is 0");
-    folder.bad("plot p.csv c.jpg", "c.jpg: the name must end in .png or .svg");
-    folder.bad("plot p.csv p.csv", "p.csv: the name must end in .png or .svg");
-    folder.bad("plot p.csv no/c.svg", "no/c.svg can't be written: there is no directory no");
+    assert_eq!(folder.json("plot s.csv --output b.svg")["packing"], 1);
+    folder.bad("plot s.csv --output c.svg --packing 3", "s.csv: there is no packing of 3 trees");
+    folder.bad("plot p.csv --output c.svg --packing 1", "p.csv: there is no packing 1: the only one is 0");
+    folder.bad("plot p.csv --output c.jpg", "c.jpg: the name must end in .png or .svg");
+    folder.bad("plot p.csv --output p.csv", "p.csv: the name must end in .png or .svg");
+    folder.bad("plot p.csv --output no/c.svg", "no/c.svg can't be written: there is no directory no");
     folder.write("none.csv", "x,y,theta\n");
-    folder.bad("plot none.csv c.svg", "none.csv: packing 0 has no poses");
+    folder.bad("plot none.csv --output c.svg", "none.csv: packing 0 has no poses");
     folder.save("e.npy", &Array3::<f64>::zeros((3, 2, 3)));
-    folder.bad("plot e.npy c.svg --packing 3", "e.npy: there is no packing 3: they are 0 to 2");
+    folder.bad("plot e.npy --output c.svg --packing 3", "e.npy: there is no packing 3: they are 0 to 2");
 }
 
 #[test]
@@ -472,7 +472,7 @@ fn errors_name_what_is_wrong() {
         "total far.csv",
         "pairs far.csv",
         "gradient far.csv --output g.npy",
-        "plot far.csv f.svg",
+        "plot far.csv --output f.svg",
         "total p.csv --against far.csv",
     ] {
         folder.bad(command, "far.csv: line 3: packing 0, pose 1: y = 1000000000000000000000000000000 is too large for float64");
@@ -480,7 +480,7 @@ fn errors_name_what_is_wrong() {
     folder.write("far.csv", "packing,x,y,theta\n0,0,0,0\n\n1,0,0,0\n1,-2e9,0,0\n");
     folder.bad("total far.csv --dtype f32", "far.csv: line 5: packing 1, pose 1: x = -2000000000 is too large for float32");
     folder.write("far.csv", "id,x,y,deg\n002_1,s0,s1e19,s0\n002_0,s0,s0,s0\n");
-    folder.bad("plot far.csv f.svg", "far.csv: line 2: packing 0, pose 1: y = 10000000000000000000 is too large");
+    folder.bad("plot far.csv --output f.svg", "far.csv: line 2: packing 0, pose 1: y = 10000000000000000000 is too large");
     folder.save("far.npy", &array![[0.0, 0.0, 0.0], [-1e20, 0.0, 0.0]]);
     folder.bad("total far.npy", "far.npy: packing 0, pose 1: x = -100000000000000000000 is too large");
     folder.write("bow.wkt", "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))");

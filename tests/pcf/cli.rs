@@ -224,7 +224,7 @@ fn heat_maps() {
     let folder = Folder::new();
     // Distances 1, inf and 4 of three functions.
     write_npy(folder.path("condensed.npy"), &ndarray::arr1(&[1.0f32, f32::INFINITY, 4.0])).unwrap();
-    let line = folder.good("plot condensed.npy heat.png");
+    let line = folder.good("plot condensed.npy --output heat.png");
     assert_eq!(line, "Written: heat.png (3 x 3, entries from 0.0 to 4.0, 1 infinite)\n");
     let (width, height, pixels) = decode(&folder.path("heat.png"));
     // The first column of the map has the colours of 0, 1 and infinity from the top, each a third of the map high.
@@ -243,20 +243,20 @@ fn heat_maps() {
     let inf = f64::INFINITY;
     write_npy(folder.path("dense.npy"), &arr2(&[[0.0, 1.0, inf], [1.0, 0.0, 4.0], [inf, 4.0, 0.0]])).unwrap();
     assert_eq!(
-        folder.json("plot dense.npy dense.png --title condensed.npy"),
+        folder.json("plot dense.npy --output dense.png --title condensed.npy"),
         json!({
             "input": "dense.npy", "output": "dense.png", "rows": 3, "columns": 3, "dtype": "float64", "min": 0.0, "max": 4.0,
             "infinite": 2, "nan": 0,
         })
     );
-    folder.good("plot condensed.npy again.png --title condensed.npy");
+    folder.good("plot condensed.npy --output again.png --title condensed.npy");
     assert_eq!(decode(&folder.path("dense.png")), decode(&folder.path("again.png")));
     // And so is the lower triangle.
     write_npy(folder.path("packed.npy"), &ndarray::arr1(&[0.0, 1.0, 0.0, inf, 4.0, 0.0])).unwrap();
-    folder.good("plot packed.npy packed.png --title condensed.npy --layout packed");
+    folder.good("plot packed.npy --output packed.png --title condensed.npy --layout packed");
     assert_eq!(decode(&folder.path("packed.png")), decode(&folder.path("again.png")));
 
-    folder.good("plot dense.npy heat.svg --title A<B&C");
+    folder.good("plot dense.npy --output heat.svg --title A<B&C");
     let svg = fs::read_to_string(folder.path("heat.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
     has(&svg, &["A&lt;B&amp;C", "column", "row", "inf", "image-rendering:pixelated"]);
@@ -273,17 +273,20 @@ fn a_kernel_is_drawn_as_what_it_is() {
     for (command, halves) in [("l2-kernel", &["packed"][..]), ("pdist --p 2", &["packed", "condensed"])] {
         let dense = if command == "l2-kernel" { "" } else { "--layout dense" };
         folder.good(&format!("{command} a.npz {dense} --output dense.npy"));
-        assert!(folder.good("plot dense.npy dense.png --title k").contains("(30 x 30, "));
+        assert!(folder.good("plot dense.npy --output dense.png --title k").contains("(30 x 30, "));
         for half in halves {
             folder.good(&format!("{command} a.npz --layout {half} --output half.npy"));
             for layout in ["".to_owned(), format!("--layout {half}")] {
-                folder.good(&format!("plot half.npy half.png --title k {layout}"));
+                folder.good(&format!("plot half.npy --output half.png --title k {layout}"));
                 assert!(decode(&folder.path("half.png")) == decode(&folder.path("dense.png")), "{command} {half}");
             }
         }
     }
     folder.good("l2-kernel a.npz --layout packed --output half.npy");
-    folder.bad("plot half.npy h.png --layout condensed", "half.npy: holds a packed matrix, as it says, and not a condensed one");
+    folder.bad(
+        "plot half.npy --output h.png --layout condensed",
+        "half.npy: holds a packed matrix, as it says, and not a condensed one",
+    );
     folder.bad("info half.npy", "half.npy: holds structured elements, but functions must be float32 or float64");
 }
 
@@ -294,8 +297,8 @@ fn heat_maps_of_any_shape_and_value() {
     let shapes = [(1, 1), (1, 2000), (2000, 1), (5, 30), (900, 1100)];
     for (rows, columns) in shapes {
         write_npy(folder.path("m.npy"), &Array2::from_shape_fn((rows, columns), |(i, j)| (i + 2 * j) as f32)).unwrap();
-        folder.good("plot m.npy m.png");
-        folder.good("plot m.npy m.svg");
+        folder.good("plot m.npy --output m.png");
+        folder.good("plot m.npy --output m.svg");
         let (width, height, pixels) = decode(&folder.path("m.png"));
         assert!(width < 1100 && height < 1000 && pixels.len() == width * height);
     }
@@ -303,8 +306,8 @@ fn heat_maps_of_any_shape_and_value() {
         [[0.0, 0.0], [7.0, 7.0], [nan, inf], [-inf, inf], [nan, nan], [1e-310, -1e-310], [1e308, -1e308], [1e308, 1.5e308]]
     {
         write_npy(folder.path("m.npy"), &arr2(&[values])).unwrap();
-        folder.good("plot m.npy m.png");
-        folder.good("plot m.npy m.svg");
+        folder.good("plot m.npy --output m.png");
+        folder.good("plot m.npy --output m.svg");
     }
 }
 
@@ -318,16 +321,16 @@ fn what_cannot_be_drawn() {
     let whole = fs::read(folder.path("m.npy")).unwrap();
     fs::write(folder.path("short.npy"), &whole[..whole.len() - 1]).unwrap();
     for (arguments, sentence) in [
-        ("plot m.npy m.png", "m.npy: holds 4 entries, but a condensed matrix has n (n - 1) / 2 of them"),
-        ("plot m.npy m.png --layout packed", "m.npy: holds 4 entries, but a packed matrix has n (n + 1) / 2 of them"),
-        ("plot m.npy m.png --layout dense", "m.npy: holds a 1-D array, but a matrix is 2-D"),
-        ("plot m.npy m.pdf", "m.pdf: the name must end in .png or .svg"),
-        ("plot none.npy m.png", "none.npy: can't be read: no such file"),
-        ("plot m.npy no/m.png", "no/m.png can't be written: there is no directory"),
-        ("plot i.npy m.png", "i.npy: holds int32, but a matrix must be float32 or float64"),
-        ("plot e.npy m.png", "e.npy: holds a matrix without entries"),
-        ("plot c.npy m.png", "c.npy: holds a 3-D array, but a matrix is 2-D"),
-        ("plot short.npy m.png", "short.npy: is truncated"),
+        ("plot m.npy --output m.png", "m.npy: holds 4 entries, but a condensed matrix has n (n - 1) / 2 of them"),
+        ("plot m.npy --output m.png --layout packed", "m.npy: holds 4 entries, but a packed matrix has n (n + 1) / 2 of them"),
+        ("plot m.npy --output m.png --layout dense", "m.npy: holds a 1-D array, but a matrix is 2-D"),
+        ("plot m.npy --output m.pdf", "m.pdf: the name must end in .png or .svg"),
+        ("plot none.npy --output m.png", "none.npy: can't be read: no such file"),
+        ("plot m.npy --output no/m.png", "no/m.png can't be written: there is no directory"),
+        ("plot i.npy --output m.png", "i.npy: holds int32, but a matrix must be float32 or float64"),
+        ("plot e.npy --output m.png", "e.npy: holds a matrix without entries"),
+        ("plot c.npy --output m.png", "c.npy: holds a 3-D array, but a matrix is 2-D"),
+        ("plot short.npy --output m.png", "short.npy: is truncated"),
     ] {
         folder.bad(arguments, sentence);
     }
@@ -348,7 +351,7 @@ fn matrices_larger_than_the_memory() {
     let file = fs::OpenOptions::new().write(true).open(folder.path("m.npy")).unwrap();
     file.set_len(start.len() as u64 + entries * 4).unwrap();
     // Threads reserve memory of their own.
-    let output = folder.shell("ulimit -v 524288; RAYON_NUM_THREADS=2 \"$0\" pcf plot m.npy m.png --json");
+    let output = folder.shell("ulimit -v 524288; RAYON_NUM_THREADS=2 \"$0\" pcf plot m.npy --output m.png --json");
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));

@@ -27,7 +27,7 @@ fn fitted(text: &str) -> String {
         // Options stay together with their values.
         for (index, part) in command.split(" -").enumerate() {
             let blank = if index == 0 { " " } else { " -" };
-            if column + blank.len() + part.len() + " \\".len() > WIDTH {
+            if index > 0 && column + blank.len() + part.len() + " \\".len() > WIDTH {
                 fitted.push_str(" \\\n     ");
                 column = 5;
             }
@@ -72,7 +72,7 @@ fn brief(command: Command, path: &[&str], above: &str) -> Command {
 #[command(
     about = "Print completions for a shell",
     after_help = "Examples:\n  \
-        warpsmith completions bash > ~/.local/share/bash-completion/completions/warpsmith\n  \
+        warpsmith completions bash >> ~/.bash_completion        read by bash-completion\n  \
         warpsmith completions zsh > ~/.zfunc/_warpsmith         with ~/.zfunc in fpath"
 )]
 pub struct Completions {

@@ -41,16 +41,21 @@ const PART_BYTES: f64 = 256.0;
     override_usage = "warpsmith nest [OPTIONS] -o <CUT.SVG> --sheet <WxH[:N]> <PART[:N]>...\n       \
         warpsmith nest [OPTIONS] -o <CUT.SVG> --roll <WIDTH> <PART[:N]>...",
     long_about = "Nest parts on sheets, on as few as are found in the time; or on a roll, in as short a piece.\n\n\
-        PARTS are files, each with its number of copies, which is that of every part of a file with several: .svg, of which each \
-        closed path is a part; .dxf, of which each outermost closed contour is one; .json of an instance of jagua-rs or sparrow with \
-        its demands and angles, or of a shape; .geojson; .wkt (warpsmith overlap --help has more). Lengths are those of the files, and \
-        millimetres of drawings that tell their size or unit.\n\n\
+        PARTS are files, each with the number of copies of each of its parts:\n  \
+        .svg, of which each closed path is a part\n  \
+        .dxf, of which each outermost closed contour is a part\n  \
+        .json of an instance of jagua-rs or sparrow, with its demands and angles, or of a shape\n  \
+        .geojson and .wkt (see warpsmith help overlap)\n\n\
+        Lengths are those of the files. Drawings that tell their size or unit are in millimetres.\n\n\
         No two parts are nearer than --spacing, and none is nearer to an edge than --margin. Parts lie at one end of a sheet, so that \
         the rest is in one piece, and in holes of others. Curves count as lines outside of them, and are cut as they were drawn.\n\n\
-        The output is a drawing to cut from in mm, .svg or .dxf, with a layer for each sheet: .svg has the sheet's outline there and \
-        a path for each part; .dxf has outlines of sheets on a layer of their own, and arcs as arcs. Or it is a table of places, .csv \
-        or .json; or as .sparrow.json an instance of jagua-rs with its solution, whose bins are the sheets or whose \
-        strip is the roll, and whose angles are degrees. Parts without a place are an error, with exit code 2; the others are written \
+        The output is one of these:\n  \
+        .svg, a drawing to cut from in mm: a layer for each sheet, with its outline and a path for each part\n  \
+        .dxf, the same; outlines of sheets are on a layer of their own, and arcs are arcs\n  \
+        .csv or .json, a table of places\n  \
+        .sparrow.json, an instance of jagua-rs with its solution: bins are the sheets, or the strip is the roll; angles are \
+        degrees\n\n\
+        Parts without a place are an error, with exit code 2; the others are written \
         all the same. With --value they are no error, as sheets hold as much value as is found. Ctrl-C or SIGTERM ends the search and writes the sheets that are \
         filled, with exit code 130 or 143.",
     after_help = "Examples:\n  \

@@ -21,11 +21,9 @@ pub fn median<T, E>(runs: Option<usize>, mut run: impl FnMut() -> Result<T, E>, 
     Ok(all.swap_remove((runs - 1) / 2))
 }
 
-/// Says of how many runs the times are, and how many of `n` things (as in "elements") are done per second.
+/// Says of how many runs the times are, the time, and how many of `n` things (as in "elements") are done per second.
 pub fn in_words(runs: usize, n: usize, ms: f64, things: &str) -> String {
     let runs = if runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(runs)) };
-    match format::rate(n, ms, things) {
-        rate if rate.is_empty() => format!("{runs} after a warm-up."),
-        rate => format!("{runs} after a warm-up: {rate}."),
-    }
+    let (time, rate) = (format::time(ms), format::rate(n, ms, things));
+    format!("{runs} after a warm-up: {}.", if rate.is_empty() { time } else { format!("{time}, {rate}") })
 }

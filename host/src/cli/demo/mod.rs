@@ -153,7 +153,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
          warpsmith graph bridges edges.npy            what a network falls apart without\n  \
          warpsmith pcf random --count 5000 --points 100 --output set.npz\n  \
          warpsmith pcf pdist set.npz --output d.npy\n  \
-         warpsmith pcf plot d.npy heat.png            a heat map of the distances\n  \
+         warpsmith pcf plot d.npy --output heat.png   a heat map of the distances\n  \
          warpsmith overlap total submission.csv       a packing's score, and what overlaps\n  \
          warpsmith rules explore spmv --platform sim --output runs.csv\n  \
          warpsmith rules report runs.csv --output report.html\n  \

@@ -23,9 +23,13 @@ use super::{
 #[derive(Args, Debug)]
 #[command(
     long_about = "Components, bridges and biconnected components of undirected graphs.\n\n\
-        A graph is read from a file of edges: a table (.csv, .tsv) with the columns source and target, .npy (int32 or int64 of \
-        shape (m, 2)), .npz of SciPy, .mtx (Matrix Market), .gr (DIMACS, PACE), .graph (METIS), .graphml, the lines of .geojson, or lines \
-        of two vertices, as SNAP's are, in any other file. Texts may be compressed by gzip or Zstandard. Vertices of tables and lines may \
+        A graph is read from a file of edges:\n  \
+        .csv or .tsv, a table with the columns source and target\n  \
+        .npy, int32 or int64 of shape (m, 2)\n  \
+        .npz of SciPy, .mtx (Matrix Market), .gr (DIMACS, PACE), .graph (METIS), .graphml\n  \
+        .geojson, of which lines are the edges\n  \
+        any other, lines of two vertices, as SNAP's are\n\n\
+        Texts may be compressed by gzip or Zstandard. Vertices of tables and lines may \
         have any names. Loops and double edges are allowed.\n\n\
         Arrays (.npz, or .npy files in a folder) number vertices and edges from 0; `vertices` has the file's names if they are others. \
         Tables (.csv) have these names, and .geojson has the lines that were read.",

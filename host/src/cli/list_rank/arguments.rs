@@ -85,7 +85,7 @@ pub struct ListRankArgs {
     /// written, and the exit code is 1 (2 with mpirun).
     #[arg(long)]
     pub verify: bool,
-    /// Number of runs after a warm-up; the median is shown [default: 10 on CUDA, 1 on the CPU]
+    /// Number of runs after a warm-up; the median and its steps are shown [default: 10 on CUDA, 1 on the CPU]
     #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST), allow_negative_numbers = true)]
     pub repeat: Option<usize>,
     /// Distribute the list over the first N GPUs; on the CPU, over N threads. Under mpirun it is over the processes

@@ -274,7 +274,7 @@ impl Job<'_> {
         Ok(made)
     }
 
-    /// Prints the results, as JSON or as a table with one row per step.
+    /// Prints the results, as JSON or as a line, with --repeat also as a table with one row per step.
     fn print(&self, source: &str, weights: Option<Kind>, made: &Made) -> Result<(), Failure> {
         let Made { report, lists, verified, wrong } = made;
         if self.arguments.json {
@@ -313,7 +313,9 @@ impl Job<'_> {
             format::counted(report.sublists, "sublist", "sublists"),
             report.strategy.name()
         ))?;
-        terminal::print(terminal::steps(&report.steps))?;
+        if self.arguments.repeat.is_some() {
+            terminal::print(terminal::steps(&report.steps))?;
+        }
         terminal::print(repeat::in_words(self.runs, report.n, report.total_ms(), "elements"))?;
         match verified {
             _ if wrong.is_some() => return Ok(()),

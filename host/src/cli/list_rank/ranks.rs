@@ -235,7 +235,9 @@ impl<'a> Job<'a> {
         for (rank, name) in ranks.iter().enumerate() {
             terminal::print(format_args!("  rank {rank}: {name}"))?;
         }
-        terminal::print(terminal::steps(&report.steps))?;
+        if self.arguments.repeat.is_some() {
+            terminal::print(terminal::steps(&report.steps))?;
+        }
         terminal::print(repeat::in_words(self.runs, report.n as usize, *total_ms, "elements"))?;
         terminal::print(format_args!(
             "Sent: {} in {} ({} of rank 0's time).",

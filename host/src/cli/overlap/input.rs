@@ -16,7 +16,7 @@ pub struct Input {
     /// The poses: .npy, .csv, or a submission to Kaggle's Santa 2025
     #[arg(value_name = "POSES")]
     pub poses: PathBuf,
-    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, shape 1, 2, ... of the
+    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, shape 1, 2, ... of the
     /// column `shape` [default: tree]
     #[arg(long = "shape", value_name = "SHAPE", value_parser = utf8())]
     pub shapes: Vec<String>,

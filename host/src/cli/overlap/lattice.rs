@@ -23,7 +23,7 @@ use crate::cli::{count, draw::Target, failure::Failure, format, output::Files, t
         warpsmith overlap lattice --copies 2 --output cell.csv                   and the poses of a cell"
 )]
 pub struct LatticeArgs {
-    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
+    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT
     #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
     /// Copies in a cell: 1 or 2 [default: both, one after the other]

@@ -24,9 +24,11 @@ use super::{Global, failure::Failure};
 #[command(
     long_about = "Copies of polygons, and the areas in which they overlap, for packing.\n\n\
         A pose (x, y, theta) turns a shape by theta about the origin of its frame, counter-clockwise, and then moves that origin to \
-        (x, y). POSES are one packing or several: .npy of shape (poses, 3) or (packings, poses, 3), .csv with the header x,y,theta \
-        (with a column packing in front for several packings, with a column shape at the end for several shapes), or a submission \
-        to Kaggle's Santa 2025: .csv with the header id,x,y,deg. Packings are numbered from 0, those of a submission by how many \
+        (x, y). POSES are one packing or several:\n  \
+        .npy of shape (poses, 3) or (packings, poses, 3)\n  \
+        .csv with the header x,y,theta; in front of it packing for several packings, behind it shape for several shapes\n  \
+        .csv with the header id,x,y,deg, a submission to Kaggle's Santa 2025\n\n\
+        Packings are numbered from 0, those of a submission by how many \
         trees they have.\n\n\
         A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...], \"holes\": [...]}, with {\"pieces\": [...]} of convex \
         polygons or GeoJSON; .svg; .dxf; .wkt, or WKT itself. A file of several shapes stands for all of them: the closed paths of a \
@@ -37,7 +39,7 @@ use super::{Global, failure::Failure};
         warpsmith overlap total poses.npy --boundary 4              areas, and outside a square\n  \
         warpsmith overlap pairs poses.npy --output pairs.csv        the pairs that overlap\n  \
         warpsmith overlap gradient poses.npy --output gradient.npy  derivatives by every pose\n  \
-        warpsmith overlap plot poses.npy packing.svg                a picture, overlaps in red\n  \
+        warpsmith overlap plot poses.npy --output packing.svg       a picture, overlaps in red\n  \
         warpsmith overlap pack --count 50 --output packed.csv       a small square for 50 trees\n  \
         warpsmith overlap improve submission.csv --time 10m         smaller squares for all its packings"
 )]

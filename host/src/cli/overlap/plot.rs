@@ -18,15 +18,15 @@ use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, 
     long_about = "Draw a packing: its poses, their overlaps in red, and a square: the boundary, or else the smallest one with sides \
         along the axes around all vertices.",
     after_help = "Examples:\n  \
-        warpsmith overlap plot poses.npy packing.svg\n  \
-        warpsmith overlap plot ensembles.npy packing.png --packing 7 --boundary 4\n  \
-        warpsmith overlap plot submission.csv packing.png --packing 50    the packing of 50 trees"
+        warpsmith overlap plot poses.npy --output packing.svg\n  \
+        warpsmith overlap plot ensembles.npy --output packing.png --packing 7 --boundary 4\n  \
+        warpsmith overlap plot submission.csv --output packing.png --packing 50    the packing of 50 trees"
 )]
 pub struct PlotArgs {
     #[command(flatten)]
     input: Input,
     /// The picture: .png or .svg
-    #[arg(value_name = "OUT.SVG")]
+    #[arg(long, value_name = "OUT.SVG")]
     output: PathBuf,
     /// Index of the packing, from 0; in a submission, its number of trees [default: the first]
     #[arg(long, value_name = "I", value_parser = parse_packing, allow_negative_numbers = true)]

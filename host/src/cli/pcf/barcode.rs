@@ -16,9 +16,12 @@ use crate::cli::{failure::Failure, table::TableArgs};
     long_about = "Make functions of persistence barcodes, one of each barcode.\n\n\
         betti: at t, the number of bars with birth <= t < death. stable-rank: at t, the number of bars with death - birth > t. With \
         --superlevel, deaths are below births and change places with them in this.\n\n\
-        A file's content tells its format: what ripser prints, GUDHI's persistence files, JSON as of ripser.py, a table with the columns \
-        birth and death and optionally barcode and dimension, .npy of shape (bars, 2) or (bars, 3) with dimensions last, (barcodes, bars, 3) \
-        as of giotto-tda, or .npz with an array for each barcode. Of several files, functions have the files' names. A death may be \
+        A file's content tells its format:\n  \
+        what ripser prints, GUDHI's persistence files, JSON as of ripser.py\n  \
+        a table with the columns birth and death, and optionally barcode and dimension\n  \
+        .npy of shape (bars, 2), or (bars, 3) with dimensions last, or (barcodes, bars, 3) as of giotto-tda\n  \
+        .npz with an array for each barcode\n\n\
+        Of several files, functions have the files' names. A death may be \
         inf, or -inf with --superlevel.",
     after_help = "Examples:\n  \
         warpsmith pcf betti bars.csv --output curves.npz\n  \

@@ -28,7 +28,7 @@ use super::{Global, failure::Failure};
         warpsmith pcf pdist set.npz --output d.npy                        distances of all pairs\n  \
         warpsmith pcf pdist data.csv --from 0 --until 60 --output d.csv   of series, with their names\n  \
         warpsmith pcf cluster clouds/*.txt --curve betti --dimension 1 --clusters 3 --output groups.csv\n  \
-        warpsmith pcf plot d.npy heat.png                                 a heat map of them"
+        warpsmith pcf plot d.npy --output heat.png                        a heat map of them"
 )]
 pub struct Arguments {
     #[command(subcommand)]

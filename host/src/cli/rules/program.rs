@@ -26,8 +26,9 @@ fn parse_program(text: OsString) -> Result<Program, String> {
     match text.to_str() {
         Some("spmv") => Ok(Program::Spmv),
         Some("halo") => Ok(Program::Halo),
+        Some("-") => Ok(Program::File(text.into())),
         _ if Path::new(&text).extension().is_some_and(|extension| extension == "json") => Ok(Program::File(text.into())),
-        _ => Err("it is neither spmv nor halo, nor the file of a program (.json)".to_owned()),
+        _ => Err("it is neither spmv nor halo, nor the file of a program (.json, or `-`)".to_owned()),
     }
 }
 

@@ -34,9 +34,10 @@ const PAPER: [(usize, f64); 4] = [(50, 0.75), (100, 0.83), (200, 0.96), (400, 0.
 #[command(
     long_about = "Repeat searches on a space that was measured: times are looked up, and nothing is run.\n\n\
         FULL.CSV has all schedules of a program, as `warpsmith rules explore --exhaustive` writes it. For each search and number of \
-        iterations: the class accuracy over the whole space of the rules that are learnt from the schedules found until then (the paper's \
-        Table V), and how much longer the fastest of them takes than the fastest of all; mean and standard deviation over seeds. And after \
-        how many iterations a schedule within 1 % of the fastest is found.",
+        iterations, rules are learnt from the schedules that were found until then. The table has means and standard deviations over seeds:\n  \
+        the class accuracy of the rules over the whole space (the paper's Table V)\n  \
+        how much longer the fastest schedule found takes than the fastest of all\n\n\
+        Below, it tells after how many iterations a schedule within 1 % of the fastest is found.",
     after_help = "Examples:\n  \
         warpsmith rules study full.csv\n  \
         warpsmith rules study full.csv --iterations 25,50,100,200,400,800 --plot accuracy.svg\n  \

@@ -18,7 +18,8 @@ use crate::{
     overlap::{OverlapError, Point, Shape, area, convex::bounds, pack::Turns},
 };
 
-/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg`, `.dxf` or `.wkt` file, or a polygon in WKT itself.
+/// Reads a shape: `tree`, the name of a `.json`, `.geojson`, `.svg`, `.dxf` or `.wkt` file, a polygon in WKT itself, or `-` for
+/// such a file's content from the standard input.
 ///
 /// The name of a shape from a file is the file's name without the extension, unless the file has
 /// another. A warning (`tracing`) names each part of a drawing that the shape lacks or approximates:
@@ -92,18 +93,18 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
         return Ok(vec![Shape::tree().into()]);
     }
     let path = Path::new(text);
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    let fail = |reason: Reason| OverlapError::file(path, reason);
+    let given = (text == "-").then(|| crate::io::any_text(path).map_err(fail)).transpose()?;
+    let kind = given.as_deref().map_or_else(|| crate::io::extension(path), |content| kind_of(content).to_owned());
     let (tolerance, is_sheet) = match wanted {
         Wanted::Parts { tolerance, is_sheet } => (tolerance, is_sheet),
         Wanted::One | Wanted::All => (None, false),
     };
-    let parse: fn(&str, &str, Option<f64>, bool) -> Result<Found, Problem> = match extension.as_deref() {
-        Some("json" | "geojson") => {
-            |text, name, _, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true })
-        }
-        Some("svg") => |text, name, tolerance, is_sheet| drawn(svg::parse(text, tolerance)?, name, is_sheet),
-        Some("dxf") => |text, name, tolerance, is_sheet| drawn(dxf::parse(text, tolerance)?, name, is_sheet),
-        Some("wkt") => |text, name, _, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
+    let parse: fn(&str, &str, Option<f64>, bool) -> Result<Found, Problem> = match kind.as_str() {
+        "json" | "geojson" => |text, name, _, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true }),
+        "svg" | "svgz" => |text, name, tolerance, is_sheet| drawn(svg::parse(text, tolerance)?, name, is_sheet),
+        "dxf" => |text, name, tolerance, is_sheet| drawn(dxf::parse(text, tolerance)?, name, is_sheet),
+        "wkt" => |text, name, _, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
         _ if is_wkt(text) => {
             let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
             return parts.map_err(|problem| match problem {
@@ -113,13 +114,15 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
         }
         _ => {
             return Err(none(
-                "it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
+                "it must be `tree`, a file .json, .svg, .dxf or .wkt, `-`, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
             ));
         }
     };
-    let fail = |reason: Reason| OverlapError::file(path, reason);
-    let content =
-        if extension.as_deref() == Some("dxf") { crate::io::any_text(path) } else { crate::io::text(path) }.map_err(fail)?;
+    let content = match given {
+        Some(content) => content,
+        None if kind == "dxf" => crate::io::any_text(path).map_err(fail)?,
+        None => crate::io::text(path).map_err(fail)?,
+    };
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let found = parse(&content, &name, tolerance, is_sheet).and_then(|Found { parts, mut notes, has_unit }| {
         if let (Wanted::Parts { .. }, false) = (wanted, has_unit) {
@@ -139,6 +142,16 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
         tracing::warn!("{}: {note}", path.display());
     }
     Ok(shapes)
+}
+
+/// Returns the extension of files with such content.
+fn kind_of(content: &str) -> &'static str {
+    match content.trim_start().as_bytes().first() {
+        Some(b'<') => "svg",
+        Some(b'{' | b'[') => "json",
+        _ if is_wkt(content) => "wkt",
+        _ => "dxf",
+    }
 }
 
 /// The parts of a text, each with what it is called in messages, and sentences on what they lack of it.

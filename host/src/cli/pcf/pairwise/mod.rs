@@ -76,7 +76,7 @@ pub struct PdistArgs {
         "Examples:\n  \
         warpsmith pcf l2-kernel set.npz --output k.npy                    all entries\n  \
         warpsmith pcf l2-kernel set.npz --layout packed --output k.npy    the lower triangle\n  \
-        warpsmith pcf plot k.npy heat.png                                 a picture of either\n\n{NOTES}"
+        warpsmith pcf plot k.npy --output heat.png                        a picture of either\n\n{NOTES}"
     )
 )]
 pub struct L2KernelArgs {

@@ -21,16 +21,16 @@ use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, 
         pieces, so that it may be larger than the memory. Where it is larger than the picture, a pixel has the mean of its entries; infinite entries and NaNs \
         have colours of their own, and so has a pixel with one of them.",
     after_help = "Examples:\n  \
-        warpsmith pcf plot distances.npy heat.png                     of a condensed or dense matrix\n  \
-        warpsmith pcf plot theirs.npy heat.svg --layout packed        of another program's lower triangle\n  \
-        warpsmith pcf plot distances.npy heat.svg --title 'Distances of Betti curves'"
+        warpsmith pcf plot distances.npy --output heat.png            of a condensed or dense matrix\n  \
+        warpsmith pcf plot theirs.npy --output heat.svg --layout packed        of another program's lower triangle\n  \
+        warpsmith pcf plot distances.npy --output heat.svg --title 'Distances of Betti curves'"
 )]
 pub struct PlotArgs {
     /// The matrix
     #[arg(value_name = "MATRIX.NPY")]
     matrix: PathBuf,
     /// The picture: .png or .svg
-    #[arg(value_name = "OUT.PNG")]
+    #[arg(long, value_name = "OUT.PNG")]
     output: PathBuf,
     /// Layout of a symmetric matrix in a 1-D array of plain numbers [default: condensed]
     #[arg(long, value_enum)]
