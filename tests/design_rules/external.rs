@@ -75,6 +75,8 @@ fn programs_from_files() {
     folder.bad("count bad.json", "bad.json: EOF while parsing");
     folder.bad("count missing.json", "missing.json");
     folder.bad("check mine.json --streams 99", "99 streams are not possible: it takes 1 to 8");
+    let piped = folder.shell("\"$0\" rules count - --json <mine.json");
+    assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).unwrap()["counts"], counted["counts"]);
     folder.bad("count other", "it is neither spmv nor halo, nor the file of a program (.json)");
 }
 

@@ -86,6 +86,21 @@ fn totals() {
     folder.write("half.wkt", "POLYGON ((0 0, 0 1, 1 0, 0 0))");
     let result = folder.json("total s.csv --shape square.json --shape half.wkt");
     assert_eq!((&result["overlap"], &result["shapes"]), (&json!(0.5), &json!(["square", "half"])));
+
+    // From the standard input, whose content tells the format, and of a compressed drawing.
+    let svg = "<svg xmlns='http://www.w3.org/2000/svg'><rect width='1' height='1'/></svg>";
+    let dxf = format!("0\nSECTION\n2\nENTITIES\n0\nLWPOLYLINE\n90\n4\n70\n1\n{}0\nENDSEC\n0\nEOF\n", {
+        [[0, 0], [1, 0], [1, 1], [0, 1]].map(|[x, y]| format!("10\n{x}\n20\n{y}\n")).concat()
+    });
+    for content in ["{\"outline\": [[0, 0], [1, 0], [1, 1], [0, 1]]}", "POLYGON ((0 0, 1 0, 1 1, 0 1))", svg, &dxf] {
+        folder.write("content", content);
+        let output = folder.shell("\"$0\" overlap total p.csv --shape - --json <content");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        near(&result["overlap"], 0.375, 1e-14);
+    }
+    folder.write("r.svg", svg);
+    folder.shell("gzip -c r.svg >r.svgz");
+    near(&folder.json("total p.csv --shape r.svgz")["overlap"], 0.375, 1e-14);
 }
 
 #[test]

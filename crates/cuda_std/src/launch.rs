@@ -327,8 +327,9 @@ pub unsafe trait IntoParam<P: KernelParam> {
     fn memory(&self, arguments: &mut Arguments);
 }
 
-/// A scalar: a parameter that is the same on the host and in a kernel.
-pub trait ScalarParam: Copy + Send + Sync + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self> {}
+/// A parameter that is the same on the host and in a kernel: a scalar, or a structure of scalars.
+pub trait ValueParam: Copy + Send + Sync + for<'a> KernelParam<During<'a> = Self> + IntoParam<Self> {}
+impl<T: Copy + Send + Sync + for<'a> KernelParam<During<'a> = T> + IntoParam<T>> ValueParam for T {}
 
 /// Host argument for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, in the form
 /// of an argument for a [`DisjointSlice`](crate::DisjointSlice).
@@ -487,7 +488,6 @@ macro_rules! by_value {
             }
             fn memory(&self, _: &mut Arguments) {}
         }
-        impl ScalarParam for $t {}
     };
 }
 

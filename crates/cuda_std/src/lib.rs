@@ -84,9 +84,9 @@ use gpu as sys;
 
 pub use cuda_std_macros::{DeviceCopy, KernelParam, kernel, ptx_asm};
 #[cfg(not(cuda_device))]
-pub use launch::ScalarParam;
+pub use launch::ValueParam;
 #[cfg(cuda_device)]
-pub use param::ScalarParam;
+pub use param::ValueParam;
 
 pub use device_copy::DeviceCopy;
 pub use disjoint::{DisjointMatrix, DisjointSlice, GridStrideMut};

@@ -84,14 +84,9 @@ macro_rules! words {
 }
 words!(F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15; F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14);
 
-/// A scalar.
-pub trait ScalarParam: Copy + Send + Sync + DeviceParam {}
-
-macro_rules! scalars {
-    ($($t:ty)*) => {$(impl ScalarParam for $t {})*};
-}
-scalars!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize bool f32 f64 f16 bf16);
-scalars!(F16x2 Bf16x2 F32x2 F32x4 F64x2 I32x2 I32x4 U32x2 U32x4 U64x2);
+/// A parameter that is the same on the host and in a kernel: a scalar, or a structure of scalars.
+pub trait ValueParam: Copy + Send + Sync + DeviceParam {}
+impl<T: Copy + Send + Sync + DeviceParam> ValueParam for T {}
 
 macro_rules! alone {
     ($([$($generics:tt)*] $t:ty, $element:ty;)*) => {$(

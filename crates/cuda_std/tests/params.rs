@@ -1,7 +1,7 @@
 //! Structures by value and generic kernels, as the host launches them.
 
 use all_items::params::{
-    ArraysArgs, Count, Larger, Length, Line, Nothing, Number, Rest, SeveralArgs, Times, constant, line, mapped, nested,
+    ArraysArgs, Count, Larger, Length, Line, Nothing, Number, Rest, SeveralArgs, Times, applied, constant, line, mapped, nested,
     of_points, reverse,
 };
 use cuda_std::{
@@ -125,6 +125,13 @@ fn several_generic_parameters() {
     run("of_points", 1, unsafe { bound.into_body() });
     assert_eq!(found, [5.0, 41.0f32.sqrt()]);
     assert_eq!(of_points::kernel::<Larger>().symbol(), "params_of_points_larger");
+    let line = Line { factor: 2.0f32, offset: 0.5 };
+    let bound = applied::bind(LaunchConfig::new(1, 64), Shared(&[3.0, -5.0]), Slice(&mut found), line);
+    assert_eq!((bound.kernel().symbol(), bound.arguments().words().len()), ("params_applied_line_f32", 6));
+    // SAFETY: as above.
+    run("applied", 1, unsafe { bound.into_body() });
+    assert_eq!(found, [6.5, -9.5]);
+    assert_eq!(applied::kernel::<Count>().symbol(), "params_applied_count");
     assert_eq!(
         [constant::kernel::<-1>(), constant::kernel::<1>()].map(|kernel| kernel.symbol()),
         ["params_constant_minus_1", "params_constant_1"]

@@ -614,7 +614,7 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameters: &[&Ident], instances: &[
         if let GenericParam::Type(generic) = generic {
             generic.bounds.push(parse_quote!('static));
             if types.iter().any(|ty| matches!(ty, Type::Path(path) if path.path.is_ident(&generic.ident))) {
-                generic.bounds.push(parse_quote!(::cuda_std::launch::ScalarParam));
+                generic.bounds.push(parse_quote!(::cuda_std::launch::ValueParam));
             }
         }
     }

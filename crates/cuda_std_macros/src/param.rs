@@ -77,7 +77,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!('static));
         if is_field(&parameter.ident) {
-            parameter.bounds.push(parse_quote!(::cuda_std::launch::ScalarParam));
+            parameter.bounds.push(parse_quote!(::cuda_std::launch::ValueParam));
         }
     }
     let mut of_device = input.generics.clone();

@@ -2,13 +2,13 @@
 
 use super::power;
 use crate::number::Number;
-use cuda_std::{KernelParam, ScalarParam, math, prelude::*};
+use cuda_std::{KernelParam, ValueParam, math, prelude::*};
 
 /// Functions of the first set in a tile of [`tiled`](super::tiled): one for each lane of a warp.
 pub const LANES: u32 = 32;
 
 /// The type of times and values: `f32` or `f64`.
-pub trait Scalar: Number + ScalarParam {
+pub trait Scalar: Number + ValueParam {
     /// A segment in memory: value, then end. One load.
     type Segment: Copy + bytemuck::Pod + Send + Sync;
     /// A segment of this value and end.

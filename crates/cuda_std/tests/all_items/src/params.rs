@@ -4,7 +4,7 @@ use core::ops::{Add, Mul};
 use cuda_std::prelude::*;
 
 /// `f32` or `f64`.
-pub trait Number: cuda_std::ScalarParam + Add<Output = Self> + Mul<Output = Self> + 'static {}
+pub trait Number: cuda_std::ValueParam + Add<Output = Self> + Mul<Output = Self> + 'static {}
 impl Number for f32 {}
 impl Number for f64 {}
 
@@ -155,7 +155,7 @@ impl<const N: u32> Function for Times<N> {
 #[allow(clippy::multiple_bound_locations)]
 pub fn mapped<const K: usize, T: Add<Output = T> + Copy + Send + Sync, F>(x: &[T], more: [T; K], mut out: DisjointSlice<T>)
 where
-    T: cuda_std::ScalarParam,
+    T: cuda_std::ValueParam,
     F: Function,
 {
     let i = thread::index_1d() as usize;
@@ -185,4 +185,31 @@ pub fn of_points<F: cuda_std::Function<(f32, f32), Output = f32>>(x: &[f32], y: 
 #[kernel(for N in [-1, 1])]
 pub fn constant<const N: i32>(mut out: DisjointSlice<i32>) {
     out.set(N);
+}
+
+/// A function of a value, which may hold others.
+pub trait Apply: cuda_std::ValueParam {
+    /// Returns it of `x`.
+    fn apply(self, x: f32) -> f32;
+}
+
+impl Apply for Line<f32> {
+    fn apply(self, x: f32) -> f32 {
+        self.factor * x + self.offset
+    }
+}
+
+impl Apply for Count {
+    fn apply(self, x: f32) -> f32 {
+        self.0 as f32 * x
+    }
+}
+
+/// Functions with values of their own: `out[i] = function(x[i])`.
+#[kernel(for F in [Line<f32>, Count])]
+pub fn applied<F: Apply>(x: &[f32], mut out: DisjointSlice<f32>, function: F) {
+    let i = thread::index_1d() as usize;
+    if i < x.len() {
+        out.set(function.apply(x[i]));
+    }
 }
