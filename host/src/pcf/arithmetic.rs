@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{PcfError, PcfReal, PcfSet, Point, scalar::intervals};
+use super::{PcfError, PcfReal, PcfSet, Point, scalar::intervals, set::divided};
 use crate::engine::{EngineError, dense_len, zeroed_vec};
 
 /// Fewer functions than this are not divided among threads.
@@ -14,7 +14,7 @@ impl<T: PcfReal> PcfSet<T> {
     ///
     /// # Errors
     /// If such a value is not finite, or above [`PcfReal::MAX_VALUE`]. Functions are named by the
-    /// indices of their pairs.
+    /// indices of their pairs. And if there is not enough memory.
     ///
     /// # Panics
     /// If an index is out of range.
@@ -30,28 +30,23 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Ok::<(), warpsmith::pcf::PcfError>(())
     /// ```
     pub fn combine(&self, other: &Self, pairs: &[(usize, usize)], value: impl Fn(T, T) -> T + Sync) -> Result<Self, PcfError> {
-        let made: Vec<Vec<Point<T>>> = pairs
-            .par_iter()
-            .with_min_len(TOGETHER)
-            .map(|&(i, j)| {
-                let mut points: Vec<Point<T>> = Vec::new();
-                for interval in intervals(self.get(i), other.get(j)) {
-                    let [f, g] = interval.values;
-                    let v = value(f, g);
-                    if points.last().is_none_or(|last| last.v != v) {
-                        points.push(Point::new(interval.start, v));
-                    }
-                }
-                points
+        let changes = |&(i, j): &(usize, usize)| {
+            let (value, mut last) = (&value, None);
+            intervals(self.get(i), other.get(j)).filter_map(move |interval| {
+                let [f, g] = interval.values;
+                let v = value(f, g);
+                (last.replace(v) != Some(v)).then(|| Point::new(interval.start, v))
             })
-            .collect();
-        let mut offsets = Vec::with_capacity(pairs.len() + 1);
-        offsets.push(0);
-        offsets.extend(made.iter().scan(0, |end, points| {
-            *end += points.len();
-            Some(*end)
-        }));
-        PcfSet::from_parts(offsets, made.concat())
+        };
+        // They are counted first, so that memory is asked for once.
+        let pairs = || pairs.par_iter().with_min_len(TOGETHER);
+        let mut offsets: Vec<usize> = [0].into_par_iter().chain(pairs().map(|pair| changes(pair).count())).collect();
+        (1..offsets.len()).for_each(|at| offsets[at] += offsets[at - 1]);
+        let (functions, total) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+        let mut points = zeroed_vec(total).map_err(|_| PcfError::OutOfMemory { functions, points: total })?;
+        let room = pairs().zip(divided(&offsets, &mut points));
+        room.for_each(|(pair, room)| room.iter_mut().zip(changes(pair)).for_each(|(point, change)| *point = change));
+        PcfSet::from_parts(offsets, points)
     }
 
     /// The values of all functions at these times, one function after the other; before time 0 those of time 0.

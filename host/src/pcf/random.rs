@@ -9,7 +9,7 @@ use rand_chacha::{
 };
 use rayon::prelude::*;
 
-use super::{PcfError, PcfReal, PcfSet, Point};
+use super::{PcfError, PcfReal, PcfSet, Point, set::divided};
 
 /// `count` functions of `points` breakpoints each. The times are 0 and, in their order, numbers drawn uniformly from
 /// (0, 1), no two of them equal; the values are drawn uniformly from [0, 1), and the last is 0.
@@ -52,16 +52,13 @@ fn draw<T: PcfReal>(lengths: Vec<usize>, seed: u64) -> Result<PcfSet<T>, PcfErro
     let total = lengths.iter().try_fold(0usize, |total, &length| total.checked_add(length)).unwrap_or(usize::MAX);
     let no_memory = |_| PcfError::OutOfMemory { functions, points: total };
     let mut points: Vec<Point<T>> = bytemuck::allocation::try_zeroed_vec(total).map_err(no_memory)?;
-    let (mut offsets, mut parts) = (Vec::with_capacity(functions + 1), Vec::with_capacity(functions));
+    let mut offsets = Vec::with_capacity(functions + 1);
     offsets.push(0);
-    let mut rest = &mut points[..];
-    for length in lengths {
-        let (part, after) = rest.split_at_mut(length);
-        parts.push(part);
-        rest = after;
-        offsets.push(total - rest.len());
-    }
-    parts.into_par_iter().enumerate().for_each(|(function, part)| fill(part, &mut stream(seed, function as u64)));
+    lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
+    divided(&offsets, &mut points)
+        .into_par_iter()
+        .enumerate()
+        .for_each(|(function, part)| fill(part, &mut stream(seed, function as u64)));
     PcfSet::from_parts(offsets, points)
 }
 

@@ -270,14 +270,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// If the offsets don't divide the points, or a function is invalid (see [`Pcf::new`]).
     pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
         check_offsets(&offsets, points.len(), false)?;
-        let mut rest = &mut points[..];
-        let mut functions = Vec::with_capacity(offsets.len() - 1);
-        for range in offsets.windows(2) {
-            let (function, after) = rest.split_at_mut(range[1] - range[0]);
-            functions.push(function);
-            rest = after;
-        }
-        let wrong = functions.into_par_iter().enumerate().with_min_len(together(&offsets));
+        let wrong = divided(&offsets, &mut points).into_par_iter().enumerate().with_min_len(together(&offsets));
         if let Some(error) = wrong.find_map_first(|(function, points)| validate(function, points).err()) {
             return Err(error);
         }
@@ -491,6 +484,12 @@ impl<T: PcfReal> FromIterator<Pcf<T>> for PcfSet<T> {
     fn from_iter<I: IntoIterator<Item = Pcf<T>>>(functions: I) -> Self {
         PcfSet::from_functions(functions)
     }
+}
+
+/// The points of each function.
+pub(super) fn divided<'p, T>(offsets: &[usize], points: &'p mut [Point<T>]) -> Vec<&'p mut [Point<T>]> {
+    let mut rest = points;
+    offsets.windows(2).filter_map(|range| rest.split_off_mut(..range[1] - range[0])).collect()
 }
 
 /// Checks that the offsets divide this number of points among functions. With `empty`, functions

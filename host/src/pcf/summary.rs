@@ -16,7 +16,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// If there are no functions.
     pub fn mean(&self) -> Result<Pcf<T>, PcfError> {
         let count = self.len() as f64;
-        self.summary(0.0, |v| v, |a, b| a + b, |sum| sum / count).ok_or(PcfError::NoFunctions { what: "mean" })
+        self.summary("mean", 0.0, |v| v, |a, b| a + b, |sum| sum / count)
     }
 
     /// The pointwise sum of all functions, zero for an empty set. Values are summed as for the [mean](Self::mean).
@@ -24,9 +24,9 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If a sum is above [`PcfReal::MAX_VALUE`].
     pub fn sum(&self) -> Result<Pcf<T>, PcfError> {
-        match self.summary(0.0, |v| v, |a, b| a + b, |sum| sum) {
-            Some(sum) => Pcf::new(sum.points().iter().copied()),
-            None => Ok(Pcf::zero()),
+        match self.summary("sum", 0.0, |v| v, |a, b| a + b, |sum| sum) {
+            Err(PcfError::NoFunctions { .. }) => Ok(Pcf::zero()),
+            sum => Pcf::new(sum?.points().iter().copied()),
         }
     }
 
@@ -49,8 +49,8 @@ impl<T: PcfReal> PcfSet<T> {
             // As NumPy: with a at the one end and b at the other, exactly.
             if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
         };
-        self.over_time(Sorted::of(own), |sorted, function, v| sorted.set(function, v.to_f64()), |sorted| between(&sorted.values))
-            .ok_or(PcfError::NoFunctions { what: "quantile" })
+        let set = |sorted: &mut Sorted, function, v: T| sorted.set(function, v.to_f64());
+        self.over_time("quantile", Sorted::of(own), set, |sorted| between(&sorted.values))
     }
 
     /// The pointwise standard deviation of all functions: the root of the mean of their squared
@@ -67,28 +67,34 @@ impl<T: PcfReal> PcfSet<T> {
     pub fn std(&self) -> Result<Pcf<T>, PcfError> {
         let (count, most) = (self.len() as f64, T::MAX_VALUE.to_f64());
         let value = |moments: Moments| (moments.spread / count.sqrt()).min(most);
-        self.summary(Moments::default(), Moments::of, Moments::joined, value)
-            .ok_or(PcfError::NoFunctions { what: "standard deviation" })
+        self.summary("standard deviation", Moments::default(), Moments::of, Moments::joined, value)
     }
 
     /// The function whose value at every time is `value` of all functions' values then: they become
-    /// leaves by `leaf`, and are joined pairwise. `None` for an empty set.
+    /// leaves by `leaf`, and are joined pairwise. An empty set has no such function, which errors call `what`.
     fn summary<N: Copy>(
         &self,
+        what: &'static str,
         empty: N,
         leaf: impl Fn(f64) -> N,
         join: impl Fn(N, N) -> N,
         value: impl Fn(N) -> f64,
-    ) -> Option<Pcf<T>> {
+    ) -> Result<Pcf<T>, PcfError> {
         let tree = Tree::new(self.len(), empty, join);
-        self.over_time(tree, |tree, function, v| tree.set(function, leaf(v.to_f64())), |tree| value(tree.nodes[1]))
+        self.over_time(what, tree, |tree, function, v| tree.set(function, leaf(v.to_f64())), |tree| value(tree.nodes[1]))
     }
 
     /// The function whose value at every time is `value` of the state that `set` has brought there: it is called for each
-    /// breakpoint in the order of time. `None` for an empty set.
-    fn over_time<S>(&self, mut state: S, set: impl Fn(&mut S, usize, T), value: impl Fn(&S) -> f64) -> Option<Pcf<T>> {
+    /// breakpoint in the order of time.
+    fn over_time<S>(
+        &self,
+        what: &'static str,
+        mut state: S,
+        set: impl Fn(&mut S, usize, T),
+        value: impl Fn(&S) -> f64,
+    ) -> Result<Pcf<T>, PcfError> {
         if self.is_empty() {
-            return None;
+            return Err(PcfError::NoFunctions { what });
         }
         struct Event<T> {
             t: T,
@@ -96,15 +102,15 @@ impl<T: PcfReal> PcfSet<T> {
             v: T,
         }
         let event = |function, point: &Point<T>| Event { t: point.t, function, v: point.v };
-        let mut events: Vec<Event<T>> = self
-            .iter()
-            .enumerate()
-            .flat_map(|(function, f)| f.points().iter().map(move |point| event(function, point)))
-            .collect();
+        let (mut events, mut points) = (Vec::new(), Vec::<Point<T>>::new());
+        let total = self.points().len();
+        let room = events.try_reserve_exact(total).and_then(|()| points.try_reserve_exact(total));
+        room.map_err(|_| PcfError::OutOfMemory { functions: self.len(), points: total })?;
+        let own = self.iter().enumerate();
+        events.extend(own.flat_map(|(function, f)| f.points().iter().map(move |point| event(function, point))));
         // Times are no NaNs, so that they can be compared.
         events.par_sort_unstable_by(|a, b| a.t.partial_cmp(&b.t).unwrap_or(std::cmp::Ordering::Equal));
 
-        let mut points: Vec<Point<T>> = Vec::new();
         for together in events.chunk_by(|a, b| a.t == b.t) {
             for event in together {
                 set(&mut state, event.function, event.v);
@@ -114,7 +120,8 @@ impl<T: PcfReal> PcfSet<T> {
                 points.push(Point::new(together[0].t, v));
             }
         }
-        Some(Pcf::of_valid(points))
+        points.shrink_to_fit();
+        Ok(Pcf::of_valid(points))
     }
 }
 

@@ -57,7 +57,8 @@ impl<T: PcfReal> PcfSet<T> {
     /// Returns the functions in a window, sampled if it has a step.
     ///
     /// # Errors
-    /// If the window is empty, or the step is not a positive number or too small for so long a time.
+    /// If the window is empty, or the step is not a positive number or too small for so long a time, or if there is not
+    /// enough memory.
     pub fn windowed(&self, window: &Window) -> Result<Self, PcfError> {
         if window.of_calendar {
             return Err(PcfError::Window("the times are numbers, but those of the window are of a calendar".to_owned()));
@@ -76,6 +77,8 @@ impl<T: PcfReal> PcfSet<T> {
         for function in functions {
             let first = if window.align { function.first().map_or(0.0, |first| first.t.to_f64()) } else { 0.0 };
             latest = function.iter().fold(latest, |latest, point| latest.max(point.t.to_f64().abs()));
+            let room = points.try_reserve(function.len() + 2).and_then(|()| offsets.try_reserve(1));
+            room.map_err(|_| PcfError::OutOfMemory { functions: offsets.len(), points: points.len() + function.len() })?;
             restrict(function, first, start..end, &mut points);
             offsets.push(points.len());
         }
@@ -101,10 +104,8 @@ impl<T: PcfReal> PcfSet<T> {
         }
         let grid = steps as usize + 1;
         let (mut points, mut offsets) = (Vec::new(), vec![0]);
-        let enough = points.try_reserve_exact(grid * self.len()).is_ok();
-        if !enough {
-            return Err(PcfError::OutOfMemory { functions: self.len(), points: grid * self.len() });
-        }
+        let no_memory = |_| PcfError::OutOfMemory { functions: self.len(), points: grid * self.len() };
+        points.try_reserve_exact(grid * self.len()).map_err(no_memory)?;
         let multiple = multiples(step);
         for function in self.iter() {
             let own = function.points();
