@@ -168,8 +168,8 @@ fn documents() {
     let feature = |geometry: &str| format!(r#"{{"type":"Feature","properties":{{}},"geometry":{geometry}}}"#);
     let all = [feature(line), feature(many), feature("null"), feature(r#"{"type":"Point","coordinates":[5,5]}"#)].join(",");
     let roads = read("a.geojson", format!(r#"{{"type":"FeatureCollection","features":[{all}]}}"#)).unwrap();
-    let places = Ids::Places(vec![[0.0, 0.0], [1.0, 0.5], [7.0, 7.0]]);
-    assert_eq!(roads, Graph { list: list(3, [[0, 1], [1, 0], [1, 2]], false), ids: places });
+    assert_eq!(roads.ids.places().unwrap().points, [[0.0, 0.0], [1.0, 0.5], [7.0, 7.0]]);
+    assert_eq!(roads.list, list(3, [[0, 1], [1, 0], [1, 2]], false));
     says("a.geojson", r#"{"type":"FeatureCollection","features":[]}"#, "has no lines");
     says("a.geojson", r#"{"type":"Road"}"#, "`Road` is no type of GeoJSON");
     says("a.json", r#"{"nodes":[]}"#, "has no `type`: it is not GeoJSON");
@@ -255,6 +255,23 @@ fn results_with_names() {
     let map: serde_json::Value = serde_json::from_str(&of("b.geojson")).unwrap();
     assert_eq!(map["features"].as_array().unwrap().len(), 5);
     assert_eq!(map["features"][4]["geometry"], serde_json::json!({"type": "Point", "coordinates": [1.0, 1.0]}));
+
+    // What else the file has of its lines stays with them.
+    let road = |id: u8, points: &str| {
+        format!(r#"{{"type":"Feature","id":{id},"properties":{{"weight":8,"name":"{id}"}},"geometry":{}}}"#, line(points))
+    };
+    let roads = [road(1, "[0,0,5],[1,0,6]"), road(2, "[1,0],[2,0],[5,0]")].join(",");
+    folder.write("roads.geojson", &format!(r#"{{"type":"FeatureCollection","crs":{{"type":"name"}},"features":[{roads}]}}"#));
+    folder.good("components roads.geojson --output lines.geojson");
+    let map: serde_json::Value = serde_json::from_str(&of("lines.geojson")).unwrap();
+    let properties = |name: &str| serde_json::json!({"weight": 8, "name": name, "component": 0});
+    assert_eq!(map["crs"], serde_json::json!({"type": "name"}));
+    assert_eq!(map["features"][0]["geometry"]["coordinates"], serde_json::json!([[0.0, 0.0, 5.0], [1.0, 0.0, 6.0]]));
+    assert_eq!((&map["features"][0]["id"], &map["features"][0]["properties"]), (&serde_json::json!(1), &properties("1")));
+    assert_eq!((map["features"][2].get("id"), &map["features"][2]["properties"]), (None, &properties("2")));
+    // A line's weight is that of all its edges.
+    folder.good("forest roads.geojson --output f.csv");
+    assert_eq!(of("f.csv"), "source,target,weight\n0.0 0.0,1.0 0.0,8\n1.0 0.0,2.0 0.0,2\n2.0 0.0,5.0 0.0,6\n");
 
     for (command, sentence) in [
         ("components ids.csv --output c.txt", "c.txt: the name must end in .npz, .csv or .geojson"),

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use serde_json::{Map, Value};
+
 /// The names that a file has for its vertices, which are numbered from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ids {
@@ -11,8 +13,22 @@ pub enum Ids {
     Numbers(Vec<i64>),
     /// Names, in the order of the file.
     Names(Vec<String>),
-    /// Points (x, y), in the order of the file.
-    Places(Vec<[f64; 2]>),
+    /// Points of lines, in the order of the file.
+    Places(Drawing),
+}
+
+/// Lines of a file: the vertices' points, and what else there is about the lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawing {
+    /// x and y of each vertex.
+    pub points: Vec<[f64; 2]>,
+    /// The member `crs` of the file.
+    pub crs: Option<Value>,
+    /// The members `id` and `properties` of each feature, as far as it has them. An `id` is left out of features of several
+    /// edges.
+    pub features: Vec<Map<String, Value>>,
+    /// For each edge its feature, if it belongs to one, and z at both ends, NaN where there is none.
+    pub edges: Vec<(Option<u32>, [f64; 2])>,
 }
 
 impl Ids {
@@ -25,12 +41,12 @@ impl Ids {
             Ids::From(first) => (first + vertex as i64).to_string().into(),
             Ids::Numbers(numbers) => numbers[vertex].to_string().into(),
             Ids::Names(names) => names[vertex].as_str().into(),
-            Ids::Places(places) => format!("{:?} {:?}", places[vertex][0], places[vertex][1]).into(),
+            Ids::Places(places) => format!("{:?} {:?}", places.points[vertex][0], places.points[vertex][1]).into(),
         }
     }
 
-    /// Returns the points of the vertices, if they are named by them.
-    pub fn places(&self) -> Option<&[[f64; 2]]> {
+    /// Returns the lines, if the vertices are named by their points.
+    pub fn places(&self) -> Option<&Drawing> {
         if let Ids::Places(places) = self { Some(places) } else { None }
     }
 
@@ -57,7 +73,7 @@ impl Ids {
         let count = match self {
             Ids::From(_) | Ids::Numbers(_) => 0,
             Ids::Names(names) => names.len(),
-            Ids::Places(places) => places.len(),
+            Ids::Places(places) => places.points.len(),
         };
         (0..count).map(|vertex| (self.name(vertex), vertex)).collect()
     }

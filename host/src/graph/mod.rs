@@ -42,7 +42,7 @@ pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
 pub use connectivity::{Biconnected, Bridges, Connectivity};
 pub use edges::{EdgeList, Graph, edges_of_rows};
 pub use error::GraphError;
-pub use ids::Ids;
+pub use ids::{Drawing, Ids};
 pub use sequential::{biconnected_sequentially, bridges_sequentially, components_sequentially};
 pub use spanning::{MinimumForest, MinimumForests, Weight};
 

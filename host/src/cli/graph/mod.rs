@@ -287,9 +287,11 @@ impl<'a> Job<'a> {
             let arrays = arrays()?;
             let _work = self.task.progress.spinner(edges, "writing");
             match output.other() {
-                Some((Format::GeoJson, file)) => file.write(|file| tables::geojson(self.kind, &self.graph, &arrays, file))?,
-                Some((_, file)) => {
-                    file.write(|file| tables::csv(self.kind, &self.graph, self.weights.as_ref(), &arrays, file))?
+                Some((format, file)) => {
+                    file.write(|file| match self.graph.ids.places().filter(|_| format == Format::GeoJson) {
+                        Some(drawing) => tables::geojson(self.kind, &self.graph, drawing, &arrays, file),
+                        None => tables::csv(self.kind, &self.graph, self.weights.as_ref(), &arrays, file),
+                    })?
                 }
                 None => {
                     let vertices = Vertices::of(&self.graph.ids, self.graph.list.vertices);

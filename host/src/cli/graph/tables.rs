@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use csv::Writer;
-use warpsmith::graph::{Graph, io::Weights};
+use serde_json::{Map, Value, json};
+use warpsmith::graph::{Drawing, Graph, io::Weights};
 
 use super::Kind;
 
@@ -48,39 +49,45 @@ pub fn csv(kind: Kind, graph: &Graph, weights: Option<&Weights>, arrays: &[Vec<i
 }
 
 /// Writes the graph's lines: with the component of each edge, or the bridges alone. Articulation points are points.
-pub fn geojson(kind: Kind, graph: &Graph, arrays: &[Vec<i32>], mut file: impl Write) -> io::Result<()> {
-    let places = graph.ids.places().unwrap_or_default();
-    let point = |vertex: i32| {
-        let [x, y] = places[vertex as usize];
-        format!("[{x:?},{y:?}]")
+pub fn geojson(kind: Kind, graph: &Graph, drawing: &Drawing, arrays: &[Vec<i32>], mut file: impl Write) -> io::Result<()> {
+    let point = |vertex: i32, z: f64| {
+        let [x, y] = drawing.points[vertex as usize];
+        if z.is_nan() { format!("[{x:?},{y:?}]") } else { format!("[{x:?},{y:?},{z:?}]") }
     };
-    let component = |label: i32| if label < 0 { "{}".to_owned() } else { format!("{{\"component\":{label}}}") };
-    let line = |edge: usize, properties: String| {
-        let [u, v] = graph.list.edges[edge];
-        let geometry = format!("{{\"type\":\"LineString\",\"coordinates\":[{},{}]}}", point(u), point(v));
-        feature(&properties, &geometry)
+    let line = |edge: usize, key: &str, value: i32| {
+        let ([u, v], (feature, [a, b])) = (graph.list.edges[edge], drawing.edges[edge]);
+        let mut members = feature.map(|feature| drawing.features[feature as usize].clone()).unwrap_or_default();
+        // A loop has no component.
+        if value >= 0 {
+            members.entry("properties").or_insert_with(|| json!({}))[key] = value.into();
+        }
+        let geometry = format!("{{\"type\":\"LineString\",\"coordinates\":[{},{}]}}", point(u, a), point(v, b));
+        feature_of(members, &geometry)
     };
     let edges = 0..graph.list.edges.len();
     let features: Box<dyn Iterator<Item = String>> = match kind {
-        Kind::Components => Box::new(edges.map(|edge| line(edge, component(arrays[0][graph.list.edges[edge][0] as usize])))),
-        Kind::Bridges | Kind::Forest => {
-            Box::new(arrays[0].iter().map(|&edge| line(edge as usize, format!("{{\"edge\":{edge}}}"))))
-        }
+        Kind::Components => Box::new(edges.map(|edge| line(edge, "component", arrays[0][graph.list.edges[edge][0] as usize]))),
+        Kind::Bridges | Kind::Forest => Box::new(arrays[0].iter().map(|&edge| line(edge as usize, "edge", edge))),
         Kind::Biconnected => {
-            let lines = edges.map(|edge| line(edge, component(arrays[0][edge])));
+            let lines = edges.map(|edge| line(edge, "component", arrays[0][edge]));
             let of_point = |&vertex: &i32| {
-                feature("{\"articulation\":true}", &format!("{{\"type\":\"Point\",\"coordinates\":{}}}", point(vertex)))
+                let members = Map::from_iter([("properties".to_owned(), json!({"articulation": true}))]);
+                feature_of(members, &format!("{{\"type\":\"Point\",\"coordinates\":{}}}", point(vertex, f64::NAN)))
             };
             Box::new(lines.chain(arrays[1].iter().map(of_point)))
         }
     };
-    write!(file, "{{\"type\":\"FeatureCollection\",\"features\":[")?;
+    let crs = drawing.crs.as_ref().map_or_else(String::new, |crs| format!("\"crs\":{crs},"));
+    write!(file, "{{\"type\":\"FeatureCollection\",{crs}\"features\":[")?;
     for (index, feature) in features.enumerate() {
         write!(file, "{}\n{feature}", if index > 0 { "," } else { "" })?;
     }
     writeln!(file, "\n]}}")
 }
 
-fn feature(properties: &str, geometry: &str) -> String {
-    format!("{{\"type\":\"Feature\",\"properties\":{properties},\"geometry\":{geometry}}}")
+/// A feature with these members, of which `properties` is required.
+fn feature_of(mut members: Map<String, Value>, geometry: &str) -> String {
+    members.entry("properties").or_insert_with(|| json!({}));
+    let members: String = members.iter().map(|(key, value)| format!("\"{key}\":{value},")).collect();
+    format!("{{\"type\":\"Feature\",{members}\"geometry\":{geometry}}}")
 }

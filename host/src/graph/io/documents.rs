@@ -11,7 +11,7 @@ use super::{
     keep, too_many,
 };
 use crate::{
-    graph::{EdgeList, Graph, Ids},
+    graph::{Drawing, EdgeList, Graph, Ids},
     io::{Names, Reason, at, brief, check_room, large_text, push, quoted},
 };
 
@@ -68,12 +68,11 @@ pub(super) fn graphml(path: &Path, weight: &str, mut weights: Wanted<'_>) -> Res
 /// The points of lines, as vertices.
 #[derive(Default)]
 struct Places<'a> {
-    /// The name of the features' weight, and that of this one.
+    /// The name of the features' weight.
     name: &'a str,
-    weight: Option<String>,
     weights: Wanted<'a>,
     numbers: HashMap<[u64; 2], i32>,
-    places: Vec<[f64; 2]>,
+    drawing: Drawing,
     edges: Vec<[i32; 2]>,
 }
 
@@ -84,11 +83,11 @@ impl Places<'_> {
         if let Some(&number) = self.numbers.get(&key) {
             return Ok(number);
         }
-        if self.places.len() == MOST {
+        if self.drawing.points.len() == MOST {
             return Err(too_many("vertices", MOST as u64 + 1).into());
         }
-        let number = self.places.len() as i32;
-        push(&mut self.places, point)?;
+        let number = self.drawing.points.len() as i32;
+        push(&mut self.drawing.points, point)?;
         self.numbers.insert(key, number);
         Ok(number)
     }
@@ -101,15 +100,31 @@ impl Places<'_> {
             let (Some(x), Some(y)) = (coordinate(0), coordinate(1)) else {
                 return Err(format!("point {index}: {} is no list of two numbers", quoted(&point.to_string())).into());
             };
-            let vertex = self.vertex([x, y])?;
+            let (vertex, z) = (self.vertex([x, y])?, coordinate(2).unwrap_or(f64::NAN));
             match last {
-                Some(last) if last != vertex => {
-                    keep(&mut self.weights, self.weight.as_deref(), Reason::from)?;
+                Some((last, before)) if last != vertex => {
                     add(&mut self.edges, [last as u64, vertex as u64])?;
+                    push(&mut self.drawing.edges, (None, [before, z]))?;
                 }
                 _ => {}
             }
-            last = Some(vertex);
+            last = Some((vertex, z));
+        }
+        Ok(())
+    }
+
+    /// Divides a weight among the edges from `first` on, by their lengths.
+    fn weigh(&mut self, first: usize, weight: Option<String>) -> Result<(), Reason> {
+        let edges = &self.edges[first..];
+        let length = |&edge: &[i32; 2]| {
+            let [[ax, ay], [bx, by]] = edge.map(|end| self.drawing.points[end as usize]);
+            (bx - ax).hypot(by - ay)
+        };
+        let (total, number) = (edges.iter().map(length).sum::<f64>(), weight.as_ref().and_then(|word| word.parse::<f64>().ok()));
+        for edge in edges {
+            let part = number.filter(|_| edges.len() > 1 && total.is_finite()).map(|number| number * (length(edge) / total));
+            let word = part.map(|part| part.to_string());
+            keep(&mut self.weights, word.as_deref().or(weight.as_deref()), Reason::from)?;
         }
         Ok(())
     }
@@ -123,9 +138,18 @@ impl Places<'_> {
                 self.geometry(feature).map_err(|reason| reason.after(format_args!("features[{index}]: ")))
             }),
             Some("Feature") => {
+                let first = self.edges.len();
+                let geometry = value.get("geometry").filter(|geometry| !geometry.is_null());
+                geometry.map_or(Ok(()), |value| self.geometry(value))?;
+                let number = self.drawing.features.len() as u32;
+                self.drawing.edges[first..].iter_mut().for_each(|(feature, _)| *feature = Some(number));
+                let is_one = self.edges.len() == first + 1;
+                let members = ["id", "properties"].into_iter().filter(|&key| is_one || key != "id");
+                let member = |key: &str| value.get(key).filter(|value| key == "id" || value.is_object()).cloned();
+                let members = members.filter_map(|key| Some((key.to_owned(), member(key)?)));
+                push(&mut self.drawing.features, members.collect())?;
                 let property = value.get("properties").and_then(|properties| properties.get(self.name));
-                self.weight = property.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-                value.get("geometry").filter(|geometry| !geometry.is_null()).map_or(Ok(()), |value| self.geometry(value))
+                self.weigh(first, property.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
             }
             Some("GeometryCollection") => list("geometries")?.iter().try_for_each(|geometry| self.geometry(geometry)),
             Some("LineString") => self.line(coordinates()?),
@@ -140,17 +164,25 @@ impl Places<'_> {
     }
 }
 
-/// Reads lines: their points are the vertices, and an edge joins each point of a line to the next, with the feature's property
-/// `weight` as weight. Points and areas don't count.
+/// Reads lines: their points are the vertices, and an edge joins each point of a line to the next. A feature's property `weight`
+/// is divided among its edges by their lengths. Points and areas don't count.
 pub(super) fn geojson(path: &Path, weight: &str, weights: Wanted<'_>) -> Result<Graph, Reason> {
     let text = large_text(path)?;
-    check_room(6 * text.len())?;
+    check_room(8 * text.len())?;
     let value: Value = serde_json::from_str(&text).map_err(brief)?;
     let mut found = Places { name: weight, weights, ..Places::default() };
     found.geometry(&value)?;
+    // Those of no feature have no weights.
+    found
+        .drawing
+        .edges
+        .iter()
+        .filter(|(feature, _)| feature.is_none())
+        .try_for_each(|_| keep(&mut found.weights, None, Reason::from))?;
     if found.edges.is_empty() {
         return Err("has no lines".into());
     }
-    let Places { places, edges, .. } = found;
-    Ok(Graph { list: EdgeList { vertices: places.len(), edges, arcs: false }, ids: Ids::Places(places) })
+    let Places { mut drawing, edges, .. } = found;
+    drawing.crs = value.get("crs").cloned();
+    Ok(Graph { list: EdgeList { vertices: drawing.points.len(), edges, arcs: false }, ids: Ids::Places(drawing) })
 }
