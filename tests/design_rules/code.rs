@@ -171,7 +171,11 @@ fn in_cuda() {
     // Names of CUDA's runtime, and macros of C.
     let cudas = Dag::builder("cudaStream_t").gpu("cudaStream_t").gpu("cudaEvent_t").cpu("NULL").gpu("stream").gpu("events");
     let cudas = cudas.cpu("op_cudaStream_t").cpu("EOF").cpu("errno").edge("cudaStream_t", "EOF").build().unwrap();
-    for dag in [odd, host, cudas, programs::halo::dag()] {
+    // A function of C, and names without a letter of ASCII.
+    let letters = Dag::builder("time").gpu("é").gpu("ü").cpu("op").build().unwrap();
+    let text = emit(&letters, &Schedule::textbook(&letters), Language::Cuda);
+    assert!(!text.contains("__"), "{text}");
+    for dag in [odd, host, cudas, letters, programs::halo::dag()] {
         folder.write("any.hpp", &emit(&dag, &Schedules::new(&dag, 3).unwrap().next().unwrap(), Language::Cuda));
         folder.write("any.cpp", "#include <cerrno>\n#include <cstdio>\n#include \"any.hpp\"\n");
         compile(&compiler, &folder, &["-fsyntax-only", "any.cpp"]);

@@ -201,6 +201,15 @@ fn failures_are_written_down() {
     );
 }
 
+/// The error alone, as --quiet leaves it, says why a search gives up.
+#[test]
+fn many_failures_end_a_search() {
+    let folder = Folder::of("rules");
+    program(&folder, "*) echo '{\"error\": \"never\"}';;");
+    let said = fails(&folder, "explore mine.json -q --output runs.csv -- sh mine.sh log");
+    assert!(said.starts_with("error: ") && said.ends_with(": never; 20 schedules in a row have failed\n"), "{said}");
+}
+
 /// A program that writes the line `$3` before or after (`$1`) its `$2`th answer, or before all. It may be behind pipes, so
 /// that it hears and is heard late.
 const UNASKED: &str = r#"

@@ -117,8 +117,10 @@ fn questions_become_a_program() {
         ("a b\ngpu\n", "a b"),
         ("Pack\ngpu\n\n\n\nPack\ncpu\n", "Pack"),
     ] {
+        fs::write(folder.path("mine.json"), "as it was").unwrap();
         let (code, said) = answered(&folder, lines);
         assert!(code == Some(2) && said.contains(wanted), "{lines:?}: {code:?} {said}");
+        assert_eq!(fs::read_to_string(folder.path("mine.json")).unwrap(), "as it was", "{lines:?}");
     }
 }
 

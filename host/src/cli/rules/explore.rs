@@ -110,7 +110,7 @@ pub struct ExploreArgs {
     /// Continue the runs of RUNS.CSV.partial or of RUNS.CSV, if there are any
     #[arg(long)]
     resume: bool,
-    /// Replace RUNS.CSV and RAW.CSV if they exist
+    /// Replace RUNS.CSV and RAW.CSV if they exist; --resume continues them all the same
     #[arg(long)]
     force: bool,
     /// Check the result of every schedule, including those that --resume finds

@@ -59,8 +59,9 @@ pub fn run(arguments: &InitArgs) -> Result<(), Failure> {
             Questions { lines: io::stdin().lock(), number: 0, is_shown: io::stdin().is_terminal() }.draft(name)?
         }
     };
-    destination.write(|file| file.write_all(draft.json().as_bytes()))?;
-    let dag = Dag::read(path)?;
+    let text = draft.json();
+    let dag = Dag::parse(&text, path)?;
+    destination.write(|file| file.write_all(text.as_bytes()))?;
     let operations = format::counted(dag.len() - 1, "operation", "operations");
     let guesses: usize = draft.operations.iter().map(|operation| operation.after.len()).sum();
     terminal::print(format_args!("Written: {}, {operations}", path.display()))?;

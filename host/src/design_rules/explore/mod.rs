@@ -351,14 +351,16 @@ impl<'a> Exploration<'a> {
                 Ok(seconds) => seconds,
                 // A schedule that was stopped did not fail.
                 Err(RulesError::Failed { .. }) if observer.is_cancelled() => break,
-                Err(error @ RulesError::Failed { .. }) => {
+                Err(mut error @ RulesError::Failed { .. }) => {
                     explorer.record_failure(&schedule)?;
                     measurer.fail(&schedule);
                     observer.warn(&error);
                     observer.progress(iteration + 1, wanted);
                     failed += 1;
                     if failed == MOST_FAILED {
-                        observer.warn(&format_args!("{MOST_FAILED} schedules in a row have failed"));
+                        if let RulesError::Failed { reason, .. } = &mut error {
+                            *reason += &format!("; {MOST_FAILED} schedules in a row have failed");
+                        }
                         outcome.error = Some(error);
                         break;
                     }

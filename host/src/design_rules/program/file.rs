@@ -110,9 +110,13 @@ impl Dag {
     /// [`RulesError::File`], which names the file: if it can't be read, is not such JSON (with line
     /// and column), or is refused by [`DagBuilder::build`].
     pub fn read(path: &Path) -> Result<Self, RulesError> {
-        let text = text(path).map_err(|reason| FileError::new(path, reason))?;
+        Self::parse(&text(path).map_err(|reason| FileError::new(path, reason))?, path)
+    }
+
+    /// Reads a program from the text that is or will be in a file, as [`read`](Self::read) does.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::from(FileError::new(path, reason));
-        let Described { name, operations, .. } = parse(&text).map_err(wrong)?;
+        let Described { name, operations, .. } = parse(text).map_err(wrong)?;
         let name = name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
         let mut builder = Dag::builder(name);
         for Object(item) in operations {

@@ -12,7 +12,8 @@ pub fn write(dag: &Dag, schedule: &Schedule, text: &mut String) -> fmt::Result {
     let mut taken = words.clone();
     let functions: Vec<String> = dag.operations().map(|op| free(&mut taken, &function_name(dag, op))).collect();
     let function = |op: OpId| &functions[op.index()];
-    let name = free(&mut words.clone(), &identifier(dag.name()));
+    let mut globals = C_GLOBALS.split_whitespace().map(str::to_owned).chain(words).collect();
+    let name = free(&mut globals, &identifier(dag.name()));
     let (streams, steps) = (schedule.streams(), schedule.steps());
     let record = |step: &Step| if let Step::EventRecord { after } = *step { Some(function(after)) } else { None };
     let events: Vec<&String> = steps.iter().filter_map(record).collect();
@@ -104,7 +105,7 @@ fn identifier(name: &str) -> String {
     let plain = plain.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
     let is_free =
         plain.starts_with(|c: char| c.is_ascii_alphabetic()) && !["cuda", "CUDA"].iter().any(|own| plain.starts_with(own));
-    if is_free { plain } else { format!("op_{plain}") }
+    if is_free { plain } else { format!("op_{plain}").trim_end_matches('_').to_owned() }
 }
 
 /// The name, or with a number behind it the first that isn't taken.
@@ -131,6 +132,17 @@ const CPP_WORDS: &str = "
     BUFSIZ CLOCKS_PER_SEC EOF EXIT_FAILURE EXIT_SUCCESS FILENAME_MAX FOPEN_MAX HUGE_VAL INFINITY
     L_tmpnam MB_CUR_MAX NAN NULL RAND_MAX SEEK_CUR SEEK_END SEEK_SET TMP_MAX assert errno offsetof
     stderr stdin stdout va_arg va_copy va_end va_start
+";
+
+/// Names that the emitted namespace can't have, either: functions and types of C's headers.
+const C_GLOBALS: &str = "
+    abort abs access acos alarm asin atan atan2 atof atoi atol bsearch calloc cbrt ceil clock close connect cos cosh
+    ctime difftime dim3 div double2 double3 double4 erf erfc exit exp exp2 expm1 fabs fclose fdim float2 float3 float4
+    floor fma fmax fmin fmod fopen fork fputs frexp free gamma getc getenv gets hypot index int2 int3 int4 j0 j1 jn labs
+    ldexp lgamma link listen localtime log log10 log1p log2 logb malloc memcpy memmove memset mktime modf nan open pause
+    perror pipe pow printf putc puts qsort rand random read realloc remainder remove rename rewind rindex rint round scanf
+    select send signal sin sinh size_t sleep socket sqrt srand stat strcpy strlen sync system tan tanh tgamma time timer_t
+    times trunc uint uint2 uint3 uint4 unlink wait write y0 y1 yn
 ";
 
 /// The lines of a list, wrapped for a comment, with `;` between them as in the text of a schedule.
