@@ -358,11 +358,11 @@ class PcfSet:
         ...     PcfSet.load(path)
         PcfSet of shape (1,), float64, 2 breakpoints
         """
-        table = _table(columns, header, separator, decimal)
+        paths = _paths(path)
+        table = _table(columns, header, separator, decimal, paths)
         first, end, aligns, each = _window(start, until, align, step)
         window = first, end, aligns, _is_of_calendar(start) or _is_of_calendar(until), each
         repair = flag(repair, "repair")
-        paths = _paths(path)
         with _options_of_python():
             sets = [_wrap(_warpsmith.PcfSet.load(one, table, window, repair)) for one in paths]
         if len(sets) == 1:
@@ -1226,7 +1226,7 @@ load = PcfSet.load
 
 
 def _table(
-    columns: Mapping[str, str | int] | None, header: bool | None, separator: str | None, decimal: str
+    columns: Mapping[str, str | int] | None, header: bool | None, separator: str | None, decimal: str, files: Sequence[Any]
 ) -> tuple[list[tuple[str, str]], bool | None, int | None, bool]:
     """The layout of a table."""
     if columns is not None and not isinstance(columns, Mapping):
@@ -1236,6 +1236,10 @@ def _table(
         raise ValueError(f"separator is {separator!r}, but it must be one ASCII character")
     if decimal not in (".", ","):
         raise ValueError(f'decimal is {decimal!r}, but it must be "." or ","')
+    given = {"columns": columns, "header": header is not None, "separator": separator, "decimal": decimal == ","}
+    option = next((name for name, value in given.items() if value), None)
+    if option and all(str(file).lower().endswith((".npy", ".npz")) for file in files):
+        raise ValueError(f"{files[0]}: {option}= is for tables, but this is a file of NumPy")
     pairs = [(str(role), str(column)) for role, column in (columns or {}).items()]
     code = None if separator is None else ord(separator)
     return pairs, None if header is None else flag(header, "header"), code, decimal == ","
@@ -1961,7 +1965,8 @@ def load_barcodes(
         raise ValueError(f"infinite is {infinite}, but the end of bars must be finite")
     if dimension is not None:
         dimension = whole(dimension, "dimension", 0, 2**32 - 1)
-    table, files = _table(columns, header, separator, decimal), _paths(paths)
+    files = _paths(paths)
+    table = _table(columns, header, separator, decimal, files)
     with _options_of_python():
         read = _warpsmith.load_barcodes(files, dimension, bool(superlevel), end, table)
     found = [bars[a:b] for offsets, bars, _ in read for a, b in zip(offsets[:-1], offsets[1:])]

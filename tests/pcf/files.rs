@@ -64,6 +64,18 @@ fn series_in_any_order() {
     folder.write("plain.csv", "a,5,0\nb,6,0\n");
     let set = loaded(&folder.path("plain.csv"), table(&[("id", "1"), ("t", "3"), ("v", "2")]), Window::default()).unwrap();
     assert_eq!(functions(&set), [[(0.0, 5.0)], [(0.0, 6.0)]]);
+    // Whole numbers may tell functions apart, if times go back where they change.
+    for (times, merges) in [([0, 2, 1, 3], true), ([0, 1, 1, 2], true), ([0, 1, 2, 3], false)] {
+        let rows: String = times.iter().zip([7, 7, 8, 8]).map(|(t, station)| format!("{station},{t},1.5\n")).collect();
+        folder.write("numbers.csv", &format!("station,t,v\n{rows}"));
+        let read = |options| loaded(&folder.path("numbers.csv"), options, Window { align: true, ..Window::default() });
+        let error = read(TableOptions::default()).err().unwrap_or_default();
+        let sentence = "line 4: column `station` has `8` after `7` where the time goes back or stays, and no column tells what a \
+                        row belongs to: choose one (--columns id=NAME) or none (--columns id=)";
+        assert_eq!(error.contains(sentence), merges, "{error}");
+        assert_eq!(read(table(&[("id", "station")])).unwrap().len(), 2);
+    }
+    folder.bad("convert a.npz --columns id=x --output b.npz", "a.npz: --columns is for tables, but this is a file of NumPy");
     // One function, whose numbers of functions are its own.
     folder.write("one.csv", "0,5\n1,6\n");
     let set = loaded(&folder.path("one.csv"), TableOptions::default(), Window::default()).unwrap();
@@ -296,6 +308,10 @@ fn functions_of_one_name() {
     let set = io::load_as::<f64>(&folder.path("set.csv")).unwrap();
     assert_eq!(names(&set), ["1/x", "2/x"]);
     assert_eq!(functions(&set), [1.0, 2.0].map(|v| vec![(0.0, v), (5.0, 0.0)]));
+    let spaces = set.clone().with_names(Some(["a", " b"].map(str::to_owned).into())).unwrap();
+    io::save(&spaces, &folder.path("spaces.npz")).unwrap();
+    assert_eq!(names(&io::load_as::<f64>(&folder.path("spaces.npz")).unwrap()), ["a", " b"]);
+    folder.bad("convert spaces.npz --output out.csv", "out.csv: function 1 has the name ` b`, and this format loses spaces");
     let twice = set.with_names(Some(["a", "a"].map(str::to_owned).into())).unwrap();
     io::save(&twice, &folder.path("twice.npz")).unwrap();
     for command in ["convert twice.npz", "pdist twice.npz --nearest 1", "pdist twice.npz --below 9"] {

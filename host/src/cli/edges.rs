@@ -15,7 +15,7 @@ use warpsmith::{
         Graph, Ids,
         io::{self, Weights},
     },
-    io::TableOptions,
+    io::{TableOptions, files::FileError},
     list_rank::StepTime,
 };
 
@@ -41,9 +41,9 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Layout of tables.
-    pub fn table(&self) -> TableOptions {
-        self.table.options()
+    /// Layout of this file, if it is a table.
+    pub fn table(&self, file: &Path) -> Result<TableOptions, FileError> {
+        self.table.options(&[file.to_owned()])
     }
 }
 
@@ -128,7 +128,7 @@ impl<'a> Task<'a> {
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
         let (graph, first) =
-            io::read_noted(self.input, &self.options.table(), weights, vertices.map(|vertices| vertices as usize))?;
+            io::read_noted(self.input, &self.options.table(self.input)?, weights, vertices.map(|vertices| vertices as usize))?;
         tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
         self.notes = graph.ids.in_words(graph.list.vertices).into_iter().chain(first).collect();

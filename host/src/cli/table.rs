@@ -1,7 +1,9 @@
 //! Options of tables to read.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
-use warpsmith::io::TableOptions;
+use warpsmith::io::{TableOptions, files::FileError};
 
 /// The layout of a table.
 #[derive(Args, Clone, Debug, Default)]
@@ -16,7 +18,7 @@ pub struct TableArgs {
     /// Separator of fields: a character, or `tab` [default: comma, semicolon, tab or bar, detected]
     #[arg(long, value_name = "C", value_parser = separator, help_heading = "Tables")]
     separator: Option<u8>,
-    /// Numbers have a comma in place of a point
+    /// Numbers may have a comma in place of a point
     #[arg(long, help_heading = "Tables")]
     decimal_comma: bool,
 }
@@ -30,13 +32,15 @@ enum Header {
 }
 
 impl TableArgs {
-    pub fn options(&self) -> TableOptions {
-        TableOptions {
+    /// The options for these files, of which one may be a table.
+    pub fn options(&self, files: &[PathBuf]) -> Result<TableOptions, FileError> {
+        let options = TableOptions {
             columns: self.columns.clone(),
             header: self.header.map(|header| header == Header::Yes),
             separator: self.separator,
             decimal_comma: self.decimal_comma,
-        }
+        };
+        options.check(files).map(|()| options)
     }
 }
 

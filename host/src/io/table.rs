@@ -1,11 +1,18 @@
 //! Reads tables of text row by row, and reports errors by line and column.
 
-use std::{collections::VecDeque, fmt::Display, ops::Range, path::Path, str::FromStr};
+use std::{
+    collections::VecDeque,
+    fmt::Display,
+    ops::Range,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::{
-    files::Reason,
+    extension,
+    files::{FileError, Reason},
     lines::{Lines, at},
     source::{LONGEST_LINE, quoted},
 };
@@ -25,7 +32,7 @@ pub struct TableOptions {
     pub header: Option<bool>,
     /// Separator of fields.
     pub separator: Option<u8>,
-    /// True if numbers have a comma in place of a point.
+    /// True if numbers may have a comma in place of a point.
     pub decimal_comma: bool,
 }
 
@@ -72,6 +79,8 @@ pub(crate) struct Table {
     row: Row,
     /// Columns without a use that may tell rows apart, each with its first text.
     unused: Vec<(usize, Option<String>)>,
+    /// Columns without a use whose fields all were whole numbers, each with the last one.
+    whole: Vec<(usize, Option<f64>)>,
     roles: &'static [Role],
 }
 
@@ -107,7 +116,19 @@ impl Table {
 
     /// Reads the names of the columns from the first row, whatever they are.
     pub fn open_any(lines: Lines) -> Result<Self, Reason> {
-        let mut table = Self::start(lines, &TableOptions::default());
+        Self::open_with(lines, &TableOptions::default())
+    }
+
+    /// Opens a table as [`open_any`](Self::open_any) does. Blanks may separate its fields, unless its first row has other
+    /// separators.
+    pub fn open_matrix(mut lines: Lines) -> Result<Self, Reason> {
+        let has = lines.next_filled()? && lines.line().iter().any(|byte| SEPARATORS.contains(byte));
+        lines.back();
+        Self::open_with(lines, &TableOptions { separator: (!has).then_some(b' '), ..TableOptions::default() })
+    }
+
+    fn open_with(lines: Lines, options: &TableOptions) -> Result<Self, Reason> {
+        let mut table = Self::start(lines, options);
         if table.read()? {
             table.header = table.row.iter().map(str::to_owned).collect();
         } else {
@@ -177,7 +198,8 @@ impl Table {
             let places = table.by_name(roles, options)?;
             if !roles[0].required && places[0].is_none() && options.columns.iter().all(|(role, _)| role != roles[0].name) {
                 let unused = (0..fields).filter(|&column| !places.contains(&Some(column)));
-                table.unused = unused.map(|column| (column, None)).collect();
+                table.unused = unused.clone().map(|column| (column, None)).collect();
+                table.whole = unused.map(|column| (column, None)).collect();
                 table.roles = roles;
             }
             return Ok((table, places));
@@ -205,6 +227,7 @@ impl Table {
             pending: VecDeque::new(),
             row: Row::default(),
             unused: Vec::new(),
+            whole: Vec::new(),
             roles: &[],
         }
     }
@@ -304,15 +327,38 @@ impl Table {
             let text = row.field(*column);
             let first = first.get_or_insert_with(|| text.to_owned());
             if first != text {
-                let (role, name) = (roles[0].name, quoted(&self.header[*column]));
-                let (first, text) = (quoted(first), quoted(text));
-                return Err(self.error(format_args!(
-                    "column {name} has {text} after {first}, and no column tells what a row belongs to: choose one \
-                     (--columns {role}=NAME) or none (--columns {role}=)"
-                )));
+                let (column, first) = (*column, quoted(first));
+                return Err(self.mixed(column, &format!("after {first}")));
             }
         }
         Ok(())
+    }
+
+    /// Refuses a row that doesn't come `after` the last one in time if a column without a use has another whole number: that
+    /// may tell functions apart.
+    pub fn check_order(&mut self, after: bool) -> Result<(), Reason> {
+        let mut whole = std::mem::take(&mut self.whole);
+        let number = |column: usize| self.text(column).parse::<f64>().ok().filter(|number| number.fract() == 0.0);
+        whole.retain(|(column, _)| number(*column).is_some());
+        for (column, last) in &mut whole {
+            match std::mem::replace(last, number(*column)) {
+                Some(before) if !after && *last != Some(before) => {
+                    return Err(self.mixed(*column, &format!("after `{before}` where the time goes back or stays")));
+                }
+                _ => {}
+            }
+        }
+        self.whole = whole;
+        Ok(())
+    }
+
+    /// The error of a column without a use that may tell what rows belong to.
+    fn mixed(&self, column: usize, after: &str) -> Reason {
+        let (role, name, text) = (self.roles[0].name, quoted(&self.header[column]), quoted(self.text(column)));
+        self.error(format_args!(
+            "column {name} has {text} {after}, and no column tells what a row belongs to: choose one (--columns {role}=NAME) or \
+             none (--columns {role}=)"
+        ))
     }
 
     /// Splits the next row into its fields, whose numbers have points.
@@ -357,7 +403,10 @@ impl Table {
         let mut start = 0;
         for field in text.split(char::from(separator)) {
             let from = start + (field.len() - field.trim_start().len());
-            self.row.fields.push(from..from + field.trim().len());
+            // Several blanks are one separator.
+            if separator != b' ' || !field.trim().is_empty() {
+                self.row.fields.push(from..from + field.trim().len());
+            }
             start += field.len() + 1;
         }
         Ok(true)
@@ -479,6 +528,24 @@ fn with_point(text: &str) -> Option<String> {
 /// Returns a parser of rows that end with a line break, whatever other characters they have.
 fn parser(separator: u8) -> Reader {
     ReaderBuilder::new().delimiter(separator).terminator(Terminator::Any(b'\n')).build()
+}
+
+impl TableOptions {
+    /// Refuses options if all files are NumPy's, which have no use for them.
+    pub fn check(&self, files: &[PathBuf]) -> Result<(), FileError> {
+        let set = [
+            ("--columns", !self.columns.is_empty()),
+            ("--header", self.header.is_some()),
+            ("--separator", self.separator.is_some()),
+            ("--decimal-comma", self.decimal_comma),
+        ];
+        match (files, set.iter().find(|(_, is_set)| *is_set)) {
+            ([first, ..], Some((option, _))) if files.iter().all(|file| matches!(&*extension(file), "npy" | "npz")) => {
+                Err(FileError::new(first, format!("{option} is for tables, but this is a file of NumPy")))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Role {

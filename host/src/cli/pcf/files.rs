@@ -156,7 +156,7 @@ impl SetArgs {
                 self.bars.functions(inputs, &self.table, curve, dtype.unwrap_or(Dtype::F64)).and_then(|data| self.cut(data))
             }
             None => {
-                let options = self.options();
+                let options = self.options(inputs.0)?;
                 join(inputs, |path| match dtype {
                     None => io::load_with(path, &options),
                     Some(Dtype::F32) => io::load_as_with(path, &options).map(PcfData::F32),
@@ -175,8 +175,9 @@ impl SetArgs {
     ) -> Result<(PcfData, Repairs), Failure> {
         self.check()?;
         let mut repairs = Repairs::default();
-        let data = reading(Inputs(std::slice::from_ref(input)), progress, || {
-            let (data, done) = io::load_repaired_with(input, &self.options())?;
+        let input = std::slice::from_ref(input);
+        let data = reading(Inputs(input), progress, || {
+            let (data, done) = io::load_repaired_with(&input[0], &self.options(input)?)?;
             repairs = done;
             cast(data, dtype)
         })?;
@@ -199,8 +200,8 @@ impl SetArgs {
         Window { from, until, align: self.align, of_calendar, step: self.step }
     }
 
-    fn options(&self) -> LoadOptions {
-        LoadOptions { table: self.table.options(), window: self.window() }
+    fn options(&self, files: &[PathBuf]) -> Result<LoadOptions, PcfError> {
+        Ok(LoadOptions { table: self.table.options(files)?, window: self.window() })
     }
 
     fn cut(&self, data: PcfData) -> Result<PcfData, PcfError> {
@@ -218,7 +219,7 @@ impl BarsArgs {
     pub fn functions(&self, inputs: Inputs<'_>, table: &TableArgs, curve: Curve, dtype: Dtype) -> Result<PcfData, PcfError> {
         let filtration = if self.superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
         let options = BarcodeOptions { dimension: self.dimension, filtration, infinite: self.infinite };
-        let table = table.options();
+        let table = table.options(inputs.0)?;
         let (mut barcodes, mut names) = (Vec::new(), Names::of(inputs));
         for read in io::load_barcodes_of(inputs.0, options, &table)? {
             names.add(read.barcodes.len(), read.names.as_deref());

@@ -112,6 +112,7 @@ impl<T: PcfReal> Rows<T> {
                 _ => {}
             }
             let of_time = of_time.since(base.unwrap_or(0));
+            table.check_order(rows.last().is_none_or(|(_, last, _): &Row| last.t < of_time))?;
             push(&mut rows, (function, Point::new(of_time, table.field(v, "a number")?), table.line()))?;
             if T::KIND != f64::KIND {
                 let of_time = table.text(t).parse().unwrap_or_else(|_| T::from_f64(of_time));
