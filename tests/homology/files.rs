@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use assert_cmd::cargo::cargo_bin_cmd;
-use ndarray::arr2;
+use ndarray::{Array2, arr2};
 use ndarray_npy::NpzWriter;
 use warpsmith::pcf::{
     barcode::Bar,
@@ -71,6 +71,40 @@ fn every_format_is_read_back() -> Result {
         run(folder.path(), &["square.csv", "--output", output]).success();
         let options = BarcodeOptions { dimension: Some(1), ..BarcodeOptions::default() };
         assert_eq!(ends(load_barcodes(&at(output), options)?.barcodes[0].bars()), expected(CLOUDS[0])[1], "{output}");
+    }
+    // Tables as of NumPy's savetxt, and of pandas.
+    for (name, text) in [("blanks.txt", "0 0\n0  3\n 4 0\n"), ("index.csv", ",x,y\n5,0,0\n6,0,3\n7,4,0\n")] {
+        fs::write(at(name), text)?;
+        run(folder.path(), &[name, "--output", "one.csv"]).success();
+        assert_eq!(ends(load_barcodes(&at("one.csv"), BarcodeOptions::default())?.barcodes[0].bars())[1], (0.0, 4.0), "{name}");
+    }
+    fs::write(at("named.csv"), ",a,b\na,0,2\nb,2,0\n")?;
+    run(folder.path(), &["named.csv", "--distances", "--output", "one.csv"]).success();
+    Ok(())
+}
+
+/// Clouds and degrees are read back without bars, too, and names with spaces are not lost silently.
+#[test]
+fn nothing_is_read_back_as_well() -> Result {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    for (file, names) in [("clouds.npz", ["a", "b", "c"]), ("spaces.npz", ["a ", "b", "c"])] {
+        let mut npz = NpzWriter::new(fs::File::create(at(file))?);
+        for (name, points) in names.iter().zip([2, 0, 1]) {
+            npz.add_array(*name, &Array2::<f64>::from_shape_fn((points, 2), |(point, _)| point as f64))?;
+        }
+        npz.finish()?;
+    }
+    for output in ["bars.npz", "bars.npy", "bars.csv", "bars.json"] {
+        run(folder.path(), &["clouds.npz", "--output", output]).success();
+        for (degree, counts) in [(0, [2, 0, 1]), (1, [0; 3])] {
+            let read = load_barcodes(&at(output), BarcodeOptions { dimension: Some(degree), ..BarcodeOptions::default() })?;
+            assert_eq!(read.barcodes.iter().map(|barcode| barcode.bars().len()).collect::<Vec<_>>(), counts, "{output}");
+            assert!(output == "bars.npy" || read.names.is_some_and(|names| *names == ["a", "b", "c"]), "{output}");
+        }
+        let found = run(folder.path(), &["spaces.npz", "--output", output]).get_output().clone();
+        let lost = "cloud 0 (spaces.npz) has the name `a `, and this format loses spaces around names: rename it, or write .npz";
+        assert_eq!(String::from_utf8(found.stderr)?.contains(lost), output == "bars.csv", "{output}");
     }
     Ok(())
 }

@@ -104,7 +104,8 @@ fn compute<T: HomologyReal + Element>(global: &Global, arguments: &Arguments, da
     if let Some((format, destination)) = &target
         && format.is_by_name()
     {
-        let check = check_names(data.names.as_deref(), |cloud| format!("cloud {cloud} ({})", file(cloud)));
+        let check =
+            check_names(data.names.as_deref(), *format == Format::Csv, |cloud| format!("cloud {cloud} ({})", file(cloud)));
         check.map_err(|reason| Failure::error(format_args!("{}: {reason}", destination.name().display())))?;
     }
     let named = |error: HomologyError| match (error.cloud(), &data.names, &arguments.clouds[..]) {

@@ -44,7 +44,7 @@ pub struct CloudData {
 /// | --- | --- |
 /// | `.npy` | a cloud: (points, coordinates); several: (clouds, points, coordinates) |
 /// | `.npz` | an array like this for each cloud |
-/// | others | a table of numbers, a row for each point; a column `cloud` divides it into several clouds |
+/// | others | a table of numbers, a row for each point; a column `cloud` divides it into several clouds, and a first column without a name has names of the rows |
 ///
 /// With `distances`, an array or a table is a square matrix of distances instead, (points, points), and an array of one
 /// dimension has those above the diagonal row by row, as SciPy's `pdist`. Clouds of several files have the files' names,
@@ -125,12 +125,14 @@ impl CloudData {
 
     /// Adds the points of a table, and returns the names of their clouds.
     fn add_table(&mut self, path: &Path, distances: bool) -> Result<Option<Vec<String>>, Reason> {
-        let mut table = Table::open_any(Lines::open(path)?)?;
+        let mut table = Table::open_matrix(Lines::open(path)?)?;
         let header = table.header().to_vec();
         // The first row may have points.
         let first = header.iter().map(|field| field.parse().ok()).collect::<Option<Vec<f64>>>().filter(|_| !table.is_named());
         let cloud = header.iter().position(|name| name.eq_ignore_ascii_case("cloud"));
-        let coordinates: Vec<usize> = (0..header.len()).filter(|&column| Some(column) != cloud).collect();
+        // A first column without a name has the names of the rows.
+        let unnamed = header.first().filter(|name| name.is_empty()).map(|_| 0);
+        let coordinates: Vec<usize> = (0..header.len()).filter(|&column| ![cloud, unnamed].contains(&Some(column))).collect();
         let mut names = Names::default();
         let mut rows: Vec<(usize, Vec<f64>)> = Vec::new();
         if let Some(first) = first {
@@ -186,12 +188,13 @@ fn square(distances: &[f64], n: usize) -> Result<Vec<f64>, Reason> {
 /// A format of diagrams. [`load_barcodes`](crate::pcf::io::load_barcodes) reads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A NumPy archive: `bars`, rows of birth, death and dimension, and `offsets` of clouds; `edges`, the ends of the edge
-    /// that starts each bar and of the one that ends it; `names`.
+    /// A NumPy archive: `bars`, rows of birth, death and dimension, and `offsets` of clouds; `dimensions`, all of them;
+    /// `edges`, the ends of the edge that starts each bar and of the one that ends it; `names`.
     Npz,
     /// An array of giotto-tda: (clouds, bars, 3), filled up with bars of length 0.
     Npy,
-    /// A table with the columns barcode, dimension, birth and death.
+    /// A table with the columns barcode, dimension, birth and death. These two are empty in a row for a cloud or a dimension
+    /// without bars.
     Csv,
     /// JSON as of ripser.py: `{"dgms": ...}` for a cloud, or an object of those.
     Json,
@@ -246,7 +249,7 @@ pub fn save<T: Real + npy::Element>(
     }
     if format.is_by_name() {
         let what = |cloud| format!("cloud {cloud}");
-        check_names(names, what).map_err(|reason| FileError::new(destination.name(), reason))?;
+        check_names(names, format == Format::Csv, what).map_err(|reason| FileError::new(destination.name(), reason))?;
     }
     let writer = Saved { diagrams, names };
     destination.write(|file| match format {
@@ -265,6 +268,11 @@ struct Saved<'a, T: Real> {
 }
 
 impl<T: Real + npy::Element> Saved<'_, T> {
+    /// The degrees that no cloud has bars of.
+    fn empty(&self) -> impl Iterator<Item = usize> + Clone {
+        (0..self.diagrams.degrees()).filter(|&degree| self.diagrams.values(degree).is_empty())
+    }
+
     /// All bars of a cloud, each with its degree.
     fn bars(&self, cloud: usize) -> impl Iterator<Item = (usize, [T; 2], [u16; 4])> {
         let all = self.diagrams;
@@ -290,6 +298,8 @@ impl<T: Real + npy::Element> Saved<'_, T> {
         let mut arrays = Arrays::new(file);
         arrays.add("bars", &bars, &[bars.len() / 3, 3])?;
         arrays.add("offsets", &offsets, &[offsets.len()])?;
+        let dimensions: Vec<i64> = (0..self.diagrams.degrees() as i64).collect();
+        arrays.add("dimensions", &dimensions, &[dimensions.len()])?;
         // Diagrams have the edges of all bars, or of none.
         if edges.len() / 4 == (0..self.diagrams.degrees()).map(|degree| self.diagrams.edges(degree).len()).sum::<usize>() {
             arrays.add("edges", &edges, &[edges.len() / 4, 4])?;
@@ -300,13 +310,14 @@ impl<T: Real + npy::Element> Saved<'_, T> {
 
     fn giotto(&self, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
         let clouds = self.diagrams.len();
-        let most = (0..clouds).map(|cloud| self.bars(cloud).count()).max().unwrap_or(0);
+        let most = (0..clouds).map(|cloud| self.bars(cloud).count()).max().unwrap_or(0) + self.empty().count();
         let mut rows = Vec::new();
         for cloud in 0..clouds {
             let start = rows.len();
             for (degree, [birth, death], _) in self.bars(cloud) {
                 rows.extend([birth, death, T::from_f64(degree as f64)]);
             }
+            self.empty().for_each(|degree| rows.extend([T::ZERO, T::ZERO, T::from_f64(degree as f64)]));
             rows.resize(start + 3 * most, T::ZERO);
         }
         npy::write(file, &rows, &[clouds, most, 3])
@@ -316,6 +327,12 @@ impl<T: Real + npy::Element> Saved<'_, T> {
         let mut table = csv::Writer::from_writer(file);
         table.write_record(["barcode", "dimension", "birth", "death"])?;
         for cloud in 0..self.diagrams.len() {
+            if self.bars(cloud).next().is_none() {
+                table.write_record([&*self.name(cloud), "", "", ""])?;
+            }
+            for degree in self.empty().filter(|_| cloud == 0) {
+                table.write_record([&*self.name(cloud), &degree.to_string(), "", ""])?;
+            }
             for (degree, [birth, death], _) in self.bars(cloud) {
                 table.write_record([self.name(cloud), degree.to_string(), birth.to_string(), death.to_string()])?;
             }

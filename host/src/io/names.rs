@@ -50,15 +50,21 @@ impl Names {
     }
 }
 
-/// Checks that names differ, as formats need that tell functions or clouds apart by name. Spaces around names don't count.
-/// `what` describes one by its index.
+/// Checks that names differ, as formats need that tell functions or clouds apart by name. `what` describes one by its index.
+/// A format that `trims` loses spaces around names.
 ///
 /// # Errors
-/// Two are the same.
-pub fn check_names(names: Option<&[String]>, what: impl Fn(usize) -> String) -> Result<(), String> {
+/// Two are the same, or one has spaces that are lost.
+pub fn check_names(names: Option<&[String]>, trims: bool, what: impl Fn(usize) -> String) -> Result<(), String> {
     let mut known = HashMap::new();
     for (index, name) in names.unwrap_or_default().iter().enumerate() {
-        if let Some(first) = known.insert(name.trim(), index) {
+        if trims && name.trim() != name {
+            let (name, one) = (quoted(name), what(index));
+            return Err(format!(
+                "{one} has the name {name}, and this format loses spaces around names: rename it, or write .npz"
+            ));
+        }
+        if let Some(first) = known.insert(name, index) {
             let (name, first, second) = (quoted(name), what(first), what(index));
             return Err(format!(
                 "{first} and {second} have the same name, {name}, and this format tells them apart by their names: rename one, \
@@ -73,5 +79,6 @@ pub fn check_names(names: Option<&[String]>, what: impl Fn(usize) -> String) -> 
 pub fn names_of_files(paths: &[PathBuf]) -> Vec<String> {
     let by = |name: fn(&Path) -> PathBuf| paths.iter().map(|path| name(path).to_string_lossy().into_owned()).collect::<Vec<_>>();
     let stems = by(|path| path.file_stem().map_or_else(PathBuf::new, PathBuf::from));
-    if check_names(Some(&stems), |_| String::new()).is_ok() { stems } else { by(|path| path.with_extension("")) }
+    let differ = check_names(Some(&stems), false, |_| String::new()).is_ok();
+    if differ { stems } else { by(|path| path.with_extension("")) }
 }

@@ -321,7 +321,7 @@ impl<R: Input> Reader<R> {
         if width == 0 && n > 0 {
             return Err(format!("says that it has {n} texts without characters").into());
         }
-        let swapped = descriptor.starts_with('>') != cfg!(target_endian = "big");
+        let swapped = descriptor.starts_with(if cfg!(target_endian = "big") { '<' } else { '>' });
         let bytes = if wide { 4 * width } else { width };
         if let Size::Packed(most) = self.size
             && n.checked_mul(bytes).is_none_or(|size| size as u64 > most)
@@ -568,6 +568,7 @@ fn parse_type(descriptor: &str) -> Option<(Kind, bool)> {
     let big_endian = match descriptor.get(..1)? {
         "<" => false,
         ">" => true,
+        "=" => cfg!(target_endian = "big"),
         _ => return None,
     };
     let mut kinds = Kind::INTEGERS.iter().chain(Kind::FLOATS);
@@ -609,7 +610,8 @@ mod tests {
     #[test]
     fn orders_of_elements_and_bytes() {
         for (fortran, expected) in [(false, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), (true, [0.0, 2.0, 4.0, 1.0, 3.0, 5.0])] {
-            for (descriptor, of) in [("<f4", f32::to_le_bytes as fn(f32) -> [u8; 4]), (">f4", f32::to_be_bytes)] {
+            let orders = [("<f4", f32::to_le_bytes as fn(f32) -> [u8; 4]), (">f4", f32::to_be_bytes), ("=f4", f32::to_ne_bytes)];
+            for (descriptor, of) in orders {
                 let body: Vec<u8> = (0u8..6).flat_map(|value| of(value.into())).collect();
                 let bytes = file(descriptor, fortran, "(2, 3)", &body);
                 for size in [Size::Unknown, Size::Is(bytes.len() as u64)] {

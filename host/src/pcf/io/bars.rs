@@ -175,12 +175,15 @@ fn rows(lines: Lines, options: &TableOptions) -> Result<Bars, Reason> {
     let (mut names, mut bars) = (Names::default(), Bars { many: barcode.is_some(), ..Bars::default() });
     while table.next()? {
         let number = names.number(barcode.map_or(Ok("0"), |barcode| table.name(barcode))?)?;
-        let others = (0..table.header().len()).filter(|&column| Some(column) != barcode);
-        if barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.is_empty(column)) {
-            continue;
-        }
+        let others = (0..table.header().len()).filter(|column| ![barcode, dimension].contains(&Some(*column)));
+        let is_empty = barcode.is_some() && others.clone().count() > 0 && others.into_iter().all(|column| table.is_empty(column));
+        let dimension = dimension.filter(|&column| !(is_empty && table.is_empty(column)));
         let dimension =
             dimension.map(|column| table.field::<u32>(column, "a dimension, a whole number from 0 on")).transpose()?;
+        if is_empty {
+            bars.dimensions.extend(dimension);
+            continue;
+        }
         let bar =
             Bar { birth: table.field(birth, "a number")?, death: table.field(death, "a number, or inf for a bar without end")? };
         bars.push(number, dimension, bar, table.line())?;

@@ -203,7 +203,8 @@ pub fn save_at<T: PcfReal>(set: &PcfSet<T>, destination: &Destination, format: F
         }
         Format::Csv => {
             let what = |function| format!("function {function}");
-            check_names(set.names().map(|names| &**names), what).map_err(|reason| PcfError::file(destination.name(), reason))?;
+            check_names(set.names().map(|names| &**names), true, what)
+                .map_err(|reason| PcfError::file(destination.name(), reason))?;
         }
         Format::Npz => {}
     }
@@ -252,12 +253,12 @@ pub struct Barcodes {
 ///
 /// | file | holds |
 /// | --- | --- |
-/// | a table | columns `birth` and `death`, optionally `dimension`, and `barcode` for several barcodes; a row with nothing else stands for a barcode without bars |
+/// | a table | columns `birth` and `death`, optionally `dimension`, and `barcode` for several barcodes; a row without birth and death stands for a barcode, or a dimension, without bars |
 /// | what ripser prints | one barcode |
 /// | GUDHI's persistence files | one barcode: lines of `[[field] dimension] birth death` |
 /// | JSON | one barcode: `{"dgms": ...}` as of ripser.py, or a list of `[birth, death]` or `[dimension, [birth, death]]`; or a list or an object of barcodes |
 /// | `.npy` | one barcode: an array of shape (bars, 2), or (bars, 3) with dimensions last; several: (barcodes, bars, 3) as of giotto-tda |
-/// | `.npz` | several barcodes: arrays `offsets` (one whole number more than barcodes) and `bars` (all bars x 2), or an array for each barcode |
+/// | `.npz` | several barcodes: arrays `offsets` (one whole number more than barcodes), `bars` (all bars x 2, or x 3 with dimensions last) and optionally `dimensions`, those that may have no bars; or an array for each barcode |
 ///
 /// A death may be `inf`, or `-inf` in superlevel filtrations.
 ///

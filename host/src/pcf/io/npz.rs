@@ -72,6 +72,9 @@ pub(super) fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Chos
     check_offsets(&offsets, total, true).map_err(|error| in_array(path, "offsets", error.to_string()))?;
     add_array(&mut flat, rows).map_err(in_bars)?;
     flat.divide(&offsets);
+    if archive.has("dimensions") {
+        flat.dimensions.extend(archive.indices("dimensions")?.into_iter().filter_map(|dimension| u32::try_from(dimension).ok()));
+    }
     if archive.has("names") {
         let names = archive.texts("names")?;
         if names.len() + 1 != offsets.len() {

@@ -258,7 +258,7 @@ impl<'a> Job<'a> {
     fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, names: [Labels; 2], tools: &Tools<'_>) -> Result<Outcome, Failure> {
         if self.as_text && matches!(self.kept, Kept::Nearest(_) | Kept::Below(_)) {
             let output = self.options.output.display();
-            let check = |labels: &Labels| check_names(labels.given(), |function| format!("function {function}"));
+            let check = |labels: &Labels| check_names(labels.given(), true, |function| format!("function {function}"));
             names.iter().try_for_each(check).map_err(|reason| Failure::error(format_args!("{output}: {reason}")))?;
         }
         let engine = pairwise.engine(tools.devices.devices()?, self.settings())?;
