@@ -356,6 +356,9 @@ fn limits_are_no_panics() {
     ] {
         limited("-v 500000", &format!("--backend cpu {arguments}"));
     }
+    // A mean takes about twice what its functions do.
+    folder.good("pcf random --count 20000 --points 200 --output s.npz");
+    limited("-v 300000", "--threads 1 --backend cpu pcf mean s.npz --output m.npz");
     let poses: String = (0..60_000).map(|i| format!("{},{},0\n", i % 245, i / 245)).collect();
     folder.write("poses.csv", &format!("x,y,theta\n{poses}"));
     for limit in ["-v 650000", "-v 700000", "-v 750000"] {
@@ -439,6 +442,12 @@ fn a_closed_pipe_is_no_panic() {
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         assert_eq!((child.wait().unwrap().code(), &*stderr), (Some(0), ""), "{arguments:?}");
+    }
+    #[cfg(target_os = "linux")]
+    for arguments in ["help", "--version", "pcf --help", "completions bash", "devices"] {
+        let output = Folder::of("").shell(&format!("exec \"$0\" {arguments} > /dev/full"));
+        let expected = (Some(2), "error: stdout can't be written: no space left on device\n".to_owned());
+        assert_eq!((output.status.code(), text(&output.stderr)), expected, "{arguments}");
     }
 }
 

@@ -1,6 +1,10 @@
 //! Help that fits a screen, completions for shells, and manual pages.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::PathBuf,
+};
 
 use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
@@ -85,7 +89,8 @@ pub struct Completions {
 pub fn completions(arguments: &Completions) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut command(), "warpsmith", &mut text);
-    io::Write::write_all(&mut io::stdout().lock(), &text).map_err(|error| terminal::unprinted(&error))
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&text).and_then(|()| stdout.flush()).map_err(|error| terminal::unprinted(&error))
 }
 
 #[derive(Args, Debug)]

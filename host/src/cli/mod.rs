@@ -37,7 +37,10 @@ mod terminal;
 mod timeline;
 mod tree;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 use clap::{
     ArgAction, Args, FromArgMatches as _, Parser, Subcommand, ValueEnum,
@@ -170,8 +173,15 @@ fn utf8() -> impl TypedValueParser<Value = String> {
 pub fn main() -> ExitCode {
     timeline::start();
     interrupt::handle();
-    let parsed = Arguments::from_arg_matches(&help::command().get_matches());
-    let Arguments { global, command } = parsed.unwrap_or_else(|error| error.exit());
+    let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let Arguments { global, command } = match parsed {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => {
+            let printed = help.print().and_then(|()| io::stdout().flush());
+            return printed.map_or_else(|error| terminal::unprinted(&error).report(), |()| ExitCode::SUCCESS);
+        }
+    };
     terminal::trace(global.verbose);
     terminal::be_quiet(global.quiet);
     let result = threads::start(global.threads).map_err(Failure::error).and_then(|_| match command.unwrap_or(Command::Demo) {
