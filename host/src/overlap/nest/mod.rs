@@ -259,8 +259,9 @@ impl Nesting {
         if let Some((what, found)) = of_parts.find(|(_, found)| *found != parts) {
             return Err(PackError::OfParts { what, found, parts });
         }
+        let copies: f64 = self.parts.iter().map(|(_, count)| *count as f64).sum();
         let mut values = self.values.iter().flatten().zip(&self.parts);
-        if let Some((&value, (shape, _))) = values.find(|(value, _)| !(**value > 0.0 && value.is_finite())) {
+        if let Some((&value, (shape, _))) = values.find(|(value, _)| !(**value > 0.0 && (*value * copies).is_finite())) {
             return Err(PackError::Value { part: shape.name().to_owned(), value });
         }
         let mut lengths = [("spacing", self.spacing), ("margin", self.margin)].into_iter();

@@ -43,8 +43,8 @@ pub enum PackError {
     /// There are numbers for more or fewer parts than there are.
     #[error("there are {found} {what}, but there must be one for each of {parts} parts")]
     OfParts { what: &'static str, found: usize, parts: usize },
-    /// A part's value is not a positive number.
-    #[error("the value of {part} is {value}, but it must be positive and finite")]
+    /// A part's value is not a positive number, or too large to add up.
+    #[error("the value of {part} is {value}, but it must be positive and finite, also times the number of all parts")]
     Value { part: String, value: f64 },
     /// The text is not a container.
     #[error("container {text}: {reason}")]
