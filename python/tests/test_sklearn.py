@@ -294,6 +294,7 @@ def test_what_cannot_be_fitted() -> None:
         (PcfNeighbors(12), ARRAYS, ValueError, "the 12 nearest functions of each were asked for, of 11"),
         (PcfNeighbors(radius=-1), ARRAYS, ValueError, "radius is -1, but it must be at least 0"),
         (PcfNeighbors(radius=np.nan), ARRAYS, ValueError, "radius is nan"),
+        (PcfNeighbors(radius=np.inf), ARRAYS, ValueError, "radius is inf, but it must be at least 0 and finite"),
         (PcfNeighbors(mode="both"), ARRAYS, ValueError, "mode is 'both'"),  # type: ignore[arg-type]
     ]
     for estimator, X, error, text in wrong:

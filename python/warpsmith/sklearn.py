@@ -637,10 +637,12 @@ class PcfNeighbors(_Pairs):
             values = found.distances.ravel()
         else:
             radius = real(self.radius, "radius")
-            if not radius >= 0:
-                raise ValueError(f"radius is {self.radius}, but it must be at least 0")
+            if not 0 <= radius < np.inf:
+                raise ValueError(f"radius is {self.radius}, but it must be at least 0 and finite")
             common = np.promote_types(X.dtype, X.dtype if Y is None else Y.dtype).type
-            near = pcf.below(X, np.nextafter(common(radius), common(np.inf)), Y, p=self.p, device=self.device).tocoo()
+            # A radius that is too large for the type is above all of its numbers.
+            bound = common(min(radius, float(np.finfo(common).max)))
+            near = pcf.below(X, np.nextafter(bound, common(np.inf)), Y, p=self.p, device=self.device).tocoo()
             (rows, columns), values = near.coords, near.data
         entries = np.concatenate([np.zeros(own.size, values.dtype), values])
         places = np.concatenate([own, rows]), np.concatenate([own, columns])
