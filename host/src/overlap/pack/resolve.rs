@@ -165,7 +165,7 @@ impl<'a> Bodies<'a> {
     fn apart(&self, places: &mut [Point], scale: f64, over: &dyn Fn() -> bool) -> bool {
         let (mut least, mut failures) = (f64::INFINITY, 0);
         for _ in 0..SWEEPS {
-            let sum = self.sweep(places, scale);
+            let sum = self.sweep(places, scale, over);
             if sum == 0.0 {
                 return true;
             }
@@ -178,8 +178,8 @@ impl<'a> Bodies<'a> {
         false
     }
 
-    /// Moves the copies of each pair that overlaps apart. Returns the sum of the depths.
-    fn sweep(&self, places: &mut [Point], scale: f64) -> f64 {
+    /// Moves the copies of each pair that overlaps apart. Returns the sum of the depths, infinity if this takes too long.
+    fn sweep(&self, places: &mut [Point], scale: f64, over: &dyn Fn() -> bool) -> f64 {
         let mut sum = 0.0;
         for (place, body) in places.iter_mut().zip(&self.bodies) {
             let inside = self.inside(body, *place, scale);
@@ -199,6 +199,10 @@ impl<'a> Bodies<'a> {
                 let (one, other) = (&self.bodies[i], &self.bodies[j]);
                 let by = [places[j][0] - places[i][0], places[j][1] - places[i][1]];
                 let Some(exit) = one.exit(other, by, self.beyond) else { continue };
+                // Copies of many corners take long.
+                if over() {
+                    return f64::INFINITY;
+                }
                 sum += exit[0].hypot(exit[1]);
                 let half = self.inside(one, plus(places[i], times(exit, -0.5)), scale);
                 let moved = [half[0] - places[i][0], half[1] - places[i][1]];
@@ -372,6 +376,9 @@ mod tests {
             .collect();
         let problem = problem(&[SQUARE, &star], Boundary::square())?;
         let bodies = Bodies::new(&problem, &[0, 0, 1], &[[0.0; 3]; 3]);
+        // A limit holds within a sweep.
+        assert_eq!(bodies.sweep(&mut [[0.0; 2]; 3], 9.0, &|| true), f64::INFINITY);
+        assert!(bodies.sweep(&mut [[0.0; 2]; 3], 9.0, &|| false).is_finite());
         let [one, other, star] = [0, 1, 2].map(|k| &bodies.bodies[k]);
         assert!(one.exit(other, [1.0, 0.3], 0.0).is_none() && one.exit(other, [0.3, -1.0], 0.0).is_none());
         let exit = one.exit(other, [0.75, 0.5], 0.0).ok_or("apart")?;
