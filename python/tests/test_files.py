@@ -96,6 +96,8 @@ def test_tables_of_spreadsheets(tmp_path: Path) -> None:
         PcfSet.load(path)
     with pytest.raises(ValueError, match="decimal is ';'"):
         PcfSet.load(path, decimal=";")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a.npz: decimal= is for tables, but this is a file of NumPy"):
+        PcfSet.load("a.npz", decimal=",")
     with pytest.raises(ValueError, match="commas both in numbers and between fields"):
         PcfSet.load(path, decimal=",", separator=",")
     path.write_text("birth;death\n0;1,5\n")
