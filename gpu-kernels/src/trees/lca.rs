@@ -110,6 +110,7 @@ pub fn level(before: &[i32], width: u32, mut minima: DisjointSlice<i32>) {
 ///
 /// # Safety
 /// `bad` is valid for atomic access.
+#[allow(clippy::too_many_arguments)]
 #[kernel(max_threads = 256)]
 pub unsafe fn query(
     pairs: &[I32x2],
