@@ -256,7 +256,7 @@ fn results_with_names() {
     assert_eq!(map["features"].as_array().unwrap().len(), 5);
     assert_eq!(map["features"][4]["geometry"], serde_json::json!({"type": "Point", "coordinates": [1.0, 1.0]}));
 
-    // What else the file has of its lines stays with them.
+    // Lines keep what else the file has of them.
     let road = |id: u8, points: &str| {
         format!(r#"{{"type":"Feature","id":{id},"properties":{{"weight":8,"name":"{id}"}},"geometry":{}}}"#, line(points))
     };

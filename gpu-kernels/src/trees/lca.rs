@@ -81,8 +81,8 @@ fn bound(value: i32, lost_bits: u32) -> u32 {
     ((value as u32).wrapping_add(1) >> lost_bits).min((1 << BITS) - 1)
 }
 
-/// Writes the record of each vertex that queries read: its preorder number, and bounds of what is behind it and of
-/// what is up to it. Any grid.
+/// Writes the record of each vertex that queries read: its preorder number, and bounds of the least values behind it and up to
+/// it. Any grid.
 #[kernel(max_threads = 256)]
 pub fn records(preorder: &[i32], ends: &[I32x2], mut records: DisjointSlice<U32x2>) {
     let lost_bits = lost_bits(preorder.len());

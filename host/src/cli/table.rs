@@ -32,7 +32,7 @@ enum Header {
 }
 
 impl TableArgs {
-    /// The options for these files, of which one may be a table.
+    /// Returns the options for these files, at least one of them a table.
     pub fn options(&self, files: &[PathBuf]) -> Result<TableOptions, FileError> {
         let options = TableOptions {
             columns: self.columns.clone(),

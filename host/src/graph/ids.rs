@@ -27,7 +27,7 @@ pub struct Drawing {
     /// The members `id` and `properties` of each feature, as far as it has them. An `id` is left out of features of several
     /// edges.
     pub features: Vec<Map<String, Value>>,
-    /// For each edge its feature, if it belongs to one, and z at both ends, NaN where there is none.
+    /// For each edge its feature, if it belongs to one, and z at both ends, or NaN.
     pub edges: Vec<(Option<u32>, [f64; 2])>,
 }
 

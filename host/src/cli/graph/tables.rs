@@ -85,7 +85,7 @@ pub fn geojson(kind: Kind, graph: &Graph, drawing: &Drawing, arrays: &[Vec<i32>]
     writeln!(file, "\n]}}")
 }
 
-/// A feature with these members, of which `properties` is required.
+/// A feature with these members; `properties` are empty if they aren't given.
 fn feature_of(mut members: Map<String, Value>, geometry: &str) -> String {
     members.entry("properties").or_insert_with(|| json!({}));
     let members: String = members.iter().map(|(key, value)| format!("\"{key}\":{value},")).collect();

@@ -172,7 +172,7 @@ pub(super) fn geojson(path: &Path, weight: &str, weights: Wanted<'_>) -> Result<
     let value: Value = serde_json::from_str(&text).map_err(brief)?;
     let mut found = Places { name: weight, weights, ..Places::default() };
     found.geometry(&value)?;
-    // Those of no feature have no weights.
+    // Lines of no feature have no weights.
     found
         .drawing
         .edges
