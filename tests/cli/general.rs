@@ -305,7 +305,7 @@ fn tables_fit_the_terminal() {
     folder.write("p.csv", &format!("packing,x,y,theta\n{poses}"));
     for arguments in [
         "devices",
-        "list-rank --n 1e4 --verify",
+        "list-rank --n 1e4 --verify --repeat 2",
         &format!("pcf info {long}"),
         &format!("pcf pdist {long} --output d.npy"),
         &format!("--backend cpu pcf cdist s.npz {long} --gpus 3 --output d.npy"),

@@ -77,7 +77,7 @@ fn programs_from_files() {
     folder.bad("check mine.json --streams 99", "99 streams are not possible: it takes 1 to 8");
     let piped = folder.shell("\"$0\" rules count - --json <mine.json");
     assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).unwrap()["counts"], counted["counts"]);
-    folder.bad("count other", "it is neither spmv nor halo, nor the file of a program (.json)");
+    folder.bad("count other", "it is neither spmv nor halo, nor the file of a program (.json, or `-`)");
 }
 
 /// The program hears every question, and its answers become runs.

@@ -464,7 +464,7 @@ fn errors_name_what_is_wrong() {
     for command in ["total p.csv", "pairs p.csv", "gradient p.csv --output g.npy"] {
         folder.bad(
             &format!("{command} --shape cube"),
-            "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT",
+            "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, `-`, or WKT",
         );
         folder.bad(&format!("{command} --shape no.svg"), "no.svg: can't be read: no such file");
         folder.bad(&format!("{command} --against no.csv"), "no.csv: can't be read: no such file");

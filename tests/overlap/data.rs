@@ -710,7 +710,7 @@ fn files_that_hold_no_shape() {
     fs::create_dir(folder.path("d.json")).unwrap();
     folder.fails("d.json", read_shape(&folder.path("d.json")), "is a directory, not a file\n");
     for (text, sentence) in [
-        ("cube", "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, or WKT such as"),
+        ("cube", "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, `-`, or WKT such as"),
         ("Tree", "`Tree` is not a shape: "),
         ("LineString(0 0, 1 1)", "`LineString(0 0, 1 1)` is not a shape: is a LINESTRING, but"),
         ("POLYGON((0 0, 1 0))", "shape polygon: there are 2 vertices"),

@@ -4,8 +4,8 @@ use cuda_builder::CudaBuilder;
 
 fn main() {
     // A GPU's driver compiles what a program launches, and no other kernels.
-    let built = CudaBuilder::dependency("@NAME@-kernels").and_then(|builder| builder.image_per_kernel(true).build());
-    if let Err(error) = built {
+    let kernels = CudaBuilder::dependency("@NAME@-kernels");
+    if let Err(error) = kernels.and_then(|kernels| kernels.image_per_kernel(true).build()) {
         eprintln!("error: {error}");
         std::process::exit(1);
     }
