@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde_json::json;
 use warpsmith::graph::{EdgeList, MOST, generate};
 
 use crate::cli::{
@@ -50,14 +50,6 @@ enum Kind {
     Uniform,
 }
 
-#[derive(Serialize)]
-struct GraphRandomReport {
-    system: &'static str,
-    vertices: usize,
-    edges: usize,
-    output: String,
-}
-
 pub fn run(arguments: &GraphRandomArgs, quiet: bool) -> Result<(), Failure> {
     let n = arguments.vertices as usize;
     if !(0.0..=1.0).contains(&arguments.missing) {
@@ -85,7 +77,8 @@ pub fn run(arguments: &GraphRandomArgs, quiet: bool) -> Result<(), Failure> {
     drop(work);
     let output = arguments.output.display().to_string();
     if arguments.json {
-        return terminal::print_json(&GraphRandomReport { system: "graph", vertices, edges: edges.len(), output });
+        let of = json!({"system": "graph", "vertices": vertices, "edges": edges.len(), "output": output});
+        return terminal::print_json(&of);
     }
     let (vertices, edges) = (format::counted(vertices, "vertex", "vertices"), format::counted(edges.len(), "edge", "edges"));
     terminal::print(format_args!("Written: {output} ({vertices}, {edges})"))

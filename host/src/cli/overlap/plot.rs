@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use warpsmith::overlap::{Boundary, Overlap, Packings, Shape, Wanted, io::PoseLayout};
 
 use super::{
@@ -41,20 +41,6 @@ pub struct PlotArgs {
     /// Print one JSON object instead of a line
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Report {
-    system: &'static str,
-    command: &'static str,
-    input: String,
-    packing: usize,
-    poses: usize,
-    side: f64,
-    overlap: f64,
-    /// Number of pairs that overlap.
-    pairs: usize,
-    output: String,
 }
 
 pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
@@ -97,21 +83,15 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     picture.write(&Picture { title: &title, names, polygons, common, container })?;
     drop(work);
 
-    let report = Report {
-        system: "overlap",
-        command: "plot",
-        input: arguments.input.poses.display().to_string(),
-        packing: loaded.label(packing),
-        poses: poses.len(),
-        side,
-        overlap: total,
-        pairs: pairs.len(),
-        output: arguments.output.display().to_string(),
-    };
+    let output = arguments.output.display().to_string();
     if arguments.json {
-        return terminal::print_json(&report);
+        return terminal::print_json(&json!({
+            "system": "overlap", "command": "plot", "input": arguments.input.poses.display().to_string(),
+            "packing": loaded.label(packing), "poses": poses.len(), "side": side, "overlap": total, "pairs": pairs.len(),
+            "output": output,
+        }));
     }
-    terminal::print(format_args!("Written: {} ({count}, side {side:.6}, overlap {})", report.output, area(total)))
+    terminal::print(format_args!("Written: {output} ({count}, side {side:.6}, overlap {})", area(total)))
 }
 
 /// Reads a packing's number.

@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use kodama::{Method, linkage};
-use serde::Serialize;
+use serde_json::json;
 use warpsmith::{
     engine::{Control, Engine},
     io::npz::Arrays,
@@ -81,16 +81,6 @@ fn distance(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|&distance| distance >= 0.0).ok_or_else(|| "it must be a number from 0 on".to_owned())
 }
 
-#[derive(Serialize)]
-struct ClusterReport {
-    system: &'static str,
-    functions: usize,
-    clusters: usize,
-    /// Functions per cluster.
-    sizes: Vec<usize>,
-    output: String,
-}
-
 /// Clusters of functions.
 struct Clusters {
     labels: Vec<i32>,
@@ -125,7 +115,8 @@ pub fn run(global: &Global, arguments: &ClusterArgs) -> Result<(), Failure> {
     let output = output.display().to_string();
     if *json {
         let functions = clusters.labels.len();
-        return terminal::print_json(&ClusterReport { system: "pcf", functions, clusters: clusters.count, sizes, output });
+        let of = json!({"system": "pcf", "functions": functions, "clusters": clusters.count, "sizes": sizes, "output": output});
+        return terminal::print_json(&of);
     }
     const SHOWN: usize = 20;
     let mut table = terminal::table(["cluster", "functions", "first"], 0..2);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use draw::Picture;
 use matrix::Matrix;
-use serde::Serialize;
+use serde_json::json;
 use warpsmith::pcf::Layout;
 
 use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
@@ -43,20 +43,6 @@ pub struct PlotArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    input: String,
-    output: String,
-    rows: usize,
-    columns: usize,
-    dtype: &'a str,
-    /// Least and greatest finite entry; `None` if no entry is finite.
-    min: Option<f64>,
-    max: Option<f64>,
-    infinite: u64,
-    nan: u64,
-}
-
 pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
     let target = Target::prepare(&mut Files::reading([input]), output)?;
@@ -76,17 +62,11 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let stats = &heat.entries;
     let finite = stats.min <= stats.max;
     if arguments.json {
-        return terminal::print_json(&Object {
-            input: input.display().to_string(),
-            output: output.display().to_string(),
-            rows,
-            columns,
-            dtype: matrix.kind.name(),
-            min: finite.then_some(stats.min),
-            max: finite.then_some(stats.max),
-            infinite: stats.infinite,
-            nan: stats.nan,
-        });
+        return terminal::print_json(&json!({
+            "input": input.display().to_string(), "output": output.display().to_string(), "rows": rows, "columns": columns,
+            "dtype": matrix.kind.name(), "min": finite.then_some(stats.min), "max": finite.then_some(stats.max),
+            "infinite": stats.infinite, "nan": stats.nan,
+        }));
     }
     let range = if finite { format!("entries from {:?} to {:?}", stats.min, stats.max) } else { "no finite entries".to_owned() };
     let special = [(stats.infinite, "infinite"), (stats.nan, "NaN")];
