@@ -458,6 +458,7 @@ class Diagrams(Sequence[list[Array]]):
         barcode,dimension,birth,death
         pair,0,0,1
         pair,0,0,inf
+        pair,1,,
         """
         given = None if names is None else [str(name) for name in items(names, "names")]
         if given is not None and len(given) != len(self):

@@ -330,11 +330,11 @@ impl<T: Real + npy::Element> Saved<'_, T> {
             if self.bars(cloud).next().is_none() {
                 table.write_record([&*self.name(cloud), "", "", ""])?;
             }
-            for degree in self.empty().filter(|_| cloud == 0) {
-                table.write_record([&*self.name(cloud), &degree.to_string(), "", ""])?;
-            }
             for (degree, [birth, death], _) in self.bars(cloud) {
                 table.write_record([self.name(cloud), degree.to_string(), birth.to_string(), death.to_string()])?;
+            }
+            for degree in self.empty().filter(|_| cloud == 0) {
+                table.write_record([&*self.name(cloud), &degree.to_string(), "", ""])?;
             }
         }
         table.flush()
