@@ -1366,6 +1366,7 @@ def _options_of_python() -> Iterator[None]:
         yield
     except ValueError as error:
         text = re.sub(r"--columns (\w+)=(\w+)", r'columns={"\1": \2}', str(error))
+        text = re.sub(r"--columns (\w+)=", r'columns={"\1": ""}', text)
         options = {
             "--dimension": "dimension=",
             "--from T": "start=",

@@ -272,6 +272,13 @@ fn results_with_names() {
     // A line's weight is that of all its edges.
     folder.good("forest roads.geojson --output f.csv");
     assert_eq!(of("f.csv"), "source,target,weight\n0.0 0.0,1.0 0.0,8\n1.0 0.0,2.0 0.0,2\n2.0 0.0,5.0 0.0,6\n");
+    folder.good("forest roads.geojson --output f.geojson");
+    assert_eq!(
+        ["roads", "f"].map(|name| folder.json(&format!("forest {name}.geojson"))["total"].clone()),
+        [16, 16].map(serde_json::Value::from)
+    );
+    folder.write("roads.txt", &of("roads.geojson"));
+    folder.bad("bridges roads.txt", "roads.txt: line 1: this is JSON, and the name of GeoJSON must end in `.geojson`");
 
     for (command, sentence) in [
         ("components ids.csv --output c.txt", "c.txt: the name must end in .npz, .csv or .geojson"),

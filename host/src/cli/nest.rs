@@ -27,7 +27,7 @@ use super::{
 /// Millimetres per unit of a sheet's size.
 const UNITS: &[(&str, f64)] = &[("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("m", 1000.0)];
 /// Ends of the names of files with irregular sheets.
-const FORMS: &[&str] = &[".svg", ".dxf", ".json", ".geojson", ".wkt"];
+const FORMS: &[&str] = &[".svg", ".svgz", ".dxf", ".json", ".geojson", ".wkt"];
 /// Least tolerance of curves.
 const SMALLEST_TOLERANCE: f64 = 1e-6;
 /// Progress is shown in thousandths.
@@ -143,7 +143,8 @@ fn parse_sheet(text: &str) -> Result<SheetArg, String> {
     let wrong = || "not a sheet: write 600x400, 600x400mm, 24x12in:3, or a file such as sheet.svg:3".to_owned();
     let (name, count) = count::split(text).map_or((text, None), |(name, count)| (name, Some(count)));
     let lower = name.to_ascii_lowercase();
-    if lower.starts_with("polygon") || FORMS.iter().any(|extension| lower.ends_with(extension)) {
+    let plain = [".gz", ".zst"].iter().find_map(|packed| lower.strip_suffix(packed)).unwrap_or(&lower);
+    if lower == "-" || lower.starts_with("polygon") || FORMS.iter().any(|extension| plain.ends_with(extension)) {
         return if count == Some(0) { Err(wrong()) } else { Ok(SheetArg::Form(name.to_owned(), count)) };
     }
     let (size, count) = match text.rsplit_once(':') {
@@ -397,6 +398,10 @@ mod tests {
         let sheet = |width, height, count| Ok(SheetArg::Size(Sheet { width, height, count, form: None }));
         let form = |name: &str, count| Ok(SheetArg::Form(name.to_owned(), count));
         assert_eq!((parse_sheet("a.svg"), parse_sheet("C:a.DXF:3")), (form("a.svg", None), form("C:a.DXF", Some(3))));
+        assert_eq!(
+            (parse_sheet("a.svgz:2"), parse_sheet("b.dxf.gz"), parse_sheet("-")),
+            (form("a.svgz", Some(2)), form("b.dxf.gz", None), form("-", None))
+        );
         assert_eq!(parse_sheet("600x400"), sheet(600.0, 400.0, None));
         assert_eq!(parse_sheet(" 60.5 x 40 cm:3"), sheet(605.0, 400.0, Some(3)));
         assert_eq!(parse_sheet("2x1m"), sheet(2000.0, 1000.0, None));

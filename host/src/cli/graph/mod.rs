@@ -289,7 +289,7 @@ impl<'a> Job<'a> {
             match output.other() {
                 Some((format, file)) => {
                     file.write(|file| match self.graph.ids.places().filter(|_| format == Format::GeoJson) {
-                        Some(drawing) => tables::geojson(self.kind, &self.graph, drawing, &arrays, file),
+                        Some(drawing) => tables::geojson(self.kind, &self.graph, (drawing, self.weights.as_ref()), &arrays, file),
                         None => tables::csv(self.kind, &self.graph, self.weights.as_ref(), &arrays, file),
                     })?
                 }

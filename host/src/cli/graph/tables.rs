@@ -48,8 +48,15 @@ pub fn csv(kind: Kind, graph: &Graph, weights: Option<&Weights>, arrays: &[Vec<i
     table.flush()
 }
 
-/// Writes the graph's lines: with the component of each edge, or the bridges alone. Articulation points are points.
-pub fn geojson(kind: Kind, graph: &Graph, drawing: &Drawing, arrays: &[Vec<i32>], mut file: impl Write) -> io::Result<()> {
+/// Writes the graph's lines: with the component of each edge, the bridges alone, or the forest's edges with their weights, if
+/// they have some. Articulation points are points.
+pub fn geojson(
+    kind: Kind,
+    graph: &Graph,
+    (drawing, weights): (&Drawing, Option<&Weights>),
+    arrays: &[Vec<i32>],
+    mut file: impl Write,
+) -> io::Result<()> {
     let point = |vertex: i32, z: f64| {
         let [x, y] = drawing.points[vertex as usize];
         if z.is_nan() { format!("[{x:?},{y:?}]") } else { format!("[{x:?},{y:?},{z:?}]") }
@@ -59,7 +66,14 @@ pub fn geojson(kind: Kind, graph: &Graph, drawing: &Drawing, arrays: &[Vec<i32>]
         let mut members = feature.map(|feature| drawing.features[feature as usize].clone()).unwrap_or_default();
         // A loop has no component.
         if value >= 0 {
-            members.entry("properties").or_insert_with(|| json!({}))[key] = value.into();
+            let properties = members.entry("properties").or_insert_with(|| json!({}));
+            properties[key] = value.into();
+            if let Some(weights) = weights {
+                properties["weight"] = match weights {
+                    Weights::Integers(weights) => weights[edge].into(),
+                    Weights::Floats(weights) => weights[edge].into(),
+                };
+            }
         }
         let geometry = format!("{{\"type\":\"LineString\",\"coordinates\":[{},{}]}}", point(u, a), point(v, b));
         feature_of(members, &geometry)

@@ -90,7 +90,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "{} is a project with kernels, a test and a benchmark. Next:\n  cd {}\n  cargo run --release\n  cargo test",
         folder.display(),
         folder.display()
-    ))
+    ))?;
+    match (&arguments.git, &checkout) {
+        (None, None) => terminal::print(format_args!(
+            "Its dependencies are warpsmith's crates {VERSION} of crates.io (--path: of a checkout; --git: of a repository)."
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the package's name, which is the folder's.

@@ -115,6 +115,9 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             [b'%', b'%', b'M', ..] if lines.number() == 1 => {
                 return Err(lines.error("this is a Matrix Market file, whose name must end in `.mtx`"));
             }
+            [b'{', ..] if lines.number() == 1 => {
+                return Err(lines.error("this is JSON, and the name of GeoJSON must end in `.geojson`"));
+            }
             [b'#' | b'%', ..] => continue,
             [b'p', b' ', ..] | [b'c', b' ', ..] | b"c" if first => {
                 lines.back();
