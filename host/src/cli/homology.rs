@@ -47,7 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Highest degree: 0 for components, 1 for cycles, 2 for cavities, too
-    #[arg(long, visible_alias = "dimension", value_name = "D", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(long, visible_alias = "dimension", value_name = "D", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
     degree: u8,
     /// Type of distances and bars [default: the file's; f64 from text]
     #[arg(long, value_enum)]

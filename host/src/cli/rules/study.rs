@@ -34,7 +34,8 @@ const PAPER: [(usize, f64); 4] = [(50, 0.75), (100, 0.83), (200, 0.96), (400, 0.
 #[command(
     long_about = "Repeat searches on a space that was measured: times are looked up, and nothing is run.\n\n\
         FULL.CSV has all schedules of a program, as `warpsmith rules explore --exhaustive` writes it. For each search and number of \
-        iterations, rules are learnt from the schedules that were found until then. The table has means and standard deviations over seeds:\n  \
+        iterations, rules are learnt from the schedules that were found until then. The table has means and standard \
+        deviations over seeds:\n  \
         the class accuracy of the rules over the whole space (the paper's Table V)\n  \
         how much longer the fastest schedule found takes than the fastest of all\n\n\
         Below, it tells after how many iterations a schedule within 1 % of the fastest is found.",

@@ -21,8 +21,8 @@ pub struct Alone {
     extent: [f64; 2],
 }
 
-/// Returns a part's boxes at allowed angles, without those in which another one fits. If any angle is allowed, these are each
-/// degree, and the angles at which an edge of its hull is upright or level.
+/// Returns a part's boxes at allowed angles, except for boxes that contain another box. If any angle is allowed, the angles are
+/// the whole degrees and those with an edge of the hull upright or level.
 pub fn boxes(shape: &Shape, turns: &Turns) -> Vec<Alone> {
     let mut angles = turns.of_hull(shape);
     if turns.is_any() {
