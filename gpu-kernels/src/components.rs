@@ -20,7 +20,8 @@
 //!   ([`start_windows()`]): streets and meshes are numbered so that most edges are short. Windows are disjoint. In any
 //!   other order of the edges few are found, and the result is right all the same.
 //! - With many edges, a sample of them comes first. Then one bit per vertex tells the largest set ([`flatten_largest()`]),
-//!   and edges within it are passed over by two bits.
+//!   and edges within it are passed over by two bits. A vertex that comes to the set later gets its bit, too. If few
+//!   vertices have most of the edges, a part of the sample is enough.
 //! - Edges that remain wait in a list until there is one for each lane of a warp ([`hook()`]). So do edges of the forest
 //!   until they take their places, because one counter gives a place to all threads.
 //!
@@ -53,6 +54,8 @@ pub struct Status {
     pub loops: u32,
     /// Vertices that have been hooked: edges of a spanning forest.
     pub hooked: u32,
+    /// 1 if most edges had an end in the largest set after the first sample. Then there is no second one.
+    pub skewed: u32,
 }
 
 /// The root of a vertex's set, or one that it had.
@@ -170,7 +173,7 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
     }
     if thread::index_1d() == 0 {
         // SAFETY: the pointer is valid for a write (this kernel's contract), and only one thread writes.
-        unsafe { status.write(Status { outside: NONE, loops: 0, hooked: 0 }) };
+        unsafe { status.write(Status { outside: NONE, loops: 0, hooked: 0, skewed: 0 }) };
     }
 }
 
@@ -408,10 +411,57 @@ pub const fn shared(together: u32) -> usize {
     HOOK_THREADS / 32 * (WAITING + finding(together)) * size_of::<u32>()
 }
 
+/// A bit for each vertex that is known to be in the largest set, or nothing.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Largest {
+    /// Words of 32 bits.
+    pub words: *mut u32,
+    /// Number of words.
+    pub count: u32,
+}
+
+impl Largest {
+    /// Returns the word that has the vertex's bit.
+    ///
+    /// # Safety
+    /// There is a bit for the vertex, and bits are changed by atomics alone.
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn word(self, vertex: usize) -> u32 {
+        // SAFETY: this function's contract.
+        unsafe { mem::load_relaxed(self.words.add(vertex / 32)) }
+    }
+
+    /// Adds the other end of an edge that has one end in the set, and the root that the edge has hooked: their later edges may
+    /// be within the set.
+    ///
+    /// # Safety
+    /// There are no bits, or one for each vertex. All three are in one set.
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn join(self, u: usize, v: usize, hooked: Option<i32>) {
+        if self.count == 0 {
+            return;
+        }
+        // SAFETY: this function's contract.
+        unsafe {
+            let [has_u, has_v] = [u, v].map(|vertex| self.word(vertex) >> (vertex % 32) & 1 == 1);
+            if has_u != has_v {
+                let other = if has_u { v } else { u };
+                let hooked = hooked.map_or(other, |root| root as usize);
+                for vertex in [other, hooked].into_iter().take(1 + (hooked != other) as usize) {
+                    atomic::device::fetch_or(self.words.add(vertex / 32), 1 << (vertex % 32));
+                }
+            }
+        }
+    }
+}
+
 /// Lists of edges that a warp keeps in shared memory.
 struct Warp<'a> {
     edges: &'a [I32x2],
     parents: *mut i32,
+    largest: Largest,
     forest: Forest,
     /// Edges that wait for a lane: less than [`WAITING`].
     waiting: *mut u32,
@@ -457,7 +507,9 @@ impl Warp<'_> {
         unsafe {
             let edge = edge.filter(|&edge| {
                 let I32x2 { x: u, y: v } = self.edges[edge as usize];
-                unite(self.parents, u, v).is_some()
+                let hooked = unite(self.parents, u, v);
+                self.largest.join(u as usize, v as usize, hooked);
+                hooked.is_some()
             });
             if self.forest.together == 0 {
                 self.counted += edge.is_some() as u32;
@@ -537,19 +589,23 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
 /// itself, and finds the first edge that isn't between vertices. Blocks of 256 threads and [`shared()`] bytes.
 ///
 /// # Safety
-/// `largest` has a bit for each vertex, or is empty. `parents` has `n` elements, those of [`start()`] or
-/// [`start_windows()`] and of earlier edges. `forest` has room for all edges of a forest, if it collects them, and its
+/// `largest` has a bit for each vertex, or is empty, and is valid for atomic access. `parents` has `n` elements, those of
+/// [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all edges of a forest, if it collects them, and its
 /// status is valid for atomic access. A block has at least the shared memory that [`shared()`] says for its `together`.
 #[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
 #[kernel(block = [256])]
-pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, parents: *mut i32, forest: Forest) {
+pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: Largest, n: u32, parents: *mut i32, forest: Forest) {
+    // SAFETY: the status is valid (this kernel's contract), and no thread writes this part of it meanwhile.
+    if sample.step > 1 && unsafe { (*forest.status).skewed } != 0 {
+        return;
+    }
     let warp = if is_gpu() { warp::warp_id() as usize } else { 0 };
     // SAFETY: the block's shared memory has room for both lists of each warp (this kernel's contract).
     let (waiting, found) = unsafe {
         let waiting = dynamic_shared::<u32>().add(warp * (WAITING + finding(forest.together)));
         (waiting, waiting.add(WAITING))
     };
-    let mut warp = Warp { edges, parents, forest, waiting, waits: 0, found, finds: 0, counted: 0 };
+    let mut warp = Warp { edges, parents, largest, forest, waiting, waits: 0, found, finds: 0, counted: 0 };
     let (count, mut loops) = (sample.count as usize, 0);
     for_each_batch(count, |first| {
         let number = |i: usize| sample.edge(first + i * WIDTH);
@@ -583,7 +639,7 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, par
         // SAFETY: all are vertices, which have parents or bits (this kernel's contract).
         unsafe {
             let mut found = [(0, 0); BATCH];
-            if largest.is_empty() {
+            if largest.count == 0 {
                 let parent = |vertex: usize| mem::load_relaxed(parents.add(vertex)) as u32;
                 for i in 0..BATCH {
                     found[i] = (parent(pairs[i].0), parent(pairs[i].1));
@@ -592,7 +648,7 @@ pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: &[u32], n: u32, par
                     remain |= ((found[i].0 != found[i].1) as u32) << i;
                 }
             } else {
-                let word = |vertex: usize| *largest.get_unchecked(vertex / 32);
+                let word = |vertex: usize| largest.word(vertex);
                 for i in 0..BATCH {
                     found[i] = (word(pairs[i].0), word(pairs[i].1));
                 }
@@ -653,22 +709,33 @@ pub unsafe fn flatten(parents: *mut i32, n: u32) {
     }
 }
 
-/// [`flatten()`], and a bit for each vertex of the set that most of a sample of 32 vertices are in. Any grid of whole warps.
+/// [`flatten()`], and a bit for each vertex of the set that the first ends of most of 32 edges are in. After the first sample,
+/// does so only if these are more than 16 edges; after the second one, only if they were not. Any grid of whole warps.
 ///
 /// # Safety
-/// As [`flatten()`]; `largest` has a word for every 32 vertices.
+/// As [`flatten()`]; `largest` has a word for every 32 vertices, and `status` is valid for access. There are edges, and vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn flatten_largest(parents: *mut i32, n: u32, largest: *mut u32) {
-    if n == 0 {
+pub unsafe fn flatten_largest(edges: &[I32x2], first: bool, parents: *mut i32, n: u32, largest: *mut u32, status: *mut Status) {
+    // SAFETY: the status is valid (this kernel's contract), and no thread writes it unless `first`.
+    if !first && unsafe { (*status).skewed } != 0 {
         return;
     }
     let lane = warp::lane_id();
+    let end = edges[(((mix(lane as u64 + 1) >> 32) * edges.len() as u64) >> 32) as usize].x as u32;
     // SAFETY: the sample is of vertices, and parents are, too (this kernel's contract). A warp's vertices share a word.
     unsafe {
-        let root = flat(parents, (((mix(lane as u64 + 1) >> 32) * n as u64) >> 32) as usize);
+        let root = flat(parents, end.min(n - 1) as usize);
         let same = warp::match_any(warp::FULL_MASK, root).count_ones();
         let most = warp::reduce_max(warp::FULL_MASK, same << 5 | lane);
         let root = warp::shuffle_idx(warp::FULL_MASK, root, most & 31);
+        if first {
+            if most >> 5 <= 16 {
+                return;
+            }
+            if thread::index_1d() == 0 {
+                (&raw mut (*status).skewed).write(1);
+            }
+        }
         for vertex in thread::grid_stride((n as usize).next_multiple_of(32)) {
             let is_in = vertex < n as usize && flat(parents, vertex) == root;
             let word = warp::ballot(warp::FULL_MASK, is_in);

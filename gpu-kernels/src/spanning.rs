@@ -151,7 +151,7 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, least: *mut u64, counters: 
         unsafe { counters.add(counter).write(0) };
     }
     if thread::index_1d() == 0 {
-        let status = Status { outside: NONE, loops: 0, hooked: 0 };
+        let status = Status { outside: NONE, loops: 0, hooked: 0, skewed: 0 };
         let state = Progress { status, unordered: NONE, threshold: u32::MAX, joined: 0, pending: 0 };
         // SAFETY: the pointer is valid for a write (this kernel's contract), and only one thread writes.
         unsafe { progress.write(state) };

@@ -16,7 +16,7 @@
 //! ```
 
 use cuda_std::{I32x2, launch::KernelInfo};
-use gpu_kernels::components::{self as kernels, BATCH, ForestArgs, NONE, Sample, Status, WINDOW, WINDOW_THREADS};
+use gpu_kernels::components::{self as kernels, BATCH, ForestArgs, LargestArgs, NONE, Sample, Status, WINDOW, WINDOW_THREADS};
 
 use crate::{
     device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
@@ -32,6 +32,9 @@ pub(crate) const THREADS: u32 = 256;
 /// Least number of edges per vertex of a dense graph. There, a sample of one edge per vertex unites sets first, and most edges
 /// are within a set afterwards.
 const DENSE: usize = 4;
+/// Least number of edges per vertex for a first part of that sample, and the sample's divisor for it.
+const PARTED: usize = 8;
+const SMALLER: u32 = 8;
 
 /// Why there are no components.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -130,7 +133,11 @@ fn find(
             return Err(EdgeError::TooMany { what, count });
         }
     }
-    let samples = samples(n, m);
+    let mut samples = samples(n, m);
+    if m >= PARTED.saturating_mul(n) && samples.len() > 1 {
+        // If few vertices have most edges, a smaller sample will do. Otherwise it is a part of the second one.
+        samples.insert(0, Sample { count: samples[0].count / SMALLER, step: samples[0].step.saturating_mul(SMALLER) });
+    }
     // Graphs that are dense are hardly local.
     let in_windows = windows && samples.len() == 1;
     // SAFETY: the status is one element.
@@ -160,27 +167,29 @@ fn find(
         }
     }
     for (i, &sample) in samples.iter().enumerate() {
-        largest.ensure(if i == 0 { 0 } else { n.div_ceil(32) })?;
+        largest.ensure(if i + 1 == samples.len() && i > 0 { n.div_ceil(32) } else { 0 })?;
         let batches = (sample.count as usize).div_ceil(BATCH);
         let (kernel, shared) = (kernels::hook::kernel(), kernels::shared(together));
         let blocks = resident(stream, kernel, shared, batches)?;
         // SAFETY: there are `n` labels, which have been started, and room for an edge per vertex, if any.
         unsafe {
             launch!(stream, kernels::hook<<<blocks, THREADS, shared>>>(
-                edges, sample, &*largest, n as u32, &mut *labels, forest!()
+                edges, sample, LargestArgs { count: largest.len() as u32, words: &mut *largest }, n as u32, &mut *labels, forest!()
             ))?;
         }
         if i + 1 < samples.len() {
             largest.ensure(n.div_ceil(32))?;
-            // SAFETY: there are `n` labels, all of them vertices, and a bit for each.
+            // SAFETY: there are `n` labels, all of them vertices, and a bit for each; there are more edges than vertices.
             unsafe {
-                launch!(stream, kernels::flatten_largest<<<grid(stream, n), THREADS>>>(&mut *labels, n as u32, &mut *largest))?;
+                launch!(stream, kernels::flatten_largest<<<grid(stream, n), THREADS>>>(
+                    edges, i + 2 < samples.len(), &mut *labels, n as u32, &mut *largest, &mut *status
+                ))?;
             }
         } else {
             flatten(stream, labels)?;
         }
     }
-    let Status { outside, loops, hooked } = stream.download_vec(&*status)?[0];
+    let Status { outside, loops, hooked, .. } = stream.download_vec(&*status)?[0];
     if outside != NONE {
         let edge = outside as usize;
         let I32x2 { x: u, y: v } = stream.download_vec(edges.view(edge..=edge)?)?[0];

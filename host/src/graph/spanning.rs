@@ -353,7 +353,7 @@ impl MinimumForests {
         unsafe { launch!(stream, kernels::measure::<W><<<grid, THREADS>>>(weights, &mut self.extent))? };
         let Extent { least, greatest, unordered } = stream.download_vec(&self.extent)?[0];
         if unordered != u64::MAX {
-            let status = Status { outside: NONE, loops: 0, hooked: 0 };
+            let status = Status { outside: NONE, loops: 0, hooked: 0, skewed: 0 };
             return Ok(Progress { status, unordered: unordered as u32, ..Progress::zeroed() });
         }
         self.words.ensure(m)?;
