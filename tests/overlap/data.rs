@@ -674,6 +674,7 @@ fn files_that_hold_no_shape() {
         ),
         ("a.json", "{\"type\": \"Polygon\"}", "is a GeoJSON Polygon without an array `coordinates`"),
         ("a.wkt", "POLYGON ((0 0, 1 0", "is not WKT: "),
+        ("a.wkt", "POLYGON ((0 0, 1 x, 0 1))", "is not WKT: `x` is not a number"),
         (
             "a.svg",
             "<svg><rect width='1' height='1'/>\n<path d='M0 0 L1 1'/>\n<circle id='c' r='1'/></svg>",

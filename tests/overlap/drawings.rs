@@ -163,6 +163,18 @@ fn holes_of_dxf() {
     assert_eq!(found.len(), 3);
 }
 
+/// In names, `^` has a space after it.
+#[test]
+fn names_of_layers() {
+    let folder = Folder::of("");
+    let layers = "0 SECTION 2 TABLES 0 TABLE 2 LAYER 0 LAYER 2 OFF_\u{fc} 62 -7 0 ENDTAB 0 ENDSEC";
+    let circles = "0 CIRCLE 8 ON_\u{fc} 40 1 0 CIRCLE 8 Off_\u{fc} 40 2 0 CIRCLE 8 B 10 9 40 2";
+    let text = dxf(&format!("{layers} 0 SECTION 2 ENTITIES {circles} 0 ENDSEC 0 EOF")).replace('_', "^ ");
+    folder.write("a.dxf", &text);
+    let shapes = read_shapes(folder.path("a.dxf").to_str().unwrap()).unwrap();
+    assert_eq!(shapes.iter().map(Shape::name).collect::<Vec<_>>(), ["ON^\u{fc}", "B"]);
+}
+
 #[test]
 fn dxf_that_can_not_be_read() {
     let folder = Folder::of("");
@@ -184,6 +196,14 @@ fn dxf_that_can_not_be_read() {
     fails(&with("0 LWPOLYLINE 8 CUT 70 99999"), "line 40: `99999` must be a whole number");
     fails(&entities("0 LINE 8 CUT 10 4e6 20 2e6 11 4000003.5 21 2e6"), "is not closed: it ends at (4000003.5, 2000000)");
     fails(&with("0 CIRCLE 8 CUT 10 0 20 0 40 2e6"), "the CIRCLE on layer `CUT` reaches too far");
+    fails(&with("0 CIRCLE 8 CUT 10 0 20 0"), "the CIRCLE on layer `CUT` can't be read: its radius must be positive");
+    fails(&with("0 ARC 8 CUT 40 -2 50 0 51 90"), "the ARC on layer `CUT` can't be read: its radius must be positive");
+    fails(&with("0 LWPOLYLINE 8 CUT 42 1 10 0 20 0"), "the LWPOLYLINE on layer `CUT` can't be read: its first vertex has no x");
+    fails(&entities(square).replace("ENDSEC\n0\nEOF", "EOF"), "line 36: `EOF` is out of place");
+    fails(&dxf("0 SECTION 2 BLOCKS 0 LINE 10 0 20 0"), "line 6: `LINE` is out of place");
+    for words in ["0 SEQEND", "0 ENDBLK", "0 BLOCK 2 B", "0 VERTEX", "0 ENDSEC 0 LINE"] {
+        fails(&with(words), "is out of place");
+    }
     fails(
         &with("0 CIRCLE 8 CUT 10 0 20 0 40 2 210 1 220 0 230 0"),
         "the CIRCLE on layer `CUT` can't be read: it isn't in the plane",

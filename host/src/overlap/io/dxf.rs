@@ -1,15 +1,10 @@
 //! Reads and writes drawings (DXF).
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     f64::consts::TAU,
 };
 
-use dxf::{
-    Drawing, LwPolylineVertex, Vector,
-    entities::{Entity, EntityType, Insert, LwPolyline, Spline},
-    enums::{AcadVersion, Units},
-};
 use kurbo::{Affine, Arc, BezPath, CubicBez, ParamCurve as _, PathEl, Point as Place, Shape as _, Vec2};
 use rstar::{RTree, primitives::GeomWithData};
 
@@ -36,10 +31,10 @@ const MOST_DEGREE: usize = 25;
 /// Least bulge that isn't a line.
 const LEAST_BULGE: f64 = 1e-6;
 
-/// Entities that are read.
-const READ: &[&str] = &["LINE", "ARC", "CIRCLE", "ELLIPSE", "LWPOLYLINE", "POLYLINE", "VERTEX", "SPLINE", "INSERT"];
+/// Entities that are read, and the end of a polyline's vertices.
+const READ: &[&str] = &["LINE", "ARC", "CIRCLE", "ELLIPSE", "LWPOLYLINE", "POLYLINE", "VERTEX", "SPLINE", "INSERT", "SEQEND"];
 /// Records without a content of their own.
-const FRAMES: &[&str] = &["BLOCK", "ENDBLK", "SEQEND", "ENDSEC", "SECTION", "EOF", "ATTRIB", "VIEWPORT"];
+const FRAMES: &[&str] = &["SECTION", "ATTRIB", "VIEWPORT"];
 /// Millimetres by the value of $INSUNITS.
 const UNITS: &[(i64, f64)] = &[
     (0, 1.0),
@@ -56,13 +51,24 @@ const UNITS: &[(i64, f64)] = &[
     (21, 1200.0 / 3937.0 * 1e3),
 ];
 
+/// An entity, a vertex of one, or the head of a block.
+#[derive(Default)]
+struct Record<'a> {
+    kind: &'a str,
+    name: String,
+    layer: String,
+    numbers: Vec<(i32, f64)>,
+}
+
+/// Codes and numbers in the order of the file.
+type Numbers = [(i32, f64)];
+
 /// Contents of a file's text.
 #[derive(Default)]
 struct Scanned<'a> {
-    /// The entities and blocks, for the parser. It passes over an entity that it can't read, so it gets checked ones only.
-    kept: String,
-    /// Number of entities that the parser must find.
-    entities: usize,
+    entities: Vec<Record<'a>>,
+    /// Each block's head and its entities.
+    blocks: Vec<Vec<Record<'a>>>,
     /// $INSUNITS.
     units: i64,
     /// Layers that are off or frozen, in capitals.
@@ -76,7 +82,7 @@ struct Piece {
     path: BezPath,
     start: Place,
     end: Place,
-    kind: &'static str,
+    kind: String,
     layer: String,
     /// The outermost block around it.
     block: Option<String>,
@@ -84,7 +90,8 @@ struct Piece {
 
 /// The paths of a drawing.
 struct Reader<'a> {
-    blocks: HashMap<String, (&'a [Entity], Vec2)>,
+    /// The entities and base points by the names, in capitals.
+    blocks: HashMap<String, (&'a [Record<'a>], Vec2)>,
     hidden: HashSet<String>,
     pieces: Vec<Piece>,
     inserts: usize,
@@ -93,15 +100,7 @@ struct Reader<'a> {
 
 /// Reads the closed contours of a drawing, in millimetres if it tells its unit.
 pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
-    let Scanned { kept, entities, units, hidden, left_out } = scan(text)?;
-    let drawing = match Drawing::load(&mut kept.as_bytes()) {
-        Ok(drawing) => drawing,
-        Err(error) => return problem(format!("is not DXF: {}", brief(error))),
-    };
-    let found = drawing.entities().chain(drawing.blocks().flat_map(|block| &block.entities));
-    if found.map(|entity| 1 + vertices(entity)).sum::<usize>() != entities {
-        return problem("is not DXF: an entity can't be read");
-    }
+    let Scanned { entities, blocks, units, hidden, left_out } = scan(text)?;
     let Some((_, scale)) = UNITS.iter().find(|(code, _)| *code == units) else {
         return problem(format!("has lengths in a unit that isn't known here: $INSUNITS is {units}"));
     };
@@ -113,11 +112,10 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         let each: Vec<_> = left_out.iter().map(|(kind, count)| format!("{count} {}", brief(kind))).collect();
         notes.push(format!("left out: {}: such entities are not read", each.join(", ")));
     }
-    let blocks = drawing
-        .blocks()
-        .map(|block| (block.name.to_uppercase(), (&block.entities[..], Vec2::new(block.base_point.x, block.base_point.y))));
+    let blocks = blocks.iter().filter_map(|block| block.split_first());
+    let blocks = blocks.map(|(head, entities)| (head.name.to_uppercase(), (entities, point(&head.numbers, 10).to_vec2())));
     let mut reader = Reader { blocks: blocks.collect(), hidden, pieces: Vec::new(), inserts: 0, has_paper: false };
-    drawing.entities().try_for_each(|entity| reader.draw(entity, Affine::scale(*scale), &[]))?;
+    reader.draw(&entities, Affine::scale(*scale), &[])?;
     if reader.has_paper {
         notes.push("what is on paper is left out: the model is read".to_owned());
     }
@@ -163,13 +161,12 @@ fn called(piece: &Piece) -> String {
 
 /// Reads the pairs of a text, a code and a value on two lines.
 fn scan(text: &str) -> Result<Scanned<'_>, Problem> {
-    let mut scanned =
-        Scanned { kept: "0\nSECTION\n2\nHEADER\n9\n$ACADVER\n1\nAC1021\n0\nENDSEC\n".to_owned(), ..Default::default() };
     if text.starts_with("AutoCAD Binary DXF") {
         return problem("is a binary DXF file: save it as text (ASCII)");
     }
+    let mut scanned = Scanned::default();
     let mut lines = text.lines().enumerate();
-    let (mut section, mut kind, mut name) = ("", "", "");
+    let (mut section, mut kind, mut name) = ("", "", String::new());
     let mut is_kept = false;
     while let Some((line, code)) = lines.next() {
         let at = |reason: String| problem(format!("line {}: {reason}", line + 1));
@@ -178,183 +175,204 @@ fn scan(text: &str) -> Result<Scanned<'_>, Problem> {
         };
         let Some((line, value)) = lines.next() else { return at("the file ends within a pair of lines".to_owned()) };
         let value = value.trim();
-        let number = || match value.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
-            _ => problem(format!("line {}: {} must be a number", line + 1, quoted(value))),
-        };
+        let at = |reason: &str| Problem::Text(format!("line {}: {} {reason}", line + 1, quoted(value)));
+        let number = || value.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| at("must be a number"));
+        let whole = || value.parse::<i16>().map_err(|_| at("must be a whole number"));
+        let misplaced = || at("is out of place");
         if code == 0 {
             kind = value;
-            if kind == "EOF" {
-                scanned.kept.push_str("0\nEOF\n");
-                return Ok(scanned);
-            }
-            let has_entities = matches!(section, "ENTITIES" | "BLOCKS");
-            is_kept = has_entities && (READ.contains(&kind) || FRAMES[..4].contains(&kind));
-            scanned.entities += usize::from(is_kept && READ.contains(&kind));
-            if has_entities && !is_kept && !FRAMES.contains(&kind) {
-                *scanned.left_out.entry(kind).or_default() += 1;
-            }
-            if kind == "ENDSEC" {
-                section = "";
-            }
-        }
-        // Later pairs of a header have no record of their own.
-        if kind == "SECTION" && section.is_empty() && code == 2 {
-            section = value;
-            if matches!(section, "ENTITIES" | "BLOCKS") {
-                scanned.kept.push_str(&format!("0\nSECTION\n2\n{section}\n"));
-            }
+            let is_read = READ.contains(&kind);
+            (section, is_kept) = match (section, kind) {
+                ("ENTITIES" | "BLOCKS" | "BLOCK", "EOF")
+                | ("ENTITIES" | "BLOCK", "BLOCK")
+                | ("ENTITIES" | "BLOCKS", "ENDBLK") => {
+                    return Err(misplaced());
+                }
+                (_, "EOF") => return Ok(scanned),
+                (_, "ENDSEC") => ("", false),
+                ("BLOCK", "ENDBLK") => ("BLOCKS", false),
+                ("BLOCKS", "BLOCK") => {
+                    scanned.blocks.push(Vec::new());
+                    ("BLOCK", true)
+                }
+                ("", _) if kind != "SECTION" => return Err(misplaced()),
+                ("BLOCKS", _) if is_read => return Err(misplaced()),
+                ("ENTITIES" | "BLOCKS" | "BLOCK", _) if !is_read && !FRAMES.contains(&kind) => {
+                    *scanned.left_out.entry(kind).or_default() += 1;
+                    (section, false)
+                }
+                _ => (section, is_read && matches!(section, "ENTITIES" | "BLOCK")),
+            };
         }
         match (section, kind, code) {
-            ("HEADER", _, 9) => name = value,
+            ("", "SECTION", 2) => section = value,
+            // Pairs of a header have no record of their own.
+            ("HEADER", _, 9) => name = value.to_owned(),
             ("HEADER", _, 70) if name == "$INSUNITS" => scanned.units = number()? as i64,
-            ("TABLES", "LAYER", 2) => name = value,
+            ("TABLES", "LAYER", 2) => name = unescaped(value),
             // The colour of a layer that is off is negative, and a frozen one has a flag.
             ("TABLES", "LAYER", 62) if number()? < 0.0 => _ = scanned.hidden.insert(name.to_uppercase()),
             ("TABLES", "LAYER", 70) if number()? as i64 & 1 == 1 => _ = scanned.hidden.insert(name.to_uppercase()),
             _ => {}
         }
-        if is_kept && matches!(code, 0 | 2 | 8 | 10..=79 | 210..=239) {
-            if matches!(code, 60..=79) && value.parse::<i16>().is_err() {
-                return problem(format!("line {}: {} must be a whole number", line + 1, quoted(value)));
-            }
-            if matches!(code, 10..=59 | 210..=239) {
-                number()?;
-            }
-            // The parser wants z at every point of a spline.
-            match (kind, code) {
-                ("SPLINE", 30 | 31) => {}
-                ("SPLINE", 20 | 21) => scanned.kept.push_str(&format!("{code}\n{value}\n{}\n0\n", code + 10)),
-                _ => scanned.kept.push_str(&format!("{code}\n{value}\n")),
+        if is_kept {
+            let records = scanned.blocks.last_mut().filter(|_| section == "BLOCK").unwrap_or(&mut scanned.entities);
+            let before = records.last().map_or("", |record| record.kind);
+            match (code, records.last_mut()) {
+                (0, _) if kind == "VERTEX" && !["POLYLINE", "VERTEX"].contains(&before) => return Err(misplaced()),
+                (0, _) if kind == "SEQEND" && !["POLYLINE", "VERTEX", "INSERT"].contains(&before) => return Err(misplaced()),
+                (0, _) => records.push(Record { kind, layer: "0".into(), ..Default::default() }),
+                (2, Some(record)) => record.name = unescaped(value),
+                (8, Some(record)) => record.layer = unescaped(value),
+                (10..=59 | 210..=239, Some(record)) => record.numbers.push((code, number()?)),
+                (60..=79, Some(record)) => record.numbers.push((code, whole()?.into())),
+                _ => {}
             }
         }
     }
     problem("is not complete: it ends before the line EOF")
 }
 
-/// Number of the vertices that are records of their own.
-fn vertices(entity: &Entity) -> usize {
-    if let EntityType::Polyline(polyline) = &entity.specific { polyline.vertices().count() } else { 0 }
+/// Returns a name whose `^` was written as `^` and a space.
+fn unescaped(name: &str) -> String {
+    name.replace("^ ", "^")
+}
+
+/// The last number of a code.
+fn number(numbers: &Numbers, code: i32, default: f64) -> f64 {
+    numbers.iter().rfind(|number| number.0 == code).map_or(default, |number| number.1)
+}
+
+/// Returns the point whose x has this code.
+fn point(numbers: &Numbers, code: i32) -> Place {
+    Place::new(number(numbers, code, 0.0), number(numbers, code + 10, 0.0))
+}
+
+/// All numbers of a code.
+fn all(numbers: &Numbers, code: i32) -> impl Iterator<Item = f64> {
+    numbers.iter().filter(move |number| number.0 == code).map(|number| number.1)
 }
 
 impl Reader<'_> {
-    /// Draws an entity. `within` are the names of blocks and the layers of their inserts, from the outside.
-    fn draw(&mut self, entity: &Entity, transform: Affine, within: &[(&str, &str)]) -> Result<(), Problem> {
-        // Entities on layer 0 of a block are on the layer of its insert.
-        let own = Some(entity.common.layer.as_str()).filter(|layer| *layer != "0");
-        let layer = own.or(within.last().map(|(_, layer)| *layer)).unwrap_or("0");
-        self.has_paper |= entity.common.is_in_paper_space;
-        let hidden = layer.to_uppercase();
-        if !entity.common.is_visible || entity.common.is_in_paper_space || hidden == "DEFPOINTS" || self.hidden.contains(&hidden)
-        {
-            return Ok(());
-        }
-        let (kind, path) = match &entity.specific {
-            EntityType::Line(line) => {
-                let to = Place::new(line.p2.x, line.p2.y);
-                ("LINE", Ok([PathEl::MoveTo(Place::new(line.p1.x, line.p1.y)), PathEl::LineTo(to)].into_iter().collect()))
+    /// Draws entities. `within` are the names of blocks and the layers of their inserts, from the outside.
+    fn draw(&mut self, records: &[Record], transform: Affine, within: &[(&str, &str)]) -> Result<(), Problem> {
+        for records in records.chunk_by(|_, next| next.kind == "VERTEX") {
+            let [entity @ Record { kind, numbers, .. }, vertices @ ..] = records else { continue };
+            // Entities on layer 0 of a block are on the layer of its insert.
+            let layer = if entity.layer == "0" { within.last().map_or("0", |(_, layer)| *layer) } else { &entity.layer };
+            let is_on_paper = number(numbers, 67, 0.0) == 1.0;
+            self.has_paper |= is_on_paper;
+            let hidden = layer.to_uppercase();
+            if number(numbers, 60, 0.0) == 1.0 || is_on_paper || hidden == "DEFPOINTS" || self.hidden.contains(&hidden) {
+                continue;
             }
-            EntityType::Circle(circle) => {
-                let place = Affine::translate((circle.center.x, circle.center.y)) * Affine::scale(circle.radius);
-                ("CIRCLE", plane(&circle.normal).map(|plane| plane * place * unit_arc(0.0, TAU)))
+            if *kind == "INSERT" {
+                self.insert(entity, layer, transform, within)?;
+                continue;
             }
-            EntityType::Arc(arc) => {
-                let place = Affine::translate((arc.center.x, arc.center.y)) * Affine::scale(arc.radius);
-                let arch = unit_arc(arc.start_angle.to_radians(), arc.end_angle.to_radians());
-                ("ARC", plane(&arc.normal).map(|plane| plane * place * arch))
+            let path = match path(kind, numbers, vertices) {
+                Ok(path) => transform * path,
+                Err(reason) => return problem(format!("the {kind} on layer {} can't be read: {reason}", quoted(layer))),
+            };
+            if !path.elements().is_empty() {
+                let (start, end) = ends(&path);
+                let block = within.first().map(|(block, _)| (*block).to_owned());
+                self.pieces.push(Piece { path, start, end, kind: (*kind).to_owned(), layer: layer.to_owned(), block });
+                check_vertices(self.pieces.len())?;
             }
-            EntityType::Ellipse(ellipse) => {
-                let (center, [x, y]) = (&ellipse.center, [ellipse.major_axis.x, ellipse.major_axis.y]);
-                let path = plane(&ellipse.normal).map(|plane| {
-                    // The second axis is left of the first one, seen from the side of the normal.
-                    let ratio = ellipse.minor_axis_ratio * plane.determinant();
-                    let axes = Affine::new([x, y, -ratio * y, ratio * x, center.x, center.y]);
-                    axes * unit_arc(ellipse.start_parameter, ellipse.end_parameter)
-                });
-                ("ELLIPSE", path)
-            }
-            EntityType::LwPolyline(line) => {
-                let vertices = line.vertices.iter().map(|vertex| (Place::new(vertex.x, vertex.y), vertex.bulge));
-                let path = polyline(vertices, line.is_closed());
-                ("LWPOLYLINE", plane(&line.extrusion_direction).and_then(|plane| Ok(plane * path?)))
-            }
-            EntityType::Polyline(line) if line.flags & (16 | 64) != 0 => ("POLYLINE", Err("a mesh is not read".to_owned())),
-            EntityType::Polyline(line) => {
-                // The frame of a fitted curve isn't drawn.
-                let drawn = line.vertices().filter(|vertex| vertex.flags & 16 == 0);
-                let path = polyline(drawn.map(|v| (Place::new(v.location.x, v.location.y), v.bulge)), line.is_closed());
-                ("POLYLINE", plane(&line.normal).and_then(|plane| Ok(plane * path?)))
-            }
-            EntityType::Spline(spline) => ("SPLINE", spline_path(spline)),
-            EntityType::Insert(insert) => return self.insert(insert, layer, transform, within),
-            // The others were passed over before.
-            _ => return Ok(()),
-        };
-        let path = match path {
-            Ok(path) => transform * path,
-            Err(reason) => return problem(format!("the {kind} on layer {} can't be read: {reason}", quoted(layer))),
-        };
-        if !path.elements().is_empty() {
-            let (start, end) = ends(&path);
-            let block = within.first().map(|(block, _)| (*block).to_owned());
-            self.pieces.push(Piece { path, start, end, kind, layer: layer.to_owned(), block });
-            check_vertices(self.pieces.len())?;
         }
         Ok(())
     }
 
     /// Draws the copies of a block.
-    fn insert(&mut self, insert: &Insert, layer: &str, transform: Affine, within: &[(&str, &str)]) -> Result<(), Problem> {
-        let called = || format!("the INSERT of block {} on layer {}", quoted(&insert.name), quoted(layer));
-        let Some(&(entities, base)) = self.blocks.get(&insert.name.to_uppercase()) else {
+    fn insert(&mut self, insert: &Record, layer: &str, transform: Affine, within: &[(&str, &str)]) -> Result<(), Problem> {
+        let Record { name, numbers, .. } = insert;
+        let number = |code, default| number(numbers, code, default);
+        let called = || format!("the INSERT of block {} on layer {}", quoted(name), quoted(layer));
+        let Some(&(entities, base)) = self.blocks.get(&name.to_uppercase()) else {
             return problem(format!("{} can't be read: there is no such block", called()));
         };
         if within.len() == MOST_NESTED {
             return problem(format!("{} is within more than {MOST_NESTED} others", called()));
         }
-        let plane =
-            plane(&insert.extrusion_direction).or_else(|reason| problem(format!("{} can't be read: {reason}", called())))?;
-        let place = transform
-            * plane
-            * Affine::translate((insert.location.x, insert.location.y))
-            * Affine::rotate(insert.rotation.to_radians());
-        let block = Affine::scale_non_uniform(insert.x_scale_factor, insert.y_scale_factor) * Affine::translate(-base);
-        let within: Vec<_> = within.iter().copied().chain([(insert.name.as_str(), layer)]).collect();
-        for row in 0..insert.row_count.max(1) {
-            for column in 0..insert.column_count.max(1) {
+        let plane = plane(numbers).or_else(|reason| problem(format!("{} can't be read: {reason}", called())))?;
+        let place =
+            transform * plane * Affine::translate(point(numbers, 10).to_vec2()) * Affine::rotate(number(50, 0.0).to_radians());
+        let block = Affine::scale_non_uniform(number(41, 1.0), number(42, 1.0)) * Affine::translate(-base);
+        let within: Vec<_> = within.iter().copied().chain([(&**name, layer)]).collect();
+        let [columns, rows] = [70, 71].map(|code| number(code, 1.0).max(1.0) as u32);
+        let [right, up] = [44, 45].map(|code| number(code, 0.0));
+        for row in 0..rows {
+            for column in 0..columns {
                 self.inserts += 1;
                 check_vertices(self.inserts)?;
-                let step = (f64::from(column) * insert.column_spacing, f64::from(row) * insert.row_spacing);
-                let own = place * Affine::translate(step) * block;
-                entities.iter().try_for_each(|entity| self.draw(entity, own, &within))?;
+                let step = (f64::from(column) * right, f64::from(row) * up);
+                self.draw(entities, place * Affine::translate(step) * block, &within)?;
             }
         }
         Ok(())
     }
 }
 
+/// The path of an entity, which is empty if it isn't drawn.
+fn path(kind: &str, numbers: &Numbers, vertices: &[Record]) -> Result<BezPath, String> {
+    let number = |code, default| number(numbers, code, default);
+    let (flags, center) = (number(70, 0.0) as i32, point(numbers, 10));
+    match kind {
+        "LINE" => Ok(BezPath::from_vec(vec![PathEl::MoveTo(center), PathEl::LineTo(point(numbers, 11))])),
+        "CIRCLE" | "ARC" if number(40, 0.0) <= 0.0 => Err("its radius must be positive".to_owned()),
+        "CIRCLE" | "ARC" => {
+            let angles = if kind == "ARC" { [number(50, 0.0), number(51, 360.0)] } else { [0.0, 360.0] };
+            let place = Affine::translate(center.to_vec2()) * Affine::scale(number(40, 0.0));
+            Ok(plane(numbers)? * place * unit_arc(angles.map(f64::to_radians)))
+        }
+        "ELLIPSE" => {
+            // The second axis is left of the first one, seen from the side of the normal.
+            let (x, y, ratio) = (number(11, 1.0), number(21, 0.0), number(40, 1.0) * plane(numbers)?.determinant());
+            let axes = Affine::new([x, y, -ratio * y, ratio * x, center.x, center.y]);
+            Ok(axes * unit_arc([number(41, 0.0), number(42, TAU)]))
+        }
+        "LWPOLYLINE" if numbers.iter().find(|own| [10, 20, 42].contains(&own.0)).is_some_and(|own| own.0 != 10) => {
+            Err("its first vertex has no x".to_owned())
+        }
+        "LWPOLYLINE" => {
+            let vertices = numbers.chunk_by(|_, next| next.0 != 10).filter(|own| own[0].0 == 10);
+            Ok(plane(numbers)? * polyline(vertices, flags)?)
+        }
+        "POLYLINE" if flags & (16 | 64) != 0 => Err("a mesh is not read".to_owned()),
+        "POLYLINE" => {
+            // The frame of a fitted curve isn't drawn.
+            let is_drawn = |own: &&Numbers| self::number(own, 70, 0.0) as i32 & 16 == 0;
+            Ok(plane(numbers)? * polyline(vertices.iter().map(|vertex| &vertex.numbers[..]).filter(is_drawn), flags)?)
+        }
+        "SPLINE" => spline(numbers),
+        _ => Ok(BezPath::new()),
+    }
+}
+
 /// The plane of an entity by its normal: the drawing's, or that seen from below.
-fn plane(normal: &Vector) -> Result<Affine, String> {
-    if normal.x.hypot(normal.y) > 1e-6 * normal.z.abs() || normal.z == 0.0 {
+fn plane(numbers: &Numbers) -> Result<Affine, String> {
+    let [x, y, z] = [(210, 0.0), (220, 0.0), (230, 1.0)].map(|(code, default)| number(numbers, code, default));
+    if x.hypot(y) > 1e-6 * z.abs() || z == 0.0 {
         return Err("it isn't in the plane of x and y".to_owned());
     }
-    Ok(Affine::scale_non_uniform(normal.z.signum(), 1.0))
+    Ok(Affine::scale_non_uniform(z.signum(), 1.0))
 }
 
 /// The arc of a circle of radius 1 between two angles.
-fn unit_arc(from: f64, to: f64) -> BezPath {
+fn unit_arc([from, to]: [f64; 2]) -> BezPath {
     let turn = (to - from).rem_euclid(TAU);
     let sweep = if turn < 1e-9 { TAU } else { turn };
     Arc::new(Place::ORIGIN, (1.0, 1.0), from, sweep, 0.0).to_path(ARC_TOLERANCE)
 }
 
 /// The lines and arcs between vertices. A bulge is the tangent of a quarter of the arc's angle.
-fn polyline(vertices: impl Iterator<Item = (Place, f64)>, is_closed: bool) -> Result<BezPath, String> {
-    let vertices: Vec<_> = vertices.collect();
+fn polyline<'a>(vertices: impl Iterator<Item = &'a Numbers>, flags: i32) -> Result<BezPath, String> {
+    let vertices: Vec<_> = vertices.map(|own| (point(own, 10), number(own, 42, 0.0))).collect();
     let mut path = BezPath::new();
     let Some(&(first, _)) = vertices.first() else { return Ok(path) };
     path.move_to(first);
-    let next = vertices.iter().skip(1).chain(vertices.first().filter(|_| is_closed));
+    let next = vertices.iter().skip(1).chain(vertices.first().filter(|_| flags & 1 == 1));
     for (&(from, bulge), &(to, _)) in vertices.iter().zip(next) {
         if bulge.abs() < LEAST_BULGE {
             path.line_to(to);
@@ -367,10 +385,11 @@ fn polyline(vertices: impl Iterator<Item = (Place, f64)>, is_closed: bool) -> Re
 }
 
 /// A spline as cubic curves: exactly if its degree is at most 3 and it has no weights, else within the tolerance of arcs.
-fn spline_path(spline: &Spline) -> Result<BezPath, String> {
-    let (knots, count) = (&spline.knot_values, spline.control_points.len());
-    let degree = usize::try_from(spline.degree_of_curve).unwrap_or(0);
-    if count == 0 && !spline.fit_points.is_empty() {
+fn spline(numbers: &Numbers) -> Result<BezPath, String> {
+    let [knots, weights] = [40, 41].map(|code| all(numbers, code).collect::<Vec<_>>());
+    let points = |code| all(numbers, code).zip(all(numbers, code + 10));
+    let (count, degree) = (points(10).count(), number(numbers, 71, 1.0).max(0.0) as usize);
+    if count == 0 && points(11).count() > 0 {
         return Err("it has fit points only, and control points are needed".to_owned());
     }
     if !(1..=MOST_DEGREE).contains(&degree) || count <= degree || knots.len() != count + degree + 1 {
@@ -379,14 +398,12 @@ fn spline_path(spline: &Spline) -> Result<BezPath, String> {
     if !knots.is_sorted() {
         return Err("its knots are not in order".to_owned());
     }
-    if spline.weight_values.iter().any(|weight| *weight <= 0.0) {
+    if weights.iter().any(|weight| *weight <= 0.0) {
         return Err("its weights must be positive".to_owned());
     }
-    let weighted = |(index, point): (usize, &dxf::Point)| {
-        let weight = spline.weight_values.get(index).copied().unwrap_or(1.0);
-        [weight * point.x, weight * point.y, weight]
-    };
-    let curve = Curve { degree, knots, points: spline.control_points.iter().enumerate().map(weighted).collect() };
+    let weights = weights.into_iter().chain(std::iter::repeat(1.0));
+    let weighted = points(10).zip(weights).map(|((x, y), weight)| [weight * x, weight * y, weight]);
+    let curve = Curve { degree, knots: &knots, points: weighted.collect() };
     let mut path = BezPath::new();
     for span in (degree..count).filter(|&span| knots[span] < knots[span + 1]) {
         if path.elements().is_empty() {
@@ -521,28 +538,38 @@ fn joined(pieces: Vec<Piece>, origin: Vec2, scale: f64) -> Result<Vec<Piece>, Pr
 pub type Bulges = Vec<[f64; 3]>;
 
 /// Returns a DXF file (R2000) of closed contours in mm, each on a layer.
-///
-/// # Errors
-/// None is known: the text is in memory.
-pub fn dxf(contours: impl IntoIterator<Item = (String, Bulges)>) -> std::io::Result<Vec<u8>> {
-    let mut drawing = Drawing::new();
-    drawing.header.version = AcadVersion::R2000;
-    drawing.header.default_drawing_units = Units::Millimeters;
-    // The same contours are the same bytes.
-    drawing.header.creation_date = Default::default();
-    drawing.header.update_date = Default::default();
-    (drawing.header.creation_date_universal, drawing.header.update_date_universal) = Default::default();
-    (drawing.header.fingerprint_guid, drawing.header.version_guid) = Default::default();
-    for (layer, vertices) in contours {
-        let vertex = |[x, y, bulge]: [f64; 3]| LwPolylineVertex { x, y, bulge, ..Default::default() };
-        let line = LwPolyline { flags: 1, vertices: vertices.into_iter().map(vertex).collect(), ..Default::default() };
-        let mut entity = Entity::new(EntityType::LwPolyline(line));
-        entity.common.layer = layer;
-        drawing.add_entity(entity);
+pub fn dxf(contours: &[(String, Bulges)]) -> String {
+    // Names are in ASCII, and here without spaces.
+    let escape = |unit: u16| match char::from_u32(unit.into()) {
+        Some(char) if char.is_ascii_graphic() && char != '^' => char.to_string(),
+        _ => format!("\\U+{unit:04X}"),
+    };
+    let escaped = |name: &str| name.encode_utf16().map(escape).collect::<String>();
+    let names: BTreeSet<&str> = contours.iter().map(|(layer, _)| &layer[..]).chain(["0"]).collect();
+    let [mut layers, mut entities] = [String::new(), String::new()];
+    let mut handles = 0x30..;
+    for (name, handle) in names.iter().zip(handles.by_ref()) {
+        let kinds = "100 AcDbSymbolTableRecord 100 AcDbLayerTableRecord";
+        layers += &format!("0 LAYER 5 {handle:X} 330 2 {kinds} 2 {} 70 0 62 7 6 Continuous 390 F\n", escaped(name));
     }
-    let mut out = Vec::new();
-    drawing.save(&mut out).map_err(std::io::Error::other)?;
-    Ok(out)
+    for ((layer, vertices), handle) in contours.iter().zip(handles.by_ref()) {
+        let (layer, count) = (escaped(layer), vertices.len());
+        entities += &format!("0 LWPOLYLINE 5 {handle:X} 330 1F 100 AcDbEntity 8 {layer} 100 AcDbPolyline 90 {count} 70 1\n");
+        for vertex in vertices {
+            let [x, y, bulge] = vertex.map(|number| format!("{number}{}", if number.fract() == 0.0 { ".0" } else { "" }));
+            entities += &format!("10 {x} 20 {y} 42 {bulge}\n");
+        }
+    }
+    let words =
+        format!(include_str!("drawing.txt"), seed = handles.start, count = names.len(), layers = layers, entities = entities);
+    let mut words = words.split_ascii_whitespace();
+    let mut text = String::new();
+    while let (Some(code), Some(value)) = (words.next(), words.next()) {
+        // Small integers are aligned.
+        let width = if let [b'6' | b'7', _] = code.as_bytes() { 6 } else { 0 };
+        text += &format!("{code:>3}\r\n{value:>width$}\r\n");
+    }
+    text
 }
 
 /// The closed contours of a path. Curves that are arcs are so again, and others become lines, at most `tolerance` away.

@@ -10,7 +10,7 @@ use csv::Writer;
 use crate::{
     io::{
         Reason, Table, at, collect,
-        files::{Destination, is_standard},
+        files::{Destination, by_extension},
         npy::{self, Kind, Reader},
         push, quoted,
     },
@@ -67,13 +67,7 @@ impl Format {
     /// # Errors
     /// If the extension is unknown.
     pub fn of(path: &Path) -> Result<Self, OverlapError> {
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        match extension.to_ascii_lowercase().as_str() {
-            "npy" => Ok(Format::Npy),
-            "csv" => Ok(Format::Csv),
-            _ if is_standard(path) => Ok(Format::Csv),
-            _ => Err(OverlapError::file(path, "the name must end in .npy or .csv, which tells the format")),
-        }
+        Ok(by_extension(path, &[("npy", Format::Npy), ("csv", Format::Csv)], Format::Csv)?)
     }
 }
 

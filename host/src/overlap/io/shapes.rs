@@ -95,6 +95,9 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
     let path = Path::new(text);
     let fail = |reason: Reason| OverlapError::file(path, reason);
     let given = (text == "-").then(|| crate::io::any_text(path).map_err(fail)).transpose()?;
+    if given.as_deref().is_some_and(|content| content.trim().is_empty()) {
+        return Err(fail("is empty".into()));
+    }
     let kind = given.as_deref().map_or_else(|| crate::io::extension(path), |content| kind_of(content).to_owned());
     let (tolerance, is_sheet) = match wanted {
         Wanted::Parts { tolerance, is_sheet } => (tolerance, is_sheet),
@@ -213,7 +216,13 @@ fn parse_wkt(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
     check_parentheses(text)?;
     let geometry: Wkt<f64> = match text.parse() {
         Ok(geometry) => geometry,
-        Err(error) => return problem(format!("is not WKT: {}", brief(error))),
+        Err(error) => {
+            let points = text.split_once('(').map_or("", |(_, points)| points);
+            let mut words = points.split(|c: char| c.is_whitespace() || "(),".contains(c));
+            let wrong = words.find(|word| !word.is_empty() && word.parse::<f64>().is_err() && !is_wkt(word));
+            let reason = wrong.map_or_else(|| brief(error), |word| format!("{} is not a number", quoted(word)));
+            return problem(format!("is not WKT: {reason}"));
+        }
     };
     let other = match geometry {
         Wkt::Polygon(found) => return Ok(vec![(String::new(), polygon_wkt(found.rings(), name)?)]),
