@@ -192,6 +192,8 @@ def test_data_frames(series: Path, frame: Any) -> None:
         PcfSet.from_frame(frame, **columns)
     with pytest.raises(KeyError):
         PcfSet.from_frame(frame)
+    with pytest.raises(ValueError, match="column 'sensor' has 'a' after 'b', and no column tells"):
+        PcfSet.from_frame(frame, t="time", v="reading", start=NOON)
 
 
 def test_frames_of_numbers() -> None:
@@ -204,7 +206,16 @@ def test_frames_of_numbers() -> None:
     assert PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": [7, 3]}, id="n").names == ("7", "3")
     wrong: list[tuple[Any, str]] = [
         ({"t": [0, np.nan], "v": [1, 2]}, "column 't' has nan, but times must be finite"),
-        ({"t": [0, 0], "v": [1, 2]}, "repeats"),
+        ({"t": [0, 0], "v": [1, 2]}, r"^t = 0\.0 repeats; with repair=True the last row of a time counts"),
+        ({"t": [2, 3], "v": [1, 2]}, r"^t = 2\.0, but the first breakpoint must be at t = 0"),
+        (
+            {"t": [0, 2, 1], "v": [1, 2, 3], "day": ["2024-05-01", "2024-05-02", "3"], "who": ["a", "a", "b"]},
+            r"^column 'who' has 'b' after 'a', and no column tells what a row belongs to: choose one \(id='who'\), or give",
+        ),
+        (
+            {"t": [0, 2, 1], "v": [1, 2, 3], "n": [7, 8, 9]},
+            r"^column 'n' has 9 after 8 where the time goes back or stays, and no column tells what a row belongs to: choose",
+        ),
         ({"t": ["0", "soon"], "v": [1, 2]}, "column 't' is 'soon'"),
         ({"t": [0, 1], "v": [1, 2, 3]}, r"column 'v' has the shape \(3,\), and column 't' \(2,\)"),
         ({"t": [0, 1], "v": [1]}, r"column 'v' has the shape \(1,\)"),
@@ -213,6 +224,8 @@ def test_frames_of_numbers() -> None:
     for table, text in wrong:
         with pytest.raises(ValueError, match=text):
             PcfSet.from_frame(table)
+    kept = {"t": [0, 2, 1], "v": [1, 2, 3], "who": list("aaa"), "day": ["2024-05-01", "2024-05-02", "3"], "n": [7, 8, 8]}
+    assert PcfSet.from_frame(kept).size == 1
     assert PcfSet.from_frame({"t": [0, 1, 1], "v": [1, 2, 3]}, repair=True).points.tolist() == [[0, 1], [1, 3]]
     # One function's early times don't round another's.
     early = {"id": list("abbb"), "t": [-1e16, 0, 0.1, 0.2], "v": [1, 1, 2, 3]}

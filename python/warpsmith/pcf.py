@@ -217,8 +217,9 @@ class PcfSet:
         frame : DataFrame of pandas or polars, or mapping of column names to arrays
             The table.
         id, t, v : column names
-            The columns of the functions' names, the times and the values. Without `id` there is one function. Times are
-            numbers, or times as `start`.
+            The columns of the functions' names, the times and the values. Without `id` there is one function; then no
+            other column may tell rows apart by text, or by whole numbers that change where the time goes back or stays.
+            Times are numbers, or times as `start`.
         start, until, align, step
             As in `load`.
         repair : bool
@@ -253,6 +254,8 @@ class PcfSet:
                 raise ValueError(f"column {name!r} has the shape {column.shape}, and column {t!r} {times.shape}")
         if not np.isfinite(times).all():
             raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
+        if id is None:
+            _check_one(frame, (t, v), times)
         owners, names = _owners(ids, f"column {id!r}")
         order = np.lexsort((times, owners))
         times, points_v, owners = times[order], values[order].astype(np.float64), owners[order]
@@ -263,7 +266,7 @@ class PcfSet:
 
         if again.any() and not flag(repair, "repair"):
             row = int(np.flatnonzero(again)[0])
-            raise ValueError(f"{whose(row)}t = {times[row] + base!r} repeats; with repair=True the last row of a time counts")
+            raise ValueError(f"{whose(row)}t = {float(times[row] + base)} repeats; with repair=True the last row of a time counts")
         last = np.append(~again, True)[: times.size]
         times, points_v, owners = times[last], points_v[last], owners[last]
         lengths = np.bincount(owners, minlength=len(names))
@@ -274,7 +277,7 @@ class PcfSet:
             if late.size:
                 row = offsets[late[0]]
                 raise ValueError(
-                    f"{whose(row)}t = {times[row] + base!r}, but the first breakpoint must be at t = 0: "
+                    f"{whose(row)}t = {float(times[row] + base)}, but the first breakpoint must be at t = 0: "
                     "choose a window (start=) or shift functions (align=True)"
                 )
         elif not aligns:
@@ -1337,6 +1340,23 @@ def _owners(ids: npt.NDArray[Any], what: str) -> tuple[npt.NDArray[np.int64], li
         if type(first) is not type(one):
             raise ValueError(f"{what}, row {row}: {one!r} has the name of {first!r}")
     return owners, list(numbers)
+
+
+def _check_one(frame: Any, used: tuple[Any, ...], times: npt.NDArray[np.float64]) -> None:
+    """Refuses rows of several functions that would become one, because the column that tells them apart has no use."""
+    columns = frame.keys() if hasattr(frame, "keys") else getattr(frame, "columns", ())
+    for name in (name for name in columns if isinstance(name, (str, int)) and name not in used):
+        column, where = np.asarray(frame[name]).ravel(), ""
+        texts = [one for one in column.tolist() if isinstance(one, str) and _warpsmith.time(one) is None]
+        found = [(texts[0], one) for one in texts if one != texts[0]]
+        if column.dtype.kind in "iu" and column.shape == times.shape:
+            rows = np.flatnonzero((column[1:] != column[:-1]) & (times[1:] <= times[:-1]))
+            found, where = [(int(column[row]), int(column[row + 1])) for row in rows[:1]], " where the time goes back or stays"
+        for first, other in found[:1]:
+            raise ValueError(
+                f"column {name!r} has {other!r} after {first!r}{where}, and no column tells what a row belongs to: "
+                f"choose one (id={name!r}), or give a frame without it"
+            )
 
 
 def _paths(path: PathLike | Iterable[PathLike]) -> list[str]:

@@ -435,7 +435,8 @@ fn verbose_tells_on_stderr() {
 
 #[test]
 fn a_closed_pipe_is_no_panic() {
-    for arguments in [&["list-rank", "--n", "1000"][..], &["devices"], &["--help"]] {
+    let to_stdout = ["list-rank", "--n", "1000", "--output", "-"];
+    for arguments in [&to_stdout[..3], &to_stdout, &["devices"], &["--help"]] {
         let mut command = Command::new(cargo_bin!("warpsmith"));
         let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());

@@ -204,7 +204,7 @@ fn as_a_graph() {
     }
     assert_eq!(folder.good("draw mine.json --output mine.dot"), "Written: mine.dot\n");
     assert!(fs::read_to_string(folder.path("mine.dot")).unwrap().starts_with("digraph \"mine\" {"));
-    folder.bad("draw mine.json --output mine.png", "mine.png: the name must end in .svg or .dot");
+    folder.bad("draw mine.json --output mine.png", "mine.png: the name must end in .svg, .dot or .gv");
     for program in ["mine.json", "odd.json", "spmv", "halo"] {
         folder.good(&format!("draw {program} --output drawn.svg"));
         let text = fs::read_to_string(folder.path("drawn.svg")).unwrap();

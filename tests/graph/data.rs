@@ -37,7 +37,7 @@ fn plain_lists() {
     let snap = "# Undirected graph\r\n# FromNodeId\tToNodeId\r\n\r\n0\t11\r\n  3 4   0.5 later\r\n% more\r\n7 7";
     assert_eq!(read("web.txt", snap), graph(5, [[0, 4], [1, 2], [3, 3]], false));
     assert_eq!(read("edges", "\u{feff}1 0\n"), graph(2, [[1, 0]], false));
-    assert_eq!(read("a.el", "# nothing\n"), graph(0, [], false));
+    says(read("a.el", "# nothing\n"), "a.el: has no edges");
     says(read("a.txt", "0 1\n\n2\n"), "a.txt: line 3: an edge has two vertices, and here is less");
     assert_eq!(read("a.txt", "0 1\n2 x\n"), graph(4, [[0, 1], [2, 3]], false));
     assert_eq!(read("a.txt", "5 99999999999999999999\n0 -1"), graph(4, [[0, 1], [2, 3]], false));

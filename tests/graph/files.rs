@@ -53,6 +53,8 @@ fn tables_of_edges() {
     let towns = read("a.csv", "from,to\n\"Berlin, Mitte\",Potsdam\nPotsdam,007\n").unwrap();
     assert_eq!(towns, Graph { list: expected, ids: names(&["Berlin, Mitte", "Potsdam", "007"]) });
     says("a.csv", "from,to\na,\n", "line 2: column `to`: `` is not a vertex");
+    says("a.csv", "from,to\n", "has no edges");
+    says("a.txt", "", "has no edges");
     says("a.csv", "from,to\na,b\0\n", "line 2: column `to`: `b\0` is not a vertex");
     says(
         "a.csv",
@@ -175,8 +177,14 @@ fn documents() {
     says("a.json", r#"{"nodes":[]}"#, "has no `type`: it is not GeoJSON");
     says(
         "a.geojson",
-        r#"{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"LineString","coordinates":[[0,"x"]]}}]}"#,
+        r#"{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"LineString","coordinates":[[0,"x"],[1,0]]}}]}"#,
         "features[0]: point 0: `[0,\"x\"]` is no list of two numbers",
+    );
+    let point = feature(r#"{"type":"LineString","coordinates":[[0,0]]}"#);
+    says(
+        "a.geojson",
+        &format!(r#"{{"type":"FeatureCollection","features":[{},{point}]}}"#, feature(line)),
+        "features[1]: a line has one point, and must have two",
     );
 }
 
@@ -245,16 +253,16 @@ fn results_with_names() {
     assert_eq!(folder.numbers::<i32>("b/bridges.npy"), [0, 2]);
 
     let line = |points: &str| format!(r#"{{"type":"LineString","coordinates":[{points}]}}"#);
-    let lines = [line("[0,0],[1,0],[1,1],[0,0]"), line("[1,1],[2.5,3]")].join(",");
+    let lines = [line("[0,0],[1,0],[1,1],[0,0]"), line("[1,1,7],[2.5,3]")].join(",");
     folder.write("roads.geojson", &format!(r#"{{"type":"GeometryCollection","geometries":[{lines}]}}"#));
     folder.good("bridges roads.geojson --output b.geojson");
     let map: serde_json::Value = serde_json::from_str(&of("b.geojson")).unwrap();
-    assert_eq!(map["features"][0]["geometry"]["coordinates"], serde_json::json!([[1.0, 1.0], [2.5, 3.0]]));
+    assert_eq!(map["features"][0]["geometry"]["coordinates"], serde_json::json!([[1.0, 1.0, 7.0], [2.5, 3.0]]));
     assert_eq!(map["features"].as_array().unwrap().len(), 1);
     folder.good("bcc roads.geojson --output b.geojson");
     let map: serde_json::Value = serde_json::from_str(&of("b.geojson")).unwrap();
     assert_eq!(map["features"].as_array().unwrap().len(), 5);
-    assert_eq!(map["features"][4]["geometry"], serde_json::json!({"type": "Point", "coordinates": [1.0, 1.0]}));
+    assert_eq!(map["features"][4]["geometry"], serde_json::json!({"type": "Point", "coordinates": [1.0, 1.0, 7.0]}));
 
     // Lines keep what else the file has of them.
     let road = |id: u8, points: &str| {
@@ -278,6 +286,20 @@ fn results_with_names() {
         [16, 16].map(serde_json::Value::from)
     );
     folder.write("roads.txt", &of("roads.geojson"));
+    // Properties of a file's own are never replaced, but for the weight that is divided.
+    let replaced =
+        |key: &str| format!("features[1] has a property `{key}`, which o.geojson would replace: rename it, or write .csv");
+    for (key, commands) in [
+        ("component", &["components roads.geojson", "bcc roads.geojson"][..]),
+        ("edge", &["bridges roads.geojson", "forest roads.geojson"]),
+        ("weight", &["forest roads.geojson --columns weight=km"]),
+    ] {
+        let own = road(2, "[1,0],[2,0]").replace("\"name\"", &format!("\"{key}\""));
+        let roads = [road(1, "[0,0],[1,0]"), own].join(",").replace("\"weight\":8", "\"weight\":8,\"km\":1");
+        let roads = if key == "weight" { roads.replacen("\"weight\":8,", "", 1) } else { roads };
+        folder.write("roads.geojson", &format!(r#"{{"type":"FeatureCollection","features":[{roads}]}}"#));
+        commands.iter().for_each(|command| folder.bad(&format!("{command} --output o.geojson"), &replaced(key)));
+    }
     folder.bad("bridges roads.txt", "roads.txt: line 1: this is JSON, and the name of GeoJSON must end in `.geojson`");
 
     for (command, sentence) in [
@@ -374,6 +396,21 @@ fn weights() {
         ("a.graph", "2 1\n2\n1\n", &format!("line 1: its edges have {none}")),
         ("a.graphml", &graphml(key), "has no attribute `weight` of edges: choose one (--columns weight=NAME)"),
         ("a.geojson", &map(&[line("7"), line("null")]), "features[1]: the weight must be a number, and is `null`"),
+        (
+            "a.geojson",
+            &map(&[line("7"), line("7,\"km\":2").replace("weight", "name")]),
+            "features[1]: there is no property `weight`, only `name`, `km`: choose one (--columns weight=NAME)",
+        ),
+        (
+            "a.geojson",
+            &map(&[line("7").replace("\"weight\":7", "")]),
+            "features[0]: there is no property `weight`, nor any other",
+        ),
+        (
+            "a.geojson",
+            r#"{"type":"LineString","coordinates":[[0,0],[1,0]]}"#,
+            "has a line of no feature, and so without a weight",
+        ),
     ] {
         assert_eq!(read(name, text, None), Err(format!("{name}: {sentence}")));
     }

@@ -120,6 +120,9 @@ fn clouds_of_one_name_are_told_apart() -> Result {
         npz.add_array("a", &arr2(cloud))?;
         npz.finish()?;
     }
+    // Results are not compressed.
+    run(folder.path(), &["1/points.csv", "--output", "bars.csv.gz"]).failure().code(2);
+    assert!(!at("bars.csv.gz").exists());
     for output in ["bars.csv", "bars.json"] {
         run(folder.path(), &["1/points.csv", "2/points.csv", "--output", output]).success();
         let options = BarcodeOptions { dimension: Some(0), ..BarcodeOptions::default() };

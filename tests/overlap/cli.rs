@@ -9,7 +9,7 @@ use ndarray::{Array1, Array3, array};
 use ndarray_npy::{WritableElement, read_npy, write_npy};
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, has};
+use crate::folder::{Folder, has, text};
 
 impl Folder {
     /// With a unit square, from the origin to the right and up, in `square.json`, and three poses
@@ -97,6 +97,10 @@ fn totals() {
         let output = folder.shell("\"$0\" overlap total p.csv --shape - --json <content");
         let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         near(&result["overlap"], 0.375, 1e-14);
+    }
+    for script in ["overlap total p.csv --shape -", "nest - --sheet 9x9 -o o.svg"] {
+        let output = folder.shell(&format!("\"$0\" {script} </dev/null"));
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(2), "error: -: is empty\n"), "{script}");
     }
     folder.write("r.svg", svg);
     folder.shell("gzip -c r.svg >r.svgz");

@@ -34,6 +34,12 @@ pub trait Word {
     type Element;
 }
 
+/// Stops the compiler, whose error names the parameter `P`.
+fn too_large<P>() -> ! {
+    const { assert!(size_of::<P>() == usize::MAX, "a kernel parameter has at most 16 words: make it two parameters") }
+    unreachable!()
+}
+
 /// A list of words: `(f32, (u32, ()))`. By index, a word behind the last one is `()`: nothing is passed for it.
 macro_rules! words {
     ($first:ident $($word:ident)*; $($behind:ident)*) => {
@@ -49,8 +55,8 @@ macro_rules! words {
             type $first;
             $(type $word;)*
             fn join(first: Self::First, rest: Self::Rest) -> Self;
-            /// The list behind the last index.
-            fn end() -> Self;
+            /// The list behind the last index, in those of the parameter `P`.
+            fn end<P>() -> Self;
         }
         impl Words for () {
             const SIGNATURE: u64 = signature::EMPTY;
@@ -62,7 +68,7 @@ macro_rules! words {
             #[inline(always)]
             fn join(_: (), _: ()) {}
             #[inline(always)]
-            fn end() {}
+            fn end<P>() {}
         }
         impl<F: Word, R: Words> Words for (F, R) {
             const SIGNATURE: u64 = signature::field::<F, F::Element>(R::SIGNATURE);
@@ -75,9 +81,8 @@ macro_rules! words {
             fn join(first: F, rest: R) -> Self {
                 (first, rest)
             }
-            fn end() -> Self {
-                const { assert!(size_of::<F>() == usize::MAX, "a kernel parameter has at most 16 words: make it two parameters") }
-                unreachable!()
+            fn end<P>() -> Self {
+                too_large::<P>()
             }
         }
     };

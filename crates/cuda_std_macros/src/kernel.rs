@@ -378,7 +378,7 @@ impl Kernel {
             let list = list(ty);
             let words: Vec<Ident> = indices.iter().map(|index| own(&format!("argument_{position}_{index}"))).collect();
             parameters.extend(words.iter().zip(&indices).map(|(name, index)| quote!(#name: #list::#index)));
-            let end = quote!(::cuda_std::param::Words::end());
+            let end = quote!(::cuda_std::param::Words::end::<#ty>());
             let joined = words.iter().rev().fold(end, |rest, word| quote!(::cuda_std::param::Words::join(#word, #rest)));
             arguments.push(quote!(<#ty as ::cuda_std::param::DeviceParam>::take::<()>(#joined).0));
         }

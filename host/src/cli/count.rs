@@ -14,12 +14,7 @@ pub fn parse(text: &str) -> Result<u32, String> {
 
 /// Reads the length of a list over several ranks.
 pub fn parse_long(text: &str) -> Result<u64, String> {
-    match exact(text) {
-        Some(0) => Err("there must be at least 1 element".into()),
-        Some(n) => Ok(n),
-        None if text.starts_with('-') && exact(&text[1..]).is_some() => Err("there must be at least 1 element".into()),
-        None => Err("not a whole number; write 100000000, 100_000_000, 1e8 or 100M".into()),
-    }
+    positive(text, "there must be at least 1 element", "100000000, 100_000_000, 1e8 or 100M")
 }
 
 /// Returns the number if a list on one device can be that long.
@@ -29,14 +24,19 @@ pub fn short(n: u64) -> Result<u32, String> {
 
 /// Returns a reader of whole numbers from 1 to `most`, in the notations of [`parse`].
 pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
-    move |text| match exact(text) {
-        Some(0) => Err("it must be at least 1".to_owned()),
-        Some(n) => match usize::try_from(n) {
-            Ok(n) if n <= most => Ok(n),
-            _ => Err(format!("it must be at most {}", grouped(most))),
-        },
-        None if text.starts_with('-') && exact(&text[1..]).is_some() => Err("it must be at least 1".to_owned()),
-        None => Err("not a whole number; write 1000, 1_000, 1e3 or 1k".to_owned()),
+    move |text| {
+        let n = positive(text, "it must be at least 1", "1000, 1_000, 1e3 or 1k")?;
+        let in_range = usize::try_from(n).ok().filter(|&n| n <= most);
+        in_range.ok_or_else(|| format!("it must be at most {}", grouped(most)))
+    }
+}
+
+/// Returns a whole number from 1 on. The error is `less` for a number below 1, and `notations` for any other text.
+fn positive(text: &str, less: &str, notations: &str) -> Result<u64, String> {
+    match exact(text.strip_prefix('-').unwrap_or(text)) {
+        Some(n) if n > 0 && !text.starts_with('-') => Ok(n),
+        Some(_) => Err(less.to_owned()),
+        None => Err(format!("not a whole number; write {notations}")),
     }
 }
 

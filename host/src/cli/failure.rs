@@ -1,6 +1,12 @@
 //! Errors of commands: their sentences and exit codes.
 
-use std::{fmt, io::Write as _, process::ExitCode};
+use std::{
+    error::Error,
+    fmt,
+    io::{self, Write as _},
+    iter::successors,
+    process::ExitCode,
+};
 
 use warpsmith::{
     common::{Cancelled, chain},
@@ -39,6 +45,18 @@ impl Failure {
         Failure::Error(text.to_string())
     }
 
+    /// Returns the failure of an error. Only standard output is a pipe that is written.
+    fn of(error: &(dyn Error + 'static)) -> Self {
+        let is_closed = |error: &(dyn Error + 'static)| {
+            error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        };
+        if successors(Some(error), |&error| error.source()).any(is_closed) {
+            Failure::Closed
+        } else {
+            Failure::error(chain(error))
+        }
+    }
+
     /// Prints the failure on stderr and returns its exit code.
     pub fn report(self) -> ExitCode {
         let (text, code) = match self {
@@ -71,7 +89,7 @@ macro_rules! failures {
         $(
             impl From<$error> for Failure {
                 fn from(error: $error) -> Self {
-                    Failure::error(chain(&error))
+                    Failure::of(&error)
                 }
             }
         )*
@@ -80,7 +98,7 @@ macro_rules! failures {
                 fn from(error: $other) -> Self {
                     match error {
                         $pattern => $failure,
-                        error => Failure::error(chain(&error)),
+                        error => Failure::of(&error),
                     }
                 }
             }

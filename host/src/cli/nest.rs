@@ -71,7 +71,8 @@ const PART_BYTES: f64 = 256.0;
 pub struct Arguments {
     /// Files of parts, or WKT, each with its number of copies [default: 1]
     ///
-    /// Of parts of the same name, `plate`, the second one is called `plate 2`.
+    /// Of parts of the same name, `plate`, the second one is called `plate 2`. Write `-- -:3` after all options for three
+    /// copies of the part on standard input.
     #[arg(value_name = "PART[:N]", required = true, value_parser = utf8())]
     parts: Vec<String>,
     /// Width of a roll: 1500, 1500mm, 60in
@@ -144,14 +145,13 @@ fn parse_sheet(text: &str) -> Result<SheetArg, String> {
     let (name, count) = count::split(text).map_or((text, None), |(name, count)| (name, Some(count)));
     let lower = name.to_ascii_lowercase();
     let plain = [".gz", ".zst"].iter().find_map(|packed| lower.strip_suffix(packed)).unwrap_or(&lower);
-    if lower == "-" || lower.starts_with("polygon") || FORMS.iter().any(|extension| plain.ends_with(extension)) {
-        return if count == Some(0) { Err(wrong()) } else { Ok(SheetArg::Form(name.to_owned(), count)) };
+    if count == Some(0) {
+        return Err(wrong());
     }
-    let (size, count) = match text.rsplit_once(':') {
-        Some((size, count)) => (size, Some(count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?)),
-        None => (text, None),
-    };
-    let (numbers, unit) = unit(size);
+    if lower == "-" || lower.starts_with("polygon") || FORMS.iter().any(|extension| plain.ends_with(extension)) {
+        return Ok(SheetArg::Form(name.to_owned(), count));
+    }
+    let (numbers, unit) = unit(name);
     let (width, height) = numbers.split_once(['x', '×']).ok_or_else(wrong)?;
     let length = |number| length(number, unit).ok_or_else(wrong);
     Ok(SheetArg::Size(Sheet { width: length(width)?, height: length(height)?, count, form: None }))

@@ -1,10 +1,13 @@
 //! Files that a command writes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
 
 use warpsmith::io::npy::Element;
 use warpsmith::io::{
-    files::{Destination, FileError, Folder, Temporary, is_standard, unfinished},
+    files::{Destination, FileError, Folder, Temporary, by_extension, is_standard, unfinished},
     npy, npz,
 };
 
@@ -81,6 +84,18 @@ impl Partial {
     }
 }
 
+/// Writes a table: its rows below the header.
+pub fn write_rows<R: IntoIterator<Item: AsRef<[u8]>>>(
+    file: impl Write,
+    header: &[&str],
+    rows: impl IntoIterator<Item = R>,
+) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(file);
+    table.write_record(header)?;
+    rows.into_iter().try_for_each(|row| table.write_record(row))?;
+    table.flush()
+}
+
 /// Writes an array of this shape, whose elements are given in C order.
 pub fn write_array<T: Element>(destination: &Destination, values: &[T], shape: &[usize]) -> Result<(), Failure> {
     destination.write(|file| npy::write(file, values, shape))?;
@@ -119,36 +134,25 @@ pub enum Format {
     Dot,
 }
 
-impl Format {
-    fn extensions(self) -> &'static [&'static str] {
-        match self {
-            Format::Npy => &["npy"],
-            Format::Npz => &["npz"],
-            Format::Csv => &["csv"],
-            Format::Json => &["json"],
-            Format::GeoJson => &["geojson"],
-            Format::Png => &["png"],
-            Format::Svg => &["svg"],
-            Format::Dot => &["dot", "gv"],
-        }
-    }
+/// Names' extensions of formats.
+const EXTENSIONS: &[(&str, Format)] = &[
+    ("npy", Format::Npy),
+    ("npz", Format::Npz),
+    ("csv", Format::Csv),
+    ("json", Format::Json),
+    ("geojson", Format::GeoJson),
+    ("png", Format::Png),
+    ("svg", Format::Svg),
+    ("dot", Format::Dot),
+    ("gv", Format::Dot),
+];
 
+impl Format {
     /// Returns the format that the name's extension tells, of those allowed. Standard output gets the first one of text.
     pub fn of(path: &Path, allowed: &[Format]) -> Result<Self, Failure> {
-        if is_standard(path) {
-            let text = allowed.iter().find(|format| !matches!(format, Format::Npy | Format::Npz | Format::Png));
-            return Ok(*text.unwrap_or(&allowed[0]));
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
-        let found = allowed.iter().find(|format| format.extensions().contains(&&*extension));
-        found.copied().ok_or_else(|| {
-            let names: Vec<_> = allowed.iter().map(|format| format!(".{}", format.extensions()[0])).collect();
-            let names = match names.split_last() {
-                Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-                _ => names.concat(),
-            };
-            Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display()))
-        })
+        let text = allowed.iter().find(|format| !matches!(format, Format::Npy | Format::Npz | Format::Png));
+        let known = allowed.iter().flat_map(|format| EXTENSIONS.iter().copied().filter(move |(_, known)| known == format));
+        Ok(by_extension(path, &known.collect::<Vec<_>>(), *text.unwrap_or(&allowed[0]))?)
     }
 }
 

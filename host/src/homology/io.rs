@@ -13,7 +13,7 @@ use crate::{
         Input, Lines, Names, Reason, Table,
         archive::{Archive, in_array},
         check_names, collect, extension,
-        files::{Destination, FileError, is_standard},
+        files::{Destination, FileError, by_extension},
         names_of_files,
         npy::{self, Kind, Reader, tuple},
         npz::Arrays,
@@ -215,20 +215,15 @@ impl Format {
     /// # Errors
     /// The extension names no format.
     pub fn of(path: &Path) -> Result<Self, FileError> {
-        Ok(match extension(path).as_str() {
-            "npz" => Format::Npz,
-            "npy" => Format::Npy,
-            "csv" => Format::Csv,
-            "json" => Format::Json,
-            "txt" => Format::Ripser,
-            "pers" => Format::Gudhi,
-            _ if is_standard(path) => Format::Csv,
-            _ => {
-                let reason =
-                    "the name must end in .npz, .npy, .csv, .json, .txt (ripser) or .pers (GUDHI), which tells the format";
-                return Err(FileError::new(path, reason));
-            }
-        })
+        let known = [
+            ("npz", Format::Npz),
+            ("npy", Format::Npy),
+            ("csv", Format::Csv),
+            ("json", Format::Json),
+            ("txt", Format::Ripser),
+            ("pers", Format::Gudhi),
+        ];
+        by_extension(path, &known, Format::Csv)
     }
 }
 

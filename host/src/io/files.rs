@@ -140,6 +140,26 @@ pub fn is_standard(name: &Path) -> bool {
     name == Path::new("-")
 }
 
+/// Returns what the name's extension stands for, in upper or lower case. Standard output gets `standard`.
+///
+/// # Errors
+/// The extension isn't known.
+pub fn by_extension<F: Copy>(path: &Path, known: &[(&str, F)], standard: F) -> Result<F, FileError> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match known.iter().find(|(name, _)| name.eq_ignore_ascii_case(extension)) {
+        Some((_, format)) => Ok(*format),
+        None if is_standard(path) => Ok(standard),
+        None => {
+            let names: Vec<_> = known.iter().map(|(name, _)| format!(".{name}")).collect();
+            let names = match names.split_last() {
+                Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+                _ => names.concat(),
+            };
+            Err(FileError::new(path, format!("the name must end in {names}, which tells the format")))
+        }
+    }
+}
+
 /// Locks a file that this process has open under this name.
 ///
 /// # Errors

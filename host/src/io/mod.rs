@@ -58,7 +58,7 @@ pub use source::{
     Input, LONGEST_DATA, LONGEST_LINE, LONGEST_TEXT, MOST_EMPTY, MOST_VERTICES, Source, archived, brief, collect, declared,
     filled, push, reserve, text, zeroed,
 };
-pub(crate) use source::{any_text, check_room, extension, large_text, quoted};
+pub(crate) use source::{any_text, check_room, extension, large_text, listed, quoted};
 #[cfg(feature = "engine")]
 pub(crate) use source::{read_exact_at, write_all_at};
 #[cfg(feature = "graph")]

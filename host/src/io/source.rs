@@ -352,6 +352,14 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
+/// Lists names of a file for a message: the first 8, and the number of others.
+pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
+    const MOST: usize = 8;
+    let more = names.len().saturating_sub(MOST);
+    let names = names.take(MOST).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    if more == 0 { names } else { format!("{names} and {more} more") }
+}
+
 /// Returns the reason for a failure of the system to read.
 pub(crate) fn unreadable(error: io::Error) -> Reason {
     Reason::because("can't be read", error)

@@ -14,7 +14,7 @@ use super::{
     extension,
     files::{FileError, Reason},
     lines::{Lines, at},
-    source::{LONGEST_LINE, quoted},
+    source::{LONGEST_LINE, listed, quoted},
 };
 
 /// Separators of fields that are detected, the most likely first.
@@ -244,12 +244,7 @@ impl Table {
 
     /// Finds the columns by the names that the user or the header has for them.
     fn by_name(&self, roles: &[Role], options: &TableOptions) -> Result<Vec<Option<usize>>, Reason> {
-        let columns = || {
-            const MOST: usize = 8;
-            let names: Vec<_> = self.header.iter().take(MOST).map(|name| quoted(name)).collect();
-            let more = self.header.len() - names.len();
-            if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
-        };
+        let columns = || listed(self.header.iter());
         let once = |place: usize| {
             let name = &self.header[place];
             let many = self.header.iter().filter(|other| *other == name).count();

@@ -105,7 +105,7 @@ fn a_parameter_that_is_too_large() {
         Krate::new(name, &format!("#[kernel]\npub fn rows(_: [[f32; {elements}]; 2], _: DisjointSlice<f32>) {{}}\n"))
     };
     build(kernel("sixteen_words", 8).builder()).unwrap();
-    assert_says(kernel("eighteen_words", 9).error(), &["a kernel parameter has at most 16 words"]);
+    assert_says(kernel("eighteen_words", 9).error(), &["a kernel parameter has at most 16 words", "too_large::<[[f32; 9]; 2]>"]);
 }
 
 #[test]

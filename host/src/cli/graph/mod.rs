@@ -139,6 +139,11 @@ impl Kind {
             Kind::Forest => ("forest", &["edges", "labels", "vertices"]),
         }
     }
+
+    /// The property of its lines on a map.
+    fn property(self) -> &'static str {
+        if matches!(self, Kind::Components | Kind::Biconnected) { "component" } else { "edge" }
+    }
 }
 
 /// A graph to work on.
@@ -162,14 +167,25 @@ impl<'a> Job<'a> {
         let mut task = Task::new(global, ["graph", name], &input.edges, &input.run)?;
         let mut weights = (kind == Kind::Forest).then(Weights::default);
         let graph = task.graph(input.vertices, weights.as_mut())?;
-        if let Some((Format::GeoJson, destination)) = output.as_ref().and_then(Arrays::other)
-            && graph.ids.places().is_none()
-        {
-            return Err(Failure::error(format_args!(
-                "{}: {} has no coordinates, which only the lines of a .geojson file have",
-                destination.name().display(),
-                input.edges.display()
-            )));
+        if let Some((Format::GeoJson, destination)) = output.as_ref().and_then(Arrays::other) {
+            let (output, edges) = (destination.name().display(), input.edges.display());
+            let Some(drawing) = graph.ids.places() else {
+                return Err(Failure::error(format_args!(
+                    "{output}: {edges} has no coordinates, which only the lines of a .geojson file have"
+                )));
+            };
+            let is_other = |(role, column): &(String, String)| role == "weight" && column != "weight";
+            let has_other = kind == Kind::Forest && input.run.table(&input.edges)?.columns.iter().any(is_other);
+            let added = &[kind.property(), "weight"][..if has_other { 2 } else { 1 }];
+            for number in drawing.edges.iter().filter_map(|(feature, _)| *feature) {
+                let properties = drawing.features[number as usize].get("properties");
+                if let Some(key) = added.iter().find(|key| properties.is_some_and(|properties| properties.get(key).is_some())) {
+                    return Err(Failure::error(format_args!(
+                        "{edges}: features[{number}] has a property `{key}`, which {output} would replace: rename it, or write .csv \
+                         or .npz"
+                    )));
+                }
+            }
         }
         let edges = graph.list.upload(&task.device)?;
         let repeats = match repeats(&task.stream, &edges) {

@@ -61,13 +61,13 @@ pub fn geojson(
         let [x, y] = drawing.points[vertex as usize];
         if z.is_nan() { format!("[{x:?},{y:?}]") } else { format!("[{x:?},{y:?},{z:?}]") }
     };
-    let line = |edge: usize, key: &str, value: i32| {
+    let line = |edge: usize, value: i32| {
         let ([u, v], (feature, [a, b])) = (graph.list.edges[edge], drawing.edges[edge]);
         let mut members = feature.map(|feature| drawing.features[feature as usize].clone()).unwrap_or_default();
         // A loop has no component.
         if value >= 0 {
             let properties = members.entry("properties").or_insert_with(|| json!({}));
-            properties[key] = value.into();
+            properties[kind.property()] = value.into();
             if let Some(weights) = weights {
                 properties["weight"] = match weights {
                     Weights::Integers(weights) => weights[edge].into(),
@@ -80,13 +80,19 @@ pub fn geojson(
     };
     let edges = 0..graph.list.edges.len();
     let features: Box<dyn Iterator<Item = String>> = match kind {
-        Kind::Components => Box::new(edges.map(|edge| line(edge, "component", arrays[0][graph.list.edges[edge][0] as usize]))),
-        Kind::Bridges | Kind::Forest => Box::new(arrays[0].iter().map(|&edge| line(edge as usize, "edge", edge))),
+        Kind::Components => Box::new(edges.map(|edge| line(edge, arrays[0][graph.list.edges[edge][0] as usize]))),
+        Kind::Bridges | Kind::Forest => Box::new(arrays[0].iter().map(|&edge| line(edge as usize, edge))),
         Kind::Biconnected => {
-            let lines = edges.map(|edge| line(edge, "component", arrays[0][edge]));
-            let of_point = |&vertex: &i32| {
+            // A point has the z of its first line that has one.
+            let mut heights = vec![f64::NAN; drawing.points.len()];
+            for (ends, (_, z)) in graph.list.edges.iter().zip(&drawing.edges).rev() {
+                ends.iter().zip(z).filter(|(_, z)| !z.is_nan()).for_each(|(&end, &z)| heights[end as usize] = z);
+            }
+            let lines = edges.map(|edge| line(edge, arrays[0][edge]));
+            let of_point = move |&vertex: &i32| {
                 let members = Map::from_iter([("properties".to_owned(), json!({"articulation": true}))]);
-                feature_of(members, &format!("{{\"type\":\"Point\",\"coordinates\":{}}}", point(vertex, f64::NAN)))
+                let place = point(vertex, heights[vertex as usize]);
+                feature_of(members, &format!("{{\"type\":\"Point\",\"coordinates\":{place}}}"))
             };
             Box::new(lines.chain(arrays[1].iter().map(of_point)))
         }

@@ -2,7 +2,6 @@
 
 use std::{io::Write as _, path::Path};
 
-use csv::Writer;
 use serde::Serialize;
 use warpsmith::io::files::Destination;
 use warpsmith::io::npy::Element;
@@ -10,7 +9,7 @@ use warpsmith::io::npy::Element;
 pub use crate::cli::output::Format;
 use crate::cli::{
     failure::Failure,
-    output::{Files, write_array},
+    output::{Files, write_array, write_rows},
 };
 
 /// A file to write.
@@ -39,14 +38,7 @@ impl ResultFile {
 
     /// Writes a table as CSV.
     pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failure> {
-        self.destination.write(|file| {
-            let mut writer = Writer::from_writer(file);
-            writer.write_record(header)?;
-            for row in rows {
-                writer.write_record(row)?;
-            }
-            writer.flush()
-        })?;
+        self.destination.write(|file| write_rows(file, header, rows))?;
         tracing::info!("wrote {}", self.name());
         Ok(())
     }

@@ -1,9 +1,6 @@
 //! `warpsmith pcf cluster`.
 
-use std::{
-    io::{self, BufWriter},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use kodama::{Method, linkage};
@@ -22,7 +19,7 @@ use crate::cli::{
     Global, count,
     failure::Failure,
     format,
-    output::{Files, Format},
+    output::{Files, Format, write_rows},
     progress::Progress,
     terminal,
 };
@@ -108,7 +105,10 @@ pub fn run(global: &Global, arguments: &ClusterArgs) -> Result<(), Failure> {
             names.as_ref().map_or(Ok(()), |names| arrays.add_texts("names", names))?;
             arrays.finish()
         }
-        _ => write_csv(&clusters.labels, name, file),
+        _ => {
+            let rows = clusters.labels.iter().enumerate().map(|(index, label)| [name(index), label.to_string()]);
+            write_rows(file, &["id", "cluster"], rows)
+        }
     })?;
     let mut sizes = vec![0; clusters.count];
     clusters.labels.iter().for_each(|&label| sizes[label as usize] += 1);
@@ -129,15 +129,6 @@ pub fn run(global: &Global, arguments: &ClusterArgs) -> Result<(), Failure> {
         terminal::print(format_args!("... and {} more clusters", format::grouped(sizes.len() - SHOWN)))?;
     }
     terminal::print(format_args!("Written: {output}"))
-}
-
-fn write_csv(labels: &[i32], name: impl Fn(usize) -> String, file: &mut BufWriter<&std::fs::File>) -> io::Result<()> {
-    let mut table = csv::Writer::from_writer(file);
-    table.write_record(["id", "cluster"])?;
-    for (index, label) in labels.iter().enumerate() {
-        table.write_record([name(index), label.to_string()])?;
-    }
-    table.flush()
 }
 
 impl ClusterArgs {

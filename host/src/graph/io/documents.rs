@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     graph::{Drawing, EdgeList, Graph, Ids},
-    io::{Names, Reason, at, brief, check_room, large_text, push, quoted},
+    io::{Names, Reason, at, brief, check_room, large_text, listed, push, quoted},
 };
 
 /// Reads the first graph of a GraphML file. Vertices have their ids as names, and weights are the edges' attribute `weight`.
@@ -94,6 +94,9 @@ impl Places<'_> {
 
     fn line(&mut self, points: &Value) -> Result<(), Reason> {
         let points = points.as_array().ok_or("`coordinates` of a line must be a list of points")?;
+        if points.len() == 1 {
+            return Err("a line has one point, and must have two".into());
+        }
         let mut last = None;
         for (index, point) in points.iter().enumerate() {
             let coordinate = |axis: usize| point.get(axis).and_then(Value::as_f64).filter(|x| x.is_finite());
@@ -148,7 +151,15 @@ impl Places<'_> {
                 let member = |key: &str| value.get(key).filter(|value| key == "id" || value.is_object()).cloned();
                 let members = members.filter_map(|key| Some((key.to_owned(), member(key)?)));
                 push(&mut self.drawing.features, members.collect())?;
-                let property = value.get("properties").and_then(|properties| properties.get(self.name));
+                let properties = value.get("properties").and_then(Value::as_object);
+                let property = properties.and_then(|properties| properties.get(self.name));
+                if property.is_none() && self.weights.is_some() && self.edges.len() > first {
+                    let others = match properties.filter(|properties| !properties.is_empty()) {
+                        Some(others) => format!("only {}: choose one (--columns weight=NAME)", listed(others.keys())),
+                        None => "nor any other".to_owned(),
+                    };
+                    return Err(format!("there is no property {}, {others}", quoted(self.name)).into());
+                }
                 self.weigh(first, property.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
             }
             Some("GeometryCollection") => list("geometries")?.iter().try_for_each(|geometry| self.geometry(geometry)),
@@ -178,7 +189,7 @@ pub(super) fn geojson(path: &Path, weight: &str, weights: Wanted<'_>) -> Result<
         .edges
         .iter()
         .filter(|(feature, _)| feature.is_none())
-        .try_for_each(|_| keep(&mut found.weights, None, Reason::from))?;
+        .try_for_each(|_| keep(&mut found.weights, None, |_| "has a line of no feature, and so without a weight".into()))?;
     if found.edges.is_empty() {
         return Err("has no lines".into());
     }

@@ -74,6 +74,7 @@ pub fn read_noted(
     let path = path.as_ref();
     let found = edges(path, options, weights).and_then(|edges| match edges {
         Edges::Numbered(graph) => Ok((with_vertices(graph, vertices, false)?, None)),
+        Edges::Named { ends, .. } if ends.len() == 0 && vertices.is_none() => Err("has no edges".into()),
         Edges::Named { ends, arcs, first } => {
             let graph = ends.graph(arcs)?;
             let note = first.note(&graph);

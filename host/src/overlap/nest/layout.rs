@@ -118,7 +118,7 @@ impl<'a> Layout<'a> {
     pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::Svg => out.write_all(self.svg().as_bytes()),
-            Format::Dxf => out.write_all(&self.dxf()?),
+            Format::Dxf => out.write_all(self.dxf().as_bytes()),
             Format::Json => written(out, &self.places()),
             Format::Sparrow => written(out, &self.solved()),
             Format::Csv => {
@@ -216,7 +216,7 @@ impl<'a> Layout<'a> {
         self.sheets.iter().map(|sheet| sheet.width).fold(0.0, f64::max)
     }
 
-    fn dxf(&self) -> io::Result<Vec<u8>> {
+    fn dxf(&self) -> String {
         let mut contours = Vec::new();
         for (index, (&Laid { width, height, form, parts, .. }, left)) in self.side_by_side().into_iter().enumerate() {
             let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
@@ -229,7 +229,7 @@ impl<'a> Layout<'a> {
             });
             contours.extend(placed.map(|contour| (format!("sheet-{}", index + 1), contour)));
         }
-        dxf(contours)
+        dxf(&contours)
     }
 
     fn svg(&self) -> String {
@@ -309,6 +309,13 @@ mod tests {
         let [json, dxf, svg] = [Format::Json, Format::Dxf, Format::Svg].map(Some);
         let sparrow = Some(Format::Sparrow);
         assert_eq!(names.map(Format::of_name), [sparrow, sparrow, json, dxf, svg, None, None]);
+    }
+
+    #[test]
+    fn names_and_numbers_of_dxf() {
+        let text = dxf(&[("Blech 2µ^".to_owned(), vec![[3.0, 0.1 + 0.2, -1e-7]])]);
+        assert_eq!(text.matches("\r\nBlech\\U+00202\\U+00B5\\U+005E\r\n").count(), 2, "{text}");
+        assert!(text.contains(" 10\r\n3.0\r\n 20\r\n0.30000000000000004\r\n 42\r\n-0.0000001\r\n"), "{text}");
     }
 
     #[test]

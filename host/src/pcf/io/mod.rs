@@ -26,7 +26,7 @@ use super::{
 };
 use crate::io::{
     Input, Reason, TableOptions, check_names, collect,
-    files::{Destination, is_standard},
+    files::{Destination, by_extension},
     npy::{Kind, Reader, tuple},
 };
 
@@ -87,14 +87,7 @@ impl Format {
     /// # Errors
     /// The extension names no format.
     pub fn of(path: &Path) -> Result<Self, PcfError> {
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        match extension.to_ascii_lowercase().as_str() {
-            "npz" => Ok(Format::Npz),
-            "npy" => Ok(Format::Npy),
-            "csv" => Ok(Format::Csv),
-            _ if is_standard(path) => Ok(Format::Csv),
-            _ => Err(PcfError::file(path, "the name must end in .npz, .npy or .csv, which tells the format")),
-        }
+        Ok(by_extension(path, &[("npz", Format::Npz), ("npy", Format::Npy), ("csv", Format::Csv)], Format::Csv)?)
     }
 
     /// Returns the format of a file to read: that of the extension, otherwise a table.

@@ -8,6 +8,8 @@ use std::{
 use csv::Writer;
 use warpsmith::pcf::{Nearest, PcfReal, Sparse};
 
+use crate::cli::output::write_rows;
+
 /// Names of the functions along one side of a matrix: their own, or their numbers.
 pub struct Labels(pub Option<Arc<[String]>>);
 
@@ -36,32 +38,23 @@ pub fn matrix<T: PcfReal>(entries: &[T], width: usize, [rows, columns]: &[Labels
 
 /// Writes a row for each function and each of its nearest ones, the nearest first.
 pub fn nearest<T: PcfReal>(nearest: &Nearest<T>, [rows, columns]: &[Labels; 2], file: impl Write) -> io::Result<()> {
-    let mut table = Writer::from_writer(file);
-    table.write_record(["id", "nearest", "distance"])?;
-    for (place, (&index, distance)) in nearest.indices.iter().zip(&nearest.distances).enumerate() {
-        table.write_record([rows.of(place / nearest.count), columns.of(index as usize), format!("{distance:?}")])?;
-    }
-    table.flush()
+    let row = |(place, (&index, distance)): (usize, (&_, &T))| {
+        [rows.of(place / nearest.count), columns.of(index as usize), format!("{distance:?}")]
+    };
+    let all = nearest.indices.iter().zip(&nearest.distances).enumerate().map(row);
+    write_rows(file, &["id", "nearest", "distance"], all)
 }
 
 /// Writes a row for each entry.
 pub fn sparse<T: PcfReal>(sparse: &Sparse<T>, [rows, columns]: &[Labels; 2], file: impl Write) -> io::Result<()> {
-    let mut table = Writer::from_writer(file);
-    table.write_record(["id", "other", "distance"])?;
-    for (row, range) in sparse.row_offsets.windows(2).enumerate() {
-        for entry in range[0] as usize..range[1] as usize {
-            let column = columns.of(sparse.columns[entry] as usize);
-            table.write_record([rows.of(row), column, format!("{:?}", sparse.values[entry])])?;
-        }
-    }
-    table.flush()
+    let of_row = |(row, range): (usize, &[i64])| (range[0] as usize..range[1] as usize).map(move |entry| (row, entry));
+    let entries =
+        sparse.row_offsets.windows(2).enumerate().flat_map(of_row).map(|(row, entry)| {
+            [rows.of(row), columns.of(sparse.columns[entry] as usize), format!("{:?}", sparse.values[entry])]
+        });
+    write_rows(file, &["id", "other", "distance"], entries)
 }
 
 pub fn sums(sums: &[f64], rows: &Labels, file: impl Write) -> io::Result<()> {
-    let mut table = Writer::from_writer(file);
-    table.write_record(["id", "sum"])?;
-    for (row, sum) in sums.iter().enumerate() {
-        table.write_record([rows.of(row), format!("{sum:?}")])?;
-    }
-    table.flush()
+    write_rows(file, &["id", "sum"], sums.iter().enumerate().map(|(row, sum)| [rows.of(row), format!("{sum:?}")]))
 }
