@@ -55,7 +55,7 @@ impl Runs {
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        work::owned(py, usize::MAX, move || Ok(Runs(Arc::new(design_rules::Runs::read(&path)?))))
+        work::owned(py, usize::MAX, move || Ok(Runs(Arc::new(design_rules::Runs::read(&path)?.merged()))))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {

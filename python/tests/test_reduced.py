@@ -88,7 +88,7 @@ def test_functions_that_differ_for_ever() -> None:
 def test_what_can_not_be_kept() -> None:
     fs = PcfSet(random_arrays(4, 5))
     calls: list[tuple[Any, type[Exception], str]] = [
-        (lambda: pcf.nearest(fs, 5), ValueError, "the 5 nearest functions of each were asked for, of 4"),
+        (lambda: pcf.nearest(fs, 5), ValueError, "the 5 nearest functions of each were asked for, but each has 4 others"),
         (lambda: pcf.nearest(fs, -1), ValueError, "k is -1"),
         (lambda: pcf.nearest(fs, 1.5), TypeError, "k is 1.5"),  # type: ignore[arg-type]
         (lambda: pcf.below(fs, np.nan), ValueError, "bound is NaN"),

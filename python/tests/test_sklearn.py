@@ -291,7 +291,7 @@ def test_what_cannot_be_fitted() -> None:
         (PersistenceLandscape([0]), [[(2.0, 1.0)]], ValueError, "bar 0"),
         (PcfNeighbors(0), ARRAYS, ValueError, "n_neighbors is 0, but it must be at least 1"),
         (PcfNeighbors(2.5), ARRAYS, TypeError, "n_neighbors is 2.5"),  # type: ignore[arg-type]
-        (PcfNeighbors(12), ARRAYS, ValueError, "the 12 nearest functions of each were asked for, of 11"),
+        (PcfNeighbors(12), ARRAYS, ValueError, "the 12 nearest functions of each were asked for, but each has 11 others"),
         (PcfNeighbors(radius=-1), ARRAYS, ValueError, "radius is -1, but it must be at least 0"),
         (PcfNeighbors(radius=np.nan), ARRAYS, ValueError, "radius is nan"),
         (PcfNeighbors(radius=np.inf), ARRAYS, ValueError, "radius is inf, but it must be at least 0 and finite"),

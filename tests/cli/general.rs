@@ -55,7 +55,7 @@ fn help_of_every_command() {
     }
     // A folder can't be made below a file.
     folder.good("list-rank --n 10 -o ranks.npy");
-    folder.bad("manual ranks.npy/man1", "ranks.npy/man1: ");
+    folder.bad("manual ranks.npy/man1", "ranks.npy/man1 can't be written: ");
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn orders_that_data_justify() {
     let all = |after_send: &str, after_sum: &str| file(&[pack, inner, &send(after_send), &sum(after_sum)].join(", "));
     // Two readers need no order, and alternatives are never together.
     all(r#""Pack""#, r#""Inner""#);
-    assert_eq!(folder.good("check data.json"), "data: 5 operations, 1 choice, 5 dependences.\n");
+    assert_eq!(folder.good("check data.json"), "data: 5 operations, 1 choice, 3 dependences.\n");
     assert_eq!(folder.json("check data.json")["unjustified"], json!([]));
     // An order by way of others is one, too; those that no data justify are listed.
     all(r#""Pack", "Inner""#, r#""Send""#);

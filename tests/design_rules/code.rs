@@ -280,7 +280,7 @@ fn measured_by_hand() {
     assert_eq!(every, expected);
     assert_eq!(
         folder.good("check mine.json --runs runs.csv"),
-        "mine: 3 operations, 1 choice, 3 dependences. Checked: 5 schedules.\n"
+        "mine: 3 operations, 1 choice, 0 dependences. Checked: 5 schedules.\n"
     );
     let good = &all[0];
     let add = |rest: &str| format!("add mine.json --runs runs.csv {rest}");

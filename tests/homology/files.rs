@@ -143,6 +143,38 @@ fn clouds_of_one_name_are_told_apart() -> Result {
     Ok(())
 }
 
+/// The same clouds in tables of several layouts, and clouds whose names have quotes.
+#[test]
+fn layouts_of_tables() -> Result {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    let bars = |table: &str, options: &str| -> Result<_> {
+        fs::write(at("points.csv"), table)?;
+        let arguments: Vec<_> = ["points.csv", "--output", "bars.csv"].into_iter().chain(options.split_whitespace()).collect();
+        run(folder.path(), &arguments).success();
+        Ok(fs::read_to_string(at("bars.csv"))?)
+    };
+    let both = bars("cloud,x,y\na,0,0\na,0,2.5\nb,1,1\n", "")?;
+    assert_eq!(both, "barcode,dimension,birth,death\na,0,0,2.5\na,0,0,inf\na,1,,\nb,0,0,inf\n");
+    for (table, options) in [
+        ("x;y;set\n0;0;a\n0;2,5;a\n1;1;b\n", "--columns cloud=set --decimal-comma"),
+        ("0,a,0\n0,a,2.5\n1,b,1\n", "--columns cloud=2"),
+        ("0,a,0\n0,a,2.5\n1,b,1\n", "--columns cloud=2 --header no"),
+        ("1,2,3\n0,a,0\n0,a,2.5\n1,b,1\n", "--columns cloud=2 --header yes"),
+        ("x cloud y\n0  a 0\n0 a   2.5\n 1 b 1\n", ""),
+        ("x/cloud/y\n0/a/0\n0/a/2.5\n1/b/1\n", "--separator /"),
+        (",cloud,0,1\n0,a,0,0\n1,a,0,2.5\n2,b,1,1\n", ""),
+    ] {
+        assert_eq!(bars(table, options)?, both, "{table}");
+    }
+    let alone = bars("0 0\n0 2,5\n", "--decimal-comma")?;
+    assert_eq!(bars("3,4O\n0,0\n0,2.5\n", "--header yes")?, alone);
+    let quoted = bars("cloud,x\n\"\"\"q\"\"\",0\nq,1\n \"q\" ,3\n", "")?;
+    assert_eq!(quoted.lines().filter(|line| line.starts_with("\"\"\"q\"\"\"")).count(), 2, "{quoted}");
+    assert_eq!(quoted.lines().filter(|line| line.starts_with("q,0,0,")).count(), 2, "{quoted}");
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_computed_is_said() -> Result {
     let folder = tempfile::tempdir()?;
@@ -159,18 +191,39 @@ fn what_cannot_be_computed_is_said() -> Result {
     fs::write(at("other.csv"), "0,0,0\n1,0,1\n")?;
     fs::write(at("words.csv"), "x,y\n0,zero\n")?;
     fs::write(at("plane.csv"), "0,0\n1,0\n")?;
-    let cases: [(&[&str], &str); 13] = [
+    fs::write(at("huge.csv"), "0,1e400\n1e400,0\n")?;
+    fs::write(at("typo.csv"), "3,4O\n0,0\n")?;
+    fs::write(at("twice.csv"), "cloud,cloud,y\na,0,0\n")?;
+    fs::write(at("empty.csv"), "")?;
+    fs::write(at("uneven.csv"), "cloud,x,y\na,0,1\nb,0,2\na,1,0\n")?;
+    fs::write(at("commas.csv"), "1;2\n1,5;2\n")?;
+    fs::rename(at("two.npz"), at("archive.csv"))?;
+    fs::copy(at("archive.csv"), at("two.npz"))?;
+    ndarray_npy::write_npy(at("array.csv"), &arr2(&[[0.0, 1.0]]))?;
+    let cases: [(&[&str], &str); 22] = [
         (&["two.npz"], "two.npz: b: cloud 1: coordinate 0 of point 0 is NaN"),
-        (&["plane.csv", "points.csv"], "points.csv: points: cloud 1: coordinate 1 of point 2 is NaN"),
+        (&["plane.csv", "points.csv"], "points.csv: line 3: column `2`: `nan` is not a finite number in f64"),
         (&["vector.csv", "--distances"], "vector.csv: has 3 rows of 1 distances, but matrices of distances are square"),
         (&["far.csv"], "far.csv: cloud 0: the distance from point 2 to point 3 is too large for float64: scale the points"),
-        (&["points.csv"], "points.csv: cloud 0: coordinate 1 of point 2 is NaN"),
+        (&["points.csv", "--dtype", "f32"], "points.csv: line 3: column `2`: `nan` is not a finite number in f64"),
+        (&["huge.csv", "--distances"], "huge.csv: line 1: column `2`: `1e400` is not a distance in f64"),
+        (
+            &["typo.csv"],
+            "typo.csv: line 1: `3` is a number, but `4O` is not: if these are names of columns, tell so (--header yes)",
+        ),
+        (&["twice.csv"], "twice.csv: line 1: 2 columns are called `cloud`"),
+        (&["empty.csv"], "empty.csv: is empty, but must be a table"),
+        (&["uneven.csv", "--distances"], "uneven.csv: cloud `b` has 1 row of 2 distances, but matrices of distances are square"),
+        (&["commas.csv"], "numbers with a comma take --decimal-comma"),
+        (&["array.csv"], "array.csv: is an array of NumPy, but must be text"),
+        (&["archive.csv"], "archive.csv: is an archive, but must be text"),
+        (&["plane.csv", "--columns", "id=1"], "plane.csv: has no use for a column `id`: columns are for cloud"),
         (&["matrix.csv", "--distances"], "matrix.csv: cloud 0: the distance from point 1 to point 2 is 3 and back 4"),
         (&["diagonal.csv", "--distances"], "diagonal.csv: cloud 0: the distance of point 1 from itself is 5"),
         (&["plane.csv", "--distances"], "plane.csv: cloud 0: the distance from point 0 to point 1 is 0 and back 1"),
         (&["plane.csv", "other.csv"], "other.csv: has points with 3 coordinates, but those before have 2"),
         (&["words.csv"], "words.csv: line 2: column `y`: `zero` is not a number"),
-        (&["plane.csv", "--threshold", "-1"], "the threshold is -1"),
+        (&["plane.csv", "--threshold", "-1"], "error: the threshold is -1"),
         (&["plane.csv", "--output", "bars.xyz"], "bars.xyz: the name must end in"),
         (&["plane.csv", "plane.csv", "--output", "bars.txt"], "bars.txt: can hold the bars of one cloud, but there are 2"),
     ];

@@ -514,6 +514,61 @@ fn matrices_of_few_functions() {
     }
 }
 
+/// Parts of a matrix as tables name the functions as the whole one does.
+#[test]
+fn tables_of_parts() {
+    let folder = Folder::new();
+    folder.write("set.csv", "id,t,v\n0,0,1\n0,1,0\n1,0,2\n1,1,0\n2,0,4\n2,1,0\n");
+    folder.write("named.csv", "id,t,v\na,0,1\na,1,0\nb,0,2\nb,1,0\nc,0,4\nc,1,0\n");
+    folder.write("none.csv", "id,t,v\n");
+    for (arguments, table) in [
+        ("pdist set.csv --rows 1..3 --cols 2..3", ",2\n1,2.0\n2,0.0\n"),
+        ("pdist set.csv --rows 2..3", ",0,1,2\n2,3.0,2.0,0.0\n"),
+        ("pdist set.csv --cols 2..3 --layout dense", ""),
+        ("cdist set.csv named.csv --rows 0..1 --cols 1..3", ",b,c\n0,1.0,3.0\n"),
+        ("l2-kernel named.csv --cols 2..3", ",c\na,4.0\nb,8.0\nc,16.0\n"),
+        ("cdist named.csv none.csv", "\"\"\na\nb\nc\n"),
+        ("cdist none.csv named.csv", ",a,b,c\n"),
+    ] {
+        if table.is_empty() {
+            folder.bad(&format!("{arguments} --output d.csv"), "cannot be used with");
+            continue;
+        }
+        folder.good(&format!("{arguments} --output d.csv"));
+        assert_eq!(fs::read_to_string(folder.path("d.csv")).unwrap(), table, "{arguments}");
+    }
+    folder.good("pdist set.csv --layout dense --output d.csv");
+    for layout in ["condensed", "packed"] {
+        folder.bad(&format!("pdist set.csv --layout {layout} --output e.csv"), "--layout is for matrices in .npy files");
+    }
+}
+
+/// Bars whose dimensions are told of some alone are none to choose from, and values of JSON have no lines.
+#[test]
+fn barcodes_that_are_refused() {
+    let folder = Folder::new();
+    let mut npz = ndarray_npy::NpzWriter::new(fs::File::create(folder.path("mixed.npz")).unwrap());
+    npz.add_array("x", &arr2(&[[0.0, 2.0]])).unwrap();
+    npz.add_array("y", &arr2(&[[0.0, 1.0, 1.0]])).unwrap();
+    npz.finish().unwrap();
+    let mut npz = ndarray_npy::NpzWriter::new(fs::File::create(folder.path("offsets.npz")).unwrap());
+    npz.add_array("bars", &arr2(&[[0.0, 2.0]])).unwrap();
+    npz.add_array("offsets", &ndarray::arr1(&[0i64, 2])).unwrap();
+    npz.finish().unwrap();
+    folder.write("order.json", "{\"dgms\": [[[0, 1]],\n[[3, 2]]]}");
+    let mixed = "mixed.npz: a bar without a dimension, barcode `x`: there is none to choose dimension 1 by";
+    for (arguments, sentence) in [
+        ("betti mixed.npz --dimension 1 --output c.csv", mixed),
+        ("betti offsets.npz --output c.csv", "offsets[1] is 2, but there are only 1 bars"),
+        ("betti order.json --dimension 1 --output c.csv", "order.json: bar 0: death = 2 comes before"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
+    folder.write("empty.json", "{\"dgms\": []}");
+    folder.good("betti empty.json --dimension 0 --output c.csv");
+    assert_eq!(fs::read_to_string(folder.path("c.csv")).unwrap(), "function,t,v\n0,0.0,0.0\n");
+}
+
 #[test]
 fn what_no_matrix_is_made_of() {
     let folder = Folder::new();
@@ -549,6 +604,9 @@ fn what_no_matrix_is_made_of() {
         ("l2-kernel a.npz --layout condensed --output d.npy", "a condensed matrix has no diagonal"),
         ("pdist a.npz --layout full --output d.npy", "condensed, packed, dense"),
         ("pdist a.npz --dtype f16 --output d.npy", "f32, f64"),
+        ("pdist a.npz --nearest 10 --output d.npz", "the 10 nearest functions of each were asked for, but each has 9 others"),
+        ("pdist a.npz --step -1 --output d.npy", "error: the step is -1, but it must be above 0"),
+        ("pdist a.npz --from 2 --until 1 --output d.npy", "error: the window ends at t = 1, but it starts at t = 2"),
         ("pdist a.npz --gpus 0 --output d.npy", "it must be at least 1"),
         ("pdist a.npz --gpus -1 --output d.npy", "it must be at least 1"),
         ("pdist a.npz --gpus 2 --device 0 --output d.npy", "--gpus can't be used with --device"),

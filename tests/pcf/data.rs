@@ -799,8 +799,8 @@ fn barcodes_in_archives() {
             &[[0.0, 1.0], [2.0, 1.0]][..],
             "array `bars`: row 1: barcode 1, bar 0: death = 1 comes before birth = 2",
         ),
-        (&[0, 1], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 1, but the last must be the number of points, 2"),
-        (&[0, 3, 2], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 3, but there are only 2 points"),
+        (&[0, 1], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 1, but the last must be the number of bars, 2"),
+        (&[0, 3, 2], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 3, but there are only 2 bars"),
         (&[0, -1], &[[0.0, 1.0]], "array `offsets`: offsets[1] is -1, but it must be an index from 0 on"),
         (&[], &[[0.0, 1.0]], "array `offsets`: offsets is empty"),
     ] {

@@ -107,10 +107,16 @@ fn commands_write_what_is_kept() {
     }
     for (arguments, sentence) in [
         ("pdist a.npz --nearest 0 --output d.npz", "it must be at least 1"),
-        ("pdist a.npz --nearest 40 --output d.npz", "the 40 nearest functions of each were asked for, of 39"),
-        ("pdist a.npz --nearest 1048576 --output d.npz", "the 1048576 nearest functions of each were asked for, of 39"),
+        ("pdist a.npz --nearest 40 --output d.npz", "the 40 nearest functions of each were asked for, but each has 39 others"),
+        (
+            "pdist a.npz --nearest 1048576 --output d.npz",
+            "the 1048576 nearest functions of each were asked for, but each has 39 others",
+        ),
         ("pdist a.npz --nearest 1048577 --output d.npz", "it must be at most 1,048,576"),
-        ("cdist a.npz b.npz --nearest 10 --output d.npz", "the 10 nearest functions of each were asked for, of 9"),
+        (
+            "cdist a.npz b.npz --nearest 10 --output d.npz",
+            "the 10 nearest functions of each were asked for, but each has 9 others",
+        ),
         ("pdist a.npz --nearest 3 --output d.npy", "d.npy: the name must end in .npz"),
         ("pdist a.npz --row-sums --output d.npz", "d.npz: the name must end in .npy"),
         ("pdist a.npz --nearest 3 --below 2 --output d.npz", "cannot be used with"),

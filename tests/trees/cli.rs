@@ -124,6 +124,34 @@ fn pairs_with_names_of_columns() {
     }
 }
 
+/// A pair in an array has the tree's own numbers, whatever the other pairs are.
+#[test]
+fn pairs_with_numbers() {
+    let folder = Folder::of("tree");
+    let pairs = |pairs: &[[i64; 2]]| {
+        write_npy(folder.path("pairs.npy"), &ndarray::arr2(pairs)).unwrap();
+        folder.good("lca tree.npy pairs.npy --root 0 --output a.csv");
+        fs::read_to_string(folder.path("a.csv")).unwrap()
+    };
+    write_npy(folder.path("tree.npy"), &ndarray::arr2(&[[0i64, 2], [2, 3], [2, 5_000_000]])).unwrap();
+    for (asked, found) in
+        [(&[[3, 3]][..], "3,3,3\n"), (&[[3, 3], [2, 5_000_000]], "3,3,3\n2,5000000,2\n"), (&[[2, 2], [3, 0]], "2,2,2\n3,0,0\n")]
+    {
+        assert_eq!(pairs(asked), format!("u,v,ancestor\n{found}"), "{asked:?}");
+    }
+    folder.write(
+        "names.graphml",
+        concat!("<graphml><graph><node id=\"eve\"/><node id=\"bob\"/><edge source=\"eve\" target=\"bob\"/></graph></graphml>"),
+    );
+    folder.write("tree.txt", "ann bob\nann eve\n");
+    folder.good("lca tree.txt names.graphml --root ann --output a.csv");
+    assert_eq!(fs::read_to_string(folder.path("a.csv")).unwrap(), "u,v,ancestor\neve,bob,ann\n");
+    write_npy(folder.path("one.npy"), &ndarray::arr2(&[[1i64, 2]])).unwrap();
+    folder.bad("lca tree.npy one.npy --root 0", "one.npy: pair 0: `1` is not a vertex of the tree");
+    write_npy(folder.path("parents.npy"), &ndarray::arr1(&[-1i64, 0])).unwrap();
+    folder.bad("root parents.npy --parents --separator ;", "parents.npy: --separator is for tables");
+}
+
 /// Vertices have the names of the file: in the root, in pairs and in tables.
 #[test]
 fn names() {

@@ -10,6 +10,7 @@ use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 
 use super::{Arguments, failure::Failure, terminal};
+use warpsmith::io::files::FileError;
 
 /// Headings of options that only the whole help shows: several commands share them.
 const SHARED: [&str; 3] = ["Tables", "Time", "Barcodes"];
@@ -108,7 +109,13 @@ pub struct Manual {
 /// Writes the manual pages.
 pub fn manual(arguments: &Manual) -> Result<(), Failure> {
     let folder = &arguments.folder;
-    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
-    written.map_err(|error| Failure::error(format_args!("{}: {error}", folder.display())))?;
+    // Pages come into the folder whole.
+    let write = || {
+        fs::create_dir_all(folder)?;
+        let pages = tempfile::tempdir_in(folder)?;
+        clap_mangen::generate_to(command(), &pages)?;
+        fs::read_dir(&pages)?.try_for_each(|page| page.and_then(|page| fs::rename(page.path(), folder.join(page.file_name()))))
+    };
+    write().map_err(|error| FileError::unwritten(folder, error))?;
     terminal::print(format_args!("Written: {}", folder.display()))
 }

@@ -15,7 +15,7 @@ use warpsmith::{
     io::{check_names, npy::Element},
 };
 
-use super::{Global, count, failure::Failure, format, output::Files, pcf::Dtype, progress::Progress, terminal};
+use super::{Global, count, failure::Failure, format, output::Files, pcf::Dtype, progress::Progress, table::TableArgs, terminal};
 
 /// GPUs of a computation, at most.
 const MOST_GPUS: usize = 64;
@@ -62,6 +62,8 @@ pub struct Arguments {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 #[derive(Serialize)]
@@ -89,7 +91,7 @@ struct DegreeReport {
 }
 
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let clouds = io::load(&arguments.clouds, arguments.distances)?;
+    let clouds = io::load(&arguments.clouds, arguments.distances, &arguments.table.options(&arguments.clouds)?)?;
     match arguments.dtype {
         Some(Dtype::F32) => compute::<f32>(global, arguments, &clouds),
         None if clouds.single => compute::<f32>(global, arguments, &clouds),
@@ -109,9 +111,9 @@ fn compute<T: HomologyReal + Element>(global: &Global, arguments: &Arguments, da
             check_names(data.names.as_deref(), *format == Format::Csv, |cloud| format!("cloud {cloud} ({})", file(cloud)));
         check.map_err(|reason| Failure::error(format_args!("{}: {reason}", destination.name().display())))?;
     }
-    let named = |error: HomologyError| match (error.cloud(), &data.names, &arguments.clouds[..]) {
-        (Some(cloud), Some(names), _) => Failure::error(format_args!("{}: {}: {error}", file(cloud), names[cloud])),
-        (_, _, [file]) => Failure::error(format_args!("{}: {error}", file.display())),
+    let named = |error: HomologyError| match (error.cloud(), &data.names) {
+        (Some(cloud), Some(names)) => Failure::error(format_args!("{}: {}: {error}", file(cloud), names[cloud])),
+        (Some(cloud), None) => Failure::error(format_args!("{}: {error}", file(cloud))),
         _ => Failure::error(error),
     };
     let numbers: Vec<T> = data.numbers.iter().map(|&number| T::from_f64(number)).collect();

@@ -9,7 +9,7 @@ use warpsmith::io::{TableOptions, files::FileError};
 #[derive(Args, Clone, Debug, Default)]
 pub struct TableArgs {
     /// Columns to read, by names in the header or numbers from 1: id, t, v of functions; barcode, dimension, birth, death
-    /// of bars; source, target, weight of edges; `id=` for no column [default: detected]
+    /// of bars; source, target, weight of edges; cloud of points; `id=` for no column [default: detected]
     #[arg(id = "columns of tables", long = "columns", value_name = "USE=COLUMN", value_delimiter = ',', value_parser = column, help_heading = "Tables")]
     columns: Vec<(String, String)>,
     /// The first line of a table names the columns [default: detected]

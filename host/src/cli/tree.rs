@@ -68,7 +68,7 @@ enum Command {
     Lca {
         #[command(flatten)]
         input: Input,
-        /// The pairs, in any format that edges may have: arrays with numbers from 0, others with names
+        /// The pairs, in any format that edges may have. Arrays have the tree's whole numbers; if it has other names, their places
         #[arg(value_name = "PAIRS")]
         pairs: PathBuf,
         /// Write the ancestors: .npy (int32) or .csv; -1 or nothing for vertices of different trees
@@ -172,6 +172,7 @@ impl<'a> Job<'a> {
     fn new(global: &Global, name: &'static str, input: &'a Input) -> Result<Self, Failure> {
         let mut task = Task::new(global, ["tree", name], &input.tree, &input.run)?;
         let (forest, ids, n) = if input.parents {
+            input.run.table(&input.tree)?;
             let parents = npy::read_i32(&input.tree, "parent", "a vertex", task.progress)?;
             task.check_memory(parents.len(), 0)?;
             (Forest::Parents(task.device.upload(&parents)?), Ids::From(0), parents.len())

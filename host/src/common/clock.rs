@@ -31,7 +31,7 @@ impl StepTime {
 
     /// Returns the time of all `steps` together, in ms.
     pub fn total_ms(steps: &[StepTime]) -> f64 {
-        steps.iter().map(|step| step.ms).sum()
+        steps.iter().fold(0.0, |total, step| total + step.ms)
     }
 }
 

@@ -10,16 +10,19 @@ use super::Diagrams;
 use crate::{
     common::Real,
     io::{
-        Input, Lines, Names, Reason, Table,
+        Input, Lines, Names, Reason, Role, Table, TableOptions,
         archive::{Archive, in_array},
         check_names, collect, extension,
         files::{Destination, FileError, by_extension},
         names_of_files,
         npy::{self, Kind, Reader, tuple},
         npz::Arrays,
-        push, reserve,
+        push, quoted, reserve,
     },
 };
+
+/// The column that divides a table into clouds.
+const ROLES: &[Role; 1] = &[Role { name: "cloud", also: &[], is: |_| true, required: false }];
 
 /// Clouds of files.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +47,7 @@ pub struct CloudData {
 /// | --- | --- |
 /// | `.npy` | a cloud: (points, coordinates); several: (clouds, points, coordinates) |
 /// | `.npz` | an array like this for each cloud |
-/// | others | a table of numbers, a row for each point; a column `cloud` divides it into several clouds, and a first column without a name has names of the rows |
+/// | others | a table of numbers, a row for each point, whose layout the options tell; a column `cloud` divides it into several clouds, and a first column without a name has names of the rows |
 ///
 /// With `distances`, an array or a table is a square matrix of distances instead, (points, points), and an array of one
 /// dimension has those above the diagonal row by row, as SciPy's `pdist`. Clouds of several files have the files' names,
@@ -52,7 +55,7 @@ pub struct CloudData {
 ///
 /// # Errors
 /// A file can't be read, has another format, or points of another dimension than those before.
-pub fn load(paths: &[PathBuf], distances: bool) -> Result<CloudData, FileError> {
+pub fn load(paths: &[PathBuf], distances: bool, options: &TableOptions) -> Result<CloudData, FileError> {
     let mut clouds = CloudData { single: true, ..CloudData::default() };
     let mut names = Vec::new();
     let mut named = paths.len() > 1;
@@ -74,7 +77,7 @@ pub fn load(paths: &[PathBuf], distances: bool) -> Result<CloudData, FileError> 
                 }
             }
             _ => {
-                let of_rows = clouds.add_table(path, distances).map_err(fail)?;
+                let of_rows = clouds.add_table(path, distances, options).map_err(fail)?;
                 named |= of_rows.is_some();
                 names.extend(of_rows.into_iter().flatten());
             }
@@ -124,39 +127,41 @@ impl CloudData {
     }
 
     /// Adds the points of a table, and returns the names of their clouds.
-    fn add_table(&mut self, path: &Path, distances: bool) -> Result<Option<Vec<String>>, Reason> {
-        let mut table = Table::open_matrix(Lines::open(path)?)?;
-        let header = table.header().to_vec();
-        // The first row may have points.
-        let first = header.iter().map(|field| field.parse().ok()).collect::<Option<Vec<f64>>>().filter(|_| !table.is_named());
-        let cloud = header.iter().position(|name| name.eq_ignore_ascii_case("cloud"));
+    fn add_table(&mut self, path: &Path, distances: bool, options: &TableOptions) -> Result<Option<Vec<String>>, Reason> {
+        let (mut table, cloud) = Table::open_matrix(Lines::open(path)?, ROLES, options)?;
         // A first column without a name has the names of the rows.
-        let unnamed = header.first().filter(|name| name.is_empty()).map(|_| 0);
-        let coordinates: Vec<usize> = (0..header.len()).filter(|&column| ![cloud, unnamed].contains(&Some(column))).collect();
+        let unnamed = table.header().first().filter(|name| name.is_empty()).map(|_| 0);
+        let width = table.header().len();
+        let coordinates: Vec<usize> = (0..width).filter(|&column| ![cloud, unnamed].contains(&Some(column))).collect();
+        let number = |table: &Table, column| {
+            let (number, text): (f64, _) = (table.field(column, "a number")?, table.text(column));
+            let is_valid = number.is_finite() || distances && number > 0.0 && text.to_ascii_lowercase().contains("inf");
+            let what = if distances { "a distance in f64" } else { "a finite number in f64" };
+            if is_valid { Ok(number) } else { Err(table.field_error(column, what)) }
+        };
         let mut names = Names::default();
         let mut rows: Vec<(usize, Vec<f64>)> = Vec::new();
-        if let Some(first) = first {
-            push(&mut rows, (names.number("0")?, first))?;
-        }
         while table.next()? {
             let cloud = names.number(cloud.map_or(Ok("0"), |cloud| table.name(cloud))?)?;
-            let row = coordinates.iter().map(|&column| table.field(column, "a number")).collect::<Result<_, _>>()?;
+            let row = coordinates.iter().map(|&column| number(&table, column)).collect::<Result<_, _>>()?;
             push(&mut rows, (cloud, row))?;
         }
         rows.sort_by_key(|(cloud, _)| *cloud);
         self.single = false;
+        let names = names.into_vec();
         for rows in rows.chunk_by(|(a, _), (b, _)| a == b) {
             let n = rows.len();
             let mut numbers = Vec::new();
             reserve(&mut numbers, n * coordinates.len())?;
             rows.iter().for_each(|(_, row)| numbers.extend(row));
             if distances && n != coordinates.len() {
-                let columns = coordinates.len();
-                return Err(format!("has {n} rows of {columns} distances, but matrices of distances are square").into());
+                let whose = cloud.map_or_else(String::new, |_| format!("cloud {} ", quoted(&names[rows[0].0])));
+                let (columns, s) = (coordinates.len(), if n == 1 { "" } else { "s" });
+                return Err(format!("{whose}has {n} row{s} of {columns} distances, but matrices of distances are square").into());
             }
             self.add(1, n, (!distances).then_some(coordinates.len()), numbers)?;
         }
-        Ok(cloud.map(|_| names.into_vec()))
+        Ok(cloud.map(|_| names))
     }
 
     fn add(&mut self, clouds: usize, n: usize, dimension: Option<usize>, numbers: Vec<f64>) -> Result<(), Reason> {

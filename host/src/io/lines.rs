@@ -51,8 +51,14 @@ impl Lines {
         if read > LONGEST_LINE {
             return Err(self.error(format_args!("it is longer than {} MiB", LONGEST_LINE >> 20)));
         }
-        if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) {
-            self.line.drain(..3);
+        if self.number == 1 {
+            if self.line.starts_with("\u{feff}".as_bytes()) {
+                self.line.drain(..3);
+            } else if self.line.starts_with(b"\x93NUMPY") {
+                return Err("is an array of NumPy, but must be text; arrays are files whose name ends in .npy".into());
+            } else if self.line.starts_with(b"PK\x03\x04") {
+                return Err("is an archive, but must be text; those of NumPy are files whose name ends in .npz".into());
+            }
         }
         self.bytes += read as u64;
         // The caller keeps parts of the lines, in allocations too small to check one by one.

@@ -1,6 +1,7 @@
 //! Reads tables of text row by row, and reports errors by line and column.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     fmt::Display,
     ops::Range,
@@ -119,12 +120,48 @@ impl Table {
         Self::open_with(lines, &TableOptions::default())
     }
 
-    /// Opens a table as [`open_any`](Self::open_any) does. Blanks may separate its fields, unless its first row has other
-    /// separators.
-    pub fn open_matrix(mut lines: Lines) -> Result<Self, Reason> {
-        let has = lines.next_filled()? && lines.line().iter().any(|byte| SEPARATORS.contains(byte));
+    /// Opens a table of numbers, and finds the column that divides its rows, if there is one. Blanks may separate its fields,
+    /// unless its first row has other separators.
+    pub fn open_matrix(
+        mut lines: Lines,
+        roles: &'static [Role; 1],
+        options: &TableOptions,
+    ) -> Result<(Self, Option<usize>), Reason> {
+        let more = lines.next_filled()?;
+        let separates = |byte: &u8| SEPARATORS.contains(byte) && (*byte != b',' || !options.decimal_comma);
+        let has = lines.line().iter().any(separates);
         lines.back();
-        Self::open_with(lines, &TableOptions { separator: (!has).then_some(b' '), ..TableOptions::default() })
+        let separator = options.separator.or((!has).then_some(b' '));
+        let mut table = Self::start(lines, &TableOptions { separator, ..options.clone() });
+        Self::check_uses(roles, options)?;
+        if !more || !table.read()? {
+            return Err("is empty, but must be a table".into());
+        }
+        let fields = table.row.fields.len();
+        let place = if options.columns.is_empty() { None } else { by_place(roles, options, fields)[0] };
+        let is_number = |&column: &usize| table.row.field(column).parse::<f64>().is_ok();
+        let (numbers, others): (Vec<_>, Vec<_>) = (0..fields).filter(|column| Some(*column) != place).partition(is_number);
+        // Rows have names in a column without one.
+        let is_known = table.lines.is_named()
+            || options.columns.iter().any(|(_, column)| column.parse::<usize>().is_err())
+            || table.row.iter().any(|field| roles[0].matches(field, true))
+            || table.row.fields.len() > 1 && table.row.field(0).is_empty();
+        let told = if is_known { Some(true) } else { options.header };
+        if let (None, [number, ..], [other, ..]) = (told, &numbers[..], &others[..]) {
+            let (number, other) = (quoted(table.row.field(*number)), quoted(table.row.field(*other)));
+            return Err(table.error(format_args!(
+                "{number} is a number, but {other} is not: if these are names of columns, tell so (--header yes)"
+            )));
+        }
+        if told.unwrap_or(numbers.is_empty()) {
+            table.header = table.row.iter().map(str::to_owned).collect();
+            let place = table.by_name(roles, options)?[0];
+            return Ok((table, place));
+        }
+        table.header = (1..=fields).map(|column| column.to_string()).collect();
+        let first = std::mem::take(&mut table.row);
+        table.pending.push_front(first);
+        Ok((table, place))
     }
 
     fn open_with(lines: Lines, options: &TableOptions) -> Result<Self, Reason> {
@@ -152,18 +189,8 @@ impl Table {
         roles: &'static [Role],
         options: &TableOptions,
     ) -> Result<(Self, Vec<Option<usize>>), Reason> {
-        if options.decimal_comma && options.separator == Some(b',') {
-            return Err("can't have commas both in numbers and between fields".into());
-        }
         let mut table = Self::start(lines, options);
-        if let Some((role, _)) = options.columns.iter().find(|(role, _)| roles.iter().all(|known| known.name != role)) {
-            let roles: Vec<_> = roles.iter().map(|role| role.name).collect();
-            return Err(format!("has no use for a column `{role}`: columns are for {}", roles.join(", ")).into());
-        }
-        let uses = |role: &Role| options.columns.iter().filter(|(name, _)| name == role.name).count();
-        if let Some(role) = roles.iter().find(|role| uses(role) > 1) {
-            return Err(format!("can't have several columns `{}`: --columns has one for each use", role.name).into());
-        }
+        Self::check_uses(roles, options)?;
         if !table.read()? {
             return Err("is empty, but must be a table".into());
         }
@@ -213,6 +240,22 @@ impl Table {
         }
         table.pending.push_front(first);
         Ok((table, by_place))
+    }
+
+    /// Refuses options that contradict each other, and columns for another use.
+    fn check_uses(roles: &[Role], options: &TableOptions) -> Result<(), Reason> {
+        if options.decimal_comma && options.separator == Some(b',') {
+            return Err("can't have commas both in numbers and between fields".into());
+        }
+        if let Some((role, _)) = options.columns.iter().find(|(role, _)| roles.iter().all(|known| known.name != role)) {
+            let roles: Vec<_> = roles.iter().map(|role| role.name).collect();
+            return Err(format!("has no use for a column `{role}`: columns are for {}", roles.join(", ")).into());
+        }
+        let uses = |role: &Role| options.columns.iter().filter(|(name, _)| name == role.name).count();
+        match roles.iter().find(|role| uses(role) > 1) {
+            Some(role) => Err(format!("can't have several columns `{}`: --columns has one for each use", role.name).into()),
+            None => Ok(()),
+        }
     }
 
     fn start(lines: Lines, options: &TableOptions) -> Self {
@@ -435,19 +478,15 @@ impl Table {
             let text = std::str::from_utf8(&bytes[start..end])
                 .map_err(|_| at(self.row.line, format_args!("field {} is not UTF-8 text", field + 1)))?;
             let inner = text.trim();
-            // A quote after a space is a part of the field.
-            let inner = inner.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(inner).trim();
+            // Quotes after a space are a part of the field.
+            let late = inner.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).filter(|_| text.starts_with(' '));
+            let inner = late.map_or(Cow::Borrowed(inner), |late| late.trim().replace("\"\"", "\"").into());
             let from = self.row.text.len();
-            self.row.text.push_str(inner);
+            self.row.text.push_str(&inner);
             self.row.fields.push(from..from + inner.len());
             start = end;
         }
         Ok(())
-    }
-
-    /// Returns true if the file says that its columns have names.
-    pub fn is_named(&self) -> bool {
-        self.lines.is_named()
     }
 
     /// The names of the columns.
@@ -659,6 +698,10 @@ mod tests {
     fn quotes() {
         let text = "id,t,v\n\"a, \"\"b\"\"\n2\",0,1\n\"c\",1,2\n";
         assert_eq!(rows(text, &TableOptions::default()).unwrap()[0][0], "a, \"b\"\n2");
+        // Quotes are a part of a name, but not those after a space.
+        let names = "id,t,v\n\"\"\"q\"\"\",0,1\n \"q\" ,0,1\n\"\"\"x,y\"\"\",0,1\n\"\"\"\"\"\",0,1\n \"a\"\"b\",0,1\n";
+        let found: Vec<_> = rows(names, &TableOptions::default()).unwrap().into_iter().map(|[id, ..]| id).collect();
+        assert_eq!(found, ["\"q\"", "q", "\"x,y\"", "\"\"", "a\"b"]);
         // A carriage return within a row is a character of it.
         assert_eq!(
             rows("\"id\",t,v\r\n\"a\rb\",0,1\r\n", &TableOptions::default()).unwrap(),

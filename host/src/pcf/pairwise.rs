@@ -66,7 +66,7 @@ pub enum PairwiseError {
     #[error("the nearest functions and entries below a bound are for distances, not for inner products")]
     NotDistances,
     /// More nearest functions were asked for than there are.
-    #[error("the {count} nearest functions of each were asked for, of {others}")]
+    #[error("the {count} nearest functions of each were asked for, but each has {others} others")]
     Nearest { count: usize, others: usize },
 }
 

@@ -30,7 +30,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If the offsets don't divide the points, or a number is not finite or too large: these can't be repaired.
     pub fn repaired(offsets: Vec<usize>, points: Vec<Point<T>>) -> Result<(Self, Repairs), PcfError> {
-        check_offsets(&offsets, points.len(), true)?;
+        check_offsets(&offsets, (points.len(), "points"), true)?;
         let mut repairs = Repairs::default();
         let (mut fixed, mut ends) = (Vec::with_capacity(points.len()), Vec::with_capacity(offsets.len()));
         ends.push(0);

@@ -269,7 +269,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If the offsets don't divide the points, or a function is invalid (see [`Pcf::new`]).
     pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
-        check_offsets(&offsets, points.len(), false)?;
+        check_offsets(&offsets, (points.len(), "points"), false)?;
         let wrong = divided(&offsets, &mut points).into_par_iter().enumerate().with_min_len(together(&offsets));
         if let Some(error) = wrong.find_map_first(|(function, points)| validate(function, points).err()) {
             return Err(error);
@@ -494,7 +494,7 @@ pub(super) fn divided<'p, T>(offsets: &[usize], points: &'p mut [Point<T>]) -> V
 
 /// Checks that the offsets divide this number of points among functions. With `empty`, functions
 /// may have no points.
-pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Result<(), PcfError> {
+pub(super) fn check_offsets(offsets: &[usize], (points, what): (usize, &str), empty: bool) -> Result<(), PcfError> {
     let wrong = |index: usize, wanted: String| Err(PcfError::Offsets { index, found: offsets[index] as i128, wanted });
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
         return Err(PcfError::NoOffsets);
@@ -507,14 +507,14 @@ pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Re
             return wrong(function + 1, format!("it must not be below the one before, {}", range[0]));
         }
         if range[1] > points {
-            return wrong(function + 1, format!("there are only {points} points"));
+            return wrong(function + 1, format!("there are only {points} {what}"));
         }
         if range[1] == range[0] && !empty {
             return Err(PcfError::NoBreakpoints { function });
         }
     }
     if last != points {
-        return wrong(offsets.len() - 1, format!("the last must be the number of points, {points}"));
+        return wrong(offsets.len() - 1, format!("the last must be the number of {what}, {points}"));
     }
     Ok(())
 }

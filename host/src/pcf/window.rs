@@ -28,7 +28,10 @@ impl Window {
     }
 
     /// Start and end, in the time of the functions.
-    pub(super) fn range(&self) -> Result<Range<f64>, PcfError> {
+    ///
+    /// # Errors
+    /// If the window is empty or not finite, or the step is not a positive number.
+    pub fn range(&self) -> Result<Range<f64>, PcfError> {
         let (from, until) = (self.from.unwrap_or(0.0), self.until.unwrap_or(f64::INFINITY));
         let invalid = |text: String| Err(PcfError::Window(text));
         match self.step {

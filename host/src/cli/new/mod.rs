@@ -68,6 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let name = name(folder)?;
     let checkout = checkout(arguments)?;
+    if arguments.git.as_ref().is_some_and(String::is_empty) {
+        return Err(Failure::error("--git: the repository's URL is empty"));
+    }
     let rev = arguments.rev.as_ref().map_or_else(String::new, |rev| format!(", rev = {rev:?}"));
     let dependency = |package: &str, folder: &str| match (&arguments.git, &checkout) {
         (Some(url), _) => format!("{{ package = {package:?}, git = {url:?}{rev} }}"),

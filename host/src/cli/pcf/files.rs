@@ -184,8 +184,9 @@ impl SetArgs {
         Ok((data, repairs))
     }
 
-    /// Refuses options of barcodes without them.
+    /// Refuses windows that are none, and options of barcodes without them.
     fn check(&self) -> Result<(), Failure> {
+        self.window().range().map_err(Failure::error)?;
         let BarsArgs { dimension, superlevel, infinite } = self.bars;
         if self.curve.is_none() && (dimension.is_some() || superlevel || infinite != Infinite::Keep) {
             let text = "--dimension, --superlevel and --infinite are for barcodes: choose the function to make of them (--curve)";

@@ -79,8 +79,11 @@ fn learn<'a>(arguments: &LearnArgs, names: &[String], files: &'a [Read], classes
 /// Reads all files of runs, which must be of one program, and the numbers of their inputs.
 fn read(arguments: &LearnArgs) -> Result<(Vec<String>, Vec<Read>), Failure> {
     let table = arguments.inputs.as_deref().map(InputTable::read).transpose()?;
-    let paths = arguments.runs.iter().chain(&arguments.against);
-    let all = paths.map(|path| Ok((path, Runs::read(path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let paths: Vec<_> = arguments.runs.iter().chain(&arguments.against).collect();
+    if let Some((_, twice)) = (1..paths.len()).map(|i| paths.split_at(i)).find(|(before, rest)| before.contains(&rest[0])) {
+        return Err(Failure::error(format_args!("{} is given twice", twice[0].display())));
+    }
+    let all = paths.into_iter().map(|path| Ok((path, Runs::read(path)?.merged()))).collect::<Result<Vec<_>, Failure>>()?;
     let (first_path, first) = &all[0];
     let own: Vec<String> = first.about.numbers.keys().cloned().collect();
     let further = table.iter().flat_map(|table| table.names()).filter(|name| !own.contains(name)).cloned();

@@ -95,14 +95,16 @@ pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
         ]);
     }
     terminal::print(table)?;
-    let of_gpu = dag.gpu_operations().count();
+    // The end is no operation of the program.
+    let (of_gpu, own) = (dag.gpu_operations().count(), operations.len() - 1);
+    let dependences = dag.edges().filter(|(_, v)| *v != dag.end()).count();
     terminal::print(format_args!(
         "{}: {} of the GPU, {} of the host, {}{}.",
         dag.name(),
         format::counted(of_gpu, "operation", "operations"),
-        operations.len() - of_gpu,
+        own - of_gpu,
         if choices.is_empty() { String::new() } else { format!("{}, ", format::counted(choices.len(), "choice", "choices")) },
-        format::counted(edges.len(), "dependence", "dependences")
+        format::counted(dependences, "dependence", "dependences")
     ))
 }
 

@@ -195,6 +195,7 @@ pub fn run(global: &Global, arguments: &ExploreArgs) -> Result<(), Failure> {
         origin: explored.runs.about.origin(),
         summary: &explored.summary,
         output: arguments.output.display().to_string(),
+        is_simulated: arguments.place.is_simulated(),
     };
     if arguments.json { terminal::print_json(&printed) } else { printed.print() }?;
     if explored.summary.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
@@ -251,6 +252,8 @@ struct Printed<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     output: String,
+    #[serde(skip)]
+    is_simulated: bool,
 }
 
 /// When a schedule of the fastest class was known.
@@ -292,7 +295,11 @@ impl Printed<'_> {
         if let Some(answer) = &self.summary.answer {
             terminal::print(answer_text(answer))?;
         }
-        let checked = if self.summary.checked { "; every result was right" } else { "" };
+        let checked = match self.summary.checked {
+            false => "",
+            true if self.is_simulated => "; no operation started before those that it depends on",
+            true => "; every result was right",
+        };
         terminal::print(format_args!("Fastest: {}{checked}", fastest.schedule.replace(';', " ")))?;
         terminal::print(format_args!("Written: {}", self.output))
     }

@@ -113,7 +113,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
     if arguments.classes.is_some() {
         return Err(Failure::error("--classes is for the runs of several inputs"));
     }
-    let runs = Runs::read(path)?;
+    let runs = Runs::read(path)?.merged();
     let (_, model) = arguments.learning.learn(path, &runs)?;
     let full = against.map(|path| compare(arguments, path, &runs, &model)).transpose()?;
     let second = arguments.second.as_deref().map(|path| again(arguments, path, &runs, &model)).transpose()?.flatten();
@@ -149,7 +149,7 @@ pub fn run(arguments: &LearnArgs) -> Result<(), Failure> {
 
 /// Measures the advice by second runs, classified in the same way.
 fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Option<Advice>, Failure> {
-    let second = Runs::read(path)?;
+    let second = Runs::read(path)?.merged();
     same_program(&arguments.runs[0], runs, path, &second)?;
     let (table, theirs) = arguments.learning.learn(path, &second)?;
     let (rows, times) = ((0..table.len()).collect::<Vec<_>>(), second.times());
@@ -158,7 +158,7 @@ fn again(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Resu
 
 /// Compares the model with that of the whole space.
 fn compare(arguments: &LearnArgs, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
-    let full = Runs::read(path)?;
+    let full = Runs::read(path)?.merged();
     let first = &arguments.runs[0];
     same_program(first, runs, path, &full)?;
     let (ours, theirs) = (&runs.about, &full.about);

@@ -31,7 +31,7 @@ pub struct Learning {
     resolution: Option<f64>,
     /// With --labels paper or tenzing, percentile, 0 to 100, that the prominence of a step in the sorted times must reach
     /// to be a boundary between classes [default: 98]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", value_parser = parse_percentile)]
     percentile: Option<f64>,
     /// With --labels paper, radius of the step function that finds the steps, in runs [default: 0.5 % of the runs]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
@@ -53,8 +53,12 @@ impl Learning {
     pub fn options(&self, runs: &Runs) -> Result<LearnOptions, Failure> {
         let labels = match self.labels {
             LabelMethod::Density if self.percentile.is_some() || self.radius.is_some() => {
-                let option = if self.percentile.is_some() { "--percentile" } else { "--radius" };
-                return Err(Failure::error(format_args!("{option} is for --labels paper")));
+                let its = if self.percentile.is_some() {
+                    "--percentile is for --labels paper and tenzing"
+                } else {
+                    "--radius is for --labels paper"
+                };
+                return Err(Failure::error(its));
             }
             LabelMethod::Tenzing if self.radius.is_some() => return Err(Failure::error("--radius is for --labels paper")),
             LabelMethod::Paper | LabelMethod::Tenzing if self.resolution.is_some() => {
@@ -88,6 +92,11 @@ impl Learning {
         let model = model.map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
         Ok((table, model))
     }
+}
+
+fn parse_percentile(text: &str) -> Result<f64, String> {
+    let percentile = text.parse().ok().filter(|percentile| (0.0..=100.0).contains(percentile));
+    percentile.ok_or_else(|| "not a number from 0 to 100".to_owned())
 }
 
 /// Reads a percentage above 0.

@@ -119,10 +119,13 @@ pub fn next(arguments: &NextArgs) -> Result<(), Failure> {
 
 /// Runs `add`.
 pub fn add(arguments: &AddArgs) -> Result<(), Failure> {
-    let AddArgs { choice, settings, .. } = arguments;
-    check_named(&arguments.runs)?;
+    let AddArgs { choice, settings, runs, .. } = arguments;
+    check_named(runs)?;
     let dag = choice.program.dag()?;
     let destination = Files::reading(choice.program.file()).write(&arguments.runs)?;
+    if runs.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("csv")) {
+        return Err(Failure::error(format_args!("{}: the name must end in .csv", runs.display())));
+    }
     let about = settings.about(&dag, &arguments.platform)?;
     Ok(offline::add(&dag, &destination, about, &arguments.schedule, arguments.seconds.0)?)
 }

@@ -190,6 +190,11 @@ impl Place {
         }
     }
 
+    /// Returns true if times are those of a simulated machine.
+    pub fn is_simulated(&self) -> bool {
+        self.platform == Some(Kind::Sim)
+    }
+
     fn ranks(&self) -> usize {
         self.ranks.unwrap_or(RANKS)
     }

@@ -34,7 +34,7 @@ pub struct ReportArgs {
 
 pub fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let destination = Files::reading([&arguments.runs]).write(&arguments.output)?;
-    let runs = Runs::read(&arguments.runs)?;
+    let runs = Runs::read(&arguments.runs)?.merged();
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let page = report::page(&runs, &model);
     destination.write(|file| file.write_all(page.as_bytes()))?;

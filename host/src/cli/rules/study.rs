@@ -49,7 +49,7 @@ pub struct StudyArgs {
     #[arg(value_name = "FULL.CSV")]
     runs: PathBuf,
     /// Numbers of iterations
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations), value_parser = crate::cli::count::up_to(usize::MAX))]
     iterations: Vec<usize>,
     /// Number of seeds, from 0
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -91,13 +91,13 @@ struct Object<'a> {
 pub fn run(global: &Global, arguments: &StudyArgs) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
     let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
-    let runs = Runs::read(&arguments.runs)?;
+    let runs = Runs::read(&arguments.runs)?.merged();
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));
     let dag = program_of(&runs.about).map_err(in_file)?;
     let mut study = Study::new(&dag, &runs).map_err(in_file)?;
     if let Some(path) = &arguments.judge {
-        let second = Runs::read(path)?;
+        let second = Runs::read(path)?.merged();
         second.check_program(&dag, path)?;
         let judged = study.judged_by(&second);
         study = judged.map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;

@@ -186,6 +186,29 @@ impl Runs {
         self.runs.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
+    /// Returns runs of different schedules, to learn from: of several runs of one, the first, with the median of their times
+    /// and all measurements.
+    pub fn merged(mut self) -> Self {
+        let mut of = HashMap::new();
+        let mut seconds: Vec<Vec<f64>> = Vec::new();
+        self.runs = std::mem::take(&mut self.runs).into_iter().fold(Vec::new(), |mut runs: Vec<Run>, run| {
+            let index = *of.entry(run.traversal.to_string()).or_insert(runs.len());
+            match runs.get_mut(index) {
+                Some(first) => (first.noise, first.times) = (None, [&first.times[..], &run.times].concat()),
+                None => seconds.push(Vec::new()),
+            }
+            seconds[index].push(run.seconds);
+            if index == runs.len() {
+                runs.push(run);
+            }
+            runs
+        });
+        for (run, seconds) in self.runs.iter_mut().zip(&seconds) {
+            run.seconds = percentile(seconds, 50.0).unwrap_or(run.seconds);
+        }
+        self
+    }
+
     /// Returns the number of schedules tried.
     pub fn tried(&self) -> usize {
         self.runs.len() + self.failed.len()
@@ -273,6 +296,9 @@ impl Runs {
             return Err(format!("line 3 is neither the header `{HEADER}` nor `{MEASURED}`").into());
         }
         let column = |names: &[&str]| table.header().iter().position(|column| names.contains(&&**column));
+        if column(&["seconds"]).is_some() && column(&["time"]).is_some() {
+            return Err("has the columns `seconds` and `time`: only one may be that of times".into());
+        }
         let (Some(schedule), Some(seconds)) = (column(&["schedule"]), column(&["seconds", "time"])) else {
             return Err(format!(
                 "it is not a file of runs: the first line is neither `{MAGIC}`, nor does it name columns `schedule` and `seconds` or `time`"

@@ -161,6 +161,9 @@ fn observed(path: &Path, range: Option<&str>) -> Result<Vec<Event>, Reason> {
                 _ => "Kernel".to_owned(),
             };
             let [start, end] = [number(&row[0], "start")?, number(&row[1], "end")?];
+            if end < start {
+                return Err(format!("an operation ends at {end} ns, before it starts at {start} ns").into());
+            }
             let stream = (row[2].integer().unwrap_or(0), number(&row[3], "stream")?);
             of_gpu.push((row[4].integer(), Event { name, at: start, start, end, stream: Some(stream) }));
             Ok(())

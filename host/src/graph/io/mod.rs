@@ -31,7 +31,7 @@ use self::{
     weights::{Wanted, keep, none},
 };
 use super::{EdgeList, Graph, Ids, MOST};
-use crate::io::{Lines, Reason, TableOptions, extension, files::FileError, push, quoted};
+use crate::io::{Lines, Names, Reason, TableOptions, collect, extension, files::FileError, push, quoted};
 
 /// Reads a graph.
 ///
@@ -91,11 +91,30 @@ pub fn read_noted(
 pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, usize)) -> Result<Vec<[i32; 2]>, FileError> {
     let path = path.as_ref();
     let (ids, vertices) = graph;
+    let within = |ends: Ends, no_edge| {
+        ends.within(ids, vertices, no_edge)
+            .map_err(|(pair, name)| Reason::from(format!("pair {pair}: {} is not a vertex of the tree", quoted(&name))))
+    };
     let found = edges(path, options, None).and_then(|edges| match edges {
-        Edges::Named { ends, first, .. } => ends
-            .within(ids, vertices, first == FirstRow::Edge { common: true })
-            .map_err(|(pair, name)| format!("pair {pair}: {} is not a vertex of the tree", quoted(&name)).into()),
-        Edges::Numbered(Graph { list, .. }) => Ok(list.edges),
+        Edges::Named { ends, first, .. } => within(ends, first == FirstRow::Edge { common: true }),
+        // Vertices without numbers of their own are called by their places.
+        Edges::Numbered(Graph { list, ids: own }) => match own {
+            Ids::From(first) if own != *ids && matches!(ids, Ids::From(_) | Ids::Numbers(_)) => {
+                let numbers = collect(list.edges.iter().map(|edge| edge.map(|end| i64::from(end) + first)))?;
+                within(Ends::Numbers(numbers), false)
+            }
+            Ids::From(_) => Ok(list.edges),
+            Ids::Numbers(numbers) => {
+                let numbers = collect(list.edges.iter().map(|edge| edge.map(|end| numbers[end as usize])))?;
+                within(Ends::Numbers(numbers), false)
+            }
+            Ids::Names(names) => {
+                let mut all = Names::default();
+                names.iter().try_for_each(|name| all.number(name).map(drop))?;
+                within(Ends::Names(all, list.edges), false)
+            }
+            Ids::Places(_) => Err("has points, but pairs are of vertices' names".into()),
+        },
     });
     found.map_err(|reason| FileError::new(path, reason))
 }

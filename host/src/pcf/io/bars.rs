@@ -80,6 +80,16 @@ impl Bars {
             let more = if dimensions.len() > names.len() { ", ..." } else { "" };
             format!("{}{more}", names.join(", "))
         };
+        let whose = |barcode: usize| match &self.names {
+            Some(names) => format!(", barcode {}", quoted(&names[barcode])),
+            None if self.many => format!(", barcode {barcode}"),
+            None => String::new(),
+        };
+        let untold = self.rows.iter().find(|row| row.dimension.is_none()).filter(|_| !dimensions.is_empty());
+        if let (Some(row), Some(wanted)) = (untold, options.dimension) {
+            let text = format!("a bar without a dimension{}: there is none to choose dimension {wanted} by", whose(row.barcode));
+            return Err(place(row.place, text));
+        }
         match options.dimension {
             None if dimensions.len() > 1 => {
                 return Err(format!("has bars of the dimensions {}: choose one (--dimension)", named()).into());
@@ -147,7 +157,8 @@ fn ends(barcode: Barcode, options: BarcodeOptions) -> Barcode {
 /// Reads barcodes from any file but an archive; the content tells the format.
 pub fn load(path: &Path, options: BarcodeOptions, table: &TableOptions) -> Result<Chosen, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
-    let lined = |line: u64, text: String| at(line, text).into();
+    // Values of JSON have no lines.
+    let lined = |line: u64, text: String| if line == 0 { text.into() } else { at(line, text).into() };
     match extension(path).as_str() {
         "npy" => return array(path, options).map_err(fail),
         "npz" => return npz::load_barcodes(path, options),
@@ -456,7 +467,8 @@ fn is_one(value: &Value) -> bool {
     match value {
         Value::Object(object) => {
             let is_list = |value: &Value| value.as_array().is_some_and(|bars| bars.iter().all(|bar| pair(bar).is_some()));
-            diagrams(object).is_some_and(|diagrams| !diagrams.is_empty() && diagrams.iter().all(|(_, bars)| is_list(bars)))
+            let is_empty = object.is_empty();
+            diagrams(object).is_some_and(|diagrams| !is_empty && diagrams.iter().all(|(_, bars)| is_list(bars)))
         }
         Value::Array(bars) => !bars.is_empty() && bars.iter().all(|bar| pair(bar).is_some()),
         _ => false,

@@ -69,7 +69,7 @@ pub(super) fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Chos
     }
     let mut flat = Bars::default();
     let total = rows.shape()[0];
-    check_offsets(&offsets, total, true).map_err(|error| in_array(path, "offsets", error.to_string()))?;
+    check_offsets(&offsets, (total, "bars"), true).map_err(|error| in_array(path, "offsets", error.to_string()))?;
     add_array(&mut flat, rows).map_err(in_bars)?;
     flat.divide(&offsets);
     if archive.has("dimensions") {

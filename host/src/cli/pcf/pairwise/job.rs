@@ -55,12 +55,13 @@ fn device_names(devices: &[Device]) -> Vec<String> {
     devices.iter().map(|device| device.name().to_owned()).collect()
 }
 
-fn is_text(path: &Path) -> bool {
-    is_standard(path) || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+/// The first function of a part, or of all.
+fn start(part: &Option<Range<usize>>) -> usize {
+    part.as_ref().map_or(0, |part| part.start)
 }
 
-fn labels<T: PcfReal>(set: &PcfSet<T>) -> Labels {
-    Labels(set.names().cloned())
+fn is_text(path: &Path) -> bool {
+    is_standard(path) || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
 impl<'a> Job<'a> {
@@ -68,11 +69,11 @@ impl<'a> Job<'a> {
         command: &'static str,
         inputs: Vec<Inputs<'a>>,
         measure: Measure,
-        layout: Layout,
+        (layout, default): (Option<Layout>, Layout),
         options: &'a MatrixArgs,
     ) -> Self {
-        let as_text = is_text(&options.output);
-        Job { command, inputs, measure, kept: Kept::new(layout, options), as_text, options }
+        let (as_text, kept) = (is_text(&options.output), Kept::new(layout.unwrap_or(default), options));
+        Job { command, inputs, measure, kept, as_text, layout, options }
     }
 
     /// The inputs in words.
@@ -90,6 +91,9 @@ impl<'a> Job<'a> {
         if !self.as_text && output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case(expected)) {
             let output = output.display();
             return Err(Failure::error(format_args!("{output}: the name must end in .{expected} or, for a table, in .csv")));
+        }
+        if self.as_text && self.layout.is_some_and(|layout| layout != Layout::Dense) {
+            return Err(Failure::error("--layout is for matrices in .npy files: tables are dense"));
         }
         if self.as_text && *resume {
             return Err(Failure::error("--resume is for matrices in .npy files"));
@@ -149,7 +153,8 @@ impl<'a> Job<'a> {
         let outcome = match self.kept {
             Kept::All(layout) if !self.as_text => self.all(&pairwise, layout, tools),
             _ => {
-                let names = [&rows, if has_columns { &columns } else { &rows }].map(|set| labels(set));
+                let labels = |set: &PcfSet<T>, part: &Option<Range<usize>>| Labels(set.names().cloned(), start(part));
+                let names = [labels(&rows, &self.options.rows), labels(&columns, &self.options.cols)];
                 self.reduced(&pairwise, names, tools).map(Some)
             }
         }?;
@@ -309,7 +314,7 @@ impl<'a> Job<'a> {
                 let compute = |control: Control<'_>| pairwise.compute_into(&engine, Layout::Dense, &mut matrix, control);
                 let report = self.with_control(steps, all, tools, &interrupt, compute)?;
                 let infinite = count_infinite(&matrix);
-                let write: Write = Box::new(move |file| text::matrix(&matrix, columns, &names, file));
+                let write: Write = Box::new(move |file| text::matrix(&matrix, (rows, columns), &names, file));
                 (vec![rows, columns], T::KIND, infinite, entries, write, report)
             }
         };
@@ -348,8 +353,7 @@ impl<'a> Job<'a> {
 
     /// Two functions by their numbers.
     fn pair(&self, (i, j): (usize, usize)) -> String {
-        let from = |range: &Option<Range<usize>>| range.as_ref().map_or(0, |range| range.start);
-        let (i, j) = (i + from(&self.options.rows), j + from(&self.options.cols));
+        let (i, j) = (i + start(&self.options.rows), j + start(&self.options.cols));
         match &self.inputs[..] {
             [rows, columns] => format!("{i} of {rows} and {j} of {columns}"),
             _ => format!("{i} and {j}"),

@@ -58,9 +58,9 @@ pub struct PdistArgs {
     /// The exponent, a number of at least 1, or inf; multiples of 1/2 up to 32 are fastest
     #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
     p: f64,
-    /// Layout of the entries in the file
-    #[arg(long, value_enum, default_value_t = Layout::Condensed)]
-    layout: Layout,
+    /// Layout of the entries in the file [default: condensed]
+    #[arg(long, value_enum)]
+    layout: Option<Layout>,
     #[command(flatten)]
     matrix: MatrixArgs,
 }
@@ -83,9 +83,9 @@ pub struct L2KernelArgs {
     /// The functions: .npz, .npy or tables; - for a table from the standard input
     #[arg(value_name = "A", required = true)]
     set: Vec<PathBuf>,
-    /// Layout of the entries in the file
-    #[arg(long, value_enum, default_value_t = Layout::Dense)]
-    layout: Layout,
+    /// Layout of the entries in the file [default: dense]
+    #[arg(long, value_enum)]
+    layout: Option<Layout>,
     #[command(flatten)]
     matrix: MatrixArgs,
 }
@@ -116,8 +116,8 @@ pub struct CdistArgs {
     #[arg(long, conflicts_with = "p")]
     inner: bool,
     /// Layout of the entries in the file; a matrix between two sets is always dense
-    #[arg(long, value_enum, default_value_t = Layout::Dense)]
-    layout: Layout,
+    #[arg(long, value_enum)]
+    layout: Option<Layout>,
     #[command(flatten)]
     matrix: MatrixArgs,
 }
@@ -176,13 +176,14 @@ impl MatrixArgs {
 
 impl PdistArgs {
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
-        Job::new("pdist", vec![Inputs(&self.set)], Measure::Lp(self.p), self.layout, &self.matrix).run(global)
+        Job::new("pdist", vec![Inputs(&self.set)], Measure::Lp(self.p), (self.layout, Layout::Condensed), &self.matrix)
+            .run(global)
     }
 }
 
 impl L2KernelArgs {
     pub fn run(&self, global: &Global) -> Result<(), Failure> {
-        Job::new("l2-kernel", vec![Inputs(&self.set)], Measure::Inner, self.layout, &self.matrix).run(global)
+        Job::new("l2-kernel", vec![Inputs(&self.set)], Measure::Inner, (self.layout, Layout::Dense), &self.matrix).run(global)
     }
 }
 
@@ -193,7 +194,7 @@ impl CdistArgs {
             "cdist",
             [&self.rows, &self.columns].map(|path| Inputs(slice::from_ref(path))).into(),
             measure,
-            self.layout,
+            (self.layout, Layout::Dense),
             &self.matrix,
         )
         .run(global)

@@ -59,6 +59,8 @@ pub struct Job<'a> {
     pub kept: Kept,
     /// True if the output is a table.
     pub as_text: bool,
+    /// Layout of a matrix, if one was asked for.
+    pub layout: Option<Layout>,
     pub options: &'a MatrixArgs,
 }
 

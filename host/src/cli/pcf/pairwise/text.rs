@@ -10,8 +10,8 @@ use warpsmith::pcf::{Nearest, PcfReal, Sparse};
 
 use crate::cli::output::write_rows;
 
-/// Names of the functions along one side of a matrix: their own, or their numbers.
-pub struct Labels(pub Option<Arc<[String]>>);
+/// Names of the functions along one side of a matrix: their own, or their numbers, of which this is the first.
+pub struct Labels(pub Option<Arc<[String]>>, pub usize);
 
 impl Labels {
     /// The functions' own names.
@@ -20,16 +20,22 @@ impl Labels {
     }
 
     fn of(&self, index: usize) -> String {
-        self.0.as_ref().map_or_else(|| index.to_string(), |names| names[index].clone())
+        self.0.as_ref().map_or_else(|| (self.1 + index).to_string(), |names| names[index].clone())
     }
 }
 
-/// Writes rows of `width` values below a header with the columns' names, each row after its name.
-pub fn matrix<T: PcfReal>(entries: &[T], width: usize, [rows, columns]: &[Labels; 2], file: impl Write) -> io::Result<()> {
+/// Writes rows of entries below a header with the columns' names, each row after its name.
+pub fn matrix<T: PcfReal>(
+    entries: &[T],
+    (height, width): (usize, usize),
+    [rows, columns]: &[Labels; 2],
+    file: impl Write,
+) -> io::Result<()> {
     let mut table = Writer::from_writer(file);
     table.write_field("")?;
     table.write_record((0..width).map(|column| columns.of(column)))?;
-    for (row, values) in entries.chunks(width.max(1)).enumerate() {
+    for row in 0..height {
+        let values = &entries[row * width..][..width];
         table.write_field(rows.of(row))?;
         table.write_record(values.iter().map(|value| format!("{value:?}")))?;
     }
