@@ -543,7 +543,7 @@ fn tables_of_parts() {
     }
 }
 
-/// Bars whose dimensions are told of some alone are none to choose from, and values of JSON have no lines.
+/// A dimension is chosen only if all bars have one. Errors in JSON name no line.
 #[test]
 fn barcodes_that_are_refused() {
     let folder = Folder::new();

@@ -33,6 +33,9 @@ pub fn seconds(seconds: f64) -> String {
     // Each bound is where rounding would add a digit.
     let (factor, unit) = units.into_iter().find(|(factor, _)| seconds * factor >= 0.999_95).unwrap_or((1e9, "ns"));
     let value = seconds * factor;
+    if value >= 1e9 || value > 0.0 && value < 0.000_5 {
+        return format!("{value:.3e} {unit}");
+    }
     let decimals = match value {
         0.0..9.9995 => 3,
         9.9995..99.995 => 2,
@@ -119,8 +122,8 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_200_000_000].map(bytes), ["0 B", "999 B", "1.00 kB", "1.20 GB"]);
         assert_eq!([0, 512, 1 << 20, 3 << 30].map(memory), ["0 B", "512 B", "1.00 MiB", "3.00 GiB"]);
         assert_eq!(
-            [0.0, 5e-8, 6.3821e-5, 1.23e-4, 0.02, 2.5, 7200.0].map(seconds),
-            ["0.000 ns", "50.00 ns", "63.82 µs", "123.0 µs", "20.00 ms", "2.500 s", "7200 s"]
+            [0.0, 5e-8, 6.3821e-5, 1.23e-4, 0.02, 2.5, 7200.0, 1e308, 1e-320].map(seconds),
+            ["0.000 ns", "50.00 ns", "63.82 µs", "123.0 µs", "20.00 ms", "2.500 s", "7200 s", "1.000e308 s", "9.999e-312 ns"]
         );
         assert_eq!(
             [9.9994e-6, 9.9996e-6, 9.9994e-5, 9.9996e-5, 9.9994e-4, 9.9996e-4, 9.9996e-7, 0.99996].map(seconds),

@@ -352,7 +352,8 @@ impl Table {
         if fields == columns {
             return self.check_unused().map(|()| true);
         }
-        Err(self.error(format_args!("there are {fields} fields, but the header has {columns}")))
+        let are = if fields == 1 { "is 1 field".to_owned() } else { format!("are {fields} fields") };
+        Err(self.error(format_args!("there {are}, but the header has {columns}")))
     }
 
     /// Refuses rows of several functions that would become one, because the column that tells them apart has no use.

@@ -184,7 +184,7 @@ impl SetArgs {
         Ok((data, repairs))
     }
 
-    /// Refuses windows that are none, and options of barcodes without them.
+    /// Refuses empty windows, and options of barcodes without `--curve`.
     fn check(&self) -> Result<(), Failure> {
         self.window().range().map_err(Failure::error)?;
         let BarsArgs { dimension, superlevel, infinite } = self.bars;

@@ -505,7 +505,7 @@ fn row(
 /// Reads a time in seconds.
 fn time(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{} is not a time in seconds", quoted(text)))?;
-    check_time(seconds).map_err(|error| error.to_string())?;
+    check_time(seconds).map_err(|_| format!("{} is not a time in seconds", quoted(text)))?;
     Ok(seconds)
 }
 

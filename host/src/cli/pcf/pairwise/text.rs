@@ -10,7 +10,7 @@ use warpsmith::pcf::{Nearest, PcfReal, Sparse};
 
 use crate::cli::output::write_rows;
 
-/// Names of the functions along one side of a matrix: their own, or their numbers, of which this is the first.
+/// Names of the functions along one side of a matrix: their own, or numbers from this one on.
 pub struct Labels(pub Option<Arc<[String]>>, pub usize);
 
 impl Labels {
