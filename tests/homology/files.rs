@@ -169,6 +169,20 @@ fn layouts_of_tables() -> Result {
     }
     let alone = bars("0 0\n0 2,5\n", "--decimal-comma")?;
     assert_eq!(bars("3,4O\n0,0\n0,2.5\n", "--header yes")?, alone);
+    // Numbers of columns may be a point.
+    for (table, options, noted) in [
+        ("0,1,2\n5,5,5\n", "", true),
+        ("0 1\n5 5\n", "--header no", false),
+        ("0,1,2\n5,5,5\n", "--header yes", false),
+        ("1,0\n5,5\n", "", false),
+    ] {
+        fs::write(at("points.csv"), table)?;
+        let arguments: Vec<_> = ["points.csv", "--json"].into_iter().chain(options.split_whitespace()).collect();
+        let found: serde_json::Value = serde_json::from_slice(&run(folder.path(), &arguments).success().get_output().stdout)?;
+        let note = "points.csv: the first row, `0,1,2`, is a point (--header yes: it names columns).";
+        assert_eq!(found.get("notes"), noted.then(|| serde_json::json!([note])).as_ref(), "{table}");
+        assert_eq!(found["points"], if options == "--header yes" { 1 } else { 2 }, "{table}");
+    }
     let quoted = bars("cloud,x\n\"\"\"q\"\"\",0\nq,1\n \"q\" ,3\n", "")?;
     assert_eq!(quoted.lines().filter(|line| line.starts_with("\"\"\"q\"\"\"")).count(), 2, "{quoted}");
     assert_eq!(quoted.lines().filter(|line| line.starts_with("q,0,0,")).count(), 2, "{quoted}");

@@ -67,7 +67,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct HomologyReport {
+struct HomologyReport<'a> {
     system: &'static str,
     backend: String,
     device: String,
@@ -77,6 +77,9 @@ struct HomologyReport {
     degrees: Vec<DegreeReport>,
     /// In ms, from points to bars.
     ms: f64,
+    /// How first rows were taken that may be names of columns.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     output: Option<String>,
 }
 
@@ -149,6 +152,7 @@ fn compute<T: HomologyReal + Element>(global: &Global, arguments: &Arguments, da
         dtype: T::NAME,
         degrees: (0..diagrams.degrees()).map(|degree| DegreeReport::of(&diagrams, degree)).collect(),
         ms,
+        notes: &data.notes,
         output: output.as_ref().map(|path| path.display().to_string()),
     };
     if *json { terminal::print_json(&report) } else { report.print() }
@@ -167,7 +171,7 @@ impl DegreeReport {
     }
 }
 
-impl HomologyReport {
+impl HomologyReport<'_> {
     fn print(&self) -> Result<(), Failure> {
         let mut table = terminal::table(["degree", "bars", "without end", "longest other"], [1, 2, 3]);
         for DegreeReport { degree, bars, endless, longest } in &self.degrees {
@@ -183,6 +187,7 @@ impl HomologyReport {
             format::time(self.ms)
         ))?;
         terminal::print(table)?;
+        self.notes.iter().try_for_each(terminal::print)?;
         match &self.output {
             Some(output) => terminal::print(format_args!("Written: {output}")),
             None => Ok(()),

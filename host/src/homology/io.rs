@@ -10,7 +10,7 @@ use super::Diagrams;
 use crate::{
     common::Real,
     io::{
-        Input, Lines, Names, Reason, Role, Table, TableOptions,
+        First, Input, Lines, Names, Reason, Role, Table, TableOptions,
         archive::{Archive, in_array},
         check_names, collect, extension,
         files::{Destination, FileError, by_extension},
@@ -39,6 +39,8 @@ pub struct CloudData {
     pub files: Vec<usize>,
     /// True if all numbers are float32 in the files.
     pub single: bool,
+    /// Sentences on first rows that may be names of columns.
+    pub notes: Vec<String>,
 }
 
 /// Loads clouds. For `.npy` and `.npz` the extension tells the format:
@@ -129,6 +131,10 @@ impl CloudData {
     /// Adds the points of a table, and returns the names of their clouds.
     fn add_table(&mut self, path: &Path, distances: bool, options: &TableOptions) -> Result<Option<Vec<String>>, Reason> {
         let (mut table, cloud) = Table::open_matrix(Lines::open(path)?, ROLES, options)?;
+        if let (First::Values { common: true }, false) = (table.first, distances) {
+            let (path, row) = (path.display(), (0..table.header().len()).map(|column| column.to_string()).collect::<Vec<_>>());
+            self.notes.push(format!("{path}: the first row, `{}`, is a point (--header yes: it names columns).", row.join(",")));
+        }
         // A first column without a name has the names of the rows.
         let unnamed = table.header().first().filter(|name| name.is_empty()).map(|_| 0);
         let width = table.header().len();

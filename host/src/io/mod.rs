@@ -61,7 +61,7 @@ pub use source::{
 pub(crate) use source::{any_text, check_room, extension, large_text, listed, quoted};
 #[cfg(feature = "engine")]
 pub(crate) use source::{read_exact_at, write_all_at};
-#[cfg(feature = "graph")]
+#[cfg(any(feature = "graph", feature = "homology"))]
 pub(crate) use table::First;
 pub use table::TableOptions;
 pub(crate) use table::{Role, Table};

@@ -158,6 +158,9 @@ impl Table {
             let place = table.by_name(roles, options)?[0];
             return Ok((table, place));
         }
+        // Headers that some programs write: the columns' numbers.
+        let common = options.header.is_none() && table.row.iter().enumerate().all(|(column, text)| text == column.to_string());
+        table.first = First::Values { common };
         table.header = (1..=fields).map(|column| column.to_string()).collect();
         let first = std::mem::take(&mut table.row);
         table.pending.push_front(first);
