@@ -141,7 +141,7 @@ fn pairs_with_numbers() {
     }
     folder.write(
         "names.graphml",
-        concat!("<graphml><graph><node id=\"eve\"/><node id=\"bob\"/><edge source=\"eve\" target=\"bob\"/></graph></graphml>"),
+        r#"<graphml><graph><node id="eve"/><node id="bob"/><edge source="eve" target="bob"/></graph></graphml>"#,
     );
     folder.write("tree.txt", "ann bob\nann eve\n");
     folder.good("lca tree.txt names.graphml --root ann --output a.csv");
