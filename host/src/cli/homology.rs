@@ -77,7 +77,7 @@ struct HomologyReport<'a> {
     degrees: Vec<DegreeReport>,
     /// In ms, from points to bars.
     ms: f64,
-    /// How first rows were taken that may be names of columns.
+    /// Sentences on first rows that may be names of columns.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     output: Option<String>,
