@@ -40,6 +40,14 @@ fn traversals(schedules: &[String]) -> Result<Vec<Traversal>, Failure> {
     schedules.iter().enumerate().map(parse).collect()
 }
 
+/// Refuses schedules of another program than the runs, or than the first schedule.
+fn check_operations(runs: &design_rules::Runs, traversals: &[Traversal]) -> Result<(), Failure> {
+    match runs.first_other(traversals) {
+        Some(other) => Err(PyValueError::new_err(format!("schedules[{other}] has other operations than the program's")).into()),
+        None => Ok(()),
+    }
+}
+
 #[pymethods]
 impl Runs {
     /// Takes one time per schedule, finite and not negative.
@@ -47,7 +55,9 @@ impl Runs {
     fn new(py: Python<'_>, schedules: Vec<String>, seconds: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
         let seconds = seconds.as_array().to_vec();
         work::owned(py, 16 * schedules.len(), move || {
-            let runs = traversals(&schedules)?.into_iter().zip(seconds);
+            let traversals = traversals(&schedules)?;
+            check_operations(&design_rules::Runs::default(), &traversals)?;
+            let runs = traversals.into_iter().zip(seconds);
             let runs = runs.map(|(traversal, seconds)| Run::new(seconds, traversal)).collect();
             Ok(Runs(Arc::new(design_rules::Runs { about: About::default(), runs, failed: Vec::new() })))
         })
@@ -284,9 +294,12 @@ impl Model {
     }
 
     fn classify<'py>(&self, py: Python<'py>, schedules: Vec<String>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let model = self.model.clone();
-        let classes =
-            work::owned(py, 16 * schedules.len(), move || Ok(model.classify(&TraversalTable::new(&traversals(&schedules)?))))?;
+        let (model, runs) = (self.model.clone(), self.runs.clone());
+        let classes = work::owned(py, 16 * schedules.len(), move || {
+            let traversals = traversals(&schedules)?;
+            check_operations(&runs, &traversals)?;
+            Ok(model.classify(&TraversalTable::new(&traversals)))
+        })?;
         Ok(numbers(py, &classes))
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from integrals import random_arrays
 
-from warpsmith import list_rank, pcf, trees
+from warpsmith import graph, list_rank, pcf, trees
 from warpsmith.pcf import PcfSet
 
 # Three functions of equal lengths.
@@ -90,6 +90,8 @@ def test_frames_and_columns() -> None:
         assert PcfSet(one).equals(PcfSet(VALUES[0]))
         assert PcfSet([one, VALUES[1]]).equals(PcfSet(VALUES[:2]))
     assert PcfSet(pandas.Series(list(VALUES))).equals(PcfSet(VALUES))
+    ends = pandas.DataFrame({"u": [0, 1], "v": [2, 3]})
+    assert graph.components((ends.u, ends.v)).labels.tolist() == [0, 1, 0, 1]
     bars = pandas.DataFrame({"birth": [0, 1], "death": [2.0, np.inf]})
     assert pcf.betti_curves([bars]).equals(pcf.betti_curves([[(0, 2), (1, np.inf)]]))
 

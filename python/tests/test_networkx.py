@@ -128,6 +128,9 @@ def test_what_networkx_refuses() -> None:
     for function in (nx.connected_components, nx.bridges, nx.articulation_points, nx.is_biconnected):
         with pytest.raises(nx.NetworkXNotImplemented):
             function(directed, backend="warpsmith")
+    for tree in (nx.minimum_spanning_tree, nx.maximum_spanning_tree):
+        with pytest.raises(nx.NetworkXNotImplemented):
+            tree(nx.DiGraph([(0, 1), (1, 0), (1, 2)]), backend="warpsmith")
     with pytest.raises(nx.NetworkXPointlessConcept):
         nx.is_connected(empty, backend="warpsmith")
     assert not list(nx.connected_components(empty, backend="warpsmith"))

@@ -41,6 +41,10 @@ def test_rules_are_those_that_the_times_are_made_of() -> None:
         of_class = [second for second, found in zip(SECONDS, expected) if found == number]
         assert (fastest, slowest) == (min(of_class), max(of_class))
     np.testing.assert_array_equal(model.classify(SCHEDULES[::-1]), expected[::-1])
+    with pytest.raises(ValueError, match=r"schedules\[1\] has other operations than the program's"):
+        model.classify([SCHEDULES[0], "x;y"])
+    with pytest.raises(ValueError, match=r"schedules\[1\] has other operations than the program's"):
+        rules.Runs(["a;b", "c;d"], [1.0, 2.0])
     np.testing.assert_array_equal(rules.learn(runs, labels="paper", radius=2, percentile=60, criterion="entropy").classes, expected)
     assert repr(model) == "4 classes, 4 rulesets"
     assert "a before d" in model.page() and model._repr_html_().startswith("<iframe srcdoc=")

@@ -42,6 +42,8 @@ def writable(out: Any) -> Any:
     """An array of another library in host memory as one of NumPy on the same memory; anything else as it is."""
     if isinstance(out, memoryview):
         return np.asarray(out)
+    if isinstance(out, np.ma.MaskedArray):
+        raise TypeError("out is a masked array, whose mask would hide results: pass out.data")
     device = getattr(out, "__dlpack_device__", None)
     if isinstance(out, (np.ndarray, DeviceArray)) or device is None or device()[0] != 1:
         return out

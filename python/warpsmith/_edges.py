@@ -57,11 +57,11 @@ def edges_of(given: Any, n: Any) -> Edges:
     if (
         isinstance(given, tuple)
         and len(given) == 2
-        and all(isinstance(ends, np.ndarray) and ends.ndim == 1 for ends in given)
+        and all(hasattr(ends, "__array__") and getattr(ends, "ndim", 0) == 1 for ends in given)
     ):
         if len(given[0]) != len(given[1]):
             raise ValueError(f"edges are arrays of {len(given[0])} and {len(given[1])} ends, but edges have two")
-        given = np.column_stack(given)
+        given = np.column_stack([as_array(ends) for ends in given])
     return Edges(as_pairs(given, "edges"), count)
 
 

@@ -266,6 +266,8 @@ def maximum_spanning_tree(G: Any, weight: str = "weight", algorithm: str = "krus
 
 
 def _spanning_tree(graph: Any, weight: str, ignore_nan: bool, *, maximum: bool) -> Any:
+    if graph.is_directed():
+        raise nx.NetworkXNotImplemented("not implemented for directed type")
     tree = graph.__class__()
     tree.graph.update(graph.graph)
     tree.add_nodes_from(graph.nodes.items())

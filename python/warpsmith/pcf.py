@@ -187,7 +187,7 @@ class PcfSet:
         points = reals(points, "points")
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"points have the shape {points.shape}, but it must be (breakpoints, 2): t and v")
-        starts = np.asarray(offsets)
+        starts = as_array(offsets)
         if starts.dtype.kind not in "iu" and starts.size:
             raise TypeError(f"offsets are {starts.dtype}, but they must be whole numbers")
         if starts.ndim != 1:
@@ -248,7 +248,9 @@ class PcfSet:
         """
         values = reals(_column(frame, v), f"column {v!r}")
         times, base, of_calendar = _times(_column(frame, t), f"column {t!r}")
-        ids = np.zeros(len(times), int) if id is None else np.asarray(_column(frame, id))
+        named = None if id is None else _column(frame, id)
+        found = array_of(named)
+        ids = np.zeros(len(times), int) if named is None else np.asarray(named) if found is None else found
         for name, column in ((v, values), (id, ids)):
             if times.ndim != 1 or column.shape != times.shape:
                 raise ValueError(f"column {name!r} has the shape {column.shape}, and column {t!r} {times.shape}")
@@ -1478,6 +1480,8 @@ def _pairwise(
         if on_device:
             raise ValueError("on_device is for new results, but out is given")
         path = os.fspath(out)
+        if not path.lower().endswith(".npy"):
+            raise ValueError(f"{path}: the name of an array's file ends in .npy")
         _warpsmith.pairwise_file(rows._set, others, p, layout, path, bool(resume), device, tell)
     matrix = np.load(path, mmap_mode="r")
     # Files tell packed matrices by a field.

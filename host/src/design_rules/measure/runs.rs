@@ -209,6 +209,13 @@ impl Runs {
         self
     }
 
+    /// Returns the index of the first schedule whose operations aren't those of the runs, or of the first schedule.
+    pub fn first_other<'a>(&self, schedules: impl IntoIterator<Item = &'a Traversal>) -> Option<usize> {
+        let mut names = Names::default();
+        self.runs.iter().for_each(|run| _ = names.agree(&run.traversal));
+        schedules.into_iter().position(|traversal| !names.agree(traversal))
+    }
+
     /// Returns the number of schedules tried.
     pub fn tried(&self) -> usize {
         self.runs.len() + self.failed.len()
