@@ -237,11 +237,11 @@ def test_frames_of_numbers(tmp_path: Path) -> None:
     assert PcfSet.from_frame({"t": [0], "v": [1], "n": np.array([b"a"])}, id="n").names == ("a",)
     masked = np.ma.masked_array([0.0, 1.0], mask=[False, True])
     with pytest.raises(ValueError, match="masked values"):
-        PcfSet.from_frame({"id": np.ma.masked_array(["a", "b"], mask=[0, 1]), "t": [0, 0], "v": [1, 2]}, id="id")
+        PcfSet.from_frame({"id": np.ma.masked_array(["a", "b"], mask=[False, True]), "t": [0, 0], "v": [1, 2]}, id="id")
     with pytest.raises(ValueError, match="masked values"):
-        PcfSet.from_parts(np.ma.masked_array([0, 1], mask=[0, 1]), [(0, 1)])
+        PcfSet.from_parts(np.ma.masked_array([0, 1], mask=[False, True]), [(0, 1)])
     with pytest.raises(TypeError, match="out is a masked array"):
-        pcf.pdist([[(0, 1), (1, 0)], [(0, 0)]], out=np.ma.masked_all(1))
+        pcf.pdist([[(0, 1), (1, 0)], [(0, 0)]], out=np.ma.masked_array([0.0], mask=[True]))
     with pytest.raises(ValueError, match=r"out.csv: the name of an array's file ends in .npy"):
         pcf.pdist([[(0, 1), (1, 0)], [(0, 0)]], out=tmp_path / "out.csv")
     for table in ({"t": [0, 1], "v": masked}, {"t": masked, "v": [0, 1]}):
