@@ -174,6 +174,7 @@ fn layouts_of_tables() -> Result {
         ("0,1,2\n5,5,5\n", "", true),
         ("0 1\n5 5\n", "--header no", false),
         ("0,1,2\n5,5,5\n", "--header yes", false),
+        ("1,0\n5,5\n", "--columns cloud=", false),
         ("1,0\n5,5\n", "", false),
     ] {
         fs::write(at("points.csv"), table)?;

@@ -117,7 +117,13 @@ impl Table {
 
     /// Reads the names of the columns from the first row, whatever they are.
     pub fn open_any(lines: Lines) -> Result<Self, Reason> {
-        Self::open_with(lines, &TableOptions::default())
+        let mut table = Self::start(lines, &TableOptions::default());
+        if table.read()? {
+            table.header = table.row.iter().map(str::to_owned).collect();
+        } else {
+            table.header.push(String::new());
+        }
+        Ok(table)
     }
 
     /// Opens a table of numbers, and finds the column that divides its rows, if there is one. Blanks may separate its fields,
@@ -143,9 +149,9 @@ impl Table {
         let (numbers, others): (Vec<_>, Vec<_>) = (0..fields).filter(|column| Some(*column) != place).partition(is_number);
         // Rows have names in a column without one.
         let is_known = table.lines.is_named()
-            || options.columns.iter().any(|(_, column)| column.parse::<usize>().is_err())
+            || options.has_names()
             || table.row.iter().any(|field| roles[0].matches(field, true))
-            || table.row.fields.len() > 1 && table.row.field(0).is_empty();
+            || fields > 1 && table.row.field(0).is_empty();
         let told = if is_known { Some(true) } else { options.header };
         if let (None, [number, ..], [other, ..]) = (told, &numbers[..], &others[..]) {
             let (number, other) = (quoted(table.row.field(*number)), quoted(table.row.field(*other)));
@@ -165,16 +171,6 @@ impl Table {
         let first = std::mem::take(&mut table.row);
         table.pending.push_front(first);
         Ok((table, place))
-    }
-
-    fn open_with(lines: Lines, options: &TableOptions) -> Result<Self, Reason> {
-        let mut table = Self::start(lines, options);
-        if table.read()? {
-            table.header = table.row.iter().map(str::to_owned).collect();
-        } else {
-            table.header.push(String::new());
-        }
-        Ok(table)
     }
 
     /// Opens the file, and finds these columns. Returns their places.
@@ -203,10 +199,9 @@ impl Table {
             table.pending.push_back(second);
         }
         let fields = first.fields.len();
-        let named = options.columns.iter().any(|(_, column)| column.parse::<usize>().is_err());
         let by_place = by_place(roles, options, fields);
         let is_name = |sure| first.iter().any(|field| roles.iter().any(|role| role.matches(field, sure)));
-        let (is_known, is_common) = (named || is_name(true), is_name(false));
+        let (is_known, is_common) = (options.has_names() || is_name(true), is_name(false));
         let told = if table.lines.is_named() { Some(true) } else { options.header };
         let is_header = told.unwrap_or_else(|| {
             let differs = |(role, place): (&Role, &Option<usize>)| {
@@ -569,6 +564,11 @@ fn parser(separator: u8) -> Reader {
 }
 
 impl TableOptions {
+    /// Returns true if a column has a name in the header.
+    fn has_names(&self) -> bool {
+        self.columns.iter().any(|(_, column)| !column.is_empty() && column.parse::<usize>().is_err())
+    }
+
     /// Refuses options if all files are NumPy's, which have no use for them.
     pub fn check(&self, files: &[PathBuf]) -> Result<(), FileError> {
         let set = [
@@ -679,6 +679,9 @@ mod tests {
         let plain = TableOptions { header: Some(false), ..TableOptions::default() };
         assert_eq!(rows("id,t,v\n", &plain).unwrap(), [["id", "t", "v"].map(str::to_owned)]);
         assert_eq!(rows("0,1\n2,3\n", &TableOptions::default()).unwrap().len(), 2);
+        // A column that isn't there names none.
+        let none = columns(&[("id", ""), ("t", "1"), ("v", "2")]);
+        assert_eq!(rows("0,1\n2,3\n", &none).unwrap(), [["-", "0", "1"], ["-", "2", "3"]].map(|row| row.map(str::to_owned)));
     }
 
     #[test]
