@@ -95,7 +95,7 @@ fn larger_graphs() {
         // Both sides of the density of graphs that begin with a sample of their edges.
         ("3.9998 edges per vertex", generate::random(5000 * large, 20_000 * large - 1, 5)),
         ("4 edges per vertex", generate::random(5000 * large, 20_000 * large, 5)),
-        // Both sides of the density from which a part of the sample comes first.
+        // Densities just below and above the one where a part of the sample comes first.
         ("7.9998 edges per vertex", generate::random(5000 * large, 40_000 * large - 1, 5)),
         ("8 edges per vertex", generate::random(5000 * large, 40_000 * large, 5)),
         ("a path", edges(20_000 * large, (1..20_000 * large as i32).map(|v| [v, v - 1]))),

@@ -80,8 +80,8 @@ fn learn<'a>(arguments: &LearnArgs, names: &[String], files: &'a [Read], classes
 fn read(arguments: &LearnArgs) -> Result<(Vec<String>, Vec<Read>), Failure> {
     let table = arguments.inputs.as_deref().map(InputTable::read).transpose()?;
     let paths: Vec<_> = arguments.runs.iter().chain(&arguments.against).collect();
-    if let Some((_, twice)) = (1..paths.len()).map(|i| paths.split_at(i)).find(|(before, rest)| before.contains(&rest[0])) {
-        return Err(Failure::error(format_args!("{} is given twice", twice[0].display())));
+    if let Some((_, twice)) = paths.iter().enumerate().find(|&(index, path)| paths[..index].contains(path)) {
+        return Err(Failure::error(format_args!("{} is given twice", twice.display())));
     }
     let all = paths.into_iter().map(|path| Ok((path, Runs::read(path)?.merged()))).collect::<Result<Vec<_>, Failure>>()?;
     let (first_path, first) = &all[0];

@@ -52,8 +52,7 @@ pub fn run(arguments: &CheckArgs) -> Result<(), Failure> {
     }
     let file = arguments.choice.program.file().unwrap_or(Path::new(dag.name()));
     let unjustified = dag.unjustified().map_err(|reason| Failure::error(format_args!("{}: {reason}", file.display())))?;
-    let (operations, choices, dependences) =
-        (dag.len() - 1, dag.choices().len(), dag.edges().filter(|(_, v)| *v != dag.end()).count());
+    let (operations, choices, dependences) = (dag.len() - 1, dag.choices().len(), dag.dependences());
     if arguments.json {
         return terminal::print_json(&json!({
             "system": "rules",

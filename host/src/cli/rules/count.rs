@@ -97,14 +97,13 @@ pub fn run(arguments: &CountArgs) -> Result<(), Failure> {
     terminal::print(table)?;
     // The end is no operation of the program.
     let (of_gpu, own) = (dag.gpu_operations().count(), operations.len() - 1);
-    let dependences = dag.edges().filter(|(_, v)| *v != dag.end()).count();
     terminal::print(format_args!(
         "{}: {} of the GPU, {} of the host, {}{}.",
         dag.name(),
         format::counted(of_gpu, "operation", "operations"),
         own - of_gpu,
         if choices.is_empty() { String::new() } else { format!("{}, ", format::counted(choices.len(), "choice", "choices")) },
-        format::counted(dependences, "dependence", "dependences")
+        format::counted(dag.dependences(), "dependence", "dependences")
     ))
 }
 

@@ -49,7 +49,8 @@ pub struct StudyArgs {
     #[arg(value_name = "FULL.CSV")]
     runs: PathBuf,
     /// Numbers of iterations
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations), value_parser = crate::cli::count::up_to(usize::MAX))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations))]
+    #[arg(value_parser = crate::cli::count::up_to(usize::MAX))]
     iterations: Vec<usize>,
     /// Number of seeds, from 0
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]

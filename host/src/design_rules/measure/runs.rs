@@ -189,23 +189,25 @@ impl Runs {
     /// Returns runs of different schedules, to learn from: of several runs of one, the first, with the median of their times
     /// and all measurements.
     pub fn merged(mut self) -> Self {
-        let mut of = HashMap::new();
-        let mut seconds: Vec<Vec<f64>> = Vec::new();
-        self.runs = std::mem::take(&mut self.runs).into_iter().fold(Vec::new(), |mut runs: Vec<Run>, run| {
-            let index = *of.entry(run.traversal.to_string()).or_insert(runs.len());
-            match runs.get_mut(index) {
-                Some(first) => (first.noise, first.times) = (None, [&first.times[..], &run.times].concat()),
-                None => seconds.push(Vec::new()),
+        let mut places = HashMap::new();
+        let mut groups: Vec<Vec<Run>> = Vec::new();
+        for run in std::mem::take(&mut self.runs) {
+            let place = *places.entry(run.traversal.to_string()).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push(Vec::new());
             }
-            seconds[index].push(run.seconds);
-            if index == runs.len() {
-                runs.push(run);
-            }
-            runs
-        });
-        for (run, seconds) in self.runs.iter_mut().zip(&seconds) {
-            run.seconds = percentile(seconds, 50.0).unwrap_or(run.seconds);
+            groups[place].push(run);
         }
+        let one = |mut group: Vec<Run>| {
+            if group.len() > 1 {
+                let seconds: Vec<f64> = group.iter().map(|run| run.seconds).collect();
+                let times = group.iter().flat_map(|run| run.times.iter().copied()).collect();
+                let median = percentile(&seconds, 50.0).unwrap_or(seconds[0]);
+                group[0] = Run { times, ..Run::new(median, group[0].traversal.clone()) };
+            }
+            group.swap_remove(0)
+        };
+        self.runs = groups.into_iter().map(one).collect();
         self
     }
 

@@ -236,6 +236,11 @@ impl Dag {
         self.operations().flat_map(|u| self.successors(u).map(move |v| (u, v)))
     }
 
+    /// Number of dependences between the program's operations, without those of the end.
+    pub fn dependences(&self) -> usize {
+        self.edges().filter(|&(_, v)| v != self.end()).count()
+    }
+
     /// The operations of the GPU.
     pub fn gpu_operations(&self) -> impl Iterator<Item = OpId> {
         self.operations().filter(|&op| self.kind(op) == Kind::Gpu)

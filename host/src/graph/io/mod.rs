@@ -95,19 +95,18 @@ pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, 
         ends.within(ids, vertices, no_edge)
             .map_err(|(pair, name)| Reason::from(format!("pair {pair}: {} is not a vertex of the tree", quoted(&name))))
     };
+    let numbered = |edges: &[[i32; 2]], number: &dyn Fn(i32) -> i64| {
+        within(Ends::Numbers(collect(edges.iter().map(|edge| edge.map(number)))?), false)
+    };
     let found = edges(path, options, None).and_then(|edges| match edges {
         Edges::Named { ends, first, .. } => within(ends, first == FirstRow::Edge { common: true }),
         // Vertices without numbers of their own are called by their places.
         Edges::Numbered(Graph { list, ids: own }) => match own {
             Ids::From(first) if own != *ids && matches!(ids, Ids::From(_) | Ids::Numbers(_)) => {
-                let numbers = collect(list.edges.iter().map(|edge| edge.map(|end| i64::from(end) + first)))?;
-                within(Ends::Numbers(numbers), false)
+                numbered(&list.edges, &|end| i64::from(end) + first)
             }
             Ids::From(_) => Ok(list.edges),
-            Ids::Numbers(numbers) => {
-                let numbers = collect(list.edges.iter().map(|edge| edge.map(|end| numbers[end as usize])))?;
-                within(Ends::Numbers(numbers), false)
-            }
+            Ids::Numbers(numbers) => numbered(&list.edges, &|end| numbers[end as usize]),
             Ids::Names(names) => {
                 let mut all = Names::default();
                 names.iter().try_for_each(|name| all.number(name).map(drop))?;

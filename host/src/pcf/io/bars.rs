@@ -467,8 +467,7 @@ fn is_one(value: &Value) -> bool {
     match value {
         Value::Object(object) => {
             let is_list = |value: &Value| value.as_array().is_some_and(|bars| bars.iter().all(|bar| pair(bar).is_some()));
-            let is_empty = object.is_empty();
-            diagrams(object).is_some_and(|diagrams| !is_empty && diagrams.iter().all(|(_, bars)| is_list(bars)))
+            !object.is_empty() && diagrams(object).is_some_and(|diagrams| diagrams.iter().all(|(_, bars)| is_list(bars)))
         }
         Value::Array(bars) => !bars.is_empty() && bars.iter().all(|bar| pair(bar).is_some()),
         _ => false,
