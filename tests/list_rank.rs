@@ -29,7 +29,7 @@ fn expected(next: &[i32]) -> Vec<i32> {
 /// All ways to rank.
 fn ways() -> Vec<Options> {
     let mut ways = Vec::new();
-    for strategy in [Walk::Auto, Walk::Block, Walk::Split, Walk::Packed, Walk::Binned] {
+    for strategy in [Walk::Auto, Walk::Block, Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
         for splitters in [SplitterRule::Hashed, SplitterRule::First] {
             for trusted in [false, true] {
                 ways.push(Options { strategy, splitters, trusted, ..Options::default() });
@@ -70,7 +70,7 @@ fn a_million_elements() {
     let device = Device::best().unwrap();
     for (name, next) in walk::lists(1_000_000) {
         let expected = expected(&next);
-        for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
+        for strategy in [Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
             let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
             assert!(ranks == expected, "{name}, {strategy:?}");
         }
@@ -91,7 +91,7 @@ fn sublists_that_need_another_level() {
         let next = generate::random(2 * sublists, 7);
         let expected = expected(&next);
         let on_device = device.upload(&next).unwrap();
-        for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
+        for strategy in [Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
             let options = Options { strategy, sublists: Some(sublists), ..Options::default() };
             let mut ranks = device.upload(&vec![-7; next.len()]).unwrap();
             let report = ListRanker::new(&device, options).rank(&stream, &on_device, None, &mut ranks).unwrap();
@@ -110,7 +110,7 @@ fn a_hundred_million_elements_on_a_gpu() {
     }
     let next = generate::random(100_000_000, 1);
     let expected = rank_sequentially(&next, None).unwrap();
-    for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
+    for strategy in [Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
         let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
         assert!(ranks == expected, "{strategy:?}");
     }
@@ -442,7 +442,7 @@ fn lengths_must_agree() {
 fn a_ranker_allocates_once() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    let mut ranker = ListRanker::new(&device, Options { timed: true, ..Options::default() });
+    let mut ranker = ListRanker::new(&device, Options { strategy: Walk::Split, timed: true, ..Options::default() });
     let mut ranks = device.alloc(100_000).unwrap();
     for seed in 0..3 {
         let next = generate::random(100_000, seed);
@@ -472,7 +472,7 @@ fn lists_in_host_memory() {
 /// Under random schedules a missing barrier in the solving block would show.
 #[test]
 fn any_schedule_gives_the_same_ranks() {
-    for (seed, strategy) in (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block].map(|strategy| (seed, strategy))) {
+    for (seed, strategy) in (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block, Walk::Grid].map(|strategy| (seed, strategy))) {
         let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
         let next = generate::random(3000, seed);
         let device = Device::cpu_with(executor);
@@ -500,7 +500,7 @@ proptest! {
     #[test]
     fn any_array(next in prop::collection::vec(-1i32..40, 0..40), head in -1i32..41) {
         let device = Device::best().unwrap();
-        for strategy in [Walk::Block, Walk::Split, Walk::Packed, Walk::Binned] {
+        for strategy in [Walk::Block, Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
             let options = Options { strategy, sublists: Some(5), ..Options::default() };
             prop_assert_eq!(rank(&device, options, &next, Some(head)), rank_sequentially(&next, Some(head)));
         }

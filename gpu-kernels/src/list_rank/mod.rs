@@ -18,6 +18,7 @@ pub mod binned;
 pub mod distributed;
 pub mod finish;
 pub mod generate;
+pub mod grid;
 pub mod nodes;
 pub mod prepare;
 pub mod short;

@@ -102,7 +102,7 @@ pub unsafe fn reset<V: Value>(
 /// # Safety
 /// `next` must be aligned to 16 bytes, and `load` sound for its vectors.
 #[inline(always)]
-unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
+pub(super) unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
     let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
     let vectors = next.len() / 4;
     // SAFETY: vectors below their number, of an array that is aligned to them (this function's contract).

@@ -56,7 +56,7 @@ impl<V: Value> Walk<V> {
     /// looks at the element, which hides those instructions behind the load. Loads must not depend on what visits
     /// store.
     #[inline(always)]
-    fn load_ahead(&mut self, n: u32, load: impl Fn(u32) -> (i32, V)) -> (i32, V) {
+    pub fn load_ahead(&mut self, n: u32, load: impl Fn(u32) -> (i32, V)) -> (i32, V) {
         let loaded = self.loaded;
         let next = loaded.0 as u32;
         self.loaded = load(if next < n { next } else { self.element });
@@ -69,7 +69,7 @@ impl<V: Value> Walk<V> {
     /// # Safety
     /// `status` is valid for atomic access.
     #[inline(always)]
-    unsafe fn pass(&mut self, (next, value): (i32, V), n: u32, splitters: Splitters, status: *mut Status) -> Option<i32> {
+    pub unsafe fn pass(&mut self, (next, value): (i32, V), n: u32, splitters: Splitters, status: *mut Status) -> Option<i32> {
         self.sum = self.sum.plus(value);
         self.length += 1;
         // One unsigned comparison: the end (-1) and every index out of range.

@@ -60,7 +60,7 @@ pub struct Levels<V: Weight> {
     /// The sum over each node's elements.
     sum: Buffer<V>,
     /// Number of elements of each node of the first level.
-    length: Buffer<i32>,
+    pub(super) length: Buffer<i32>,
     /// The sum of everything before each node: initially for roots, finally for all.
     pub(super) bases: Buffer<V::Record>,
     /// The record that the walk over the level left for each node.

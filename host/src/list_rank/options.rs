@@ -5,9 +5,10 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
-    /// On a GPU, [`Block`](Strategy::Block) for lists that fit into a block's shared memory, and
-    /// [`Binned`](Strategy::Binned) for long ones with enough memory; otherwise [`Split`](Strategy::Split).
-    #[cfg_attr(feature = "clap", value(help = "On a GPU `block` for short lists and `binned` for long ones, else `split`"))]
+    /// On a GPU, [`Block`](Strategy::Block) for lists that fit into a block's shared memory,
+    /// [`Binned`](Strategy::Binned) for long ones with enough memory, and [`Grid`](Strategy::Grid) between; otherwise
+    /// [`Split`](Strategy::Split).
+    #[cfg_attr(feature = "clap", value(help = "On a GPU `block`, `grid` or `binned` by the length, else `split`"))]
     #[default]
     Auto,
     /// The walk stores the elements in list order, many at a time. Two passes through shared memory then bring their
@@ -26,6 +27,9 @@ pub enum Strategy {
     /// 26,000 or 17,000 with weights of 4 or 8 bytes. It has at most 1,024 sublists.
     #[cfg_attr(feature = "clap", value(help = "One block in its shared memory, in one launch: short lists"))]
     Block,
+    /// One launch, whose blocks wait for each other. Prefix sums and forests take [`Split`](Strategy::Split) in its place.
+    #[cfg_attr(feature = "clap", value(help = "One launch whose blocks wait for each other: lists of middle length"))]
+    Grid,
     /// Successors are loaded from `next` and offsets are stored to another array, so that no load waits for a store.
     #[cfg_attr(feature = "clap", value(help = "Successors are loaded from one array and offsets stored to another"))]
     Split,
@@ -40,6 +44,7 @@ impl Strategy {
         match self {
             Strategy::Auto => "auto",
             Strategy::Block => "block",
+            Strategy::Grid => "grid",
             Strategy::Split => "split",
             Strategy::Packed => "packed",
             Strategy::Binned => "binned",

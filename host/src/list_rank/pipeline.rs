@@ -1,11 +1,11 @@
 //! Steps 2 to 4: launches their kernels, and owns their arrays.
 
 use crate::common::Clock;
-use cuda_std::I32x4;
+use cuda_std::{I32x4, warp::WARP_SIZE};
 use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
     binned::{ChunksArgs, Cut},
-    finish,
+    finish, grid,
     prepare::{self, HeadSearch, StartArgs},
     short,
     splitters::Splitters,
@@ -313,10 +313,7 @@ impl<V: Weight> Pipeline<V> {
     ) -> Result<(), DeviceError> {
         self.levels.reserve(splitters.count as usize)?;
         self.counters.ensure(2 + windows)?;
-        if self.search.is_empty() {
-            self.search.ensure(1)?;
-            stream.fill_zero(&mut self.search)?;
-        }
+        self.begin_search(stream)?;
         let none = stream.device().empty();
         let (next, head) = match head {
             Head::At(head) => (&none, head),
@@ -332,6 +329,15 @@ impl<V: Weight> Pipeline<V> {
             let start = StartArgs { next, search: &mut self.search, head, heads };
             launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(start, &mut *bases, &mut *visits, &mut self.counters, status))
         }
+    }
+
+    /// Provides for a search for a head, of which nothing is left from another one.
+    fn begin_search(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        if self.search.is_empty() {
+            self.search.ensure(1)?;
+            stream.fill_zero(&mut self.search)?;
+        }
+        Ok(())
     }
 
     /// Enqueues steps 2 to 4.
@@ -507,6 +513,35 @@ fn finish_name<V: Weight>(job: &Job<'_, V>) -> &'static str {
 }
 
 impl Pipeline<i32> {
+    /// All steps of the strategy `grid`.
+    pub fn run_grid(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, i32>,
+        head: Option<i32>,
+        status: &mut Buffer<Status>,
+        ranks: &mut Buffer<i32>,
+    ) -> Result<(), DeviceError> {
+        let (stream, n, splitters) = (job.stream, job.n(), job.splitters);
+        let (device, sublists) = (stream.device(), splitters.count as usize + 1);
+        self.placed.ensure(n)?;
+        self.levels.reserve(sublists)?;
+        self.begin_search(stream)?;
+        let (kernel, multiprocessors) = (grid::rank::kernel(), device.info().multiprocessors);
+        let (threads, most) = match device.backend() {
+            Backend::Cuda => (grid::THREADS, device.occupancy(kernel, grid::THREADS, 0)? * multiprocessors),
+            Backend::Cpu => (WARP_SIZE, multiprocessors),
+        };
+        let (Levels { bases, length, .. }, search) = (&mut self.levels, &mut self.search);
+        let arrays = grid::ArraysArgs { placed: &mut self.placed, before: bases, lengths: length, search, ranks, status };
+        let blocks = blocks(n, threads).min(most);
+        // SAFETY: so many blocks run at once; each element has a record and a rank, and each sublist a record and a length.
+        unsafe {
+            launch!(stream, grid::rank<<<blocks, threads>>>(job.next, head.unwrap_or(-1), splitters, arrays, job.expected()))?
+        };
+        clock.end("ranks", n as u64 * 24)
+    }
+
     /// Steps 1 to 4 of the strategy `packed`.
     pub fn run_packed(
         &mut self,

@@ -142,7 +142,8 @@ impl<V: Weight> ListRanker<V> {
     ///
     /// All arrays have `n` elements. Integers wrap. Floating-point sums are formed sublist by sublist: the order of
     /// additions, and so the result to the last bit, depends on the number of sublists, the splitters, their seed, and
-    /// whether the strategy is [`Strategy::Block`], and on nothing else. [`Strategy::Packed`] does as [`Strategy::Split`].
+    /// whether the strategy is [`Strategy::Block`], and on nothing else. [`Strategy::Grid`] and [`Strategy::Packed`] do as
+    /// [`Strategy::Split`].
     ///
     /// # Errors
     /// The list is invalid, lengths differ, or the device fails.
@@ -206,7 +207,7 @@ impl<V: Weight> ListRanker<V> {
         self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
-        if !in_block {
+        if !matches!(strategy, Strategy::Block | Strategy::Grid) {
             let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
             self.pipeline.start(stream, splitters, windows, &mut self.status, start)?;
             if head.is_none() {
@@ -252,7 +253,9 @@ fn strategy<V: Weight>(
             let fits = missing == 0 || missing < device.memory()?.free;
             Ok(if fits { (Strategy::Binned, Some(plan)) } else { (Strategy::Split, None) })
         }
+        (Strategy::Auto, _) if info.backend == Backend::Cuda && !weighted && !is_worth_binning => Ok((Strategy::Grid, None)),
         (Strategy::Auto, _) => Ok((Strategy::Split, None)),
+        (Strategy::Grid | Strategy::Packed, _) if weighted => Ok((Strategy::Split, None)),
         (Strategy::Binned, None) => {
             let reason = "a block can't have the shared memory that it bins in, 4 KiB at least";
             Err(ListError::Unsuitable { strategy: "binned", n, device: device.to_string(), reason })
@@ -280,6 +283,7 @@ impl ListRanker<i32> {
         same_length("ranks", ranks.len(), next.len())?;
         self.run(stream, next, head, None, |strategy, clock, job, plan, status, pipeline| match strategy {
             Strategy::Block => Pipeline::run_block(clock, job, head, status, ranks),
+            Strategy::Grid => pipeline.run_grid(clock, job, head, status, ranks),
             Strategy::Packed => pipeline.run_packed(clock, job, status, ranks),
             _ => pipeline.run(clock, job, plan, status, ranks),
         })
@@ -317,8 +321,8 @@ impl ListRanker<i32> {
     /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of
     /// that list. Lists are numbered by their heads' indices, ascending.
     ///
-    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. [`Strategy::Block`] and
-    /// [`Strategy::Packed`] do as [`Strategy::Split`].
+    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. [`Strategy::Block`],
+    /// [`Strategy::Grid`] and [`Strategy::Packed`] do as [`Strategy::Split`].
     ///
     /// # Errors
     /// An element has two predecessors or lies on a cycle (the error names the first such element),

@@ -45,6 +45,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let mut ranks = device.alloc(next.len())?;
     let strategies = [
         ("ranks, strategy split", Strategy::Split),
+        ("ranks, strategy grid", Strategy::Grid),
         ("ranks, strategy packed", Strategy::Packed),
         ("ranks, strategy binned", Strategy::Binned),
     ];
