@@ -1350,7 +1350,7 @@ def _check_one(frame: Any, used: tuple[Any, ...], times: npt.NDArray[np.float64]
     for name in (name for name in columns if isinstance(name, (str, int)) and name not in used):
         column, where = np.asarray(frame[name]).ravel(), ""
         texts = [one for one in column.tolist() if isinstance(one, str) and _warpsmith.time(one) is None]
-        found = [(texts[0], one) for one in texts if one != texts[0]]
+        found: list[tuple[Any, Any]] = [(texts[0], one) for one in texts if one != texts[0]]
         if column.dtype.kind in "iu" and column.shape == times.shape:
             rows = np.flatnonzero((column[1:] != column[:-1]) & (times[1:] <= times[:-1]))
             found, where = [(int(column[row]), int(column[row + 1])) for row in rows[:1]], " where the time goes back or stays"
