@@ -205,6 +205,34 @@ fn one_block() {
     }
 }
 
+/// The longest list that one launch ranks, and the next one.
+#[test]
+fn strategies_by_length() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let (longest, [grid, binned]) = match device.backend() {
+        Backend::Cuda => (device.info().l2_bytes as u32 / 24, [Walk::Grid, Walk::Binned]),
+        Backend::Cpu => (1000, [Walk::Split; 2]),
+    };
+    for (n, strategy) in [(longest, grid), (longest + 1, binned)] {
+        let next = generate::random(n, 5);
+        let (on_device, mut ranks) = (device.upload(&next).unwrap(), device.alloc(n as usize).unwrap());
+        let report = ListRanker::new(&device, Options::default()).rank(&stream, &on_device, None, &mut ranks).unwrap();
+        assert_eq!(report.strategy, strategy, "{n}");
+        assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}");
+        // Weights and forests have no such launch.
+        let (weights, mut sums) = (device.upload(&vec![1i32; n as usize]).unwrap(), device.alloc(n as usize).unwrap());
+        let options = Options { strategy: Walk::Grid, ..Options::default() };
+        let report =
+            ListRanker::new(&device, options.clone()).prefix_sums(&stream, &on_device, None, &weights, &mut sums).unwrap();
+        assert_eq!(report.strategy, Walk::Split);
+        assert!(stream.download_vec(&sums).unwrap() == expected(&next), "{n}");
+        let forest = ListRanker::new(&device, options).forest(&stream, &on_device, &mut ranks, &mut sums).unwrap();
+        assert_eq!(forest.report.strategy, Walk::Split);
+        assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}");
+    }
+}
+
 fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> V, agree: impl Fn(V, V) -> bool) {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
@@ -472,7 +500,9 @@ fn lists_in_host_memory() {
 /// Under random schedules a missing barrier in the solving block would show.
 #[test]
 fn any_schedule_gives_the_same_ranks() {
-    for (seed, strategy) in (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block, Walk::Grid].map(|strategy| (seed, strategy))) {
+    for (seed, strategy) in
+        (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block, Walk::Grid].map(|strategy| (seed, strategy)))
+    {
         let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
         let next = generate::random(3000, seed);
         let device = Device::cpu_with(executor);

@@ -41,6 +41,9 @@ pub struct Contract {
     pub block: Option<Dim3>,
     /// Extents of a cluster of blocks (`cluster = 4`). The grid is a multiple of it.
     pub cluster: Option<Dim3>,
+    /// Percentage of a multiprocessor's shared memory that the kernel prefers (`carveout = 50`); the L1 cache has the rest. By
+    /// default the driver lets as many blocks run as fit.
+    pub carveout: Option<u32>,
     /// All blocks run at once, so that they can wait for each other (`cooperative`).
     pub cooperative: bool,
     /// The most dimensions of grids and blocks: 1 where the kernel takes a [`DisjointSlice`](crate::DisjointSlice), 2
@@ -51,7 +54,7 @@ pub struct Contract {
 impl Default for Contract {
     /// Nothing is demanded.
     fn default() -> Self {
-        Contract { max_threads: None, block: None, cluster: None, cooperative: false, dimensions: 3 }
+        Contract { max_threads: None, block: None, cluster: None, carveout: None, cooperative: false, dimensions: 3 }
     }
 }
 

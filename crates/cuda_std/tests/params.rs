@@ -157,5 +157,6 @@ fn shared_arrays_of_a_type() {
 fn contracts_are_facts() {
     let contract = all_items::inline::by_value::kernel().contract;
     assert_eq!(contract, Contract { block: Some((32, 2).into()), ..Contract::default() });
-    assert!(all_items::inline::together::kernel().contract.cooperative);
+    let together = all_items::inline::together::kernel().contract;
+    assert_eq!(together, Contract { carveout: Some(50), cooperative: true, ..Contract::default() });
 }

@@ -41,21 +41,24 @@ struct Bounds {
     block: Option<[u32; 3]>,
     cluster: Option<[u32; 3]>,
     max_registers: Option<u32>,
+    carveout: Option<u32>,
     cooperative: bool,
 }
 
 impl Bounds {
-    /// Reads `max_threads = 256`, `min_blocks = 4`, `max_registers = 64`, `block = [16, 16]`, `cluster = 4` or `cooperative`.
+    /// Reads `max_threads = 256`, `min_blocks = 4`, `max_registers = 64`, `carveout = 50`, `block = [16, 16]`, `cluster = 4`
+    /// or `cooperative`.
     fn parse_one(&mut self, input: ParseStream<'_>) -> Result<()> {
         let key: Ident = input.parse()?;
         if key == "cooperative" {
             self.cooperative = true;
             return Ok(());
         }
-        if !["max_threads", "min_blocks", "max_registers", "block", "cluster"].iter().any(|known| key == known) {
+        if !["max_threads", "min_blocks", "max_registers", "carveout", "block", "cluster"].iter().any(|known| key == known) {
             return Err(Error::new(
                 key.span(),
-                "expected `max_threads`, `min_blocks`, `max_registers`, `block`, `cluster`, `cooperative` or `for T in [..]`",
+                "expected `max_threads`, `min_blocks`, `max_registers`, `carveout`, `block`, `cluster`, `cooperative` or \
+                 `for T in [..]`",
             ));
         }
         input.parse::<Token![=]>()?;
@@ -74,6 +77,7 @@ impl Bounds {
         let (bound, least, most) = match key.to_string().as_str() {
             "max_threads" => (&mut self.max_threads, 1, 1024),
             "min_blocks" => (&mut self.min_blocks, 1, 32),
+            "carveout" => (&mut self.carveout, 0, 100),
             // Fewer are what `ptxas` doesn't assign.
             _ => (&mut self.max_registers, 24, 255),
         };
@@ -113,6 +117,7 @@ impl Bounds {
             block: self.block.or(whole.block),
             cluster: self.cluster.or(whole.cluster),
             max_registers: self.max_registers.or(whole.max_registers),
+            carveout: self.carveout.or(whole.carveout),
             cooperative: self.cooperative || whole.cooperative,
         }
     }
@@ -120,7 +125,7 @@ impl Bounds {
     /// Returns the section in which cuda_builder finds the kernel. Its name encodes the PTX
     /// directives.
     fn section(self) -> Result<String> {
-        let Bounds { max_threads, min_blocks, block, cluster, max_registers, cooperative } = self;
+        let Bounds { max_threads, min_blocks, block, cluster, max_registers, cooperative, .. } = self;
         if min_blocks.is_some() && max_threads.is_none() && block.is_none() {
             return Err(Error::new(Span::call_site(), "`min_blocks` needs `max_threads`, too"));
         }
@@ -151,14 +156,15 @@ impl Bounds {
                 None => quote!(::core::option::Option::None),
             }
         }
-        let Bounds { max_threads, block, cluster, cooperative, .. } = self;
-        let max_threads = option(max_threads.map(|number| quote!(#number)));
+        let Bounds { max_threads, block, cluster, carveout, cooperative, .. } = self;
+        let [max_threads, carveout] = [max_threads, carveout].map(|number| option(number.map(|number| quote!(#number))));
         let [block, cluster] = [block, cluster]
             .map(|extents| option(extents.map(|[x, y, z]| quote!(::cuda_std::thread::Dim3 { x: #x, y: #y, z: #z }))));
         quote!(::cuda_std::launch::Contract {
             max_threads: #max_threads,
             block: #block,
             cluster: #cluster,
+            carveout: #carveout,
             cooperative: #cooperative,
             dimensions: DIMENSIONS,
         })

@@ -25,7 +25,8 @@ mod ptx;
 /// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and
 /// `.minnctapersm`): the most threads per block, and the number of blocks that an SM should hold;
 /// `ptxas` derives its register budget from them. `max_registers = 64` sets that budget itself
-/// (`.maxnreg`). `#[kernel(block = [16, 16])]` fixes the block (PTX `.reqntid`), so that its
+/// (`.maxnreg`). `carveout = 50` prefers so many percent of the shared memory that an SM can have, and
+/// leaves the rest to the L1 cache. `#[kernel(block = [16, 16])]` fixes the block (PTX `.reqntid`), so that its
 /// extents are constants in the kernel. `#[kernel(cluster = 4)]` has blocks run in clusters
 /// (`.reqnctapercluster`, from `sm_90` on; `cuda_std::cluster`): in up to three dimensions, of at
 /// most 8 blocks. `#[kernel(cooperative)]` has all blocks run at once, so that they can wait for

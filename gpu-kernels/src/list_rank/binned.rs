@@ -41,8 +41,10 @@ const NO_ELEMENT: u32 = u32::MAX;
 /// Threads of a block of [`walk()`].
 pub const WALK_THREADS: u32 = 128;
 /// Words between the chunks of neighbouring threads in shared memory: 16 bytes more than a chunk, so that they lie in
-/// different banks.
-const STAGE_WORDS: usize = CHUNK_WORDS + 4;
+/// different banks. The word behind a chunk is in use, too.
+const ROW_WORDS: usize = CHUNK_WORDS + 4;
+/// Values between those of neighbouring threads: their number is odd, so that they lie in different banks.
+const ROW_VALUES: usize = CHUNK_ELEMENTS + 1;
 
 /// The most threads of a block of [`partition()`] and [`finish()`].
 pub const THREADS: u32 = 1024;
@@ -93,8 +95,7 @@ impl Cut {
 
 /// Dynamic shared memory of [`walk()`], in bytes; `value` is the size of weights, or 0.
 pub const fn walk_shared(value: usize) -> usize {
-    let chunk = STAGE_WORDS * 4 + if value > 0 { CHUNK_WORDS * value + 16 } else { 0 };
-    WALK_THREADS as usize * (chunk + size_of::<u32>())
+    WALK_THREADS as usize * (ROW_WORDS * size_of::<u32>() + ROW_VALUES * value)
 }
 
 /// Returns the most chunks of a list of `n` elements in `units`, with `passed` heads that are
@@ -149,7 +150,9 @@ pub struct Chunks<V> {
 /// `chunks` must have room as it says, `joined` be empty or as long as `next`, the arrays of nodes and `bases` as long
 /// as there are splitters, and the arrays written must not overlap any other. Blocks of [`WALK_THREADS`] threads with
 /// [`walk_shared`] bytes of shared memory.
-#[kernel(for V in [i32, i64, f32, f64], max_threads = 128)]
+// Each load that is under way takes a line of the L1 cache. With weights, as many blocks as fit into shared memory would
+// leave themselves too few.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 128, carveout = 44)]
 pub unsafe fn walk<V: Value>(
     next: &[i32],
     joined: &[<V as Value>::Record],
@@ -164,7 +167,7 @@ pub unsafe fn walk<V: Value>(
         if joined.is_empty() {
             collect::<V, false>(&units, chunks, |element| (*next.get_unchecked(element as usize), V::count(1)));
         } else {
-            collect::<V, true>(&units, chunks, |element| V::parts(mem::load_nc(joined.as_ptr().add(element as usize))));
+            collect::<V, true>(&units, chunks, |element| V::parts(mem::load_cg(joined.as_ptr().add(element as usize))));
         }
     }
 }
@@ -177,18 +180,17 @@ pub unsafe fn walk<V: Value>(
 unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: Chunks<V>, load: impl Fn(u32) -> (i32, V)) {
     let (count, status) = (units.count(), units.nodes.status);
     let lane = warp::lane_id();
-    // SAFETY: the launch gives `walk_shared` bytes: first rows of values, which are the widest, then rows of words,
-    // then a lane number for each thread. Threads write rows of their own, and lane numbers by atomics' order: a
+    // SAFETY: the launch gives `walk_shared` bytes: first rows of values, which are the widest, then rows of words. Behind
+    // the words of row k is the number of the lane that has the warp's k-th full chunk. Threads write rows of their own, and a
     // `sync_warp` lies between the writes and the reads of other lanes. Chunk numbers are compared with the capacity,
     // and units with their count. The rest is this function's contract.
     unsafe {
         let warp_row = (thread::thread_idx_x() - lane) as usize;
-        let value_row = CHUNK_WORDS + 16 / size_of::<V>();
         let values = dynamic_shared::<V>();
-        let words = values.add(if WEIGHTED { WALK_THREADS as usize * value_row } else { 0 }).cast::<u32>();
-        let sources = words.add(WALK_THREADS as usize * STAGE_WORDS).add(warp_row);
-        let (values, words) = (values.add(warp_row * value_row), words.add(warp_row * STAGE_WORDS));
-        let (own_values, own_words) = (values.add(lane as usize * value_row), words.add(lane as usize * STAGE_WORDS));
+        let words = values.add(if WEIGHTED { WALK_THREADS as usize * ROW_VALUES } else { 0 }).cast::<u32>();
+        let (values, words) = (values.add(warp_row * ROW_VALUES), words.add(warp_row * ROW_WORDS));
+        let (own_values, own_words) = (values.add(lane as usize * ROW_VALUES), words.add(lane as usize * ROW_WORDS));
+        let source = |chunk: usize| words.add(chunk * ROW_WORDS + CHUNK_WORDS);
 
         let mut unit = Unit::<V>::idle();
         let (mut live, mut more) = (false, true);
@@ -216,7 +218,7 @@ unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: 
                         list = sublist;
                         own_words.add(place).write(if passed_over { NO_ELEMENT & !STARTS } else { element } | starts);
                         if WEIGHTED {
-                            own_values.add(place).write(offset);
+                            own_values.add(place - HEAD).write(offset);
                         }
                     });
                     place += 1;
@@ -229,7 +231,7 @@ unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: 
             // The warp writes its lanes' chunks, one after another.
             let (first, lanes) = claim(chunks.counters, full);
             if full {
-                sources.add((lanes & warp::lane_mask_lt()).count_ones() as usize).write(lane);
+                source((lanes & warp::lane_mask_lt()).count_ones() as usize).write(lane);
             }
             let taken = lanes.count_ones();
             if first.saturating_add(taken) > chunks.capacity {
@@ -240,21 +242,17 @@ unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: 
                 continue;
             }
             warp::sync_warp(warp::FULL_MASK);
-            let mut at = lane;
-            while at < taken * CHUNK_VECTORS as u32 {
-                let (chunk, vector) = ((at as usize) / CHUNK_VECTORS, at as usize % CHUNK_VECTORS);
-                let row = words.add(*sources.add(chunk) as usize * STAGE_WORDS).cast::<I32x4>();
-                chunks.vectors.add((first as usize) * CHUNK_VECTORS + at as usize).write(*row.add(vector));
-                at += 32;
+            let vectors = chunks.vectors.add(first as usize * CHUNK_VECTORS);
+            for at in thread::strided(lane as usize..taken as usize * CHUNK_VECTORS, 32) {
+                let row = words.add(*source(at / CHUNK_VECTORS) as usize * ROW_WORDS).cast::<I32x4>();
+                vectors.add(at).write(*row.add(at % CHUNK_VECTORS));
             }
             if WEIGHTED {
-                let vectors = size_of::<V>() as u32;
-                let mut at = lane;
-                while at < taken * vectors {
-                    let row = values.add(*sources.add((at / vectors) as usize) as usize * value_row).cast::<I32x4>();
-                    let target = chunks.values.cast::<I32x4>().add((first * vectors) as usize + at as usize);
-                    target.write(*row.add((at % vectors) as usize));
-                    at += 32;
+                let targets = chunks.values.add(first as usize * CHUNK_WORDS);
+                for at in thread::strided(lane as usize..taken as usize * CHUNK_WORDS, 32) {
+                    let row = values.add(*source(at / CHUNK_WORDS) as usize * ROW_VALUES);
+                    // In place of the head's words anything is written: whole sectors.
+                    targets.add(at).write(*row.add((at % CHUNK_WORDS).saturating_sub(HEAD)));
                 }
             }
             warp::sync_warp(warp::FULL_MASK);

@@ -85,7 +85,8 @@ pub unsafe fn rank(next: &[i32], mut head: i32, splitters: Splitters, arrays: Ar
         }
         // Neighbouring warps are in different blocks: few sublists keep all multiprocessors busy, too.
         let warp = thread / warp::WARP_SIZE * thread::grid_dim_x() + thread::block_idx_x();
-        let own = || thread::strided((warp * warp::WARP_SIZE + warp::lane_id()) as usize..sublists, thread::grid_stride_1d() as usize);
+        let own =
+            || thread::strided((warp * warp::WARP_SIZE + warp::lane_id()) as usize..sublists, thread::grid_stride_1d() as usize);
         let of_head = splitters.number(head as u32).map_or(sublists - 1, |number| number as usize);
         for sublist in own() {
             let mut start = splitters.element(sublist as u32);

@@ -124,6 +124,7 @@ pub(super) mod function {
     pub(in super::super) const NUM_REGS: c_int = 4;
     pub(in super::super) const BINARY_VERSION: c_int = 6;
     pub(in super::super) const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
+    pub(in super::super) const PREFERRED_SHARED_MEMORY_CARVEOUT: c_int = 9;
 }
 
 /// Attributes of a device.

@@ -188,6 +188,11 @@ impl CudaModule {
             Code::NOT_FOUND => return Err(missing()),
             code => cuda.check("cuModuleGetFunction", code)?,
         }
+        if let Some(percent) = kernel.contract.carveout {
+            // SAFETY: the function is the module's, which lives.
+            let code = unsafe { driver::cuFuncSetAttribute(raw, function::PREFERRED_SHARED_MEMORY_CARVEOUT, percent as c_int) };
+            cuda.check("cuFuncSetAttribute", code)?;
+        }
         let get = |attribute: c_int| -> Result<usize, DeviceError> {
             let mut value = 0;
             // SAFETY: the function is the module's, which lives, and the result may be written to.

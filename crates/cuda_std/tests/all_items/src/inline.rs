@@ -27,7 +27,7 @@ pub fn messages(number: u32, values: &[u32]) {
 }
 
 /// A barrier of all blocks.
-#[kernel(cooperative)]
+#[kernel(carveout = 50, cooperative)]
 pub unsafe fn together(out: *mut u32) {
     let (i, n) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
     // SAFETY: a word for each thread, which it alone writes, and others read after the barrier.
