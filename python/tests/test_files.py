@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from integrals import random_arrays
 
-from warpsmith import pcf
+from warpsmith import overlap, pcf, rules
 from warpsmith.pcf import Barcodes, PcfSet
 
 UTC = datetime.timezone.utc
@@ -380,3 +380,11 @@ def test_parquet() -> None:
         assert (found == expected).all() and found.names == expected.names
     with pytest.raises(ValueError, match="line 3: column `id`: null is not a name"):
         pcf.PcfSet.load(data / "nulls.parquet")
+
+
+@pytest.mark.parametrize("load", [pcf.load, pcf.load_barcodes, rules.Runs.load, rules.Model.load, overlap.Shape.load])
+def test_folders_are_no_files(load: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "folder.json"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError if os.name == "posix" else OSError, match="folder.json"):
+        load(folder)
