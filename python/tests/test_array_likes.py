@@ -153,7 +153,7 @@ def test_results(make: Any) -> None:
     np.testing.assert_array_equal(shown, pcf.pdist(fs, 2))
     with pytest.raises(ValueError, match="out has the shape"):
         pcf.pdist(fs[:2], out=out)
-    with pytest.raises(TypeError, match="out is an array of float64, but the result is an array of float32"):
+    with pytest.raises(TypeError, match="out is an array of float64, but it must be an array of float32"):
         pcf.pdist(fs, dtype="float32", out=out)
 
 
@@ -170,3 +170,9 @@ def test_results_that_can_not_be_written() -> None:
     for out, error, text in outs:
         with pytest.raises(error, match=text):
             pcf.pdist(fs, out=out)
+def test_series_hold_no_results() -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="out is of the type Series, but it must be an array of float64"):
+        pcf.pdist(PcfSet(VALUES), out=pandas.Series(np.zeros(3)))
+
+
