@@ -475,12 +475,11 @@ fn with_engine<R>(
     result
 }
 
-fn layout(layout: &str) -> PyResult<Layout> {
+fn layout(layout: &str) -> Layout {
     match layout {
-        "condensed" => Ok(Layout::Condensed),
-        "packed" => Ok(Layout::Packed),
-        "dense" => Ok(Layout::Dense),
-        _ => Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
+        "condensed" => Layout::Condensed,
+        "packed" => Layout::Packed,
+        _ => Layout::Dense,
     }
 }
 
@@ -499,7 +498,7 @@ pub fn pairwise<'py>(
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let layout = self::layout(layout)?;
+    let layout = self::layout(layout);
     if out.is_some() && on_device {
         return Err(PyValueError::new_err("on_device is for new results, but out is given"));
     }
@@ -538,7 +537,7 @@ pub fn pairwise_file(
     device: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let (layout, devices) = (self::layout(layout)?, Device::several(py, device)?);
+    let (layout, devices) = (self::layout(layout), Device::several(py, device)?);
     let job = Job { measure: p.map_or(Measure::Inner, Measure::Lp), layout, devices, progress };
     each!(&rows.0, rows => job.file(py, rows, columns, &path, resume))
 }

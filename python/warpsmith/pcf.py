@@ -1464,6 +1464,8 @@ def _pairwise(
     layout: str,
     out: Any,
     on_device: bool,
+    if layout not in ("condensed", "packed", "dense"):
+        raise ValueError(f'layout is {layout!r}, but it must be "condensed", "packed" or "dense"')
     device: Devices,
     progress: bool | Progress,
     resume: bool,
