@@ -92,6 +92,9 @@ def test_frames_and_columns() -> None:
     assert PcfSet(pandas.Series(list(VALUES))).equals(PcfSet(VALUES))
     ends = pandas.DataFrame({"u": [0, 1], "v": [2, 3]})
     assert graph.components((ends.u, ends.v)).labels.tolist() == [0, 1, 0, 1]
+    for series in (pandas.Series([1, 2]), pandas.Series({"t": 1, "v": 2})):
+        with pytest.raises(TypeError, match="frame is of the type Series, but it must be a data frame"):
+            PcfSet.from_frame(series)
     bars = pandas.DataFrame({"birth": [0, 1], "death": [2.0, np.inf]})
     assert pcf.betti_curves([bars]).equals(pcf.betti_curves([[(0, 2), (1, np.inf)]]))
 

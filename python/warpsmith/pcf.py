@@ -237,7 +237,8 @@ class PcfSet:
         KeyError
             Where a column is missing.
         ValueError
-            Where a time or a name is missing or a time isn't finite, or columns have different lengths; and as `load`.
+            Where a time or a name is missing, a time or a value isn't finite, or columns have different lengths; and as
+            `load`.
 
         Examples
         --------
@@ -254,8 +255,10 @@ class PcfSet:
         for name, column in ((v, values), (id, ids)):
             if times.ndim != 1 or column.shape != times.shape:
                 raise ValueError(f"column {name!r} has the shape {column.shape}, and column {t!r} {times.shape}")
-        if not np.isfinite(times).all():
-            raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
+        for name, column in ((t, times), (v, values)):
+            wrong = np.flatnonzero(~np.isfinite(column))
+            if wrong.size:
+                raise ValueError(f"column {name!r}, row {wrong[0]} is {column[wrong[0]]}, but it must be finite")
         if id is None:
             _check_one(frame, (t, v), times)
         owners, names = _owners(ids, f"column {id!r}")
@@ -1075,11 +1078,14 @@ def _make(offsets: npt.NDArray[np.int64], points: Array, shape: list[int] | None
 
 
 def _column(frame: Any, name: Any) -> Any:
+        if len(getattr(frame, "shape", (0, 0))) == 1 and not isinstance(frame, np.ndarray):
+            # The items of a series are no columns.
+            raise TypeError
     try:
         return frame[name]
     except KeyError:
         raise KeyError(f"there is no column {name!r}: they are {', '.join(map(repr, frame.keys()))}") from None
-    except TypeError:
+    except (IndexError, TypeError):
         text = f"frame is of the type {type(frame).__name__}, but it must be a data frame or a mapping of columns"
         raise TypeError(text) from None
 
@@ -1305,7 +1311,7 @@ def _times(column: Any, what: str) -> tuple[npt.NDArray[np.float64], int, bool]:
     of_calendar = times.dtype.kind == "M"
     if times.dtype.kind in "OUT":
         given = times.tolist()
-        seconds = [_seconds(time, what) for time in given]
+        seconds = [_seconds(time, f"{what}, row {row}") for row, time in enumerate(given)]
         kinds = {_is_of_calendar(time) for time in given}
         if len(kinds) > 1:
             raise ValueError(f"{what} has numbers as well as times of a calendar")
