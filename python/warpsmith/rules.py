@@ -524,7 +524,11 @@ class Model:
         ------
         ValueError
             If it is not such a text.
+        TypeError
+            If it is no string.
         """
+        if not isinstance(text, (str, bytes, bytearray)):
+            raise TypeError(f"text is of the type {type(text).__name__}, but it must be a string")
         try:
             found = json.loads(text)
             if found["warpsmith"] != "model":
