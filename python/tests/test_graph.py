@@ -269,3 +269,14 @@ def test_weights_that_are_none() -> None:
     ]:
         with pytest.raises(error, match=text):
             graph.minimum_spanning_forest(edges, weights)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error"),
+    [("1", TypeError), (None, TypeError), (1j, TypeError), ([1, 2], TypeError), (float("nan"), ValueError), (2**70, ValueError)],
+)
+def test_weights_of_networkx(weight: Any, error: type[Exception]) -> None:
+    given = nx.Graph([("a", "b", {"weight": 1}), ("b", "c", {"weight": weight})])
+    for weights in (None, [1, weight]):
+        with pytest.raises(error, match=r"the weight of edge \('b', 'c'\) is .*, but it must be a number of 64 bits"):
+            graph.minimum_spanning_forest(given, weights)
