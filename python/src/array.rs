@@ -235,6 +235,7 @@ impl DeviceArray {
     }
 
     fn host(py: Python<'_>, array: &Bound<'_, PyAny>, device: Device) -> PyResult<Self> {
+        let array = py.import("warpsmith._arrays")?.call_method1("numbers", (array, "array"))?;
         // Contiguous, and aligned.
         let requirements = [("requirements", ["C", "A"])].into_py_dict(py)?;
         let array = py.import("numpy")?.call_method("require", (array,), Some(&requirements))?;

@@ -5,7 +5,7 @@ use std::io;
 
 use pyo3::{
     PyErr,
-    exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
+    exceptions::{PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
 };
 use warpsmith::{
     common::chain,
@@ -65,8 +65,10 @@ impl From<FileError> for Failure {
     /// Converts to the matching `OSError`, such as `FileNotFoundError`, if the system failed.
     fn from(error: FileError) -> Self {
         match error.io_error() {
+            Some(cause) if cause.kind() == io::ErrorKind::OutOfMemory => Failure::memory(chain(&error)),
             Some(cause) => Failure(io::Error::new(cause.kind(), chain(&error)).into()),
             None if error.is_unwritable() => Failure(PyOSError::new_err(error.to_string())),
+            None if error.path().is_dir() => Failure(PyIsADirectoryError::new_err(error.to_string())),
             None => Failure::value(&error),
         }
     }
@@ -85,6 +87,9 @@ macro_rules! failures {
 
 failures! {
     ThreadsError(error) {
+        ThreadsError::NotStarted { ref reason, .. } if *reason == io::ErrorKind::OutOfMemory.to_string() => {
+            Failure::memory(error)
+        }
         ThreadsError::NotStarted { .. } => Failure::runtime(error),
         error => Failure::value(&error),
     }
@@ -92,6 +97,8 @@ failures! {
         DeviceError::Threads(error) => error.into(),
         DeviceError::InvalidBackend { .. } => Failure::value(&error),
         DeviceError::OutOfMemory { .. } => Failure::memory(error),
+        // The fault of a kernel on the CPU whose threads get no stacks is told apart by its text.
+        DeviceError::Simt(fault) if fault.to_string().contains(": no stack to run it on: ") => Failure::memory(fault),
         error => Failure::runtime(chain(&error)),
     }
     EngineError(error) {
@@ -138,6 +145,7 @@ failures! {
     }
     HomologyError(error) {
         HomologyError::Device(error) => error.into(),
+        HomologyError::Pcf(error) => error.into(),
         HomologyError::Cancelled => Failure::interrupt(),
         error => Failure::value(&error),
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use numpy::{Element, IntoPyArray as _, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, IntoPyArray as _, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods as _};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -60,22 +60,23 @@ impl From<overlap::Shape> for Shape {
     }
 }
 
-/// Rows of x and y.
-fn vertices(array: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 2]>> {
+/// Rows of x and y. `what` is the array's name in errors.
+fn vertices(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<[f64; 2]>> {
     let arrays = array.py().import("warpsmith._arrays")?;
-    let array = arrays.call_method1("reals", (array, "vertices"))?.call_method1("astype", ("float64",))?;
-    let array: PyReadonlyArray2<'_, f64> =
-        array.extract().map_err(|_| PyValueError::new_err("vertices must be of the shape (n, 2): x and y"))?;
-    let rows = array.as_array();
-    if rows.ncols() != 2 {
-        return Err(PyValueError::new_err("vertices must be of the shape (n, 2): x and y"));
+    let array = arrays.call_method1("reals", (array, what))?.call_method1("astype", ("float64",))?;
+    match array.extract::<PyReadonlyArray2<'_, f64>>() {
+        Ok(rows) if rows.shape()[1] == 2 => Ok(rows.as_array().rows().into_iter().map(|row| [row[0], row[1]]).collect()),
+        _ => {
+            let text = format!("{what} has the shape {}, but it must be (n, 2): x and y", array.getattr("shape")?);
+            Err(PyValueError::new_err(text))
+        }
     }
-    Ok(rows.rows().into_iter().map(|row| [row[0], row[1]]).collect())
 }
 
 /// The vertices of each ring.
-fn rings(arrays: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<[f64; 2]>>> {
-    arrays.try_iter()?.map(|ring| vertices(&ring?)).collect()
+fn rings(arrays: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<Vec<[f64; 2]>>> {
+    let items = arrays.py().import("warpsmith._arrays")?.call_method1("items", (arrays, what))?;
+    items.try_iter()?.enumerate().map(|(index, ring)| vertices(&ring?, &format!("{what}[{index}]"))).collect()
 }
 
 /// Polygons as arrays of shape (n, 2).
@@ -90,8 +91,8 @@ impl Shape {
     #[new]
     #[pyo3(signature = (outline, name="shape", holes=None))]
     fn new(outline: &Bound<'_, PyAny>, name: &str, holes: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let holes = holes.map_or_else(|| Ok(Vec::new()), rings)?;
-        Ok(overlap::Shape::with_holes(name, &vertices(outline)?, &holes).map_err(Failure::from)?.into())
+        let holes = holes.map_or_else(|| Ok(Vec::new()), |holes| rings(holes, "holes"))?;
+        Ok(overlap::Shape::with_holes(name, &vertices(outline, "outline")?, &holes).map_err(Failure::from)?.into())
     }
 
     /// The tree of Kaggle's Santa 2025: 15 vertices, 0.7 wide and 1 high.
@@ -126,7 +127,7 @@ impl Shape {
     #[staticmethod]
     #[pyo3(signature = (pieces, name="shape"))]
     fn from_pieces(pieces: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
-        Ok(overlap::Shape::from_pieces(name, &rings(pieces)?).map_err(Failure::from)?.into())
+        Ok(overlap::Shape::from_pieces(name, &rings(pieces, "pieces")?).map_err(Failure::from)?.into())
     }
 
     /// Loads a shape from a `.json`, `.svg`, `.dxf` or `.wkt` file.
@@ -200,7 +201,7 @@ impl Shape {
     /// An irregular sheet for `nest` by its rings.
     #[staticmethod]
     fn _sheet(arrays: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
-        Ok(overlap::Shape::sheet(name, &rings(arrays)?).map_err(Failure::from)?.into())
+        Ok(overlap::Shape::sheet(name, &rings(arrays, "rings")?).map_err(Failure::from)?.into())
     }
 
     /// The mirror image: x changes its sign.
@@ -473,7 +474,7 @@ impl Overlap {
         device: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let device = Device::of(py, device)?;
-        let boundary = boundary.map(vertices).transpose()?;
+        let boundary = boundary.map(|array| vertices(array, "boundary")).transpose()?;
         let shapes: Arc<[overlap::Shape]> = shapes.iter().map(|shape| shape.get().0.shape.clone()).collect();
         let lattice = lattice.map(|[a, b]| Lattice::new(a, b)).transpose().map_err(Failure::from)?;
         fn made<T: OverlapReal>(

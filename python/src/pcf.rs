@@ -475,12 +475,11 @@ fn with_engine<R>(
     result
 }
 
-fn layout(layout: &str) -> PyResult<Layout> {
+fn layout(layout: &str) -> Layout {
     match layout {
-        "condensed" => Ok(Layout::Condensed),
-        "packed" => Ok(Layout::Packed),
-        "dense" => Ok(Layout::Dense),
-        _ => Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
+        "condensed" => Layout::Condensed,
+        "packed" => Layout::Packed,
+        _ => Layout::Dense,
     }
 }
 
@@ -499,7 +498,7 @@ pub fn pairwise<'py>(
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let layout = self::layout(layout)?;
+    let layout = self::layout(layout);
     if out.is_some() && on_device {
         return Err(PyValueError::new_err("on_device is for new results, but out is given"));
     }
@@ -538,7 +537,7 @@ pub fn pairwise_file(
     device: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let (layout, devices) = (self::layout(layout)?, Device::several(py, device)?);
+    let (layout, devices) = (self::layout(layout), Device::several(py, device)?);
     let job = Job { measure: p.map_or(Measure::Inner, Measure::Lp), layout, devices, progress };
     each!(&rows.0, rows => job.file(py, rows, columns, &path, resume))
 }
@@ -708,17 +707,22 @@ impl Job {
                 Ok(out)
             }
             Target::Array(out) => {
-                let array = out.cast::<PyArrayDyn<T>>().map_err(|_| {
-                    let found = out.get_type().qualname().map_or_else(|_| String::new(), |name| name.to_string());
-                    let found = out.getattr("dtype").map_or(found, |dtype| format!("an array of {dtype}"));
-                    PyTypeError::new_err(format!("out is {found}, but the result is an array of {}", T::NAME))
-                })?;
+                let Ok(array) = out.cast::<PyArrayDyn<T>>() else {
+                    let found = match out.cast::<PyUntypedArray>() {
+                        Ok(array) => format!("an array of {}", array.dtype()),
+                        Err(_) => format!("of the type {}", out.get_type().name()?),
+                    };
+                    return Err(PyTypeError::new_err(format!("out is {found}, but it must be an array of {}", T::NAME)));
+                };
                 check_shape(array.shape(), &shape)?;
                 let wrong = |_| PyValueError::new_err("out is read-only, or is being used by another call");
                 let mut borrowed: PyReadwriteArrayDyn<'_, T> = array.try_readwrite().map_err(wrong)?;
-                // `as_slice_mut` also accepts Fortran order.
-                let slice = if borrowed.is_c_contiguous() { borrowed.as_slice_mut().ok() } else { None };
-                let slice = slice.ok_or_else(|| PyValueError::new_err("out is not contiguous in C order"))?;
+                // A slice may also be in Fortran order.
+                if !borrowed.is_c_contiguous() {
+                    return Err(PyValueError::new_err("out is not contiguous in C order"));
+                }
+                let wrong = |_| PyValueError::new_err(format!("out is not aligned for {}", T::NAME));
+                let slice = borrowed.as_slice_mut().map_err(wrong)?;
                 let infinite = self.work(py, pairwise, |engine, control| {
                     pairwise.compute_into(engine, job.layout, slice, control)?;
                     Ok(too_large(pairwise, slice))

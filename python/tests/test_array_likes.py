@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import array
-import fractions
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from integrals import random_arrays
 
-from warpsmith import graph, list_rank, pcf, trees
+from warpsmith import DeviceArray, graph, list_rank, pcf, trees
+from warpsmith.overlap import Shape
 from warpsmith.pcf import PcfSet
 
 # Three functions of equal lengths.
@@ -90,6 +92,9 @@ def test_frames_and_columns() -> None:
         assert PcfSet(one).equals(PcfSet(VALUES[0]))
         assert PcfSet([one, VALUES[1]]).equals(PcfSet(VALUES[:2]))
     assert PcfSet(pandas.Series(list(VALUES))).equals(PcfSet(VALUES))
+    for series in (pandas.Series([1, 2]), pandas.Series({"t": 1, "v": 2})):
+        with pytest.raises(TypeError, match="frame is of the type Series, but it must be a data frame"):
+            PcfSet.from_frame(series)
     ends = pandas.DataFrame({"u": [0, 1], "v": [2, 3]})
     assert graph.components((ends.u, ends.v)).labels.tolist() == [0, 1, 0, 1]
     bars = pandas.DataFrame({"birth": [0, 1], "death": [2.0, np.inf]})
@@ -107,10 +112,25 @@ def test_objects() -> None:
     sets[0], sets[1] = PcfSet(VALUES[0]), PcfSet(VALUES[1])
     assert PcfSet(sets).equals(PcfSet(VALUES[:2]))
     assert PcfSet(np.empty((0, 3, 2), object)).shape == PcfSet(np.empty(0, object)).shape == (0,)
-    wrong: list[Any] = [VALUES.astype(object) * 1j, [[(0, fractions.Fraction(1, 3))]], [[(0, None)]], [[(0, "1")]]]
+    wrong: list[Any] = [VALUES.astype(object) * 1j, [[(0, None)]], [[(0, "1")]]]
     for given in wrong:
         with pytest.raises(TypeError, match="real numbers"):
             PcfSet(given)
+
+
+@pytest.mark.parametrize("half", [Decimal("0.5"), Fraction(1, 2)])
+def test_numbers_of_python(half: Any) -> None:
+    assert PcfSet([[(0, 1), (half, 2)]]).equals(PcfSet([[(0, 1), (0.5, 2)]]))
+    assert PcfSet(np.array([[[0, half]]])).equals(PcfSet([[(0, 0.5)]]))
+    single = PcfSet([[(0, 1)]], dtype="float32") * half
+    assert single.dtype == np.float32 and single.points.tolist() == [[0, 0.5]]
+    np.testing.assert_array_equal(list_rank.prefix_sums([1, 2, -1], [half, 1, 2]), [0, 0.5, 1.5])
+    assert DeviceArray([half]).numpy() == [0.5]
+    assert Shape([(0, 0), (half, 0), (0, half)]).area == 0.125
+    forest = graph.minimum_spanning_forest([[0, 1]], [half])
+    assert forest.total == 0.5
+    with pytest.raises(TypeError, match=r"edges: element \[0, 1\] is .*, but whole numbers are needed"):
+        graph.components([[0, half]])
 
 
 @pytest.mark.parametrize("library", LIBRARIES[:-1])
@@ -153,8 +173,14 @@ def test_results(make: Any) -> None:
     np.testing.assert_array_equal(shown, pcf.pdist(fs, 2))
     with pytest.raises(ValueError, match="out has the shape"):
         pcf.pdist(fs[:2], out=out)
-    with pytest.raises(TypeError, match="out is an array of float64, but the result is an array of float32"):
+    with pytest.raises(TypeError, match="out is an array of float64, but it must be an array of float32"):
         pcf.pdist(fs, dtype="float32", out=out)
+
+
+def test_series_hold_no_results() -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="out is of the type Series, but it must be an array of float64"):
+        pcf.pdist(PcfSet(VALUES), out=pandas.Series(np.zeros(3)))
 
 
 def test_results_that_can_not_be_written() -> None:

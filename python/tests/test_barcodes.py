@@ -106,7 +106,7 @@ def test_dimensions_must_be_clear() -> None:
         ([[(-1, 1)]], "bar 0: birth = -1, but the function starts at t = 0"),
         ([np.zeros((2, 4))], r"barcode 0 has the shape \(2, 4\)"),
         (np.array([[0.0, 1.0]]), r"barcode 0 has the shape \(2,\).* a single barcode is given as \[barcode\]"),
-        ([[(0, 1), (1,)]], "barcode 0 is no array of bars"),
+        ([[(0, 1), (1,)]], "barcode 0 is no array"),
     ],
 )
 def test_what_is_no_barcode(barcodes: Any, text: str) -> None:

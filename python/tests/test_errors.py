@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith import overlap, pcf, rules
+from warpsmith import DeviceArray, concurrency, graph, homology, list_rank, overlap, pcf, rules, spmv, trees
 from warpsmith.overlap import Overlap, Shape
 from warpsmith.pcf import PcfSet
 
@@ -17,6 +17,8 @@ RUNS = rules.Runs(["a;b", "b;a"] * 10, [1.0, 2.0] * 10)
 DAG = rules.Dag({"a": "gpu", "b": "cpu"})
 SQUARE = Shape([(0, 0), (1, 0), (1, 1), (0, 1)])
 BARS = [[0.0, 1.0, 0.0], [0.0, 2.0, 1.0]]
+# Beyond float64, and beyond 64 bits.
+HUGE, LONG = 10**400, 2**70
 anything: Any = None
 
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -75,10 +77,81 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Overlap([SQUARE], boundary=np.array([[1j, 0], [0, 1], [1, 1]])), TypeError, "boundary: .* complex128"),
     (lambda: Overlap([SQUARE], lattice=np.array([[1j, 0], [0, 1]])), TypeError, "lattice: an array of complex128"),
     (lambda: Overlap([SQUARE], dtype="complex64"), TypeError, "complex64"),
-    (lambda: Overlap([SQUARE]).evaluate([[1j, 0, 0]]), TypeError, "poses are an array of complex128"),
+    (lambda: Overlap([SQUARE]).evaluate([[1j, 0, 0]]), TypeError, "poses: an array of complex128"),
     (lambda: Overlap([SQUARE], boundary="square").evaluate([[0, 0, 0]], scales=1j), TypeError, "scales: .* complex128"),
     (lambda: Shape(np.array([(0, 0), (1j, 0), (1, 1)])), TypeError, "complex"),
     (lambda: overlap.pack(SQUARE, 1, initial=[[1j, 0, 0]]), TypeError, "initial: an array of complex128"),
+    *(
+        (call, ValueError, f"{what} is out of the range of float64")
+        for what, call in (
+            (r"function 1: element \[1, 0\]", lambda: PcfSet([[(0, 1)], [(0, 1), (HUGE, 2)]])),
+            (r"function 0: element \[1, 0\]", lambda: PcfSet([[(0, 0.5), (HUGE, 2)]])),
+            ("column 't', row 1", lambda: PcfSet.from_frame({"t": [0.5, HUGE], "v": [1, 2]})),
+            (r"column 'v': element \[1\]", lambda: PcfSet.from_frame({"t": [0, 1], "v": [1, HUGE]})),
+            (r"barcode 0: element \[0, 1\]", lambda: pcf.betti_curves([[(0, HUGE)]])),
+            ("the operand", lambda: SET + HUGE),
+            (r"the operand: element \[1\]", lambda: SET * [1, HUGE]),
+            ("p", lambda: pcf.pdist(SET, HUGE)),
+            ("end", lambda: SET.integral(0, HUGE)),
+            (r"outline: element \[2, 0\]", lambda: Shape([(0, 0), (1, 0), (HUGE, 1)])),
+            (r"holes\[0\]: element \[2, 1\]", lambda: Shape(9 * SQUARE.outlines[0], holes=[[(1, 1), (2, 1), (2, HUGE)]])),
+            (r"shapes\[1\]: an outline: element \[2, 0\]", lambda: Overlap([SQUARE, [(0, 0), (1, 0), (HUGE, 1)]])),
+            (r"poses: element \[0, 0\]", lambda: Overlap([SQUARE]).evaluate([[HUGE, 0, 0]])),
+            (r"x: element \[1\]", lambda: spmv.Matrix(([1], [0], [0, 1]), shape=(1, 2)) @ [1, HUGE]),
+            (r"clouds: element \[0, 1\]", lambda: homology.rips([(0, HUGE)])),
+            ("seconds", lambda: overlap.pack(SQUARE, 1, seconds=HUGE)),
+            (r"values\['b'\]", lambda: overlap.nest({"a": SQUARE, "b": SQUARE}, (9, 9), values={"b": HUGE})),
+            ("resolution", lambda: rules.learn(RUNS, resolution=HUGE)),
+            ("seconds", lambda: rules.Explorer(DAG).tell("a@0;b", HUGE)),
+            (r"array: element \[1\]", lambda: DeviceArray([0.5, HUGE])),
+        )
+    ),
+    *(
+        (call, ValueError, f"{what} is out of the range of int64")
+        for what, call in (
+            (r"offsets: element \[1\]", lambda: PcfSet.from_parts([0, LONG], [(0, 1)])),
+            (r"edges: element \[1, 1\]", lambda: graph.components([[0, 1], [1, LONG]])),
+            (r"next: element \[0\]", lambda: list_rank.rank([LONG, -1])),
+            (r"weights: element \[1\]", lambda: list_rank.prefix_sums([1, -1], [1, LONG])),
+            (r"parents: element \[1\]", lambda: trees.root(parents=[-1, LONG])),
+            (r"indices: element \[0\]", lambda: spmv.Matrix(([1], [LONG], [0, 1]), shape=(1, 1))),
+            (r"shapes: element \[0\]", lambda: Overlap([SQUARE]).evaluate([[0, 0, 0]], shapes=[LONG])),
+        )
+    ),
+    *(
+        (call, ValueError, f"{what} is {LONG}, but it must be at most")
+        for what, call in (
+            (r"shape\[0\]", lambda: PcfSet.from_parts([0, 1], [(0, 1)], shape=[LONG])),
+            ("degree", lambda: homology.rips([(0, 1)], degree=LONG)),
+            ("count", lambda: overlap.pack(SQUARE, LONG)),
+            ("steps", lambda: overlap.pack(SQUARE, 1, steps=LONG)),
+            (r"shapes\[1\]: the count", lambda: overlap.pack([SQUARE, (SQUARE, LONG)])),
+            (r"priorities\['b'\]", lambda: overlap.nest({"a": SQUARE, "b": SQUARE}, (9, 9), priorities={"b": LONG})),
+            ("poses", lambda: concurrency.study(poses=LONG)),
+            ("iterations", lambda: rules.study(RUNS, iterations=[LONG])),
+        )
+    ),
+    (lambda: overlap.nest(SQUARE, (9, 9, LONG)), ValueError, rf"sheets\[0\]: the number of sheets is {LONG}"),
+    (lambda: Overlap([SQUARE]).evaluate(np.zeros((2, 3)), shapes=[0, -1]), ValueError, r"shapes\[1\] is -1"),
+    (lambda: overlap.nest(SQUARE, (9, 9), priorities=[1]), TypeError, "priorities is of the type list"),  # type: ignore
+    (lambda: overlap.nest({"a": SQUARE}, (9, 9), values={"a": "1"}), TypeError, r"values\['a'\] is '1'"),  # type: ignore
+    *(
+        (lambda given=given: Shape(9 * SQUARE.outlines[0], holes=given), error, text)
+        for given, error, text in (
+            ([SQUARE.outlines[0], None], TypeError, r"holes\[1\] is None"),
+            ([SQUARE.outlines[0], [(1, 1, 1)]], ValueError, r"holes\[1\] has the shape \(1, 3\), but it must be \(n, 2\)"),
+            ([SQUARE.outlines[0], [(1, 1), (1,)]], ValueError, r"holes\[1\] is no array"),
+            ([SQUARE.outlines[0], "ab"], TypeError, r"holes\[1\]: 'ab' is in the place of an array"),
+            (3, TypeError, "holes is of the type int"),
+        )
+    ),
+    *(
+        (lambda call=call, given=given: call(SET, layout=given), ValueError, 'must be "condensed", "packed" or "dense"')
+        for call in (pcf.pdist, pcf.l2_kernel)
+        for given in (3, None, "square")
+    ),
+    (lambda: PcfSet([[(0, 1), (1, None)]]), TypeError, r"function 0: element \[1, 1\] is None"),
+    (lambda: spmv.Matrix((["a"], [0], [0, 1]), shape=(1, 1)), TypeError, r"data: element \[0\] is 'a'"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from integrals import random_arrays
 
-from warpsmith import pcf
+from warpsmith import overlap, pcf, rules
 from warpsmith.pcf import Barcodes, PcfSet
 
 UTC = datetime.timezone.utc
@@ -205,7 +206,7 @@ def test_frames_of_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(PcfSet.from_frame({"t": [-1, 1], "v": [3, 0]}, start=-2)([0, 1, 3]), [[0, 3, 0]])
     assert PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": [7, 3]}, id="n").names == ("7", "3")
     wrong: list[tuple[Any, str]] = [
-        ({"t": [0, np.nan], "v": [1, 2]}, "column 't' has nan, but times must be finite"),
+        ({"t": [0, np.nan], "v": [1, 2]}, r"column 't', row 1 is nan, but it must be finite"),
         ({"t": [0, 0], "v": [1, 2]}, r"^t = 0\.0 repeats; with repair=True the last row of a time counts"),
         ({"t": [2, 3], "v": [1, 2]}, r"^t = 2\.0, but the first breakpoint must be at t = 0"),
         (
@@ -216,7 +217,8 @@ def test_frames_of_numbers(tmp_path: Path) -> None:
             {"t": [0, 2, 1], "v": [1, 2, 3], "n": [7, 8, 9]},
             r"^column 'n' has 9 after 8 where the time goes back or stays, and no column tells what a row belongs to: choose",
         ),
-        ({"t": ["0", "soon"], "v": [1, 2]}, "column 't' is 'soon'"),
+        ({"t": [2, 0, 1], "v": [1, np.nan, 3]}, "column 'v', row 1 is nan, but it must be finite"),
+        ({"t": ["0", "soon"], "v": [1, 2]}, "column 't', row 1 is 'soon'"),
         ({"t": [0, 1], "v": [1, 2, 3]}, r"column 'v' has the shape \(3,\), and column 't' \(2,\)"),
         ({"t": [0, 1], "v": [1]}, r"column 'v' has the shape \(1,\)"),
         ({"t": [0, 1], "v": [[1, 2]] * 2}, r"column 'v' has the shape \(2, 2\)"),
@@ -254,8 +256,9 @@ def test_frames_of_numbers(tmp_path: Path) -> None:
             PcfSet.from_frame({"t": [0, 0], "v": [1, 2], "n": np.array(["a", name], object)}, id="n")
     with pytest.raises(KeyError, match="there is no column 'v': they are 't', 'value'"):
         PcfSet.from_frame({"t": [0], "value": [1]})
-    with pytest.raises(TypeError, match="frame is of the type int"):
-        PcfSet.from_frame(5)
+    for given in (5, np.zeros((3, 2))):
+        with pytest.raises(TypeError, match="frame is of the type .*, but it must be a data frame"):
+            PcfSet.from_frame(given)
     with pytest.raises(TypeError, match="align is 'no', but it must be True or False"):
         PcfSet.from_frame(frame, align="no")  # type: ignore[arg-type]
 
@@ -380,3 +383,11 @@ def test_parquet() -> None:
         assert (found == expected).all() and found.names == expected.names
     with pytest.raises(ValueError, match="line 3: column `id`: null is not a name"):
         pcf.PcfSet.load(data / "nulls.parquet")
+
+
+@pytest.mark.parametrize("load", [pcf.load, pcf.load_barcodes, rules.Runs.load, rules.Model.load, overlap.Shape.load])
+def test_folders_are_no_files(load: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "folder.json"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError if os.name == "posix" else OSError, match="folder.json"):
+        load(folder)

@@ -187,10 +187,10 @@ def test_a_long_path() -> None:
         (np.array([[0, 2**63]], np.uint64), None, ValueError, r"edges\[0\]"),
         ([0, 1], None, ValueError, r"edges has the shape \(2,\), but it must be \(n, 2\)"),
         ([[0, 1, 2]], None, ValueError, r"edges has the shape \(1, 3\)"),
-        ([[0, 1], [2]], None, ValueError, "edges is no array of pairs"),
+        ([[0, 1], [2]], None, ValueError, "edges is no array"),
         ([[0.0, 1.0]], None, TypeError, "edges is an array of float64"),
         ([[1j, 1]], None, TypeError, "edges is an array of complex128"),
-        ([["a", "b"]], None, TypeError, r"whole numbers; numpy.unique\(..., return_inverse=True\) numbers names"),
+        ([["a", "b"]], None, TypeError, r"edges: element \[0, 0\] is 'a', but whole numbers are needed; numpy.unique\(..., return_inverse=True\) numbers names"),
         ("roads.csv", None, TypeError, "'roads.csv' is in the place of an array"),
         (None, None, TypeError, "edges"),
         ((np.arange(2), np.arange(3)), None, ValueError, "edges are arrays of 2 and 3 ends"),
@@ -269,3 +269,14 @@ def test_weights_that_are_none() -> None:
     ]:
         with pytest.raises(error, match=text):
             graph.minimum_spanning_forest(edges, weights)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error"),
+    [("1", TypeError), (None, TypeError), (1j, TypeError), ([1, 2], TypeError), (float("nan"), ValueError), (2**70, ValueError)],
+)
+def test_weights_of_networkx(weight: Any, error: type[Exception]) -> None:
+    given = nx.Graph([("a", "b", {"weight": 1}), ("b", "c", {"weight": weight})])
+    for weights in (None, [1, weight]):
+        with pytest.raises(error, match=r"the weight of edge \('b', 'c'\) is .*, but it must be a number of 64 bits"):
+            graph.minimum_spanning_forest(given, weights)

@@ -404,7 +404,7 @@ def test_parts_and_copies() -> None:
         ([1.0, 2.0], {}, r"clouds has the shape \(2,\), but it must be \(points, coordinates\) or \(clouds, points,"),
         ([SQUARE, np.zeros(3)], {}, r"cloud 1 has the shape \(3,\), but it must be \(points, coordinates\)"),
         ([SQUARE, SQUARE[None]], {}, r"cloud 1 has the shape \(1, 4, 2\)"),
-        ([[0, 1], [2]], {}, "clouds are no array"),
+        ([[0, 1], [2]], {}, "clouds is no array"),
         (np.zeros((2, 3)), {"distances": True}, r"the shape \(2, 3\), but it must be \(n, n\) or \(clouds, n, n\)"),
         (np.ones(4), {"distances": True}, "clouds has 4 distances, but all pairs of points are 1, 3, 6"),
         ([[0, 1], [2, 0]], {"distances": True}, "cloud 0: the distance from point 0 to point 1 is 1 and back 2"),

@@ -368,7 +368,7 @@ def test_what_cannot_be_nested() -> None:
         (SQUARE, {"seed": -1}, ValueError, "seed is -1, but it must be at least 0"),
         (SQUARE, {"seed": 1.5}, TypeError, "seed is 1.5, but it must be a whole number"),
         (SQUARE, {"time": "1"}, TypeError, "time is '1'"),
-        ({"a": SQUARE}, {"priorities": {"a": 1.5}}, TypeError, "a priority is 1.5, but it must be a whole number"),
+        ({"a": SQUARE}, {"priorities": {"a": 1.5}}, TypeError, r"priorities\['a'\] is 1.5, but it must be a whole number"),
     ]
     for parts, arguments, error, text in calls:
         with pytest.raises(error, match=text):

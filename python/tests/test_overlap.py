@@ -83,7 +83,7 @@ def test_several_shapes() -> None:
     wrong: list[tuple[Any, type[Exception], str]] = [
         ([0, 1], ValueError, r"shapes have the shape \(2,\)"),
         ([0, 1, 2], ValueError, "pose 2: shape = 2, but the shapes are 0 to 1"),
-        ([0, 1, -1], ValueError, "a shape is -1"),
+        ([0, 1, -1], ValueError, r"shapes\[2\] is -1"),
         ([0.0, 1.0, 1.0], TypeError, "whole numbers"),
     ]
     for indices, error, text in wrong:
@@ -153,8 +153,8 @@ def test_shapes(tmp_path: Path) -> None:
         (UNIT[:2], "needs at least 3"),
         ([(0, 0), (1, 1), (1, 0), (0, 1)], "cross or touch"),
         ([(0, 0), (np.nan, 1), (1, 0)], "vertex 1: x = NaN, but it must be a finite number"),
-        (np.zeros((4, 3)), r"shape \(n, 2\)"),
-        ([1, 2, 3], r"shape \(n, 2\)"),
+        (np.zeros((4, 3)), r"outline has the shape \(4, 3\), but it must be \(n, 2\)"),
+        ([1, 2, 3], r"outline has the shape \(3,\)"),
     ]
     for outline, text in wrong:
         with pytest.raises(ValueError, match=text):

@@ -112,9 +112,11 @@ def test_outputs_that_do_not_fit() -> None:
         (np.empty(9), ValueError, r"out has the shape \(9\), but the result has \(10\)"),
         (np.empty((5, 5)), ValueError, "shape"),
         (np.empty(20)[::2], ValueError, "out is not contiguous in C order"),
-        (np.empty(10, np.float32), TypeError, "out is an array of float32, but the result is an array of float64"),
+        (np.empty(10, np.float32), TypeError, "out is an array of float32, but it must be an array of float64"),
         (np.empty(10, ">f8"), TypeError, "float64"),
-        ([0.0] * 10, TypeError, "out is list"),
+        ([0.0] * 10, TypeError, "out is of the type list, but it must be an array of float64"),
+        (np.float64(1), TypeError, "out is of the type float64, but"),
+        (np.zeros(81, np.uint8)[1:].view(np.float64), ValueError, "out is not aligned for float64"),
     ]
     for out, error, text in outs:
         with pytest.raises(error, match=text):
@@ -149,7 +151,6 @@ def test_what_can_not_be_asked_for() -> None:
         with pytest.raises(ValueError, match=f"p = {p}".replace("nan", "NaN")):
             pcf.pdist(fs, p)
     calls: list[tuple[Any, str]] = [
-        (lambda: pcf.pdist(fs, layout="square"), "layout is \"square\""),  # type: ignore[call-overload]
         (lambda: pcf.l2_kernel(fs, layout="condensed"), "condensed matrix has no diagonal"),  # type: ignore[call-overload]
         (lambda: pcf.l2_kernel(fs, fs, layout="packed"), "not symmetric"),
         (lambda: pcf.pdist(fs, device="gpu"), "\"gpu\" is not a device"),

@@ -200,7 +200,7 @@ def test_files_that_can_not_be_written(tmp_path: Path) -> None:
         ({"resume": True}, "resume is for results in files"),
         ({"resume": True, "out": np.empty(10)}, "resume is for results in files"),
         ({"out": tmp_path / "d.npy", "on_device": True}, "on_device is for new results"),
-        ({"out": tmp_path / "d.npy", "layout": "square"}, "layout is \"square\""),
+        ({"out": tmp_path / "d.npy", "layout": "square"}, "layout is 'square'"),
     ]
     for options, text in wrong:
         with pytest.raises(ValueError, match=text):

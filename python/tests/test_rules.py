@@ -94,6 +94,8 @@ def test_copies(tmp_path: Path) -> None:
     for text in ("", "{", *map(json.dumps, wrong)):
         with pytest.raises(ValueError, match="text is not a model's"):
             rules.Model.from_json(text)
+    with pytest.raises(TypeError, match="text is of the type NoneType, but it must be a string"):
+        rules.Model.from_json(None)  # type: ignore[arg-type]
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(ValueError, match="bad.json: text is not a model's"):
             rules.Model.load(tmp_path / "bad.json")

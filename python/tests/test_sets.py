@@ -175,7 +175,7 @@ def test_offsets_and_points_of_other_kinds() -> None:
         PcfSet.from_parts([0.0, 3.0], F)
     with pytest.raises(ValueError, match=r"points have the shape \(2, 3\)"):
         PcfSet.from_parts([0, 3], F.T)
-    with pytest.raises(ValueError, match="negative extent"):
+    with pytest.raises(ValueError, match=r"shape\[0\] is -1"):
         PcfSet.from_parts([0, 3], F, shape=(-1, -1))
 
 

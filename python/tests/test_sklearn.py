@@ -281,7 +281,7 @@ def test_what_cannot_be_fitted() -> None:
         (PcfDistance(), [[(0, np.nan)]], ValueError, "NaN"),
         (StableRank(), [[(2.0, 1.0)]], ValueError, "bar 0"),
         (StableRank(times=-1), BARS, ValueError, "defined from t = 0 on"),
-        (StableRank(times=["a"]), BARS, TypeError, "times: an array of"),
+        (StableRank(times=["a"]), BARS, TypeError, r"times: element \[0\] is 'a'"),
         (BettiCurve("one"), BARS, TypeError, "dimension is 'one'"),  # type: ignore[arg-type]
         (BettiCurve(1), BARS, ValueError, "barcode 0 has no dimensions to choose from"),
         (PcfDistance(-np.inf), ARRAYS, ValueError, "p = -inf"),

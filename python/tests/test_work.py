@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -260,3 +261,32 @@ def test_processes(method: str) -> None:
         assert found == expected
     else:
         assert "was forked from one that had used warpsmith" in found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+@pytest.mark.parametrize(
+    ("call", "mebibytes"),
+    [
+        ("pcf.nearest(functions, 9, device='cpu')", 2),
+        ("list_rank.rank(next, device='cpu')", 30),
+        ("pcf.load(path)", 20),
+    ],
+)
+def test_too_little_memory(call: str, mebibytes: int, tmp_path: Path) -> None:
+    code = f"""
+        import resource
+        import numpy as np
+        from warpsmith import list_rank, pcf
+        path, next = {os.fspath(tmp_path / "set.npz")!r}, np.roll(np.arange(10**6, dtype=np.int32), -1)
+        next[-1] = -1
+        functions = pcf.random(2000, 1000, seed=1)
+        functions.save(path)
+        with open("/proc/self/statm") as file:
+            limit = resource.getpagesize() * int(file.read().split()[0]) + {mebibytes << 20}
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        try:
+            {call}
+        except MemoryError:
+            print("MemoryError")
+    """
+    assert run(code) == "MemoryError\n"

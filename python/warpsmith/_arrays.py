@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy.typing as npt
 
 from . import _warpsmith
 from ._warpsmith import DeviceArray
+
+# Real numbers of Python. A Decimal doesn't count as a Real there.
+NUMBERS = (Real, Decimal, np.bool_)
 
 
 def on_gpu(array: Any) -> DeviceArray | None:
@@ -58,8 +62,8 @@ def writable(out: Any) -> Any:
     return view
 
 
-def whole(value: Any, name: str, least: int | None = 0, most: int | None = None) -> int:
-    """An argument that is a whole number from `least` to `most`."""
+def whole(value: Any, name: str, least: int | None = 0, most: int | None = 2**64 - 1) -> int:
+    """An argument that is a whole number from `least` to `most`, by default one that 64 bits hold."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -79,6 +83,8 @@ def real(value: Any, name: str) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r}, but it must be a real number") from None
+    except OverflowError:
+        raise ValueError(f"{name} is out of the range of float64") from None
 
 
 def items(values: Any, name: str, hint: str = "") -> list[Any]:
@@ -96,14 +102,65 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     if isinstance(values, (str, os.PathLike)):
         raise TypeError(f"{str(values)!r} is in the place of an array; only functions with a parameter `path` read files")
     array = array_of(values)
-    if array is None:
-        array = np.asarray(values)
-    return np.asarray(array.tolist()) if array.dtype == np.object_ and array.size else array
+    try:
+        if array is None:
+            array = np.asarray(values)
+        return np.asarray(array.tolist()) if array.dtype == np.object_ and array.size else array
+    except OverflowError:
+        # A whole number that no float can hold is among floats.
+        return np.asarray(values, object)
+
+
+def numbers(
+    values: Any, what: str, dtype: type[np.int64 | np.float64] | None = None, hint: str = ""
+) -> npt.NDArray[Any]:
+    """The values as an array, in which numbers of Python are of the type: by default int64 if all are whole."""
+    try:
+        array = as_array(values)
+    except ValueError as error:
+        raise ValueError(f"{what} is no array: {error}") from None
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from None
+    is_text = array.dtype.kind in "SU" and array_of(values) is None
+    if not array.size or not (is_text or array.dtype == np.object_):
+        return array
+    objects = np.asarray(values, object)
+    if dtype is None:
+        dtype = np.int64 if all(isinstance(one, Integral) for one in objects.flat) else np.float64
+    made = np.empty(objects.shape, dtype)
+    kinds: Any = Integral if dtype is np.int64 else NUMBERS
+    wanted = "whole numbers" if dtype is np.int64 else "real numbers of up to 64 bits"
+    for place, one in np.ndenumerate(objects):
+        where = f"{what}: element {list(place)}" if place else what
+        if not isinstance(one, kinds):
+            raise TypeError(f"{where} is {brief(one)}, but {wanted} are needed{hint}")
+        try:
+            made[place] = one
+        except OverflowError:
+            raise ValueError(f"{where} is out of the range of {made.dtype}") from None
+    return made
+
+
+def brief(given: Any) -> str:
+    """What stands for a value in a message."""
+    text = repr(given)
+    return text if len(text) <= 60 else f"a {type(given).__name__}"
+
+
+def wholes(values: Any, what: str, hint: str = "") -> npt.NDArray[Any]:
+    """The values as an array of whole numbers."""
+    array = numbers(values, what, np.int64, hint)
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    if array.dtype.kind not in "iu":
+        hint = hint if array.dtype.kind in "OSUT" else ""
+        raise TypeError(f"{what} is an array of {array.dtype}, but it must be one of whole numbers{hint}")
+    return array
 
 
 def weights_of(values: Any) -> npt.NDArray[Any]:
     """Weights along lists or trees. Short types become those of 32 or 64 bits that hold them."""
-    array = as_array(values)
+    array = numbers(values, "weights")
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "u" and size == 8 and (array.size == 0 or array.max() < 2**63):
         array = array.astype(np.int64)
@@ -125,19 +182,10 @@ def flag(value: Any, name: str) -> bool:
 
 def reals(values: Any, what: str) -> npt.NDArray[Any]:
     """The values as an array of float32 or float64."""
-    array = as_array(values)
+    array = numbers(values, what, np.float64)
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind in "iub" or (kind == "f" and size == 8) or (kind == "O" and array.size == 0):
         return array.astype(np.float64, copy=False)
     if kind == "f" and size < 8:
         return array.astype(np.float32, copy=False)
     raise TypeError(f"{what}: an array of {array.dtype}, but real numbers of up to 64 bits are needed")
-
-
-@contextmanager
-def numbers_in_range() -> Iterator[None]:
-    """A number that the extension has no type for is bad input like any other."""
-    try:
-        yield
-    except OverflowError as error:
-        raise ValueError(f"a number is out of range: {error}") from None

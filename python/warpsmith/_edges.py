@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_array, on_gpu, whole
+from ._arrays import as_array, on_gpu, whole, wholes
 from ._warpsmith import DeviceArray
 
 # The most vertices, and the most edges.
@@ -76,15 +76,9 @@ def as_pairs(given: Any, what: str) -> npt.NDArray[np.int32] | DeviceArray:
     there = on_gpu(given)
     if there is not None:
         return there
-    try:
-        array = as_array(given)
-    except ValueError as error:
-        raise ValueError(f"{what} is no array of pairs: {error}") from None
+    array = wholes(given, what, "; numpy.unique(..., return_inverse=True) numbers names")
     if array.size == 0 and array.ndim <= 2:
         return np.empty(0, np.int32)
-    if array.dtype.kind not in "iu":
-        hint = "; numpy.unique(..., return_inverse=True) numbers names" if array.dtype.kind in "OSUT" else ""
-        raise TypeError(f"{what} is an array of {array.dtype}, but it must be one of whole numbers{hint}")
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"{what} has the shape {array.shape}, but it must be (n, 2)")
     if array.dtype.itemsize >= 4 and array.dtype != np.int32:

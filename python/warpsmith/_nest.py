@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _warpsmith
-from ._arrays import numbers_in_range, real, whole
+from ._arrays import NUMBERS, real, whole
 from ._parts import Part, Turns, by_part, geometries, mirrors, parts as parts_of, rings as rings_of, turns as turns_of
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
@@ -252,13 +251,17 @@ def nest(
     wanted, sizes = parts_of(parts), _sizes(sheets)
     may_be_mirrored = mirrors(mirror, wanted)
     for name, number in (("spacing", spacing), ("margin", margin)):
-        if not (0 <= number < 1e6):
+        if not (0 <= real(number, name) < 1e6):
             raise ValueError(f"{name} is {number}, but it must be a length from 0 to below 1e6")
     if not real(time, "time") > 0:
         raise ValueError(f"time is {time}, but it must be a positive number of seconds")
     whole(seed, "seed")
     given = [] if priorities is None else by_part(priorities, "priorities", wanted)
-    with numbers_in_range(), shown(progress, "nest") as tell:
+    levels = [
+        0 if level is None else whole(level, f"priorities[{part.name!r}]", -(2**63), 2**63 - 1)
+        for part, level in zip(wanted, given)
+    ]
+    with shown(progress, "nest") as tell:
         filled, left, value, history, seconds = _warpsmith.nest(
             [(part.shape, part.count) for part in wanted],
             sizes,
@@ -267,7 +270,7 @@ def nest(
             turns_of(turns, wanted),
             may_be_mirrored,
             _values(values, wanted),
-            [whole(number or 0, "a priority", None) for number in given],
+            levels,
             time,
             seed,
             device,
@@ -295,9 +298,20 @@ def _values(values: float | Mapping[str, float] | None, parts: list[Part]) -> li
     if values is None:
         return None
     if not isinstance(values, Mapping):
-        return [values] * len(parts)
+        return [real(values, "values")] * len(parts)
     given = by_part(values, "values", parts)
-    return [part.shape.area if value is None else value for part, value in zip(parts, given)]
+    return [
+        part.shape.area if value is None else real(value, f"values[{part.name!r}]") for part, value in zip(parts, given)
+    ]
+
+
+def _count(count: Any, where: str) -> int | None:
+    """A number of sheets."""
+    if count is None:
+        return None
+    if not 1 <= count < 2**63 or count != int(count):
+        raise ValueError(f"{where}: the number of sheets is {count}, but it must be whole, at least 1 and below 2^63")
+    return int(count)
 
 
 def _form(given: Any, where: str) -> Shape:
@@ -319,7 +333,7 @@ def _is_form(given: Any) -> bool:
 
 def _sizes(sheets: Any) -> list[tuple[float, float, int | None, Shape | None]]:
     """The sizes with their counts and forms."""
-    is_counted = isinstance(sheets, tuple) and len(sheets) == 2 and _is_form(sheets[0]) and isinstance(sheets[1], Real)
+    is_counted = isinstance(sheets, tuple) and len(sheets) == 2 and _is_form(sheets[0]) and isinstance(sheets[1], NUMBERS)
     if _is_form(sheets) or is_counted:
         sheets = [sheets]
     given = list(sheets) if isinstance(sheets, Iterable) and not isinstance(sheets, (str, Mapping)) else []
@@ -327,29 +341,26 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None, Shape | None]]:
         raise ValueError(
             f"sheets are {sheets!r}, but they must be (width, height) or (width, height, count), or several of these"
         )
-    if isinstance(given[0], Real):
+    if isinstance(given[0], NUMBERS):
         given = [given]
     sizes: list[tuple[float, float, int | None, Shape | None]] = []
     for index, sheet in enumerate(given):
         form, count = sheet if isinstance(sheet, tuple) and len(sheet) == 2 else (sheet, None)
         if _is_form(form):
-            if count is not None and (count < 1 or count != int(count)):
-                raise ValueError(f"sheets[{index}]: the number of sheets is {count}, but it must be 1 or more")
+            number = _count(count, f"sheets[{index}]")
             shape = _form(form, f"sheets[{index}]")
             high = shape.outlines[0].max(axis=0)
-            sizes.append((float(high[0]), float(high[1]), None if count is None else int(count), shape))
+            sizes.append((float(high[0]), float(high[1]), number, shape))
             continue
         numbers = list(sheet) if isinstance(sheet, Iterable) and not isinstance(sheet, str) else []
-        if len(numbers) not in (2, 3) or not all(isinstance(number, Real) for number in numbers):
+        if len(numbers) not in (2, 3) or not all(isinstance(number, NUMBERS) for number in numbers):
             raise ValueError(f"sheets[{index}] is {sheet!r}, but it must be (width, height) or (width, height, count)")
         width, height, *rest = numbers
         if not (0 < min(width, height) < 1e6 and (0 < max(width, height) < 1e6 or max(width, height) == inf)):
             raise ValueError(f"sheets[{index}] is {sheet!r}, but its extents must be positive numbers below 1e6, or one infinite")
         if max(width, height) == inf and len(given) > 1:
             raise ValueError(f"sheets[{index}] is {sheet!r}, but a roll must be the only sheet")
-        if rest and (rest[0] < 1 or rest[0] != int(rest[0])):
-            raise ValueError(f"sheets[{index}] is {sheet!r}, but the number of sheets must be 1 or more")
-        sizes.append((float(width), float(height), int(rest[0]) if rest else None, None))
+        sizes.append((float(width), float(height), _count(rest[0] if rest else None, f"sheets[{index}]"), None))
     return sizes
 
 

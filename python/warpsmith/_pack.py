@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import numbers_in_range, reals, whole
+from ._arrays import real, reals, whole
 from ._parts import Array, Part, Turns, geometries, mirrors, parts as parts_of, shapes as shapes_of, turns as turns_of
 from ._plot import drawn, placed
 from ._progress import Progress, shown
@@ -231,9 +231,9 @@ def pack(
     for name, number, least in numbers:
         if number is not None:
             whole(number, name, least)
-    if seconds is not None and not seconds > 0:
+    if seconds is not None and not real(seconds, "seconds") > 0:
         raise ValueError(f"seconds is {seconds}, but it must be a positive number")
-    if not 0 <= spacing < 1e6:
+    if not 0 <= real(spacing, "spacing") < 1e6:
         raise ValueError(f"spacing is {spacing}, but it must be a length from 0 to below 1e6")
     parts = parts_of(shapes, "shapes")
     if count is not None:
@@ -247,7 +247,7 @@ def pack(
     options = {"container": container, "turns": turns, "mirror": mirror, "spacing": spacing}
     counted = [(part.shape, part.count) for part in parts]
     try:
-        with numbers_in_range(), shown(progress, "pack") as tell:
+        with shown(progress, "pack") as tell:
             found, mirrored, side, density, starts, steps, took, history, outline = _warpsmith.pack(
                 counted,
                 _container(container),

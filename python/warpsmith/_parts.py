@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import reals
+from ._arrays import NUMBERS, as_array, brief, real, reals, whole
 from ._warpsmith import Shape
 
 Value = TypeVar("Value")
@@ -54,10 +53,9 @@ def parts(given: Any, what: str = "parts") -> list[Part]:
     found: list[tuple[str, Shape, int]] = []
     for where, name, item in items:
         shape, count = item if _is_counted(item) else (item, 1)
-        if count < 1:
-            raise ValueError(f"{where}: the count is {count}, but it must be at least 1")
+        count = whole(count, f"{where}: the count", 1, 2**63 - 1)
         for one, own in _named(shape, where, name, len(found)):
-            found.append((own, one, operator.index(count) * one.demand))
+            found.append((own, one, count * one.demand))
     if not found:
         raise ValueError(f"{what} are empty: there must be at least one shape")
     # The second part of a name becomes `name 2`, unless another one is called so.
@@ -91,6 +89,8 @@ def mirrors(given: bool | str | Iterable[str], parts: list[Part]) -> list[bool]:
 
 def by_part(given: Mapping[str, Value], what: str, parts: list[Part]) -> list[Value | None]:
     """The value of each part in a dict by name."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} is of the type {type(given).__name__}, but it must be a dict by part")
     names = [part.name for part in parts]
     for name in given:
         if name not in names:
@@ -102,13 +102,13 @@ def _angles(given: Angles) -> str:
     """The text of angles: a number with its multiples, or a list."""
     if isinstance(given, str):
         return given
-    if isinstance(given, Real) and not isinstance(given, bool):
-        return repr(float(given))
     try:
-        return "".join(f"{float(angle)!r}," for angle in given)  # type: ignore[union-attr]
-    except (TypeError, ValueError):
+        if isinstance(given, NUMBERS) and not isinstance(given, bool):
+            return repr(real(given, "turns"))
+        return "".join(f"{real(angle, f'turns[{index}]')!r}," for index, angle in enumerate(given))  # type: ignore[arg-type]
+    except TypeError:
         raise TypeError(
-            f'turns are {_brief(given)}, but they must be "any", "none", a number of degrees that divides 360, '
+            f'turns are {brief(given)}, but they must be "any", "none", a number of degrees that divides 360, '
             "a list of degrees, or a dict of these by part"
         ) from None
 
@@ -181,6 +181,8 @@ def _is_single(given: Any) -> bool:
         return np.asarray(given, np.float64).ndim == 2
     except (TypeError, ValueError):
         return False
+    except OverflowError:
+        return True
 
 
 def _interface(given: Any) -> Mapping[str, Any] | None:
@@ -211,19 +213,16 @@ def _rings(given: Any) -> Iterator[list[Any]]:
 
 def _vertices(given: Any) -> Array:
     try:
-        array = reals(given, "").astype(np.float64, copy=False)
+        array = as_array(given)
+        is_array = array.ndim > 1 or array.ndim == 1 and array.dtype != np.object_
     except (TypeError, ValueError):
-        raise TypeError(f"{_brief(given)} is no shape, which is {_KINDS}") from None
-    if array.ndim == 0:
-        raise TypeError(f"{_brief(given)} is no shape, which is {_KINDS}")
+        is_array = False
+    if not is_array:
+        raise TypeError(f"{brief(given)} is no shape, which is {_KINDS}")
+    array = reals(given, "an outline").astype(np.float64, copy=False)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"an outline has the shape {array.shape}, but it must be (n, 2): x and y of each vertex")
     return array
-
-
-def _brief(given: Any) -> str:
-    text = repr(given)
-    return text if len(text) <= 60 else f"a {type(given).__name__}"
 
 
 @contextmanager

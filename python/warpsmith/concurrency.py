@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import items, numbers_in_range, whole
+from ._arrays import items, whole
 from ._progress import Progress, shown
 from ._warpsmith import Device
 
@@ -79,9 +79,17 @@ def study(
     RuntimeError
         Where two kernels find different totals, or the device fails.
     """
-    with numbers_in_range(), shown(progress, "study") as tell:
+    with shown(progress, "study") as tell:
         made = _warpsmith.study(
-            _list(streams, "streams"), _list(batch, "batch"), _list(fixed, "fixed"), poses, iterations, runs, seed, device, tell
+            _list(streams, "streams"),
+            _list(batch, "batch"),
+            _list(fixed, "fixed"),
+            _number(poses, "poses"),
+            _number(iterations, "iterations"),
+            _number(runs, "runs"),
+            _number(seed, "seed", 2**32 - 1),
+            device,
+            tell,
         )
     figures: dict[str, Any] = json.loads(made)
     return figures
@@ -125,6 +133,10 @@ def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
     else:
         return [(name, value)]
     return [leaf for key, part in inner for leaf in _leaves(f"{name}.{key}" if name else f"{key}", part)]
+
+
+def _number(value: int | None, name: str, most: int = 2**64 - 1) -> int | None:
+    return None if value is None else whole(value, name, 0, most)
 
 
 def _list(numbers: Iterable[int] | None, name: str) -> list[int] | None:

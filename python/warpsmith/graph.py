@@ -23,12 +23,13 @@ array([1, 3], dtype=int32)
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from . import _warpsmith
-from ._arrays import on_gpu, weights_of
+from ._arrays import NUMBERS, brief, on_gpu, weights_of
 from ._edges import Edges, edges_of, is_sparse
 from ._warpsmith import Device
 
@@ -229,6 +230,9 @@ def minimum_spanning_forest(
     there = on_gpu(weights)
     if there is not None and maximum:
         raise ValueError("maximum takes weights in host memory: negate those on a GPU")
+    if given.names is not None and there is None:
+        weights = list(weights)
+        _check_weights(weights, given.names)
     values: Any = weights_of(weights) if there is None else there
     is_whole = np.dtype(values.dtype).kind == "i"
     if maximum:
@@ -238,6 +242,16 @@ def minimum_spanning_forest(
     if maximum:
         total = -total - len(forest) if is_whole else -total
     return MinimumSpanningForest(_of(given.names, forest), total, _by_node(given, labels), count)
+
+
+def _check_weights(weights: list[Any], names: list[Any]) -> None:
+    """Refuses the first weight that is none, with the name of its edge."""
+    most = 2**63 if all(isinstance(weight, Integral) for weight in weights) else 2**1024
+    for weight, name in zip(weights, names):
+        is_real = isinstance(weight, NUMBERS)
+        if not is_real or weight != weight or (isinstance(weight, Integral) and not -most <= int(weight) < most):
+            error = ValueError if is_real else TypeError
+            raise error(f"the weight of edge {name} is {brief(weight)}, but it must be a number of 64 bits")
 
 
 def bridges(

@@ -667,10 +667,7 @@ def _given(clouds: Any, distances: bool) -> tuple[list[tuple[str, Any]], bool]:
         return [
             (name, reals(cloud, name) if there is None else there) for name, cloud, there in zip(names, found, arrays)
         ], True
-    try:
-        return [("clouds", reals(found, "clouds"))], False
-    except ValueError as error:
-        raise ValueError(f"clouds are no array: {error}") from None
+    return [("clouds", reals(found, "clouds"))], False
 
 
 def _square(condensed: Array, name: str) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import as_array, on_gpu, weights_of, whole
+from ._arrays import on_gpu, weights_of, whole, wholes
 from ._warpsmith import Device, DeviceArray
 
 __all__ = ["Forest", "forest", "order", "prefix_sums", "rank"]
@@ -39,11 +39,7 @@ def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
     there = on_gpu(next)
     if there is not None:
         return there
-    array = as_array(next)
-    if array.size == 0 and array.ndim == 1:
-        return np.empty(0, np.int32)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"next is an array of {array.dtype}, but it must be one of whole numbers")
+    array = wholes(next, "next")
     if array.ndim != 1:
         raise ValueError(f"next has the shape {array.shape}, but it must have one dimension")
     if array.dtype.itemsize >= 4 and array.dtype != np.int32:
@@ -58,7 +54,7 @@ def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
 def _head(head: Any, next: npt.NDArray[np.int32] | DeviceArray) -> int | None:
     if head is None:
         return None
-    number = whole(head, "head", None)
+    number = whole(head, "head", None, None)
     if not 0 <= number < len(next):
         raise ValueError(f"head {number} is not an element: there are {len(next)}, from 0")
     return number

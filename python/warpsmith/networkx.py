@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from itertools import chain, pairwise
+from numbers import Integral
 from typing import Any
 
 import networkx as nx
@@ -30,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import graph as _graph, trees as _trees
+from ._arrays import NUMBERS
 from ._networkx_info import FUNCTIONS
 
 # Functions that are so quick in NetworkX that they don't repay the conversion of the graph.
@@ -281,8 +283,7 @@ def _spanning_edges(
     """The forest's edges as Kruskal's algorithm finds them: by weight, and in the order of the graph's edges."""
     numbered = graph.is_multigraph()
     edges = list(graph.edges(keys=True, data=True) if numbered else graph.edges(data=True))
-    weights = [edge[-1].get(weight, 1) for edge in edges]
-    return _ordered(graph, edges, _weights(weights), keys, data, ignore_nan, maximum)
+    return _ordered(graph, edges, _weights(edges, weight), keys, data, ignore_nan, maximum)
 
 
 def _ordered(
@@ -312,16 +313,23 @@ def _ordered(
         yield (u, v, *(key if keys else ()), *((attributes,) if data else ()))
 
 
-def _weights(weights: list[Any]) -> npt.NDArray[Any]:
+def _weights(edges: list[Any], name: str) -> npt.NDArray[Any]:
     """Weights as an array that orders them as Python does."""
-    values = np.array(weights) if weights else np.empty(0)
-    if values.dtype.kind in "bi":
-        return values.astype(np.int64)
-    # An int that a float can't hold is ordered otherwise.
-    is_exact = values.dtype == np.float64 and all(float(weight) == weight or weight != weight for weight in weights)
-    if values.ndim != 1 or not is_exact:
-        raise NotImplementedError("a weight is no number of 64 bits")
-    return values
+    weights = [edge[-1].get(name, 1) for edge in edges]
+    if all(isinstance(weight, Integral) and -(2**63) <= int(weight) < 2**63 for weight in weights):
+        return np.array(weights, np.int64)
+    for edge, weight in zip(edges, weights):
+        if not _is_exact(weight):
+            raise NotImplementedError(f"the weight of edge {edge[:-1]} is no number of 64 bits")
+    return np.array(weights, np.float64)
+
+
+def _is_exact(weight: Any) -> bool:
+    """Whether this is a number that a float can hold."""
+    try:
+        return isinstance(weight, NUMBERS) and bool(weight != weight or float(weight) == weight)
+    except OverflowError:
+        return False
 
 
 def tree_all_pairs_lowest_common_ancestor(

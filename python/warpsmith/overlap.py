@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import as_array, items, on_gpu, real, reals
+from ._arrays import items, on_gpu, real, reals, wholes
 from ._nest import Left, Nested, Placement, Sheet, nest
 from ._pack import Packed, pack
 from ._parts import Part, shapes as shapes_of
@@ -340,9 +340,7 @@ def _overlap(shapes: Any, dtype: Any, boundary: Any, lattice: Any, deterministic
 
 def _packings(poses: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.int64], Array]:
     """The poses as an array, the index of each packing's first pose, and the poses' rows as float64."""
-    array = as_array(poses)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"poses are an array of {array.dtype}, but they must be real numbers")
+    array = reals(poses, "poses")
     return array, _offsets(array.shape), array.astype(np.float64, copy=False).reshape(-1, 3)
 
 
@@ -361,11 +359,10 @@ def _number(values: Any) -> Any:
 def _shapes(shapes: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.uint32] | None:
     if shapes is None:
         return None
-    indices = as_array(shapes)
-    if indices.size and indices.dtype.kind not in "iu":
-        raise TypeError(f"shapes are an array of {indices.dtype}, but they must be whole numbers")
+    indices = wholes(shapes, "shapes")
     if indices.shape != shape:
         raise ValueError(f"shapes have the shape {indices.shape}, but there are poses of the shape {shape}")
-    if indices.size and (indices.min() < 0 or indices.max() > np.iinfo(np.uint32).max):
-        raise ValueError(f"a shape is {indices.min() if indices.min() < 0 else indices.max()}, which is no index")
+    wrong = np.argwhere((indices < 0) | (indices > np.iinfo(np.uint32).max))
+    if wrong.size:
+        raise ValueError(f"shapes{wrong[0].tolist()} is {indices[tuple(wrong[0])]}, which is no index")
     return indices.astype(np.uint32).ravel()

@@ -28,7 +28,8 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Real
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Union, overload
 
@@ -36,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import array_of, as_array, flag, items, real, reals, whole, writable
+from ._arrays import NUMBERS, array_of, as_array, flag, items, real, reals, whole, wholes, writable
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
 
@@ -187,9 +188,7 @@ class PcfSet:
         points = reals(points, "points")
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"points have the shape {points.shape}, but it must be (breakpoints, 2): t and v")
-        starts = as_array(offsets)
-        if starts.dtype.kind not in "iu" and starts.size:
-            raise TypeError(f"offsets are {starts.dtype}, but they must be whole numbers")
+        starts = wholes(offsets, "offsets")
         if starts.ndim != 1:
             raise ValueError(f"offsets have the shape {starts.shape}, but it must be (functions + 1,)")
         made = _make(starts.astype(np.int64), points, None if shape is None else list(_shape(shape)), repair)
@@ -237,7 +236,8 @@ class PcfSet:
         KeyError
             Where a column is missing.
         ValueError
-            Where a time or a name is missing or a time isn't finite, or columns have different lengths; and as `load`.
+            Where a time or a name is missing, a time or a value isn't finite, or columns have different lengths; and as
+            `load`.
 
         Examples
         --------
@@ -254,8 +254,10 @@ class PcfSet:
         for name, column in ((v, values), (id, ids)):
             if times.ndim != 1 or column.shape != times.shape:
                 raise ValueError(f"column {name!r} has the shape {column.shape}, and column {t!r} {times.shape}")
-        if not np.isfinite(times).all():
-            raise ValueError(f"column {t!r} has {times[~np.isfinite(times)][0]}, but times must be finite")
+        for name, column in ((t, times), (v, values)):
+            wrong = np.flatnonzero(~np.isfinite(column))
+            if wrong.size:
+                raise ValueError(f"column {name!r}, row {wrong[0]} is {column[wrong[0]]}, but it must be finite")
         if id is None:
             _check_one(frame, (t, v), times)
         owners, names = _owners(ids, f"column {id!r}")
@@ -537,9 +539,9 @@ class PcfSet:
             operand = other
         else:
             # A number takes the set's type, as with arrays.
-            weak = isinstance(other, (bool, int, float))
+            weak = isinstance(other, (int, float, Fraction, Decimal))
             try:
-                values = np.asarray(other, self.dtype) if weak else reals(other, "the operand")
+                values = np.asarray(real(other, "the operand"), self.dtype) if weak else reals(other, "the operand")
             except TypeError:
                 return NotImplemented  # type: ignore[no-any-return]
             operand = _constants(values)
@@ -1076,10 +1078,13 @@ def _make(offsets: npt.NDArray[np.int64], points: Array, shape: list[int] | None
 
 def _column(frame: Any, name: Any) -> Any:
     try:
+        if len(getattr(frame, "shape", (0, 0))) == 1 and not isinstance(frame, np.ndarray):
+            # The items of a series are no columns.
+            raise TypeError
         return frame[name]
     except KeyError:
         raise KeyError(f"there is no column {name!r}: they are {', '.join(map(repr, frame.keys()))}") from None
-    except TypeError:
+    except (IndexError, TypeError):
         text = f"frame is of the type {type(frame).__name__}, but it must be a data frame or a mapping of columns"
         raise TypeError(text) from None
 
@@ -1110,10 +1115,7 @@ def _named(made: PcfSet, names: Iterable[str]) -> PcfSet:
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, ...]:
-    shape = tuple(int(extent) for extent in shape)
-    if any(extent < 0 for extent in shape):
-        raise ValueError(f"the shape {shape} has a negative extent")
-    return shape
+    return tuple(whole(extent, f"shape[{index}]", 0, 2**63 - 1) for index, extent in enumerate(items(shape, "shape")))
 
 
 def _of_any(functions: Any, repair: Repair) -> PcfSet:
@@ -1125,7 +1127,7 @@ def _of_any(functions: Any, repair: Repair) -> PcfSet:
     if array is not None and array.dtype == np.object_:
         # An array of numbers, or one of functions.
         flat = array.ravel().tolist()
-        if not (isinstance(flat[0], Real) if flat else array.ndim > 1):
+        if not (isinstance(flat[0], NUMBERS) if flat else array.ndim > 1):
             return _of_sequence(flat, repair).reshape(array.shape)
     return _of_array(np.asarray(functions) if array is None else array, repair)
 
@@ -1147,7 +1149,7 @@ def _of_sequence(functions: list[Any], repair: Repair) -> PcfSet:
         return _join(functions, np.stack)
     arrays = []
     for index, function in enumerate(functions):
-        array = function.points if isinstance(function, PcfSet) and not function.shape else _array(function, index)
+        array = function.points if isinstance(function, PcfSet) and not function.shape else reals(function, f"function {index}")
         if array.shape == (0,):
             array = array.reshape(0, 2)
         if array.ndim != 2 or array.shape[1] != 2:
@@ -1162,13 +1164,6 @@ def _of_sequence(functions: list[Any], repair: Repair) -> PcfSet:
 def _offsets(arrays: list[Array]) -> npt.NDArray[np.int64]:
     """Where each array starts in all of them together, and the end of the last."""
     return np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-
-
-def _array(function: Any, index: int) -> Array:
-    try:
-        return reals(function, f"function {index}")
-    except ValueError as error:
-        raise ValueError(f"function {index} is no array of (t, v): {error}") from None
 
 
 def _constants(values: Array) -> PcfSet:
@@ -1305,7 +1300,7 @@ def _times(column: Any, what: str) -> tuple[npt.NDArray[np.float64], int, bool]:
     of_calendar = times.dtype.kind == "M"
     if times.dtype.kind in "OUT":
         given = times.tolist()
-        seconds = [_seconds(time, what) for time in given]
+        seconds = [_seconds(time, f"{what}, row {row}") for row, time in enumerate(given)]
         kinds = {_is_of_calendar(time) for time in given}
         if len(kinds) > 1:
             raise ValueError(f"{what} has numbers as well as times of a calendar")
@@ -1470,6 +1465,8 @@ def _pairwise(
 ) -> Any:
     rows, columns = _sets(X, Y, dtype)
     others = None if columns is None else columns._set
+    if layout not in ("condensed", "packed", "dense"):
+        raise ValueError(f'layout is {layout!r}, but it must be "condensed", "packed" or "dense"')
     to_file = isinstance(out, (str, os.PathLike))
     if resume and not to_file:
         raise ValueError("resume is for results in files, but out is not the name of one")
@@ -2014,10 +2011,7 @@ def _bars(barcode: Any, dimension: int | None, index: int) -> Array:
             return _of_dimension(reals(rows, f"barcode {index}"), dimension, index)
         if np.ndim(first) == 2 or np.shape(first) == (0,):
             return _of_degrees(barcode, dimension, index)
-    try:
-        bars = reals(barcode, f"barcode {index}")
-    except ValueError as error:
-        raise ValueError(f"barcode {index} is no array of bars: {error}") from None
+    bars = reals(barcode, f"barcode {index}")
     if bars.shape == (0,):
         bars = bars.reshape(0, 2)
     if bars.ndim == 2 and bars.shape[1] == 3:

@@ -48,7 +48,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import items, numbers_in_range, real, reals, whole
+from ._arrays import items, real, reals, whole
 from ._progress import Progress, shown
 
 __all__ = ["Checked", "Dag", "Explorer", "Model", "Ruleset", "Runs", "check", "learn", "study"]
@@ -228,7 +228,7 @@ def _program(operations: list[tuple[str, Kind]], edges: list[tuple[str, str]], n
 
 
 def _streams(streams: int) -> int:
-    number = whole(streams, "streams", None)
+    number = whole(streams, "streams", None, None)
     if not 1 <= number <= 8:
         raise ValueError(f"{number} streams are not possible: it takes 1 to 8")
     return number
@@ -329,7 +329,7 @@ class Explorer:
         ValueError
             Where the text is no schedule of the program, or the number no time.
         """
-        self._explorer.tell(schedule, seconds)
+        self._explorer.tell(schedule, None if seconds is None else real(seconds, "seconds"))
         self._told.append((schedule, seconds))
 
     @property
@@ -524,7 +524,11 @@ class Model:
         ------
         ValueError
             If it is not such a text.
+        TypeError
+            If it is no string.
         """
+        if not isinstance(text, (str, bytes, bytearray)):
+            raise TypeError(f"text is of the type {type(text).__name__}, but it must be a string")
         try:
             found = json.loads(text)
             if found["warpsmith"] != "model":
@@ -675,6 +679,8 @@ def _options(
 ) -> dict[str, Any]:
     if radius is not None:
         radius = whole(radius, "radius", 1, 2**63 - 1)
+    resolution = None if resolution is None else real(resolution, "resolution")
+    percentile = real(percentile, "percentile")
     if not isinstance(labels, str) or not isinstance(criterion, str):
         raise TypeError(f"labels is {labels!r} and criterion is {criterion!r}, but they must be strings")
     names = ("labels", "resolution", "radius", "percentile", "criterion")
@@ -817,7 +823,7 @@ def study(
     if judge is not None:
         second, second_name = (judge, "judge") if isinstance(judge, Runs) else (Runs.load(judge), os.fspath(judge))
     counts = [whole(number, "iterations") for number in items(iterations, "iterations")]
-    with numbers_in_range(), shown(progress, "study") as tell:
+    with shown(progress, "study") as tell:
         made = _warpsmith.study_runs(
             given._runs,
             None if second is None else second._runs,

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._arrays import as_array, on_gpu, reals, whole
+from ._arrays import on_gpu, reals, whole, wholes
 from ._edges import is_sparse
 from ._warpsmith import Device
 
@@ -195,9 +195,7 @@ def _matrix(parts: tuple[Any, Any, Any], shape: tuple[int, int], device: Any) ->
 
 
 def _unsigned(values: Any, name: str) -> npt.NDArray[np.uint32]:
-    array = as_array(values)
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} is an array of {array.dtype}, but it must be one of whole numbers")
+    array = wholes(values, name)
     if array.ndim != 1:
         raise ValueError(f"{name} has the shape {array.shape}, but it must have one dimension")
     if array.dtype.kind == "i" or array.dtype.itemsize > 4:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _warpsmith
-from ._arrays import as_array, on_gpu, weights_of, whole
+from ._arrays import on_gpu, weights_of, whole, wholes
 from ._edges import as_pairs, edges_of
 from ._warpsmith import Device
 
@@ -136,11 +136,7 @@ def _parents(parents: Any) -> Any:
     there = on_gpu(parents)
     if there is not None:
         return there
-    array = as_array(parents)
-    if array.size == 0 and array.ndim == 1:
-        return np.empty(0, np.int32)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"parents is an array of {array.dtype}, but it must be one of whole numbers")
+    array = wholes(parents, "parents")
     if array.ndim != 1:
         raise ValueError(f"parents has the shape {array.shape}, but it must have one dimension")
     if array.dtype.itemsize >= 4 and array.dtype != np.int32:

@@ -64,7 +64,7 @@ impl Lines {
         // The caller keeps parts of the lines, in allocations too small to check one by one.
         if self.bytes - self.checked > LITTLE as u64 {
             if !within(SPARE) {
-                return Err(self.error(too_little()));
+                return Err(too_little());
             }
             self.checked = self.bytes;
         }

@@ -249,7 +249,7 @@ pub(super) fn rest(mut bytes: Vec<u8>, source: &mut impl Read, longest: usize) -
         let start = bytes.len();
         // While the vector grows, its old and new memory coexist.
         if !within(2 * (start + LONGEST_TEXT)) {
-            return Err(too_little().into());
+            return Err(too_little());
         }
         let more = source.by_ref().take(LONGEST_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() > longest {
@@ -282,7 +282,7 @@ pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), Reason> 
     let room_and = steps.iter().find(|more| fits(more)).and_then(|more| room.checked_add(*more));
     match room_and.map(|additional| values.try_reserve_exact(additional)) {
         Some(Ok(())) => Ok(()),
-        _ => Err(too_little().into()),
+        _ => Err(too_little()),
     }
 }
 
@@ -306,7 +306,7 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, Reason> {
 pub fn zeroed<T: Zeroable>(len: usize) -> Result<Vec<T>, Reason> {
     let fits = len.checked_mul(size_of::<T>()).is_some_and(within);
     let values = if fits { bytemuck::allocation::try_zeroed_vec(len).ok() } else { None };
-    Ok(values.ok_or_else(too_little)?)
+    values.ok_or_else(too_little)
 }
 
 /// Collects all elements into a vector.
@@ -319,7 +319,7 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, 
 
 /// Checks that this many bytes of memory are free.
 pub(crate) fn check_room(bytes: usize) -> Result<(), Reason> {
-    if within(bytes) { Ok(()) } else { Err(too_little().into()) }
+    if within(bytes) { Ok(()) } else { Err(too_little()) }
 }
 
 /// Returns true if this many bytes of memory are free.
@@ -327,8 +327,9 @@ pub(super) fn within(bytes: usize) -> bool {
     bytes <= LITTLE || bytes.checked_add(SPARE).is_some_and(|bytes| bytes <= memory().free)
 }
 
-pub(super) fn too_little() -> String {
-    format!("can't be read: it takes more memory than there is ({} MiB are free)", memory().free >> 20)
+pub(super) fn too_little() -> Reason {
+    let text = format!("it takes more memory than there is ({} MiB are free)", memory().free >> 20);
+    unreadable(io::Error::new(io::ErrorKind::OutOfMemory, text))
 }
 
 /// Shortens a parser's error for a message, to its first line and 300 characters: it may quote the
