@@ -1,6 +1,6 @@
 //! The shared memory of one block.
 
-use crate::MAX_SHARED;
+use crate::{MAX_SHARED, MAX_STATIC_SHARED};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 #[cfg(simt_check)]
 use std::ops::Range;
@@ -126,6 +126,13 @@ impl Shared {
         if !align.is_power_of_two() || align > MAX_ALIGN {
             return Err(format!(
                 "asks for shared memory aligned to {align} bytes, which is not a power of two up to {MAX_ALIGN}"
+            ));
+        }
+        let all = self.statics.iter().fold(size, |all, other| all.saturating_add(other.size));
+        if all > MAX_STATIC_SHARED {
+            return Err(format!(
+                "asks for {all} bytes of static shared memory in all, and {MAX_STATIC_SHARED} are the limit: use dynamic shared \
+                 memory for the rest"
             ));
         }
         let start = self.used.next_multiple_of(align);
@@ -290,8 +297,8 @@ mod tests {
         }
         assert_eq!(shared.for_static(key(3), 1, 4096).unwrap().addr() % 4096, 0);
         shared.reset(0, false, false);
-        shared.for_static(key(1), MAX_SHARED, 1).unwrap();
+        shared.for_static(key(1), MAX_STATIC_SHARED, 1).unwrap();
         assert!(shared.for_static(key(1), 8, 1).unwrap_err().contains("already"));
-        assert!(shared.for_static(key(2), usize::MAX, 1).unwrap_err().contains("in use"));
+        assert!(shared.for_static(key(2), usize::MAX, 1).unwrap_err().contains("are the limit"));
     }
 }
