@@ -2,7 +2,6 @@
 
 use crate::{MAX_SHARED, MAX_STATIC_SHARED};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-#[cfg(simt_check)]
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 #[cfg(simt_check)]
@@ -14,8 +13,13 @@ use std::sync::{
 /// Fill pattern of uninitialised shared memory, which makes reads of it visible.
 const POISON: u8 = 0xA5;
 
-/// Alignment of dynamic shared memory.
-const DYNAMIC_ALIGN: usize = 16;
+/// The address of an empty dynamic part, and the addresses from there on that only mistaken accesses to it are likely to
+/// have. No system has memory there.
+pub(crate) const NO_DYNAMIC: Range<usize> = 1 << 15..1 << 16;
+
+/// What lies at those addresses, in words.
+#[cfg(unix)]
+pub(crate) const NO_DYNAMIC_NAME: &str = "dynamic shared memory, of which the launch gave 0 bytes";
 
 /// The largest alignment that can be asked for.
 const MAX_ALIGN: usize = 4096;
@@ -105,7 +109,7 @@ impl Shared {
     pub(crate) fn dynamic(&self) -> *mut u8 {
         match self.base {
             Some(base) if self.dynamic > 0 => base.as_ptr(),
-            _ => ptr::without_provenance_mut(DYNAMIC_ALIGN),
+            _ => ptr::without_provenance_mut(NO_DYNAMIC.start),
         }
     }
 

@@ -402,6 +402,9 @@ impl Block<'_> {
             let written = shared.map_err(bad)?;
             return if reads && !written { Err(unwritten()) } else { Ok(true) };
         }
+        if self.is_no_dynamic(bytes.start) {
+            return Err(bad(format!("in {}", shared::NO_DYNAMIC_NAME)));
+        }
         if let Some(region) = self.grid_checks().find(bytes, writes).map_err(bad)? {
             if reads && !region.is_written(bytes) {
                 return Err(unwritten());
