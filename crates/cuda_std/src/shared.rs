@@ -10,7 +10,7 @@ use core::{fmt, mem::MaybeUninit};
 ///
 /// Each place in the source where it stands is one array, which all threads of a block share; a block that comes by
 /// again (in a loop, from another caller) finds the same array. In a generic function there is one for each `T`; `N`
-/// can't depend on generic parameters.
+/// can't depend on generic parameters. The arrays of a kernel have at most 48 KiB in all.
 ///
 /// GPU: a variable in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps
 /// for the block.
@@ -135,6 +135,17 @@ impl<T, const N: usize> SharedArray<T, N> {
         SharedArray::from_ptr(unsafe { crate::cluster::map(self.first, rank) })
     }
 
+    /// Debug builds check an index. On a GPU the message doesn't have it, which would take code.
+    #[inline(always)]
+    #[track_caller]
+    fn check(index: usize, is_inside: bool) {
+        if cfg!(cuda_device) {
+            debug_assert!(is_inside, "index outside a shared array");
+        } else {
+            debug_assert!(is_inside, "index {index} is outside a shared array of length {N}");
+        }
+    }
+
     /// Element `index`, or the end of the array: for atomics, and for the accesses of [`mem`](crate::mem) that take any
     /// memory.
     ///
@@ -143,7 +154,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn at(self, index: usize) -> *mut T {
-        debug_assert!(index <= N, "index outside a shared array");
+        Self::check(index, index <= N);
         // SAFETY: the place is within the array or at its end, as the caller has promised.
         unsafe { self.first.add(index) }
     }
@@ -158,7 +169,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     where
         T: Copy,
     {
-        debug_assert!(index < N, "index outside a shared array");
+        Self::check(index, index < N);
         // SAFETY: the element is within the array, has been written, and nobody writes it meanwhile, as the caller has
         // promised.
         unsafe { self.first.add(index).read() }
@@ -174,7 +185,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     where
         T: Copy,
     {
-        debug_assert!(index < N, "index outside a shared array");
+        Self::check(index, index < N);
         // SAFETY: the element is within the array, and no other thread accesses it meanwhile, as the caller has
         // promised.
         unsafe { self.first.add(index).write(value) }
@@ -187,7 +198,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn get<'a>(self, index: usize) -> &'a T {
-        debug_assert!(index < N, "index outside a shared array");
+        Self::check(index, index < N);
         // SAFETY: the element is within the array, has been written, and nobody writes it during `'a`, as the caller
         // has promised.
         unsafe { &*self.first.add(index) }

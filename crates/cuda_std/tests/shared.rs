@@ -90,5 +90,5 @@ fn debug_builds_check_bounds() {
     });
     let said = error.to_string();
     // The caller's line, not the library's.
-    assert!(said.contains("outside a shared array") && said.contains("tests/shared.rs"), "{said}");
+    assert!(said.contains("index 4 is outside a shared array of length 4") && said.contains("tests/shared.rs"), "{said}");
 }

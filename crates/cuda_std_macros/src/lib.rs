@@ -35,8 +35,9 @@ mod ptx;
 /// # Generic kernels
 /// `#[kernel(for T in [f32, f64])]` stands before a kernel of one type parameter, and lists the types that it exists
 /// for. Each is a PTX entry of its own, whose name ends with the type: `gradient` becomes `gradient_f32` and
-/// `gradient_f64`. A type may have launch bounds of its own: `f64 { min_blocks = 4 }`. In parameters, types that belong
-/// to `T` are written with their trait, `<T as Value>::Record`.
+/// `gradient_f64`. Constant parameters and several parameters are listed the same way: `for N in [4, 8]`,
+/// `for (T, N) in [(f32, 4), (f64, 8)]`. A type may have launch bounds of its own: `f64 { min_blocks = 4 }`. In
+/// parameters, types that belong to `T` are written with their trait, `<T as Value>::Record`.
 ///
 /// The host says which it means, `launch!(stream, gradient::<T><<<grid, block>>>(..))`, where `T` is one of the types,
 /// or generic itself: the kernel's module has a trait for them, `gradient::Instance`.

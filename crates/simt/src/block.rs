@@ -23,7 +23,7 @@ use crate::cluster::Member;
 use crate::error::{Place, SimtError};
 use crate::grid::{Grid, Schedule};
 use crate::sched::Turns;
-#[cfg(simt_check)]
+#[cfg(unix)]
 use crate::shared;
 use crate::shared::Shared;
 use crate::stack::{self, Stack};
@@ -564,6 +564,7 @@ impl Block<'_> {
             (Some(address), Some(guard)) if (guard..guard + stack::GUARD).contains(&address) => {
                 write!(out, ", as the thread's stack of {} KiB has overflowed", stack::STACK_SIZE / 1024)?;
             }
+            (Some(address), _) if self.is_no_dynamic(address) => write!(out, " at an access to {}", shared::NO_DYNAMIC_NAME)?,
             (Some(address), _) => write!(out, " at an access to address {address:#x}")?,
             (None, _) => {}
         }
@@ -608,6 +609,12 @@ impl Block<'_> {
 
     pub(crate) fn dynamic_shared(&self) -> *mut u8 {
         self.buffers.shared.borrow().dynamic()
+    }
+
+    /// Returns true for an address in dynamic shared memory of which there is none.
+    #[cfg(unix)]
+    pub(crate) fn is_no_dynamic(&self, address: usize) -> bool {
+        self.dynamic_shared_size() == 0 && shared::NO_DYNAMIC.contains(&address)
     }
 
     pub(crate) fn dynamic_shared_size(&self) -> usize {

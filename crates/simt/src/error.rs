@@ -75,7 +75,7 @@ pub struct Race {
 
 /// An access that must not be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{at}: {access} {bytes} bytes at {address:#x} ({location}), {problem}")]
+#[error("{at}: {access} {bytes} bytes at {memory} ({location}), {problem}")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "a message says what its fields are")]
 pub struct BadAccess {
@@ -83,6 +83,7 @@ pub struct BadAccess {
     pub access: &'static str,
     pub bytes: usize,
     pub address: usize,
+    pub memory: String,
     pub location: String,
     pub problem: String,
 }

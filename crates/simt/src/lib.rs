@@ -85,3 +85,6 @@ pub const MAX_WORKERS: usize = 4096;
 
 /// The most shared memory that a block may have, static and dynamic together, in bytes.
 pub const MAX_SHARED: usize = 227 * 1024;
+
+/// The most static shared memory that a block may have, in bytes: `ptxas` refuses more.
+pub const MAX_STATIC_SHARED: usize = 48 * 1024;

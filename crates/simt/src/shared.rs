@@ -1,8 +1,7 @@
 //! The shared memory of one block.
 
-use crate::MAX_SHARED;
+use crate::{MAX_SHARED, MAX_STATIC_SHARED};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-#[cfg(simt_check)]
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 #[cfg(simt_check)]
@@ -14,8 +13,13 @@ use std::sync::{
 /// Fill pattern of uninitialised shared memory, which makes reads of it visible.
 const POISON: u8 = 0xA5;
 
-/// Alignment of dynamic shared memory.
-const DYNAMIC_ALIGN: usize = 16;
+/// The address of an empty dynamic part, and the addresses from there on that only mistaken accesses to it are likely to
+/// have. No system has memory there.
+pub(crate) const NO_DYNAMIC: Range<usize> = 1 << 15..1 << 16;
+
+/// What lies at those addresses, in words.
+#[cfg(unix)]
+pub(crate) const NO_DYNAMIC_NAME: &str = "dynamic shared memory, of which the launch gave 0 bytes";
 
 /// The largest alignment that can be asked for.
 const MAX_ALIGN: usize = 4096;
@@ -105,7 +109,7 @@ impl Shared {
     pub(crate) fn dynamic(&self) -> *mut u8 {
         match self.base {
             Some(base) if self.dynamic > 0 => base.as_ptr(),
-            _ => ptr::without_provenance_mut(DYNAMIC_ALIGN),
+            _ => ptr::without_provenance_mut(NO_DYNAMIC.start),
         }
     }
 
@@ -126,6 +130,13 @@ impl Shared {
         if !align.is_power_of_two() || align > MAX_ALIGN {
             return Err(format!(
                 "asks for shared memory aligned to {align} bytes, which is not a power of two up to {MAX_ALIGN}"
+            ));
+        }
+        let all = self.statics.iter().fold(size, |all, other| all.saturating_add(other.size));
+        if all > MAX_STATIC_SHARED {
+            return Err(format!(
+                "asks for {all} bytes of static shared memory in all, and {MAX_STATIC_SHARED} are the limit: use dynamic shared \
+                 memory for the rest"
             ));
         }
         let start = self.used.next_multiple_of(align);
@@ -290,8 +301,8 @@ mod tests {
         }
         assert_eq!(shared.for_static(key(3), 1, 4096).unwrap().addr() % 4096, 0);
         shared.reset(0, false, false);
-        shared.for_static(key(1), MAX_SHARED, 1).unwrap();
+        shared.for_static(key(1), MAX_STATIC_SHARED, 1).unwrap();
         assert!(shared.for_static(key(1), 8, 1).unwrap_err().contains("already"));
-        assert!(shared.for_static(key(2), usize::MAX, 1).unwrap_err().contains("in use"));
+        assert!(shared.for_static(key(2), usize::MAX, 1).unwrap_err().contains("are the limit"));
     }
 }

@@ -185,6 +185,27 @@ fn too_much_shared_memory_is_a_fault() {
     assert!(error.to_string().contains("asks for 49152 bytes"), "{error}");
 }
 
+/// `ptxas` refuses a kernel whose arrays have more than 48 KiB in all, so a launch here does, too.
+#[test]
+fn static_shared_memory_has_a_limit_of_its_own() {
+    static A: u8 = 0;
+    static B: u8 = 0;
+    let launch = Launch { dynamic_shared: 100 * 1024, ..launch(2, 3) };
+    for executor in executors() {
+        let asks = |bytes| {
+            executor.run(&launch, &|| {
+                shared::<u8>(&A, 16 * 1024);
+                shared::<u8>(&B, bytes);
+            })
+        };
+        asks(32 * 1024).unwrap();
+        let error = asks(32 * 1024 + 1).unwrap_err().to_string();
+        for part in ["kernel `test`", "49153 bytes of static shared memory", "49152 are the limit", "dynamic shared memory"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
+
 #[test]
 fn outside_a_kernel_questions_panic_in_a_sentence() {
     assert!(!current::is_active());

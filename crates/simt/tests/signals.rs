@@ -81,6 +81,20 @@ fn an_access_to_no_memory_while_others_wait() {
 }
 
 #[test]
+fn an_access_to_dynamic_shared_memory_of_no_bytes() {
+    const SAID: &str = "dynamic shared memory, of which the launch gave 0 bytes";
+    // SAFETY: none; the thread gets no further.
+    let write = || unsafe { black_box(current::dynamic_shared()).cast::<u32>().add(17).write_volatile(1) };
+    if cfg!(simt_check) {
+        let error = Executor::new(1).run(&launch(1, 1), &write).unwrap_err().to_string();
+        assert!(error.contains(SAID), "{error}");
+        return;
+    }
+    let name = "an_access_to_dynamic_shared_memory_of_no_bytes";
+    dies(name, libc::SIGSEGV, &[PLACE, "SIGSEGV at an access to ", SAID], || run(true, 17, write));
+}
+
+#[test]
 fn a_stack_that_overflows_while_others_wait() {
     let parts = [PLACE, "SIGSEGV, as the thread's stack of 256 KiB has overflowed\n"];
     dies("a_stack_that_overflows_while_others_wait", libc::SIGSEGV, &parts, || run(true, 17, || _ = black_box(recurse(0))));

@@ -103,7 +103,7 @@ macro_rules! maps {
         }
     )*};
 }
-const UNWRITTEN: &str = "which nobody has written yet";
+const UNWRITTEN: &str = "which nobody has written yet: a barrier may be missing before the read";
 const NO_BARRIER: &[&str] = &["no barrier between", UNWRITTEN];
 const NO_SYNC_WARP: &[&str] = &["nor a `sync_warp`", UNWRITTEN];
 const NO_ORDER: &[&str] = &["blocks are in no order"];
@@ -126,7 +126,7 @@ maps! {
     mask_with_absent_lanes: ALWAYS.checked(&["lane"]), block::mask_with_absent_lanes, 1, 32, numbers(32) => [1; 16];
     beyond_a_shared_array: NEVER.checked(&["behind the end of an array of 128 bytes"]), memory::beyond_a_shared_array, 1, 32,
         numbers(32) => numbers(32);
-    unwritten_shared_memory: ALWAYS.checked(&[UNWRITTEN]), memory::unwritten_shared_memory, 1, 32,
+    unwritten_shared_memory: ALWAYS.checked(&["of the 16 of a shared array ("]), memory::unwritten_shared_memory, 1, 32,
         numbers(32) => [8; 4];
     // Two blocks of a cluster. Their threads' order isn't drawn from a seed alone, nor would a plain run show a bug each time.
     missing_barrier_of_the_cluster: NOT_TRIED.checked(&["that may not have started"]),
@@ -304,7 +304,7 @@ fn writes_beyond_a_view() {
 
 #[test]
 fn unwritten_buffer() {
-    bug(NEVER.checked(&[UNWRITTEN]), |device, right| {
+    bug(NEVER.checked(&["of the 256 of an argument ("]), |device, right| {
         let stream = device.stream()?;
         let values = device.upload(&numbers(64))?;
         let mut out = if right { device.alloc_zeroed(64)? } else { device.alloc(64)? };

@@ -387,9 +387,10 @@ impl Block<'_> {
     /// Checks that an access is to valid, written memory. Returns true for shared memory.
     fn allowed(&self, bytes: &Range<usize>, kind: Kind, reads: bool, writes: bool, callers: Callers) -> Result<bool, SimtError> {
         let bad = |problem| self.bad_access(bytes, kind, callers, problem);
-        let unwritten = || {
+        let unwritten = |hint| {
             let kind = Kind { writes: false, ..kind };
-            self.bad_access(bytes, kind, callers, "which nobody has written yet".to_owned())
+            let memory = self.name(bytes.start);
+            self.bad_access_to(memory, bytes, kind, callers, format!("which nobody has written yet{hint}"))
         };
         if let Some(block) = self.owner(bytes.start)
             && !self.checks().order.borrow().has_met(self.linear_thread(), block as u32)
@@ -400,11 +401,14 @@ impl Block<'_> {
         }
         if let Some(shared) = self.shared_access(bytes, writes) {
             let written = shared.map_err(bad)?;
-            return if reads && !written { Err(unwritten()) } else { Ok(true) };
+            return if reads && !written { Err(unwritten(": a barrier may be missing before the read")) } else { Ok(true) };
+        }
+        if self.is_no_dynamic(bytes.start) {
+            return Err(bad(format!("in {}", shared::NO_DYNAMIC_NAME)));
         }
         if let Some(region) = self.grid_checks().find(bytes, writes).map_err(bad)? {
             if reads && !region.is_written(bytes) {
-                return Err(unwritten());
+                return Err(unwritten(""));
             }
             if writes {
                 region.write(bytes);
@@ -414,11 +418,17 @@ impl Block<'_> {
     }
 
     fn bad_access(&self, bytes: &Range<usize>, kind: Kind, callers: Callers, problem: String) -> SimtError {
+        self.bad_access_to(format!("{:#x}", bytes.start), bytes, kind, callers, problem)
+    }
+
+    /// A bad access to memory that has this name.
+    fn bad_access_to(&self, memory: String, bytes: &Range<usize>, kind: Kind, callers: Callers, problem: String) -> SimtError {
         SimtError::BadAccess(Box::new(BadAccess {
             at: *self.place(),
             access: kind.name(),
             bytes: bytes.len(),
             address: bytes.start,
+            memory,
             location: location(callers),
             problem,
         }))

@@ -12,7 +12,7 @@ pub fn saxpy(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
     }
 }
 
-/// Threads of a block of [`block_sums`].
+/// Threads of a block of [`block_sums()`].
 pub const BLOCK: u32 = 256;
 
 /// The sum of each block's elements of `values`, in shared memory: `sums[b]` for the [`BLOCK`] elements from
