@@ -194,7 +194,8 @@ fn one_block() {
             let options = Options { strategy: Walk::Auto, ..block.clone() };
             let report = ListRanker::new(&device, options).rank(&stream, &on_device, None, &mut ranks).unwrap();
             assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}");
-            let in_block = is_short && device.backend() == Backend::Cuda;
+            // One launch of many blocks ranks longer lists sooner.
+            let in_block = is_short && n <= 20_000 && device.backend() == Backend::Cuda;
             assert_eq!(report.strategy == Walk::Block, in_block, "{n}");
             let result = ListRanker::new(&device, block).rank(&stream, &on_device, None, &mut ranks);
             assert_eq!(result.is_ok(), is_short, "{n}: {result:?}");

@@ -74,6 +74,9 @@ pub struct ListRanker<V: Weight = i32> {
 /// Largest length of a list that has a splitter for each four elements on a GPU.
 const FEW_ELEMENTS: usize = 120_000;
 
+/// Largest length of a list without weights that one block ranks sooner than a grid.
+const SHORT_FOR_GRID: usize = 20_000;
+
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
     pub fn new(device: &Device, options: Options) -> Self {
@@ -131,7 +134,7 @@ impl<V: Weight> ListRanker<V> {
             // Other sublists than the usual ones are for comparison.
             Strategy::Auto => {
                 let is_usual = sublists.is_none() && *splitters == SplitterRule::Hashed;
-                Ok(fits && is_usual && info.backend == Backend::Cuda)
+                Ok(fits && is_usual && info.backend == Backend::Cuda && (weighted || n <= SHORT_FOR_GRID))
             }
             _ => Ok(false),
         }
