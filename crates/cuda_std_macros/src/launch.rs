@@ -20,19 +20,23 @@ struct Call {
     arguments: List,
 }
 
+const FORM: &str = "a launch is `launch!(stream, kernel<<<grid, block>>>(..))` or \
+    `launch!(stream, kernel<<<grid, block, dynamic_shared_bytes>>>(..))`";
+
 impl Parse for Call {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let other_form = |error: Error| Error::new(error.span(), FORM);
         let library;
         parenthesized!(library in input);
         let library: TokenStream = library.parse()?;
-        let stream = input.parse()?;
-        input.parse::<Token![,]>()?;
+        let stream = input.parse().map_err(other_form)?;
+        input.parse::<Token![,]>().map_err(other_form)?;
         // The path ends before `::<` or `<<<`.
         let mut kernel = TokenStream::new();
         while !(input.is_empty() || input.peek(Token![<]) || input.peek(Token![::]) && input.peek3(Token![<])) {
             kernel.extend([input.parse::<TokenTree>()?]);
         }
-        let kernel = Path::parse_mod_style.parse2(kernel)?;
+        let kernel = Path::parse_mod_style.parse2(kernel).map_err(other_form)?;
         let generics = match input.peek(Token![::]) {
             true => Some(AngleBracketedGenericArguments::parse_turbofish(input)?),
             false => None,
@@ -41,10 +45,7 @@ impl Parse for Call {
         input.parse::<Token![<]>()?;
         let config = List::parse_terminated.parse2(up_to_chevrons(input)?)?;
         if !(2..=3).contains(&config.len()) {
-            return Err(Error::new_spanned(
-                &kernel,
-                "a launch is `kernel<<<grid, block>>>(..)` or `kernel<<<grid, block, dynamic_shared_bytes>>>(..)`",
-            ));
+            return Err(Error::new_spanned(&kernel, FORM));
         }
         let arguments;
         parenthesized!(arguments in input);

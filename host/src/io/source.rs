@@ -64,12 +64,16 @@ impl Source {
     /// # Errors
     /// The file can't be opened, or is a directory.
     pub fn open(path: &Path) -> Result<Self, Reason> {
-        let file = if path == Path::new("-") { standard_input() } else { File::open(path) }.map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if metadata.is_dir() {
-            return Err("is a directory, not a file".into());
-        }
-        Ok(Source { file: Arc::new(file), size: metadata.is_file().then_some(metadata.len()) })
+        let is_standard = path == Path::new("-");
+        let file = if is_standard { standard_input() } else { File::open(path) }.map_err(unreadable)?;
+        let size = match file.metadata() {
+            // Windows knows nothing of a pipe.
+            Err(_) if is_standard => None,
+            Err(error) => return Err(unreadable(error)),
+            Ok(metadata) if metadata.is_dir() => return Err("is a directory, not a file".into()),
+            Ok(metadata) => metadata.is_file().then_some(metadata.len()),
+        };
+        Ok(Source { file: Arc::new(file), size })
     }
 
     /// The file's size in bytes. `None` for pipes and devices.

@@ -74,6 +74,11 @@ fn one_wrong_argument_is_one_error() {
         "`[{float}; 2]` can't be passed",
     ];
     assert_errors(check("wrong_arguments", &source(wrong)), 12, &parts);
+    // Launches as others write them.
+    let forms = "let _ = launch!((library) one<<<1, 32, 0, library::Stream>>>(1.0, 2));
+         let _ = launch!((library) library::Stream, one(1.0, 2));
+         let _ = launch!((library) library::Stream, one<<<1>>>(1.0, 2));";
+    assert_errors(check("other_forms", &source(forms)), 12, &["a launch is `launch!(stream, kernel<<<grid, block>>>(..))`"; 3]);
 }
 
 /// Types that can't be in a device's memory, with a reason each.
