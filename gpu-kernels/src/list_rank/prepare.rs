@@ -157,12 +157,12 @@ pub unsafe fn mark_successors(next: &[i32], first: u32, count: u32, marked: *mut
 }
 
 /// Counts the heads in each word of the bitmap of [`mark_successors()`]: `counts[w]` of the
-/// elements `32 w .. 32 w + 32` below `n`.
+/// elements `32 w .. 32 w + 32` below `n`. There is one more count, which is 0.
 #[kernel(max_threads = 256)]
 pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     let word = thread::index_1d();
-    if (word as usize) < marked.len() {
-        counts.set(unmarked(marked[word as usize], word, n).count_ones());
+    if (word as usize) < counts.len() {
+        counts.set(marked.get(word as usize).map_or(0, |&bits| unmarked(bits, word, n).count_ones()));
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     pipeline::{Head, Job, Lists, Pipeline, Plan},
 };
 use crate::{
-    collectives::{ScanWorkspace, exclusive_scan},
+    collectives::{ScanWorkspace, exclusive_scan_in_place},
     device::{Backend, Buffer, Device, DeviceError, Stream},
     launch,
 };
@@ -63,11 +63,9 @@ pub struct ListRanker<V: Weight = i32> {
     status: Buffer<Status>,
     /// To find the heads of a forest: a bit for each element.
     marked: Buffer<u32>,
-    /// Number of heads in each word of the bitmap, and in all words before.
+    /// Number of heads in each word of the bitmap, and then in all words before. At its end how many heads there are, and how
+    /// many lists end.
     counts: Buffer<u32>,
-    places: Buffer<u32>,
-    /// Number of lists that end.
-    tails: Buffer<u32>,
     scan: Option<ScanWorkspace>,
 }
 
@@ -89,8 +87,6 @@ impl<V: Weight> ListRanker<V> {
             status: device.empty(),
             marked: device.empty(),
             counts: device.empty(),
-            places: device.empty(),
-            tails: device.empty(),
             scan: None,
         }
     }
@@ -382,37 +378,35 @@ impl ListRanker<i32> {
     fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>, part: usize) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        let ListRanker { marked, counts, places, tails, .. } = self;
+        let ListRanker { marked, counts, .. } = self;
         marked.ensure(words)?;
-        counts.ensure(words)?;
-        places.ensure(words)?;
-        tails.ensure(1)?;
+        counts.ensure(words + 2)?;
+        let (mut counts, mut tails) = counts.split_at_mut(words + 1)?;
         stream.fill_zero(&mut *marked)?;
-        stream.fill_zero(&mut *tails)?;
+        stream.fill_zero(tails.reborrow())?;
         let most = prepare::READ_BLOCKS * self.device.info().multiprocessors;
-        let (per_vector, per_word) = (blocks(n.div_ceil(4), BLOCK).min(most), blocks(words, BLOCK));
+        let (per_vector, per_word) = (blocks(n.div_ceil(4), BLOCK).min(most), blocks(words + 1, BLOCK));
         for first in (0..n).step_by(part) {
             let count = part.min(n - first) as u32;
             // SAFETY: the bitmap has a bit for each element, and buffers are aligned to 256 bytes.
             unsafe {
                 launch!(stream, prepare::mark_successors<<<per_vector, BLOCK>>>(
-                    next, first as u32, count, &mut *marked, &mut *tails
+                    next, first as u32, count, &mut *marked, &mut tails
                 ))?;
             }
         }
-        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &mut *counts))?;
+        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &mut counts))?;
         let workspace = match &mut self.scan {
             Some(workspace) => workspace,
             none => none.insert(ScanWorkspace::new(&self.device)?),
         };
-        exclusive_scan(stream, &*counts, &mut *places, workspace)?;
-        let last = |words_of: &Buffer<u32>| Ok::<_, DeviceError>(stream.download_vec(words_of.view(words - 1..)?)?[0]);
-        let heads = (last(counts)? + last(places)?) as usize;
-        let ends = stream.download_vec(&*tails)?[0] as usize;
+        exclusive_scan_in_place(stream, counts, workspace)?;
+        let totals = stream.download_vec(self.counts.view(words..)?)?;
+        let (heads, ends) = (totals[0] as usize, totals[1] as usize);
         self.heads.ensure(heads)?;
         // SAFETY: there are as many heads as the scan counted.
         unsafe {
-            launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &*places, &mut self.heads))?;
+            launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&self.marked, n as u32, &self.counts, &mut self.heads))?;
         }
         Ok((heads, ends))
     }
