@@ -611,7 +611,7 @@ impl Block<'_> {
         self.buffers.shared.borrow().dynamic()
     }
 
-    /// Returns true for an address in dynamic shared memory of which there is none.
+    /// Returns true if the launch gave no dynamic shared memory, and the address stands for it.
     #[cfg(unix)]
     pub(crate) fn is_no_dynamic(&self, address: usize) -> bool {
         self.dynamic_shared_size() == 0 && shared::NO_DYNAMIC.contains(&address)

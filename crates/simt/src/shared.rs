@@ -17,7 +17,7 @@ const POISON: u8 = 0xA5;
 /// have. No system has memory there.
 pub(crate) const NO_DYNAMIC: Range<usize> = 1 << 15..1 << 16;
 
-/// What lies at those addresses, in words.
+/// Name of these addresses in messages.
 #[cfg(unix)]
 pub(crate) const NO_DYNAMIC_NAME: &str = "dynamic shared memory, of which the launch gave 0 bytes";
 

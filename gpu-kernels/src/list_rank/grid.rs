@@ -27,7 +27,7 @@ const FIRST: i32 = -2;
 pub struct Arrays {
     /// The sublist and the offset of each element.
     pub placed: *mut U32x2,
-    /// What comes before each sublist: another one, and the number of elements from its start on. The last sublist is the head's.
+    /// For each sublist an earlier one, and the number of elements from the start of that one on. The last sublist is the head's.
     pub before: *mut U32x2,
     /// Number of elements of each sublist, negative if the list ends there.
     pub lengths: *mut i32,

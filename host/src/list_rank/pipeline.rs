@@ -331,7 +331,7 @@ impl<V: Weight> Pipeline<V> {
         }
     }
 
-    /// Provides for a search for a head, of which nothing is left from another one.
+    /// Allocates the search for a head, which starts at 0.
     fn begin_search(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         if self.search.is_empty() {
             self.search.ensure(1)?;
