@@ -11,6 +11,8 @@ use std::{
     mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use tempfile::Builder;
@@ -165,7 +167,16 @@ pub fn by_extension<F: Copy>(path: &Path, known: &[(&str, F)], standard: F) -> R
 /// # Errors
 /// Another process has locked it. (File systems without locks don't tell.)
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), FileError> {
-    match file.try_lock() {
+    let mut locked = file.try_lock();
+    // A child of this process that hasn't begun its program has this process's locks, too.
+    for _ in 0..20 {
+        if !matches!(locked, Err(fs::TryLockError::WouldBlock)) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+        locked = file.try_lock();
+    }
+    match locked {
         Err(fs::TryLockError::Error(reason)) if reason.kind() != io::ErrorKind::Unsupported => {
             Err(FileError::unwritten(path, reason))
         }
@@ -615,6 +626,21 @@ fn resolve(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::common::chain;
+
+    /// As while a child of this process begins.
+    #[test]
+    fn locks_that_end_soon_are_waited_for() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let other = File::open(file.path()).unwrap();
+        other.lock().unwrap();
+        assert!(lock(file.as_file(), file.path()).unwrap_err().to_string().ends_with("another process is writing it"));
+        let holder = thread::spawn(|| {
+            thread::sleep(Duration::from_millis(40));
+            drop(other);
+        });
+        lock(file.as_file(), file.path()).unwrap();
+        holder.join().unwrap();
+    }
 
     #[test]
     fn whole_or_not_at_all() {
