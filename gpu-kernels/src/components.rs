@@ -591,7 +591,8 @@ unsafe fn list(list: *mut u32, length: usize, edge: Option<u32>) -> usize {
 /// # Safety
 /// `largest` has a bit for each vertex, or is empty, and is valid for atomic access. `parents` has `n` elements, those of
 /// [`start()`] or [`start_windows()`] and of earlier edges. `forest` has room for all edges of a forest, if it collects
-/// them, and its status is valid for atomic access. A block has at least the shared memory that [`shared()`] says for its `together`.
+/// them, and its status is valid for atomic access. A block has at least the shared memory that [`shared()`] says for its
+/// `together`.
 #[allow(clippy::needless_range_loop, reason = "loops over places unroll, and arrays stay in registers")]
 #[kernel(block = [256])]
 pub unsafe fn hook(edges: &[I32x2], sample: Sample, largest: Largest, n: u32, parents: *mut i32, forest: Forest) {

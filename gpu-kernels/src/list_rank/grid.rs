@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 
 use super::{
     Expected, NONE, Status, TAIL, Value,
-    prepare::{HeadSearch, each_successor},
+    prepare::{HeadSearch, head_of, sum_of_block},
     splitters::Splitters,
     walk::Walk,
 };
@@ -69,9 +69,7 @@ pub unsafe fn rank(next: &[i32], mut head: i32, splitters: Splitters, arrays: Ar
             status.write(Status::default());
         }
         if head < 0 {
-            let mut own = 0;
-            each_successor(next, |vector| mem::load_nc(vector), |successor| own += successor.max(0) as i64);
-            let sum = Block::new(shared_array![i64; STORAGE]).reduce(own, Sum);
+            let sum = sum_of_block(next);
             if thread == 0 {
                 atomic::device::fetch_add(&raw mut (*search).sum, sum);
             }
@@ -79,9 +77,7 @@ pub unsafe fn rank(next: &[i32], mut head: i32, splitters: Splitters, arrays: Ar
         thread::sync_grid();
 
         if head < 0 {
-            // Every other element is a successor, once.
-            let lacking = (n as i64 * (n as i64 - 1) / 2) - atomic::device::load(&raw const (*search).sum);
-            head = if (0..n as i64).contains(&lacking) { lacking as i32 } else { 0 };
+            head = head_of(n, atomic::device::load(&raw const (*search).sum));
         }
         // Neighbouring warps are in different blocks: few sublists keep all multiprocessors busy, too.
         let warp = thread / warp::WARP_SIZE * thread::grid_dim_x() + thread::block_idx_x();
@@ -140,11 +136,9 @@ pub unsafe fn rank(next: &[i32], mut head: i32, splitters: Splitters, arrays: Ar
         }
         thread::sync_grid();
 
-        let found = Expected {
-            ranked: atomic::device::load(&raw const (*status).ranked),
-            ends: atomic::device::load(&raw const (*status).ends),
-        };
-        if expected.ranked == 0 || found == expected {
+        let ranked = atomic::device::load(&raw const (*status).ranked);
+        let ends = atomic::device::load(&raw const (*status).ends);
+        if expected.is_met(&Status { ranked, ends, ..Status::default() }) {
             for i in thread::grid_stride(n) {
                 let (sublist, offset) = i32::parts(*placed.add(i));
                 if (sublist as u32 as usize) < sublists {

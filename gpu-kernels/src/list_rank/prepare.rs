@@ -66,13 +66,10 @@ pub unsafe fn reset<V: Value>(
         *counter = 0;
     }
     if !next.is_empty() {
-        let mut own = 0;
-        // SAFETY: the array is aligned to vectors (this kernel's contract), and only read.
-        unsafe { each_successor(next, |vector| mem::load_nc(vector), |successor| own += successor.max(0) as i64) };
         // SAFETY: all threads of the block are here, once; `search` is valid for atomic access, and the block that adds its
         // sum last has it for itself (this kernel's contract).
         unsafe {
-            let sum = Block::new(shared_array![i64; STORAGE]).reduce(own, Sum);
+            let sum = sum_of_block(next);
             if thread::thread_idx_x() != 0 {
                 return;
             }
@@ -80,9 +77,7 @@ pub unsafe fn reset<V: Value>(
             if atomic::device::fetch_add_acq_rel(&raw mut (*search).blocks, 1) + 1 < thread::grid_dim_x() {
                 return;
             }
-            let n = next.len() as i64;
-            let lacking = n * (n - 1) / 2 - atomic::device::load(&raw const (*search).sum);
-            head = if (0..n).contains(&lacking) { lacking as i32 } else { 0 };
+            head = head_of(next.len(), atomic::device::load(&raw const (*search).sum));
             search.write(HeadSearch::default());
         }
     } else if thread::index_1d() > 0 {
@@ -97,12 +92,35 @@ pub unsafe fn reset<V: Value>(
     }
 }
 
+/// The sum of the successors that the block's threads load, in its first thread; those of all blocks are all of the list's.
+///
+/// # Safety
+/// `next` must be aligned to 16 bytes. All threads of the block call it, once; the grid has four threads at least.
+#[inline(always)]
+pub(super) unsafe fn sum_of_block(next: &[i32]) -> i64 {
+    let mut own = 0;
+    // SAFETY: the array is aligned to vectors, and only read, and all threads are here (this function's contract).
+    unsafe {
+        each_successor(next, |vector| mem::load_nc(vector), |successor| own += successor.max(0) as i64);
+        Block::new(shared_array![i64; STORAGE]).reduce(own, Sum)
+    }
+}
+
+/// The head of a list of `n` elements, if its successors add up to `sum`: every other element is a successor, once. 0 if
+/// that gives none, as in a bad list.
+#[inline(always)]
+pub(super) fn head_of(n: usize, sum: i64) -> i32 {
+    let n = n as i64;
+    let lacking = n * (n - 1) / 2 - sum;
+    if (0..n).contains(&lacking) { lacking as i32 } else { 0 }
+}
+
 /// Calls `visit` for successors, each in one thread of the grid, which has four threads at least.
 ///
 /// # Safety
 /// `next` must be aligned to 16 bytes, and `load` sound for its vectors.
 #[inline(always)]
-pub(super) unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
+unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
     let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
     let vectors = next.len() / 4;
     // SAFETY: vectors below their number, of an array that is aligned to them (this function's contract).

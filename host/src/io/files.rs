@@ -167,15 +167,14 @@ pub fn by_extension<F: Copy>(path: &Path, known: &[(&str, F)], standard: F) -> R
 /// # Errors
 /// Another process has locked it. (File systems without locks don't tell.)
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), FileError> {
-    let mut locked = file.try_lock();
     // A child of this process that hasn't begun its program has this process's locks, too.
-    for _ in 0..20 {
-        if !matches!(locked, Err(fs::TryLockError::WouldBlock)) {
-            break;
+    let mut pauses = 0..20;
+    let locked = loop {
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) if pauses.next().is_some() => thread::sleep(Duration::from_millis(10)),
+            locked => break locked,
         }
-        thread::sleep(Duration::from_millis(10));
-        locked = file.try_lock();
-    }
+    };
     match locked {
         Err(fs::TryLockError::Error(reason)) if reason.kind() != io::ErrorKind::Unsupported => {
             Err(FileError::unwritten(path, reason))

@@ -525,7 +525,8 @@ impl Pipeline<i32> {
         let (stream, n, splitters) = (job.stream, job.n(), job.splitters);
         let (device, sublists) = (stream.device(), splitters.count as usize + 1);
         self.placed.ensure(n)?;
-        self.levels.reserve(sublists)?;
+        self.levels.bases.ensure(sublists)?;
+        self.levels.length.ensure(sublists)?;
         self.begin_search(stream)?;
         let (kernel, multiprocessors) = (grid::rank::kernel(), device.info().multiprocessors);
         let (threads, most) = match device.backend() {
