@@ -375,6 +375,33 @@ fn bad_forests_are_named() {
     }
 }
 
+/// Heads are sought in buckets of 64 elements that have fewer successors. In these lists, numbers of successors, of ends and
+/// of elements agree with those of a forest, though two lists meet and one has a head in a bucket of 64 successors.
+#[test]
+fn a_head_hides_in_a_bucket() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let n = 4096;
+    for length in 1..=32 {
+        // Lists from 0 and 128 meet at 64. As many elements as follow there are on a list from 96.
+        let (met, hidden) = (64 + length, 96 + length);
+        let lists = [(0..64).chain(64..met).collect(), (128..n).chain(met..96).chain(hidden..128).chain([64]).collect()];
+        let mut next = vec![-1; n];
+        for list in lists.into_iter().chain([(96..hidden).collect::<Vec<_>>()]) {
+            list.windows(2).for_each(|pair| next[pair[0]] = pair[1] as i32);
+        }
+        for sublists in [None, Some(2), Some(1000)] {
+            for seed in 0..4 {
+                let options = Options { strategy: Walk::Binned, sublists, seed, ..Options::default() };
+                let (mut ranks, mut lists) = (device.alloc(n).unwrap(), device.alloc(n).unwrap());
+                let on_device = device.upload(&next).unwrap();
+                let found = ListRanker::new(&device, options).forest(&stream, &on_device, &mut ranks, &mut lists);
+                assert!(matches!(found, Err(ListError::TwoPredecessors { element: 64, .. })), "{length}, {found:?}");
+            }
+        }
+    }
+}
+
 /// Description, `next`, the given head, and the error.
 type BadList = (&'static str, Vec<i32>, Option<i32>, ListError);
 

@@ -53,6 +53,9 @@ pub const BINS_PER_THREAD: usize = 4;
 /// Pairs that a thread of [`finish()`] loads at a time.
 const LOADS: usize = 4;
 
+/// In place of a rank and the number of a list: none.
+const EMPTY: i64 = -1;
+
 /// Vectors that a thread of [`partition()`] loads at a time.
 const AHEAD: usize = 2;
 
@@ -63,6 +66,8 @@ pub struct Cut {
     pub n: u32,
     /// Binary logarithm of a window's elements.
     pub window_bits: u32,
+    /// Binary logarithm of the elements of a part of a window that a block puts in place.
+    pub part_bits: u32,
     /// Vectors that each thread of [`partition()`] takes.
     pub vectors: u32,
 }
@@ -554,13 +559,13 @@ pub unsafe fn regroup<V: Value>(
 /// # Safety
 /// As for [`finish()`].
 #[inline(always)]
-unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut, part_bits: u32) -> (*const V, usize, usize) {
+unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, usize) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let (part, split) = (thread::block_idx_x(), cut.window_bits - part_bits);
+    let (part, split) = (thread::block_idx_x(), cut.window_bits - cut.part_bits);
     let window = ((part >> split) as usize) << cut.window_bits;
     let in_window = (pairs.len() - window).min(1 << cut.window_bits);
-    let first = (part as usize) << part_bits;
-    let size = (pairs.len() - first).min(1 << part_bits);
+    let first = (part as usize) << cut.part_bits;
+    let size = (pairs.len() - first).min(1 << cut.part_bits);
     let values = dynamic_shared::<V>();
     // With a bad list that is trusted, two pairs may have one place. SAFETY: the launch gives room
     // for a part's values, and places are below the part's size; all writes before the barrier are
@@ -568,8 +573,8 @@ unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut, part_bits: u32) -> (*co
     unsafe {
         let put = |pair: V::Record| {
             let (element, value) = V::parts(pair);
-            if element as u32 >> part_bits == part {
-                atomic::block::store(values.add(element as usize & ((1 << part_bits) - 1)), value);
+            if element as u32 >> cut.part_bits == part {
+                atomic::block::store(values.add(element as usize & ((1 << cut.part_bits) - 1)), value);
             }
         };
         let load = |i: usize| mem::load_nc(pairs.as_ptr().add(window + i));
@@ -595,14 +600,7 @@ unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut, part_bits: u32) -> (*co
 /// # Safety
 /// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a part has 16 bytes of results or more.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
-pub unsafe fn finish<V: Value>(
-    pairs: &[<V as Value>::Record],
-    results: *mut V,
-    cut: Cut,
-    part_bits: u32,
-    status: &Status,
-    expected: Expected,
-) {
+pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, cut: Cut, status: &Status, expected: Expected) {
     if !expected.is_met(status) {
         // The whole block leaves.
         return;
@@ -611,7 +609,7 @@ pub unsafe fn finish<V: Value>(
     let per_vector = 16 / size_of::<V>();
     // SAFETY: this kernel's contract; the part lies in `results`, too.
     unsafe {
-        let (window, first, size) = place::<V>(pairs, cut, part_bits);
+        let (window, first, size) = place::<V>(pairs, cut);
         let results = results.add(first);
         let mut i = thread * per_vector;
         while i + per_vector <= size {
@@ -625,33 +623,48 @@ pub unsafe fn finish<V: Value>(
     }
 }
 
-/// [`finish()`] for a forest: ranks and the numbers of lists.
+/// [`finish()`] for a forest: ranks and the numbers of lists. Adds to the status how many places stay empty, and one for a
+/// window with fewer or more pairs than elements. With neither, each element is on one sublist.
 ///
 /// # Safety
-/// `ranks` and `lists` must have `pairs.len()` elements.
+/// `ranks` and `lists` must have `pairs.len()` elements, `filled` an element for each window, and `status` be valid for
+/// atomic access.
 #[kernel(max_threads = 1024)]
 pub unsafe fn finish_lists(
     pairs: &[U64x2],
     ranks: *mut i32,
     lists: *mut i32,
+    filled: &[u32],
     cut: Cut,
-    part_bits: u32,
-    status: &Status,
+    status: *mut Status,
     expected: Expected,
 ) {
-    if !expected.is_met(status) {
-        // The whole block leaves.
-        return;
-    }
-    // SAFETY: this kernel's contract; the part lies in both arrays.
+    // SAFETY: this kernel's contract; the launch gives room for a part's values, and the part lies in both arrays.
     unsafe {
-        let (window, first, size) = place::<i64>(pairs, cut, part_bits);
-        let mut i = thread::thread_idx_x() as usize;
-        while i < size {
-            let (rank, list) = rank_and_list(*window.add(i));
+        // (Its other fields change meanwhile.)
+        let walked = Status { ranked: (*status).ranked, ends: (*status).ends, ..Status::default() };
+        if !expected.is_met(&walked) {
+            // The whole block leaves.
+            return;
+        }
+        let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+        for i in thread::strided(thread..1 << cut.part_bits, threads) {
+            dynamic_shared::<i64>().add(i).write(EMPTY);
+        }
+        thread::sync_threads();
+        let (values, first, size) = place::<i64>(pairs, cut);
+        let window = first >> cut.window_bits;
+        let in_window = (pairs.len() - (window << cut.window_bits)).min(1 << cut.window_bits);
+        let mut missing = u32::from(thread == 0 && filled[window] as usize != in_window);
+        for i in thread::strided(thread..size, threads) {
+            let value = *values.add(i);
+            missing += u32::from(value == EMPTY);
+            let (rank, list) = rank_and_list(value);
             mem::store_streaming(ranks.add(first + i), rank);
             mem::store_streaming(lists.add(first + i), list);
-            i += thread::block_dim_x() as usize;
+        }
+        if missing > 0 {
+            atomic::device::fetch_add(&raw mut (*status).missing, missing);
         }
     }
 }

@@ -130,8 +130,8 @@ pub struct Status {
     pub head: i32,
     /// Walks that found no more room for their chunks.
     pub overflows: u32,
-    /// Always 0: pads the structure.
-    pub reserved: u32,
+    /// Elements of a forest whose place stayed empty, where these are counted.
+    pub missing: u32,
 }
 
 /// Counts of a valid list or forest. Steps that read what walks have left do nothing where it comes

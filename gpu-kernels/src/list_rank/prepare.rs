@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
-use super::{NONE, Status, TAIL, Value};
+use super::{BROKEN, NONE, Status, TAIL, Value};
 use crate::collectives::{
     Sum,
     block::{Block, STORAGE},
@@ -101,7 +101,11 @@ pub(super) unsafe fn sum_of_block(next: &[i32]) -> i64 {
     let mut own = 0;
     // SAFETY: the array is aligned to vectors, and only read, and all threads are here (this function's contract).
     unsafe {
-        each_successor(next, |vector| mem::load_nc(vector), |successor| own += successor.max(0) as i64);
+        each_successor(
+            next,
+            |vector| mem::load_nc(vector),
+            |some| own += some.into_iter().map(|next| next.max(0) as i64).sum::<i64>(),
+        );
         Block::new(shared_array![i64; STORAGE]).reduce(own, Sum)
     }
 }
@@ -115,12 +119,13 @@ pub(super) fn head_of(n: usize, sum: i64) -> i32 {
     if (0..n).contains(&lacking) { lacking as i32 } else { 0 }
 }
 
-/// Calls `visit` for successors, each in one thread of the grid, which has four threads at least.
+/// Calls `visit` for successors, each in one thread of the grid, which has four threads at least. They come in fours, with
+/// [`BROKEN`] in place of missing ones.
 ///
 /// # Safety
 /// `next` must be aligned to 16 bytes, and `load` sound for its vectors.
 #[inline(always)]
-unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
+unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut([i32; 4])) {
     let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
     let vectors = next.len() / 4;
     // SAFETY: vectors below their number, of an array that is aligned to them (this function's contract).
@@ -128,14 +133,16 @@ unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut
     let mut vector = first;
     while vector + (LOADS - 1) * stride < vectors {
         let some: [I32x4; LOADS] = core::array::from_fn(|k| load(vector + k * stride));
-        some.into_iter().for_each(|of_vector| of_vector.to_array().into_iter().for_each(&mut visit));
+        some.into_iter().for_each(|of_vector| visit(of_vector.to_array()));
         vector += LOADS * stride;
     }
     while vector < vectors {
-        load(vector).to_array().into_iter().for_each(&mut visit);
+        visit(load(vector).to_array());
         vector += stride;
     }
-    next.get(4 * vectors + first).copied().into_iter().for_each(visit);
+    if let Some(&last) = next.get(4 * vectors + first) {
+        visit([last, BROKEN, BROKEN, BROKEN]);
+    }
 }
 
 /// Step 1 of the strategy `packed`: records of the successors.
@@ -147,26 +154,133 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
     }
 }
 
-/// Marks every element from `first` on, `count` of them, that is some element's successor, in a bitmap of `n` bits that
-/// starts at 0. With `first` 0, adds to `tails`, which starts at 0, how many elements have none. Any grid of whole warps.
+/// The most buckets of [`count_successors()`].
+pub const BUCKETS: usize = 24 << 10;
+
+/// Threads of a block of [`count_successors()`].
+pub const COUNT_THREADS: u32 = 1024;
+
+/// A cut of `n` elements into buckets of `1 << bits`, at least 64 elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
+pub struct Buckets {
+    /// The number of elements.
+    pub n: u32,
+    /// Binary logarithm of a bucket's elements.
+    pub bits: u32,
+}
+
+impl Buckets {
+    /// Cuts `n` elements into at most `most` buckets.
+    pub fn new(n: u32, most: usize) -> Self {
+        let bits = (6..31).find(|bits| (n as usize).div_ceil(1 << bits) <= most).unwrap_or(31);
+        Buckets { n, bits }
+    }
+
+    /// Returns the number of buckets.
+    #[inline(always)]
+    pub const fn count(self) -> u32 {
+        self.n.div_ceil(1 << self.bits)
+    }
+
+    /// Returns true if a bucket with so many successors may have a head.
+    #[inline(always)]
+    const fn is_open(self, bucket: u32, successors: u32) -> bool {
+        let rest = self.n - (bucket << self.bits);
+        successors != if rest >> self.bits == 0 { rest } else { 1 << self.bits }
+    }
+}
+
+/// Adds to `counts`, which start at 0, how many elements of each bucket are successors. Any grid of whole warps, with a
+/// word of dynamic shared memory for each bucket.
 ///
 /// # Safety
-/// `next` must be aligned to 16 bytes, `marked` have a bit for each of the elements up to `first + count`, and `tails` be
-/// valid for atomic access.
-#[kernel(max_threads = 256, min_blocks = 6)]
-pub unsafe fn mark_successors(next: &[i32], first: u32, count: u32, marked: *mut u32, tails: *mut u32) {
-    let mut own = 0;
-    let mark = |successor: i32| {
-        let element = successor as u32;
-        if element.wrapping_sub(first) < count {
-            // SAFETY: words below the bitmap's length (this kernel's contract), which is changed by atomics alone.
-            unsafe { atomic::device::fetch_or(marked.add(element as usize / 32), 1 << (element % 32)) };
+/// `next` must be aligned to 16 bytes, and `counts` valid for atomic access to a word for each bucket.
+#[kernel(max_threads = 1024, min_blocks = 2)]
+pub unsafe fn count_successors(next: &[i32], buckets: Buckets, counts: *mut u32) {
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    let of_block = dynamic_shared::<u32>();
+    // SAFETY: buckets are below their number, for which there is room (this kernel's contract); threads write words of
+    // their own or by atomics, with barriers between; the array is aligned to vectors, and only read.
+    unsafe {
+        for bucket in thread::strided(thread..buckets.count() as usize, threads) {
+            of_block.add(bucket).write(0);
         }
-        own += (successor == TAIL) as u32;
-    };
-    // Streaming: the bitmap stays in the L2 cache.
-    // SAFETY: the array is aligned to vectors (this kernel's contract), and only read.
-    unsafe { each_successor(next, |vector| mem::load_streaming(vector), mark) };
+        thread::sync_threads();
+        let add = |element: i32, count| {
+            if (element as u32) < buckets.n {
+                atomic::block::fetch_add(of_block.add((element as u32 >> buckets.bits) as usize), count);
+            }
+        };
+        let visit = |[a, b, c, d]: [i32; 4]| {
+            if ((a ^ b) | (a ^ c) | (a ^ d)) >> buckets.bits == 0 {
+                add(a, 4);
+            } else {
+                [a, b, c, d].into_iter().for_each(|element| add(element, 1));
+            }
+        };
+        each_successor(next, |vector| mem::load_streaming(vector), visit);
+        thread::sync_threads();
+        for bucket in thread::strided(thread..buckets.count() as usize, threads) {
+            let count = *of_block.add(bucket);
+            if count > 0 {
+                atomic::device::fetch_add(counts.add(bucket), count);
+            }
+        }
+    }
+}
+
+/// Starts the bitmap of [`mark_successors()`]: elements of a bucket with as many successors as elements are marked, and
+/// others not. Sets a bit in `open` for each of the other buckets.
+#[kernel(max_threads = 256)]
+pub fn start_marks(counts: &[u32], buckets: Buckets, mut marked: DisjointSlice<u32>, mut open: DisjointSlice<u32>) {
+    let word = thread::index_1d();
+    let is_open = |bucket: u32| counts.get(bucket as usize).is_some_and(|&count| buckets.is_open(bucket, count));
+    if (word as usize) < marked.len() {
+        marked.set(if is_open(word >> (buckets.bits - 5)) { 0 } else { u32::MAX });
+    }
+    if (word as usize) < open.len() {
+        open.set((0..32).fold(0, |bits, k| bits | (is_open(32 * word + k) as u32) << k));
+    }
+}
+
+/// Marks every element from `first` on, `count` of them, that is some element's successor, in a bitmap of a bit per
+/// element. Unless `open` is empty, only elements of the buckets whose bit is set there. With `first` 0, adds to `tails`,
+/// which starts at 0, how many elements have no successor. Any grid of whole warps.
+///
+/// # Safety
+/// `next` must be aligned to 16 bytes, `open` be empty or have a bit for each bucket, at most [`BUCKETS`], `marked` have one
+/// for each of the elements up to `first + count`, and `tails` be valid for atomic access.
+#[kernel(max_threads = 256, min_blocks = 6)]
+pub unsafe fn mark_successors(
+    next: &[i32],
+    first: u32,
+    count: u32,
+    buckets: Buckets,
+    open: &[u32],
+    marked: *mut u32,
+    tails: *mut u32,
+) {
+    let of_block = shared_array![u32; BUCKETS / 32];
+    let mut own = 0;
+    // SAFETY: threads write words of their own, before the barrier; buckets are below their number, and words of the bitmap
+    // below its length (this kernel's contract), which is changed by atomics alone; the array is aligned to vectors, and
+    // only read.
+    unsafe {
+        for word in thread::strided(thread::thread_idx_x() as usize..open.len(), thread::block_dim_x() as usize) {
+            of_block.write(word, open[word]);
+        }
+        thread::sync_threads();
+        let is_open = |bucket: u32| open.is_empty() || of_block.read(bucket as usize / 32) >> (bucket % 32) & 1 == 1;
+        let mut mark = |successor: i32| {
+            let element = successor as u32;
+            if element.wrapping_sub(first) < count && is_open(element >> buckets.bits) {
+                atomic::device::fetch_or(marked.add(element as usize / 32), 1 << (element % 32));
+            }
+            own += (successor == TAIL) as u32;
+        };
+        // Streaming: the bitmap stays in the L2 cache.
+        each_successor(next, |vector| mem::load_streaming(vector), |some| some.into_iter().for_each(&mut mark));
+    }
     own = warp::reduce_add(warp::FULL_MASK, own);
     if first == 0 && warp::lane_id() == 0 {
         // SAFETY: `tails` is valid for atomic access (this kernel's contract).

@@ -44,8 +44,6 @@ pub struct Plan {
     cut: Cut,
     /// Threads of a block of the partition.
     threads: u32,
-    /// Binary logarithm of the elements of a part of a window that a block puts in place.
-    part_bits: u32,
     finish: Finish,
 }
 
@@ -72,17 +70,18 @@ impl Plan {
         for (threads, vectors) in tiles {
             let most = (binned::BINS_PER_THREAD * threads as usize).min(MAX_WINDOWS);
             let fits = (shared / value).checked_ilog2()?.min(MAX_WINDOW_BITS);
-            let mut cut = Cut { n: n as u32, window_bits: (n / 256).max(1).ilog2().max(10).min(fits), vectors };
+            let window_bits = (n / 256).max(1).ilog2().max(10).min(fits);
+            let mut cut = Cut { n: n as u32, window_bits, part_bits: fits, vectors };
             while cut.windows() as usize > most {
                 cut.window_bits += 1;
             }
-            let part_bits = cut.window_bits.min(fits);
+            cut.part_bits = cut.window_bits.min(fits);
             let finish = match size_of::<V>() {
-                _ if cut.window_bits <= part_bits + MAX_SPLIT => Finish::Parts,
+                _ if cut.window_bits <= cut.part_bits + MAX_SPLIT => Finish::Parts,
                 4 => Finish::Stored,
                 _ => Finish::Regrouped,
             };
-            let plan = Plan { cut, threads, part_bits, finish };
+            let plan = Plan { cut, threads, finish };
             let tile = cut.tile_elements(threads) as usize;
             let is_shared_out = n / tile >= multiprocessors as usize || threads == 32;
             let fits = tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2;
@@ -129,6 +128,15 @@ pub enum Head<'a> {
     Many,
 }
 
+/// Pairs for the results from `first` on.
+pub struct Binned<'a, V: Weight> {
+    pairs: View<'a, V::Record>,
+    /// Number of pairs of each window.
+    filled: View<'a, u32>,
+    first: usize,
+    plan: Plan,
+}
+
 /// A destination of results.
 pub trait Results<V: Weight> {
     /// From a record for each element.
@@ -139,14 +147,12 @@ pub trait Results<V: Weight> {
         levels: &Levels<V>,
         status: &Buffer<Status>,
     ) -> Result<(), DeviceError>;
-    /// From binned pairs: the results from `first` on.
+    /// From binned pairs.
     fn of_pairs(
         &mut self,
         stream: &Stream,
-        pairs: View<'_, V::Record>,
-        first: usize,
-        plan: Plan,
-        status: &Buffer<Status>,
+        binned: Binned<'_, V>,
+        status: &mut Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError>;
     /// Bytes of an element's.
@@ -171,10 +177,8 @@ impl<V: Weight> Results<V> for &mut Buffer<V> {
     fn of_pairs(
         &mut self,
         stream: &Stream,
-        pairs: View<'_, V::Record>,
-        first: usize,
-        plan: Plan,
-        status: &Buffer<Status>,
+        Binned { pairs, first, plan, .. }: Binned<'_, V>,
+        status: &mut Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError> {
         let (grid, threads, shared) = plan.finish_launch(pairs.len(), size_of::<V>());
@@ -182,9 +186,9 @@ impl<V: Weight> Results<V> for &mut Buffer<V> {
         // SAFETY: there are as many results as pairs; buffers are aligned to 256 bytes, and so are groups.
         unsafe {
             if plan.finish == Finish::Stored {
-                launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, results, status, expected))
+                launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, results, &*status, expected))
             } else {
-                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, results, plan.cut, plan.part_bits, status, expected))
+                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, results, plan.cut, &*status, expected))
             }
         }
     }
@@ -213,18 +217,18 @@ impl Results<i64> for Lists<'_> {
     fn of_pairs(
         &mut self,
         stream: &Stream,
-        pairs: View<'_, <i64 as Value>::Record>,
-        first: usize,
-        plan: Plan,
-        status: &Buffer<Status>,
+        Binned { pairs, filled, first, plan }: Binned<'_, i64>,
+        status: &mut Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError> {
         let (grid, threads, shared) = plan.finish_launch(pairs.len(), size_of::<i64>());
         let range = first..first + pairs.len();
         let (ranks, lists) = (self.ranks.view_mut(range.clone())?, self.lists.view_mut(range)?);
-        // SAFETY: there are as many ranks and numbers as pairs.
+        // SAFETY: there are as many ranks and numbers as pairs, and a counter for each window.
         unsafe {
-            launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(pairs, ranks, lists, plan.cut, plan.part_bits, status, expected))
+            launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(
+                pairs, ranks, lists, filled, plan.cut, status, expected
+            ))
         }
     }
 }
@@ -232,22 +236,22 @@ impl Results<i64> for Lists<'_> {
 impl Plan {
     /// Returns the number of windows, including those of groups.
     pub fn windows(self) -> usize {
-        self.cut.windows() as usize + self.group().map_or(0, |_| self.cut.n.div_ceil(1 << self.part_bits) as usize)
+        self.cut.windows() as usize + self.group().map_or(0, |_| self.cut.n.div_ceil(1 << self.cut.part_bits) as usize)
     }
 
     /// Elements of a group of windows that are binned once more, if they are.
-    fn group(self) -> Option<usize> {
+    pub fn group(self) -> Option<usize> {
         (self.finish == Finish::Regrouped).then_some(1 << self.group_bits())
     }
 
     /// Binary logarithm of that: as many bins as a block has.
     fn group_bits(self) -> u32 {
-        GROUP_BITS.min(self.part_bits + (binned::BINS_PER_THREAD as u32 * self.threads).ilog2())
+        GROUP_BITS.min(self.cut.part_bits + (binned::BINS_PER_THREAD as u32 * self.threads).ilog2())
     }
 
     /// Returns the plan for the `n` elements of a group.
     fn of_group(self, n: usize) -> Self {
-        Plan { cut: Cut { n: n as u32, window_bits: self.part_bits, ..self.cut }, finish: Finish::Parts, ..self }
+        Plan { cut: Cut { n: n as u32, window_bits: self.cut.part_bits, ..self.cut }, finish: Finish::Parts, ..self }
     }
 
     /// The launch that puts results in place: grid, block and dynamic shared memory.
@@ -255,8 +259,8 @@ impl Plan {
         if self.finish == Finish::Stored {
             return (n.div_ceil(binned::wide_pairs(BLOCK)) as u32, BLOCK, 0);
         }
-        let threads = (1 << self.part_bits >> 2).clamp(32, binned::THREADS);
-        (self.cut.n.div_ceil(1 << self.part_bits), threads, value << self.part_bits)
+        let threads = (1 << self.cut.part_bits >> 2).clamp(32, binned::THREADS);
+        (self.cut.n.div_ceil(1 << self.cut.part_bits), threads, value << self.cut.part_bits)
     }
 }
 
@@ -475,31 +479,33 @@ impl<V: Weight> Pipeline<V> {
         &mut self,
         stream: &Stream,
         plan: Plan,
-        status: &Buffer<Status>,
+        status: &mut Buffer<Status>,
         expected: Expected,
         results: &mut R,
     ) -> Result<(), DeviceError> {
         let n = self.pairs.len();
+        let (of_windows, mut rest) = self.counters.view_mut(2..)?.into_split_at_mut(plan.cut.windows() as usize)?;
         let Some(group) = plan.group() else {
-            return results.of_pairs(stream, self.pairs.as_view(), 0, plan, status, expected);
+            let binned = Binned { pairs: self.pairs.as_view(), filled: of_windows.as_view(), first: 0, plan };
+            return results.of_pairs(stream, binned, status, expected);
         };
         self.finer.ensure(group.min(n))?;
-        let mut filled = self.counters.view_mut(2 + plan.cut.windows() as usize..)?;
         for first in (0..n).step_by(group) {
             let len = group.min(n - first);
             let of_group = plan.of_group(len);
             let (pairs, record) = (self.pairs.view(first..first + len)?, size_of::<V::Record>());
             let tiles = len.div_ceil(binned::INVERSE_WORDS * (plan.threads * plan.cut.vectors) as usize) as u32;
             let shared = of_group.cut.partition_shared(plan.threads, record);
-            let (of_these, rest) = filled.into_split_at_mut(of_group.cut.windows() as usize)?;
-            filled = rest;
+            let mut of_these;
+            (of_these, rest) = rest.into_split_at_mut(of_group.cut.windows() as usize)?;
             // SAFETY: there are as many finer pairs as pairs, and a counter for each window.
             unsafe {
                 launch!(stream, binned::regroup::<V><<<tiles, plan.threads, shared>>>(
-                    pairs, first as u32, &mut self.finer, of_these, of_group.cut, status, expected
+                    pairs, first as u32, &mut self.finer, of_these.reborrow(), of_group.cut, &*status, expected
                 ))?;
             }
-            results.of_pairs(stream, self.finer.view(..len)?, first, of_group, status, expected)?;
+            let binned = Binned { pairs: self.finer.view(..len)?, filled: of_these.as_view(), first, plan: of_group };
+            results.of_pairs(stream, binned, status, expected)?;
         }
         Ok(())
     }
@@ -577,17 +583,50 @@ impl Pipeline<i32> {
     ) -> Result<(), DeviceError> {
         let n = ranks.len();
         self.pairs.ensure(n)?;
-        self.counters.ensure(plan.cut.windows() as usize)?;
+        self.counters.ensure(2 + plan.windows())?;
         status.ensure(1)?;
         stream.fill_zero(&mut self.counters)?;
+        let filled = self.counters.view_mut(2..)?;
         let tiles = n.div_ceil(binned::INVERSE_WORDS * (plan.threads * plan.cut.vectors) as usize) as u32;
         let shared = plan.cut.partition_shared(plan.threads, size_of::<cuda_std::U32x2>());
         // SAFETY: there are n pairs, and a counter for each window.
         unsafe {
             launch!(stream, binned::invert<<<tiles, plan.threads, shared>>>(
-                ranks, values, &mut self.pairs, &mut self.counters, plan.cut
+                ranks, values, &mut self.pairs, filled, plan.cut
             ))?;
         }
         self.put_in_place(stream, plan, status, Expected { ranked: 0, ends: 0 }, &mut order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    /// Pairs of an earlier ranking may fill a place that this one has left empty.
+    #[test]
+    fn windows_with_other_pairs_than_elements_are_counted() {
+        let device = Device::best().unwrap();
+        let stream = device.stream().unwrap();
+        let plan = Plan { cut: Cut { n: 7, window_bits: 2, part_bits: 1, vectors: 1 }, threads: 32, finish: Finish::Parts };
+        let pair = |element: i32| i64::record(element, i64::head(1).plus(i64::count(element)));
+        let none = i64::record(-1, 0);
+        let all = [1, 0, 3, 2, 6, 5, 4].map(pair);
+        let without_5 = [all[0], all[1], all[2], all[3], all[4], none, all[6]];
+        for (pairs, filled, missing) in [(all, [4, 3], 0), (all, [4, 2], 2), (all, [5, 3], 2), (without_5, [4, 3], 1)] {
+            let (pairs, filled) = (device.upload(&pairs).unwrap(), device.upload(&filled).unwrap());
+            let (mut ranks, mut lists) = (device.alloc(7).unwrap(), device.alloc(7).unwrap());
+            let mut status = device.upload(&[Status { ranked: 7, ends: 1, ..Status::zeroed() }]).unwrap();
+            let expected = Expected { ranked: 7, ends: 1 };
+            let binned = Binned { pairs: pairs.as_view(), filled: filled.as_view(), first: 0, plan };
+            let mut results = Lists { ranks: &mut ranks, lists: &mut lists };
+            results.of_pairs(&stream, binned, &mut status, expected).unwrap();
+            assert_eq!(stream.download_vec(&status).unwrap()[0].missing, missing);
+            if missing == 0 {
+                assert_eq!(stream.download_vec(&ranks).unwrap(), [0, 1, 2, 3, 4, 5, 6]);
+                assert_eq!(stream.download_vec(&lists).unwrap(), [1; 7]);
+            }
+        }
     }
 }

@@ -1,7 +1,12 @@
 //! The rankers.
 
 use crate::common::{Clock, StepTime};
-use gpu_kernels::list_rank::{Status, finish, prepare, short, splitters::Splitters};
+use gpu_kernels::list_rank::{
+    Status, finish,
+    prepare::{self, Buckets},
+    short,
+    splitters::Splitters,
+};
 
 use super::{
     ListError, Weight, check,
@@ -348,17 +353,32 @@ impl ListRanker<i32> {
             0 => n,
             bytes => 4 * bytes,
         };
-        let (heads, tails) = self.find_heads(stream, next, part)?;
+        let choose = |ranker: &Self, heads| {
+            let splitters = ranker.splitters(n, heads);
+            let device = &ranker.device;
+            let empty = Pipeline::new(device);
+            let pipeline = ranker.of_forests.as_deref().unwrap_or(&empty);
+            let (strategy, plan) = strategy(device, &options, pipeline, n, splitters.count as usize, heads, false)?;
+            Ok::<_, ListError>((splitters, if plan.is_some() { strategy } else { Strategy::Split }, plan))
+        };
+        // Pairs that are binned once show whether heads are missing.
+        let is_binned = |plan: Option<Plan>| plan.is_some_and(|plan| plan.group().is_none());
+        let mut by_buckets = is_binned(choose(self, 1)?.2);
+        let (heads, tails, (splitters, strategy, plan)) = loop {
+            let (heads, tails) = self.find_heads(stream, next, part, by_buckets)?;
+            let chosen = choose(self, heads)?;
+            if !by_buckets || is_binned(chosen.2) {
+                break (heads, tails, chosen);
+            }
+            by_buckets = false;
+        };
         clock.end("heads", 4 * n as u64 + n as u64 / 8)?;
         if heads != tails && !options.trusted || heads == 0 {
             check::diagnose_forest(&stream.download_vec(next)?)?;
             return Err(ListError::Miscounted { ranked: 0, n });
         }
-        let splitters = self.splitters(n, heads);
         let count = splitters.count as usize;
         let pipeline = self.of_forests.get_or_insert_with(|| Box::new(Pipeline::new(&self.device)));
-        let (strategy, plan) = strategy(&self.device, &options, pipeline, n, count, heads, false)?;
-        let strategy = if plan.is_some() { strategy } else { Strategy::Split };
         let windows = plan.map_or(0, Plan::windows);
         self.status.ensure(1)?;
         pipeline.start(stream, splitters, windows, &mut self.status, (&mut self.heads, Head::Many))?;
@@ -375,23 +395,47 @@ impl ListRanker<i32> {
     }
 
     /// Finds the elements without predecessor, `part` at a time; returns how many, and how many elements have no successor.
-    fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>, part: usize) -> Result<(usize, usize), DeviceError> {
+    /// By buckets, it takes a bucket with as many successors as elements for one without heads, as it is in a forest: in
+    /// another list, heads may be missing.
+    fn find_heads(
+        &mut self,
+        stream: &Stream,
+        next: &Buffer<i32>,
+        part: usize,
+        by_buckets: bool,
+    ) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        let ListRanker { marked, counts, .. } = self;
+        let ListRanker { marked, counts, device, .. } = self;
+        let info = device.info();
+        let buckets = Buckets::new(n as u32, prepare::BUCKETS.min(info.max_shared_per_block / size_of::<u32>()));
+        let of_buckets = if by_buckets { buckets.count() as usize } else { 0 };
         marked.ensure(words)?;
         counts.ensure(words + 2)?;
         let (mut counts, mut tails) = counts.split_at_mut(words + 1)?;
-        stream.fill_zero(&mut *marked)?;
         stream.fill_zero(tails.reborrow())?;
-        let most = prepare::READ_BLOCKS * self.device.info().multiprocessors;
+        let most = prepare::READ_BLOCKS * info.multiprocessors;
         let (per_vector, per_word) = (blocks(n.div_ceil(4), BLOCK).min(most), blocks(words + 1, BLOCK));
+        let (mut per_bucket, rest) = counts.reborrow().into_split_at_mut(of_buckets)?;
+        let (mut open, _) = rest.into_split_at_mut(of_buckets.div_ceil(32))?;
+        if by_buckets {
+            stream.fill_zero(per_bucket.reborrow())?;
+            let grid = blocks(n.div_ceil(4), prepare::COUNT_THREADS).min(2 * info.multiprocessors);
+            let shared = of_buckets * size_of::<u32>();
+            // SAFETY: there is a word for each bucket, and buffers are aligned to 256 bytes.
+            unsafe {
+                launch!(stream, prepare::count_successors<<<grid, prepare::COUNT_THREADS, shared>>>(next, buckets, per_bucket.reborrow()))?;
+            }
+            launch!(stream, prepare::start_marks<<<per_word, BLOCK>>>(&per_bucket, buckets, &mut *marked, open.reborrow()))?;
+        } else {
+            stream.fill_zero(&mut *marked)?;
+        }
         for first in (0..n).step_by(part) {
             let count = part.min(n - first) as u32;
             // SAFETY: the bitmap has a bit for each element, and buffers are aligned to 256 bytes.
             unsafe {
                 launch!(stream, prepare::mark_successors<<<per_vector, BLOCK>>>(
-                    next, first as u32, count, &mut *marked, &mut tails
+                    next, first as u32, count, buckets, open.as_view(), &mut *marked, &mut tails
                 ))?;
             }
         }
@@ -438,6 +482,7 @@ fn is_complete(status: &Status, n: usize, lists: usize) -> bool {
         && status.out_of_range == 0
         && status.circles == 0
         && status.overflows == 0
+        && status.missing == 0
 }
 
 fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListError> {
@@ -460,9 +505,11 @@ mod tests {
             let next = device.upload(&next).unwrap();
             for part in [7, 64, 1001, 1 << 30] {
                 let mut ranker = ListRanker::<i32>::new(&device, Options::default());
-                let found = ranker.find_heads(&stream, &next, part.max(n as usize / 20)).unwrap();
-                assert_eq!(found, (heads.len(), heads.len()), "{n}, {part}");
-                assert_eq!(stream.download_vec(&ranker.heads).unwrap(), heads, "{n}, {part}");
+                for by_buckets in [false, true] {
+                    let found = ranker.find_heads(&stream, &next, part.max(n as usize / 20), by_buckets).unwrap();
+                    assert_eq!(found, (heads.len(), heads.len()), "{n}, {part}");
+                    assert_eq!(stream.download_vec(&ranker.heads).unwrap(), heads, "{n}, {part}");
+                }
             }
         }
     }

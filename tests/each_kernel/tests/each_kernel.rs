@@ -83,7 +83,7 @@ fn windows<V: Weight + PartialEq + std::fmt::Debug>(value: impl Fn(i32) -> V) ->
     unsafe { launch!(stream, binned::finish_wide::<V><<<1, 64>>>(&pairs, &mut results, &status, expected))? };
     assert!(stream.download_vec(&results)?.into_iter().eq((0..n).map(&value)));
 
-    let cut = Cut { n: n as u32, window_bits: 4, vectors: 2 };
+    let cut = Cut { n: n as u32, window_bits: 4, part_bits: 4, vectors: 2 };
     let (mut finer, mut filled) = (device.alloc::<V::Record>(n as usize)?, device.alloc_zeroed::<u32>(7)?);
     let shared = cut.partition_shared(32, size_of::<V::Record>());
     // SAFETY: there are as many finer pairs as pairs, a counter for each window, and the shared memory of 32 threads.
@@ -132,10 +132,12 @@ fn lists() -> Result {
     }
     let (mut ranks, mut lists) = (device.alloc(40)?, device.alloc(40)?);
     let next: Vec<i32> = (0..40).map(|i| if i % 10 == 9 { -1 } else { i + 1 }).collect();
-    let options = Options { sublists: Some(20), ..Options::default() };
-    let forest = ListRanker::new(device, options).forest(&stream, &device.upload(&next)?, &mut ranks, &mut lists)?;
-    assert_eq!(forest.lists, 4);
-    assert!(stream.download_vec(&lists)?.into_iter().eq((0..40).map(|i| i / 10)));
+    for strategy in [Strategy::Split, Strategy::Binned] {
+        let options = Options { strategy, sublists: Some(20), ..Options::default() };
+        let forest = ListRanker::new(device, options).forest(&stream, &device.upload(&next)?, &mut ranks, &mut lists)?;
+        assert_eq!(forest.lists, 4);
+        assert!(stream.download_vec(&lists)?.into_iter().eq((0..40).map(|i| i / 10)));
+    }
     windows::<i32>(|i| i)?;
     windows::<i64>(i64::from)?;
     windows::<f32>(|i| i as f32)?;
