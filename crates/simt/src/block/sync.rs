@@ -82,7 +82,23 @@ struct Exchange {
     arrived: u32,
     /// The lanes that have not taken the result; with none the exchange can serve anew.
     unread: u32,
-    values: [u64; WARP_SIZE as usize],
+    values: Values,
+}
+
+/// What the lanes of a warp have passed to an exchange. Of lanes that aren't in its mask, anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Values {
+    /// Each lane's value.
+    pub lanes: [u64; WARP_SIZE as usize],
+    /// The lanes that have passed another value than 0, a bit for each.
+    pub nonzero: u32,
+}
+
+impl Values {
+    fn set(&mut self, lane: u32, value: u64) {
+        self.lanes[lane as usize] = value;
+        self.nonzero = self.nonzero & !(1 << lane) | u32::from(value != 0) << lane;
+    }
 }
 
 impl Exchange {
@@ -132,17 +148,14 @@ impl Warp {
 
     /// Begins an exchange without arrivals.
     fn begin(&mut self, mask: u32, op: &'static str, location: &'static Location<'static>) -> usize {
-        let fresh = Exchange { mask, op, location, arrived: 0, unread: mask, values: [0; WARP_SIZE as usize] };
-        match self.exchanges.iter().position(|e| e.unread == 0) {
-            Some(free) => {
-                self.exchanges[free] = fresh;
-                free
-            }
-            None => {
-                self.exchanges.push(fresh);
-                self.exchanges.len() - 1
-            }
+        if let Some(free) = self.exchanges.iter().position(|e| e.unread == 0) {
+            let exchange = &mut self.exchanges[free];
+            (exchange.mask, exchange.op, exchange.location) = (mask, op, location);
+            (exchange.arrived, exchange.unread) = (0, mask);
+            return free;
         }
+        self.exchanges.push(Exchange { mask, op, location, arrived: 0, unread: mask, values: Values::default() });
+        self.exchanges.len() - 1
     }
 }
 
@@ -352,34 +365,27 @@ impl Block<'_> {
         self.buffers.sched.borrow().barrier.result
     }
 
-    /// Waits for the lanes of `mask`, and returns what each passed.
+    /// Waits for the lanes of `mask`, and returns what `read` makes of what each passed.
     #[inline(always)]
-    pub(crate) fn exchange(
+    pub(crate) fn exchange<R>(
         &self,
         mask: u32,
         op: &'static str,
         value: u64,
         location: &'static Location<'static>,
-    ) -> [u64; WARP_SIZE as usize] {
-        let mut values = [0; WARP_SIZE as usize];
-        if let Some(i) = self.come_to_exchange(mask, op, value, location, &mut values) {
+        read: impl FnOnce(&Values) -> R,
+    ) -> R {
+        let exchange = self.come_to_exchange(mask, op, value, location);
+        if exchange.is_some() {
             self.wait();
-            self.take_values(i, &mut values);
         }
-        values
+        self.read(exchange, value, read)
     }
 
-    /// Notes that the running thread is at an exchange, and returns it. Returns `None`, with the
-    /// values settled, if the thread need not or must not wait.
+    /// Notes that the running thread is at an exchange, and returns it. Returns `None` if the thread need not or must not
+    /// wait.
     #[inline(never)]
-    fn come_to_exchange(
-        &self,
-        mask: u32,
-        op: &'static str,
-        value: u64,
-        location: &'static Location<'static>,
-        alone: &mut [u64; WARP_SIZE as usize],
-    ) -> Option<usize> {
+    fn come_to_exchange(&self, mask: u32, op: &'static str, value: u64, location: &'static Location<'static>) -> Option<usize> {
         if !self.may_wait() {
             return None;
         }
@@ -399,7 +405,6 @@ impl Block<'_> {
             ));
         }
         if mask == 1 << lane {
-            alone[lane as usize] = value;
             return None;
         }
 
@@ -414,7 +419,7 @@ impl Block<'_> {
         let i = here.exchanges.iter().position(joined).unwrap_or_else(|| here.begin(mask, op, location));
         let exchange = &mut here.exchanges[i];
         exchange.arrived |= 1 << lane;
-        exchange.values[lane as usize] = value;
+        exchange.values.set(lane, value);
         let complete = !exchange.pending();
         if let Some(other) = here.opposed(i) {
             let message = here.exchanges[i].opposed_by(other, location);
@@ -434,13 +439,20 @@ impl Block<'_> {
         Some(i)
     }
 
+    /// Gives `read` the values of an exchange, or the thread's own.
     #[inline(never)]
-    fn take_values(&self, i: usize, values: &mut [u64; WARP_SIZE as usize]) {
+    fn read<R>(&self, exchange: Option<usize>, own: u64, read: impl FnOnce(&Values) -> R) -> R {
         let thread = self.thread.get();
+        let (warp, lane) = ((thread / WARP_SIZE) as usize, thread % WARP_SIZE);
+        let Some(i) = exchange else {
+            let mut values = Values::default();
+            values.set(lane, own);
+            return read(&values);
+        };
         let mut sched = self.buffers.sched.borrow_mut();
-        let exchange = &mut sched.warps[(thread / WARP_SIZE) as usize].exchanges[i];
-        exchange.unread &= !(1 << (thread % WARP_SIZE));
-        *values = exchange.values;
+        let exchange = &mut sched.warps[warp].exchanges[i];
+        exchange.unread &= !(1 << lane);
+        read(&exchange.values)
     }
 
     /// Takes `thread`, which has returned, out of its warp and the block; gives an error where somebody waits for it that
