@@ -18,7 +18,7 @@ pub const ROUNDING: f64 = 1e-9;
 pub struct Alone {
     theta: f64,
     low: [f64; 2],
-    extent: [f64; 2],
+    pub extent: [f64; 2],
 }
 
 /// Returns a part's boxes at allowed angles, except for boxes that contain another box. If any angle is allowed, the angles are

@@ -40,6 +40,10 @@ const SHORTENING: f64 = 0.2;
 const SEARCHES: f64 = 4.0;
 /// Largest number of copies on a sheet that are searched for places; more are in rows.
 const MOST: usize = 4096;
+/// A piece of a roll is short enough if it is longer than the least length by at most this share.
+const NEAR: f64 = 1e-4;
+/// Pause between the looks at whether it is.
+const OFTEN: Duration = Duration::from_millis(500);
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
 /// Thickness of the frame around an irregular sheet, relative to its larger extent.
@@ -202,6 +206,22 @@ impl<'a> Work<'a> {
         };
         let top = |places: &Vec<Placed>| self.top(places);
         Ok([Some(rows), found].into_iter().flatten().min_by(|a, b| top(a).total_cmp(&top(b))))
+    }
+
+    /// Returns the length that a strip of this width with these copies has at least: for their areas, and for each part's lowest
+    /// box.
+    fn least(&self, counts: &[usize], width: f64) -> f64 {
+        let wanted = (0..counts.len()).filter(|&part| counts[part] > 0);
+        let lowest = |part: usize| {
+            let (grown, turns) = (&self.grown[part], self.nesting.turns_of(part));
+            // The box of an image has another height only at single angles, and only these are all known.
+            let image = (turns.mirrors() && !turns.is_any()).then(|| boxes(&grown.mirrored(), turns));
+            let all = self.boxes[part].iter().chain(image.iter().flatten());
+            let fit = all.filter(|alone| turns.is_any() || alone.extent[0] <= width);
+            fit.map(|alone| alone.extent[1]).min_by(f64::total_cmp).unwrap_or(0.0)
+        };
+        let area: f64 = wanted.clone().map(|part| counts[part] as f64 * self.grown[part].area()).sum();
+        wanted.map(lowest).fold(area / width, f64::max)
     }
 
     /// Looks for places of the last sheet's parts in a shorter piece of it, so that the rest of the sheet is larger.
@@ -466,8 +486,7 @@ impl<'a> Work<'a> {
         };
         let (packer, saving) = match most.is_finite() {
             true => (packer.until(most), Saving { pause: Duration::from_millis(100), share: 0.25 }),
-            // A piece of a roll may always be shorter.
-            false => (packer, Saving::default()),
+            false => (packer.until(self.least(counts, width) * (1.0 + NEAR)), Saving { pause: OFTEN, share: 0.05 }),
         };
         let packing = packer.run_saving(tell, saving, |_| {})?.packings.swap_remove(0);
         if packing.side > most {
