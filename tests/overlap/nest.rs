@@ -157,6 +157,20 @@ fn time_for_parts_without_a_place() {
     assert!(nested.sheets.is_empty() && nested.left.len() == 4 && nested.left.iter().all(|left| !left.too_large));
 }
 
+/// An hour is not needed for a piece that can't be shorter: of parts in rows, and of one that stands upright beside others.
+#[test]
+fn nothing_shorter_is_sought() {
+    let tall = vec![(rectangle("tall", 40.0, 10.0), 1), (rectangle("small", 9.0, 19.0), 4)];
+    for (parts, width, length) in [(vec![(rectangle("square", 10.0, 10.0), 6)], 20.0, 30.0), (tall, 30.5, 40.0)] {
+        let roll = sheet(width, f64::INFINITY, None);
+        let nesting = Nesting { turns: vec![Turns::QUARTERS], ..Nesting::new(parts, [roll], Duration::from_secs(3600)) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        let used = nested.sheets[0].used;
+        assert!(used > length - 1e-9 && used < length * 1.0002, "{used}");
+    }
+}
+
 /// A key fits into a frame's hole only if one of them is mirrored, and then both need as much of a roll as the frame.
 #[test]
 fn mirrored_parts() {
