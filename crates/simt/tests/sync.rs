@@ -194,7 +194,7 @@ fn disjoint_masks_meet_independently() {
         for round in 0..(3 + 2 * (lane % 3).min(1)) {
             let value = t + 100 * u64::from(round);
             let all = current::exchange(mask, "shfl", value, |values| values.lanes);
-            for other in (0..32).filter(|other| mask >> other & 1 == 1) {
+            for other in (0..32u32).filter(|other| mask >> other & 1 == 1) {
                 assert_eq!(all[other as usize], value + u64::from(other) - u64::from(lane));
             }
         }
