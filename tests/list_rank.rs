@@ -383,7 +383,7 @@ fn a_head_hides_in_a_bucket() {
     let stream = device.stream().unwrap();
     let n = 4096;
     for length in 1..=32 {
-        // Lists from 0 and 128 meet at 64. As many elements as follow there are on a list from 96.
+        // Lists from 0 and 128 meet at 64. A list from 96 has as many elements as they have in common.
         let (met, hidden) = (64 + length, 96 + length);
         let lists = [(0..64).chain(64..met).collect(), (128..n).chain(met..96).chain(hidden..128).chain([64]).collect()];
         let mut next = vec![-1; n];

@@ -395,8 +395,8 @@ impl ListRanker<i32> {
     }
 
     /// Finds the elements without predecessor, `part` at a time; returns how many, and how many elements have no successor.
-    /// By buckets, it takes a bucket with as many successors as elements for one without heads, as it is in a forest: in
-    /// another list, heads may be missing.
+    /// By buckets, it takes a bucket with as many successors as elements for one without heads, as it is in a forest. In
+    /// another list, heads may be missing. A place then stays empty, or, if each element is on one sublist, fewer are ranked.
     fn find_heads(
         &mut self,
         stream: &Stream,

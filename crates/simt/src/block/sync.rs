@@ -85,7 +85,7 @@ struct Exchange {
     values: Values,
 }
 
-/// What the lanes of a warp have passed to an exchange. Of lanes that aren't in its mask, anything.
+/// Values that the lanes of a warp have passed to an exchange. Those of lanes outside its mask mean nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values {
     /// Each lane's value.
@@ -365,7 +365,7 @@ impl Block<'_> {
         self.buffers.sched.borrow().barrier.result
     }
 
-    /// Waits for the lanes of `mask`, and returns what `read` makes of what each passed.
+    /// Waits for the lanes of `mask`, and returns what `read` makes of their values.
     #[inline(always)]
     pub(crate) fn exchange<R>(
         &self,
