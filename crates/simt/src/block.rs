@@ -16,7 +16,6 @@ mod cluster;
 mod sync;
 
 pub(crate) use sync::BarrierKind;
-pub use sync::Values;
 
 #[cfg(simt_check)]
 use crate::check::{BlockChecks, Checks, ClusterChecks};

@@ -5,7 +5,6 @@
 //! In checked runs nothing here is inlined into kernels, so the executor's accesses aren't taken
 //! for the kernel's.
 
-pub use crate::block::Values;
 use crate::block::{BarrierKind, Block};
 use crate::error::Place;
 use crate::{Dim3, Scope, WARP_SIZE};
@@ -209,13 +208,21 @@ pub fn named_barrier(number: u32, threads: u32, wait: bool) {
 }
 
 /// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask`
-/// and `op`, and returns what `read` makes of their values.
+/// and `op`, and returns their values by lane (0 for lanes outside `mask`).
 ///
 /// `op` names the operation (`"shfl"`, `"ballot"`, ...) in errors.
 #[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
-pub fn exchange<R>(mask: u32, op: &'static str, value: u64, read: impl FnOnce(&Values) -> R) -> R {
-    block().exchange(mask, op, value, Location::caller(), read)
+pub fn exchange(mask: u32, op: &'static str, value: u64) -> [u64; 32] {
+    block().exchange(mask, op, value, Location::caller())
+}
+
+/// [`exchange`] for one value: returns what lane `source` passed, and a bit for each lane of `mask` that passed another
+/// value than 0.
+#[cfg_attr(not(simt_check), inline(always))]
+#[track_caller]
+pub fn exchange_one(mask: u32, op: &'static str, value: u64, source: u32) -> (u64, u32) {
+    block().exchange_one(mask, op, value, source, Location::caller())
 }
 
 /// The block's memory for the shared static that `key` is the address of: `size` bytes, the same for all threads of the

@@ -57,7 +57,7 @@ fn a_barrier_that_waits_for_an_exchange_that_waits_for_it() {
             current::sync_threads();
         } else {
             if current::thread_idx().x < 32 {
-                current::exchange(u32::MAX, "shfl", 0, |_| ());
+                current::exchange(u32::MAX, "shfl", 0);
             }
             current::sync_threads();
         }
@@ -72,7 +72,7 @@ fn a_lane_that_left() {
     for leaver in [0, 31] {
         let e = error(2, 64, &|| {
             if current::lane_id() != leaver {
-                current::exchange(u32::MAX, "shfl_down", 0, |_| ());
+                current::exchange(u32::MAX, "shfl_down", 0);
             }
         });
         let left = format!("is a shuffle from a lane that left: lane {leaver} has returned");
@@ -82,13 +82,13 @@ fn a_lane_that_left() {
 
 #[test]
 fn a_lane_that_does_not_exist() {
-    let e = error(1, 40, &|| current::exchange(u32::MAX, "ballot", 1, |_| ()));
+    let e = error(1, 40, &|| _ = current::exchange(u32::MAX, "ballot", 1));
     says(&e, &["names lane 8", "does not exist in this block (40 threads)"]);
 }
 
 #[test]
 fn a_mask_without_the_own_lane() {
-    let e = error(1, 32, &|| current::exchange(0xFFFF, "shfl", 1, |_| ()));
+    let e = error(1, 32, &|| _ = current::exchange(0xFFFF, "shfl", 1));
     says(&e, &["shfl with mask 0x0000ffff (", "which lacks the thread's own lane 16"]);
 }
 
@@ -96,7 +96,7 @@ fn a_mask_without_the_own_lane() {
 fn masks_that_overlap() {
     let e = error(1, 32, &|| {
         let mask = if current::lane_id() < 16 { u32::MAX } else { 0xFFFF_FF00 };
-        current::exchange(mask, "shfl", 1, |_| ());
+        current::exchange(mask, "shfl", 1);
     });
     says(&e, &["thread (16, 0, 0): shfl with mask 0xffffff00 (", "waits for it in shfl with mask 0xffffffff"]);
 }
@@ -105,7 +105,7 @@ fn masks_that_overlap() {
 fn masks_in_a_ring() {
     let e = error(1, 3, &|| {
         let mask = [0b011, 0b110, 0b101][current::lane_id() as usize];
-        current::exchange(mask, "shfl", 1, |_| ());
+        current::exchange(mask, "shfl", 1);
     });
     says(&e, &["shfl with mask 0x00000003 (", "waits for it in shfl with mask 0x00000006"]);
 }
@@ -114,7 +114,7 @@ fn masks_in_a_ring() {
 fn exchanges_of_different_names() {
     let e = error(1, 32, &|| {
         let op = if current::lane_id() < 16 { "shfl" } else { "ballot" };
-        current::exchange(u32::MAX, op, 1, |_| ());
+        current::exchange(u32::MAX, op, 1);
     });
     says(&e, &[": ballot with mask", "waits for it in shfl with mask"]);
 }

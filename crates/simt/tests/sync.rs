@@ -171,7 +171,7 @@ fn warps_sum_by_shuffles() {
                 let mut sum = u64::from(current::linear_thread());
                 let mut offset = 16;
                 while offset > 0 {
-                    let all = current::exchange(mask, "shfl_down", sum, |values| values.lanes);
+                    let all = current::exchange(mask, "shfl_down", sum);
                     if lane + offset < lanes {
                         sum += all[(lane + offset) as usize];
                     }
@@ -193,18 +193,20 @@ fn disjoint_masks_meet_independently() {
         let mask = if lane % 3 == 0 { 0x4924_9249 } else { !0x4924_9249 };
         for round in 0..(3 + 2 * (lane % 3).min(1)) {
             let value = t + 100 * u64::from(round);
-            let all = current::exchange(mask, "shfl", value, |values| values.lanes);
-            for other in (0..32u32).filter(|other| mask >> other & 1 == 1) {
-                assert_eq!(all[other as usize], value + u64::from(other) - u64::from(lane));
+            let all = current::exchange(mask, "shfl", value);
+            for other in 0..32u32 {
+                let there = mask >> other & 1 == 1;
+                let expected = value + u64::from(other) - u64::from(lane);
+                assert_eq!(all[other as usize], if there { expected } else { 0 });
             }
         }
         // Back together, and by other parts than before: no result may be lost to a faster lane.
         let pair = 0b11 << (lane & !1);
-        let all = current::exchange(pair, "shfl", t, |values| values.lanes);
+        let all = current::exchange(pair, "shfl", t);
         assert_eq!(all[(lane ^ 1) as usize], t ^ 1);
-        let all = current::exchange(u32::MAX, "ballot", t, |values| values.lanes);
+        let all = current::exchange(u32::MAX, "ballot", t);
         assert_eq!(all[31 - lane as usize], t / 32 * 64 + 31 - t);
-        assert_eq!(current::exchange(1 << lane, "shfl", 7, |values| values.lanes)[lane as usize], 7);
+        assert_eq!(current::exchange(1 << lane, "shfl", 7)[lane as usize], 7);
     });
 }
 
@@ -217,11 +219,11 @@ fn half_a_warp_may_meet_while_the_other_waits_for_all() {
                 if (lane < 16) == low {
                     let mask = if low { 0xFFFF } else { 0xFFFF_0000 };
                     for _ in 0..3 {
-                        let all = current::exchange(mask, "shfl", lane.into(), |values| values.lanes);
+                        let all = current::exchange(mask, "shfl", lane.into());
                         assert_eq!(all[lane as usize ^ 1], u64::from(lane ^ 1));
                     }
                 }
-                let all = current::exchange(u32::MAX, "shfl", 1, |values| values.lanes);
+                let all = current::exchange(u32::MAX, "shfl", 1);
                 assert_eq!(all.iter().sum::<u64>(), 32);
             });
         }
@@ -234,7 +236,7 @@ fn exchanges_and_barriers_mix() {
         for round in 0..10 {
             // Warps do different numbers of exchanges between two barriers.
             for _ in 0..current::linear_thread() / 32 * round {
-                let all = current::exchange(u32::MAX, "shfl", round.into(), |values| values.lanes);
+                let all = current::exchange(u32::MAX, "shfl", round.into());
                 assert_eq!(all, [u64::from(round); 32]);
             }
             assert_eq!(current::sync_threads_count(true), 96);
@@ -246,7 +248,7 @@ fn exchanges_and_barriers_mix() {
 fn warps_that_leave_early_do_no_harm_without_a_barrier() {
     run_everywhere(3, 128, || {
         if current::linear_thread() / 32 % 2 == 1 {
-            current::exchange(u32::MAX, "shfl", 0, |_| ());
+            current::exchange(u32::MAX, "shfl", 0);
         }
     });
 }
@@ -328,7 +330,7 @@ fn a_warp_that_polls_in_exchanges_lets_others_start() {
                 flag.store(true, Ordering::Relaxed);
             }
             while current::linear_thread() < 32 {
-                let all = current::exchange(u32::MAX, "any", flag.load(Ordering::Relaxed).into(), |values| values.lanes);
+                let all = current::exchange(u32::MAX, "any", flag.load(Ordering::Relaxed).into());
                 if all.contains(&1) {
                     break;
                 }

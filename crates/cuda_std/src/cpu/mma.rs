@@ -11,7 +11,7 @@ fn registers<const N: usize>(op: &'static str, own: [u64; N]) -> [[u64; 32]; N] 
     let mut all = [[0; 32]; N];
     // No closure: an error names the caller's line.
     for (values, register) in all.iter_mut().zip(own) {
-        *values = exchange(u32::MAX, op, register, |values| values.lanes);
+        *values = exchange(u32::MAX, op, register);
     }
     all
 }
@@ -114,7 +114,7 @@ pub unsafe fn load<const N: usize, const TRANSPOSED: bool>(row: *const u32) -> [
     if lane_id() < 8 * N as u32 {
         crate::demand_aligned(row, 16);
     }
-    let rows = exchange(u32::MAX, op, row.expose_provenance() as u64, |values| values.lanes);
+    let rows = exchange(u32::MAX, op, row.expose_provenance() as u64);
     let (g, t) = (lane_id() as usize / 4, lane_id() as usize % 4);
     let element = |matrix: usize, row: usize, column: usize| {
         let row = core::ptr::with_exposed_provenance::<u16>(rows[8 * matrix + row] as usize);
@@ -126,6 +126,6 @@ pub unsafe fn load<const N: usize, const TRANSPOSED: bool>(row: *const u32) -> [
         false => element(i, g, 2 * t) | element(i, g, 2 * t + 1) << 16,
     });
     // Nobody goes on, and perhaps writes there, before all have read.
-    exchange(u32::MAX, op, 0, |_| ());
+    exchange(u32::MAX, op, 0);
     loaded
 }

@@ -1,7 +1,7 @@
 //! Warp operations: the lanes of a mask meet in the executor, and each takes its result from the
 //! values of all.
 
-use simt::current::{self, Values, exchange, fault};
+use simt::current::{self, exchange, exchange_one, fault};
 
 pub use current::lane_id;
 
@@ -26,7 +26,7 @@ masks! {
 #[inline]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
-    exchange(mask, "sync_warp", 0, |_| ());
+    exchange_one(mask, "sync_warp", 0, 0);
 }
 
 /// The lanes of `mask`, in order.
@@ -37,7 +37,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 #[inline]
 #[track_caller]
 fn shuffle(op: &'static str, mask: u32, value: u64, source: u32) -> u64 {
-    let read = exchange(mask, op, value, |values| values.lanes[source as usize]);
+    let (read, _) = exchange_one(mask, op, value, source);
     if mask >> source & 1 == 0 {
         fault(format!("{op}: lane {} reads lane {source}, which isn't in the mask {mask:#010x}", lane_id()));
     }
@@ -80,7 +80,7 @@ shuffles! {
 
 #[track_caller]
 fn vote(op: &'static str, mask: u32, predicate: bool) -> u32 {
-    exchange(mask, op, predicate.into(), |values| values.nonzero & mask)
+    exchange_one(mask, op, predicate.into(), 0).1
 }
 
 #[track_caller]
@@ -98,14 +98,10 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
     vote("ballot", mask, predicate)
 }
 
-/// The lanes that have passed `value`, and any that aren't in the mask.
-fn equal(values: &Values, value: u64) -> u32 {
-    (0..32).fold(0, |set, lane| set | u32::from(values.lanes[lane] == value) << lane)
-}
-
 #[track_caller]
 pub fn match_any_u64(mask: u32, value: u64) -> u32 {
-    exchange(mask, "match_any", value, |values| equal(values, value)) & mask
+    let values = exchange(mask, "match_any", value);
+    lanes(mask).filter(|&lane| values[lane] == value).fold(0, |set, lane| set | 1 << lane)
 }
 
 #[track_caller]
@@ -115,8 +111,8 @@ pub fn match_any_u32(mask: u32, value: u32) -> u32 {
 
 #[track_caller]
 pub fn match_all_u64(mask: u32, value: u64) -> u32 {
-    let equal = exchange(mask, "match_all", value, |values| equal(values, value));
-    if equal & mask == mask { mask } else { 0 }
+    let values = exchange(mask, "match_all", value);
+    if lanes(mask).all(|lane| values[lane] == value) { mask } else { 0 }
 }
 
 #[track_caller]
@@ -128,9 +124,8 @@ macro_rules! redux {
     ($($name:ident: $t:ty, |$a:ident, $b:ident| $fold:expr;)*) => {$(
         #[track_caller]
         pub fn $name(mask: u32, value: $t) -> $t {
-            exchange(mask, "reduce", value as u32 as u64, |values| {
-                lanes(mask).map(|lane| values.lanes[lane] as $t).reduce(|$a, $b| $fold).unwrap_or(value)
-            })
+            let values = exchange(mask, "reduce", value as u32 as u64);
+            lanes(mask).map(|lane| values[lane] as $t).reduce(|$a, $b| $fold).unwrap_or(value)
         }
     )*};
 }

@@ -16,7 +16,7 @@ unsafe fn multiply<H: Copy>(d: &mut [f32], tiles: [*const u8; 2], value: impl Fn
     if let Some(tile) = tiles.into_iter().find(|tile| !tile.addr().is_multiple_of(1024)) {
         fault(format!("a tile of a product is at {tile:p} in shared memory, which isn't a multiple of 1024"));
     }
-    exchange(u32::MAX, OP, 0, |_| ());
+    exchange(u32::MAX, OP, 0);
     // A row of a tile, eight elements at a time.
     let line = |tile: *const u8, row: usize| {
         let mut line = [0.0; DEPTH];
@@ -40,7 +40,7 @@ unsafe fn multiply<H: Copy>(d: &mut [f32], tiles: [*const u8; 2], value: impl Fn
         }
     }
     // Nobody goes on, and perhaps writes there, before the warp has read.
-    exchange(u32::MAX, OP, 0, |_| ());
+    exchange(u32::MAX, OP, 0);
 }
 
 macro_rules! multiply {

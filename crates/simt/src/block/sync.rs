@@ -86,12 +86,11 @@ struct Exchange {
 }
 
 /// Values that the lanes of a warp have passed to an exchange. Those of lanes outside its mask mean nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Values {
-    /// Each lane's value.
-    pub lanes: [u64; WARP_SIZE as usize],
+#[derive(Default)]
+struct Values {
+    lanes: [u64; WARP_SIZE as usize],
     /// The lanes that have passed another value than 0, a bit for each.
-    pub nonzero: u32,
+    nonzero: u32,
 }
 
 impl Values {
@@ -365,21 +364,53 @@ impl Block<'_> {
         self.buffers.sched.borrow().barrier.result
     }
 
-    /// Waits for the lanes of `mask`, and returns what `read` makes of their values.
+    /// Waits for the lanes of `mask`, and returns what each passed, or 0 for others.
     #[inline(always)]
-    pub(crate) fn exchange<R>(
+    pub(crate) fn exchange(
         &self,
         mask: u32,
         op: &'static str,
         value: u64,
         location: &'static Location<'static>,
-        read: impl FnOnce(&Values) -> R,
-    ) -> R {
+    ) -> [u64; WARP_SIZE as usize] {
+        let exchange = self.come_and_wait(mask, op, value, location);
+        let mut all = [0; WARP_SIZE as usize];
+        self.read_all(exchange, value, mask, &mut all);
+        all
+    }
+
+    /// Waits for the lanes of `mask`. Returns what lane `source` of them passed, and a bit for each that passed another value
+    /// than 0.
+    #[inline(always)]
+    pub(crate) fn exchange_one(
+        &self,
+        mask: u32,
+        op: &'static str,
+        value: u64,
+        source: u32,
+        location: &'static Location<'static>,
+    ) -> (u64, u32) {
+        let exchange = self.come_and_wait(mask, op, value, location);
+        self.read_one(exchange, value, mask, source)
+    }
+
+    #[inline(always)]
+    fn come_and_wait(&self, mask: u32, op: &'static str, value: u64, location: &'static Location<'static>) -> Option<usize> {
         let exchange = self.come_to_exchange(mask, op, value, location);
         if exchange.is_some() {
             self.wait();
         }
-        self.read(exchange, value, read)
+        exchange
+    }
+
+    #[inline(never)]
+    fn read_all(&self, exchange: Option<usize>, own: u64, mask: u32, all: &mut [u64; WARP_SIZE as usize]) {
+        self.read(exchange, own, |values| lanes(mask).for_each(|lane| all[lane as usize] = values.lanes[lane as usize]));
+    }
+
+    #[inline(never)]
+    fn read_one(&self, exchange: Option<usize>, own: u64, mask: u32, source: u32) -> (u64, u32) {
+        self.read(exchange, own, |values| (values.lanes[source as usize], values.nonzero & mask))
     }
 
     /// Notes that the running thread is at an exchange, and returns it. Returns `None` if the thread need not or must not
@@ -440,7 +471,6 @@ impl Block<'_> {
     }
 
     /// Gives `read` the values of an exchange, or the thread's own.
-    #[inline(never)]
     fn read<R>(&self, exchange: Option<usize>, own: u64, read: impl FnOnce(&Values) -> R) -> R {
         let thread = self.thread.get();
         let (warp, lane) = ((thread / WARP_SIZE) as usize, thread % WARP_SIZE);

@@ -47,7 +47,7 @@ pub fn works(executor: &Executor) {
     executor
         .run(&launch(3, 48), &|| {
             let mask = if current::linear_thread() < 32 { u32::MAX } else { 0xFFFF };
-            let lanes = current::exchange(mask, "sum", u64::from(current::lane_id()), |values| values.lanes);
+            let lanes = current::exchange(mask, "sum", u64::from(current::lane_id()));
             let positive = current::sync_threads_count(current::lane_id() > 0);
             if current::linear_thread() == 47 {
                 sum.fetch_add(lanes.iter().sum::<u64>() + u64::from(positive), Ordering::Relaxed);
