@@ -199,8 +199,8 @@ impl Buckets {
 pub unsafe fn count_successors(next: &[i32], buckets: Buckets, counts: *mut u32) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
     let of_block = dynamic_shared::<u32>();
-    // SAFETY: buckets are below their number, for which there is room (this kernel's contract); threads write words of
-    // their own or by atomics, with barriers between; the array is aligned to vectors, and only read.
+    // SAFETY: there is room for each bucket (this kernel's contract), and elements are compared with their number; threads
+    // write words of their own or by atomics, with barriers between; the array is aligned to vectors, and only read.
     unsafe {
         for bucket in thread::strided(thread..buckets.count() as usize, threads) {
             of_block.add(bucket).write(0);

@@ -424,7 +424,9 @@ impl ListRanker<i32> {
             let shared = of_buckets * size_of::<u32>();
             // SAFETY: there is a word for each bucket, and buffers are aligned to 256 bytes.
             unsafe {
-                launch!(stream, prepare::count_successors<<<grid, prepare::COUNT_THREADS, shared>>>(next, buckets, per_bucket.reborrow()))?;
+                launch!(stream, prepare::count_successors<<<grid, prepare::COUNT_THREADS, shared>>>(
+                    next, buckets, per_bucket.reborrow()
+                ))?;
             }
             launch!(stream, prepare::start_marks<<<per_word, BLOCK>>>(&per_bucket, buckets, &mut *marked, open.reborrow()))?;
         } else {

@@ -85,7 +85,7 @@ struct Exchange {
     values: Values,
 }
 
-/// Values that the lanes of a warp have passed to an exchange. Those of lanes outside its mask mean nothing.
+/// Values that the lanes of a warp have passed to an exchange. Lanes outside its mask have old values.
 #[derive(Default)]
 struct Values {
     lanes: [u64; WARP_SIZE as usize],

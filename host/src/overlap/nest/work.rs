@@ -214,7 +214,7 @@ impl<'a> Work<'a> {
         let wanted = (0..counts.len()).filter(|&part| counts[part] > 0);
         let lowest = |part: usize| {
             let (grown, turns) = (&self.grown[part], self.nesting.turns_of(part));
-            // The box of an image has another height only at single angles, and only these are all known.
+            // At single angles, a mirror image may have other boxes. With any angle, it has the same heights.
             let image = (turns.mirrors() && !turns.is_any()).then(|| boxes(&grown.mirrored(), turns));
             let all = self.boxes[part].iter().chain(image.iter().flatten());
             let fit = all.filter(|alone| turns.is_any() || alone.extent[0] <= width);
