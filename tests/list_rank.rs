@@ -14,6 +14,10 @@ use std::fmt::Debug;
 
 use gpu_kernels::list_rank::{nodes, short};
 use proptest::prelude::*;
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
 use warpsmith::{
     device::{Backend, Device},
     list_rank::{
@@ -29,7 +33,7 @@ fn expected(next: &[i32]) -> Vec<i32> {
 /// All ways to rank.
 fn ways() -> Vec<Options> {
     let mut ways = Vec::new();
-    for strategy in [Walk::Auto, Walk::Block, Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
+    for strategy in [Walk::Auto, Walk::Block, Walk::Grid, Walk::Runs, Walk::Split, Walk::Packed, Walk::Binned] {
         for splitters in [SplitterRule::Hashed, SplitterRule::First] {
             for trusted in [false, true] {
                 ways.push(Options { strategy, splitters, trusted, ..Options::default() });
@@ -70,7 +74,7 @@ fn a_million_elements() {
     let device = Device::best().unwrap();
     for (name, next) in walk::lists(1_000_000) {
         let expected = expected(&next);
-        for strategy in [Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
+        for strategy in [Walk::Grid, Walk::Runs, Walk::Split, Walk::Packed, Walk::Binned] {
             let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
             assert!(ranks == expected, "{name}, {strategy:?}");
         }
@@ -231,6 +235,95 @@ fn strategies_by_length() {
         let forest = ListRanker::new(&device, options).forest(&stream, &on_device, &mut ranks, &mut sums).unwrap();
         assert_eq!(forest.report.strategy, Walk::Split);
         assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}");
+    }
+}
+
+/// A list of runs of 1 to `longest` neighbours, up and down, in random order; and the number of its runs.
+fn of_runs(n: usize, longest: usize, seed: u64) -> (Vec<i32>, usize) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let (mut first, mut runs) = (0, Vec::new());
+    while first < n {
+        let last = n.min(first + 1 + random.next_u32() as usize % longest);
+        let mut run: Vec<_> = (first..last).collect();
+        if random.next_u32() % 2 == 1 {
+            run.reverse();
+        }
+        runs.push(run);
+        first = last;
+    }
+    runs.sort_by_cached_key(|_| random.next_u64());
+    let order = runs.concat();
+    let mut next = vec![-1; n];
+    order.windows(2).for_each(|pair| next[pair[0]] = pair[1] as i32);
+    // Runs may meet at their ends.
+    let joined = order.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
+    (next, n - joined)
+}
+
+/// Numbers of elements around those of a word, of a block, and of several.
+#[test]
+fn runs_of_neighbours() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let mut ranker = ListRanker::new(&device, Options { strategy: Walk::Runs, ..Options::default() });
+    for n in [1, 2, 3, 31, 32, 33, 64, 65, 2047, 2048, 2049, 20_000] {
+        for (longest, seed) in [(1, 0), (2, 1), (2, 2), (5, 3), (100, 4), (100_000, 5)] {
+            let (next, runs) = of_runs(n, longest, seed);
+            let (on_device, mut ranks) = (device.upload(&next).unwrap(), device.upload(&vec![-7; n]).unwrap());
+            let report = ranker.rank(&stream, &on_device, None, &mut ranks).unwrap();
+            let expected = expected(&next);
+            assert_eq!(stream.download_vec(&ranks).unwrap(), expected, "{n}, {longest}");
+            assert_eq!((report.strategy, report.sublists), (Walk::Runs, runs), "{n}, {longest}");
+            assert_eq!(expected[report.head as usize], 0, "{n}, {longest}");
+        }
+    }
+}
+
+/// All arrays of up to four elements, right and wrong ones.
+#[test]
+fn runs_of_any_few_elements() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let mut ranker = ListRanker::new(&device, Options { strategy: Walk::Runs, ..Options::default() });
+    for n in 1..=4u32 {
+        for number in 0..(n + 1).pow(n) {
+            let next: Vec<i32> = (0..n).map(|i| (number / (n + 1).pow(i) % (n + 1)) as i32 - 1).collect();
+            for head in [None, Some(0)] {
+                let mut ranks = device.alloc(n as usize).unwrap();
+                let report = ranker.rank(&stream, &device.upload(&next).unwrap(), head, &mut ranks);
+                let expected = rank_sequentially(&next, head);
+                assert_eq!(report.map(|_| stream.download_vec(&ranks).unwrap()), expected, "{next:?}, head {head:?}");
+            }
+        }
+    }
+}
+
+/// On a GPU, long lists of long runs are ranked by these: not shorter lists, not others, and not where a call doesn't wait.
+#[test]
+fn long_runs_are_found() {
+    let device = Device::best().unwrap();
+    if device.backend() == Backend::Cpu {
+        return skip("gpu", "no GPU");
+    }
+    let stream = device.stream().unwrap();
+    let n = 1 << 24;
+    let usual = Options::default();
+    let trusted = Options { trusted: true, ..Options::default() };
+    let cases = [(n, 8, &usual, true), (n, 3, &usual, false), (n - 1, 8, &usual, false), (n, 8, &trusted, false)];
+    for (n, run, options, by_runs) in cases {
+        let next = generate::block_shuffled(n, run, 3);
+        let (on_device, mut ranks) = (device.upload(&next).unwrap(), device.alloc(n as usize).unwrap());
+        let mut ranker = ListRanker::new(&device, options.clone());
+        let report = ranker.rank(&stream, &on_device, None, &mut ranks).unwrap();
+        assert_eq!(report.strategy == Walk::Runs, by_runs, "{n}, {run}");
+        assert!(stream.download_vec(&ranks).unwrap() == expected(&next), "{n}, {run}");
+        if by_runs {
+            let mut circle = next;
+            let tail = circle.iter().position(|&next| next == -1).unwrap();
+            circle[tail] = tail as i32;
+            let error = ranker.rank(&stream, &device.upload(&circle).unwrap(), None, &mut ranks).unwrap_err();
+            assert!(matches!(error, ListError::TwoPredecessors { element, .. } if element == tail), "{error}");
+        }
     }
 }
 
@@ -529,7 +622,7 @@ fn lists_in_host_memory() {
 #[test]
 fn any_schedule_gives_the_same_ranks() {
     for (seed, strategy) in
-        (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block, Walk::Grid].map(|strategy| (seed, strategy)))
+        (0..4).flat_map(|seed| [Walk::Split, Walk::Binned, Walk::Block, Walk::Grid, Walk::Runs].map(|strategy| (seed, strategy)))
     {
         let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
         let next = generate::random(3000, seed);
@@ -558,7 +651,7 @@ proptest! {
     #[test]
     fn any_array(next in prop::collection::vec(-1i32..40, 0..40), head in -1i32..41) {
         let device = Device::best().unwrap();
-        for strategy in [Walk::Block, Walk::Grid, Walk::Split, Walk::Packed, Walk::Binned] {
+        for strategy in [Walk::Block, Walk::Grid, Walk::Runs, Walk::Split, Walk::Packed, Walk::Binned] {
             let options = Options { strategy, sublists: Some(5), ..Options::default() };
             prop_assert_eq!(rank(&device, options, &next, Some(head)), rank_sequentially(&next, Some(head)));
         }

@@ -21,6 +21,7 @@ pub mod generate;
 pub mod grid;
 pub mod nodes;
 pub mod prepare;
+pub mod runs;
 pub mod short;
 pub mod splitters;
 pub mod walk;

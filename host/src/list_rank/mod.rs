@@ -32,6 +32,7 @@ mod level;
 mod options;
 mod pipeline;
 mod ranker;
+mod runs;
 pub mod verify;
 
 pub use crate::common::StepTime;

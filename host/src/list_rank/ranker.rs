@@ -13,6 +13,7 @@ use super::{
     launches::{BLOCK, blocks},
     options::{Options, SplitterRule, Strategy},
     pipeline::{Head, Job, Lists, Pipeline, Plan},
+    runs::Runs,
 };
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan_in_place},
@@ -59,18 +60,21 @@ pub struct Forest {
 /// `V` is what it adds up: `i32` for ranks, or the weights' type. All arrays and streams must be of the ranker's
 /// device.
 pub struct ListRanker<V: Weight = i32> {
-    device: Device,
-    options: Options,
+    pub(super) device: Device,
+    pub(super) options: Options,
     pipeline: Pipeline<V>,
     /// Arrays for ranking forests.
     of_forests: Option<Box<Pipeline<i64>>>,
-    heads: Buffer<i32>,
+    /// Arrays for ranking by runs.
+    pub(super) of_runs: Option<Box<Runs>>,
+    /// The head, the heads of a forest, or the first elements of runs.
+    pub(super) heads: Buffer<i32>,
     status: Buffer<Status>,
-    /// To find the heads of a forest: a bit for each element.
-    marked: Buffer<u32>,
-    /// Number of heads in each word of the bitmap, and then in all words before. At its end how many heads there are, and how
-    /// many lists end.
-    counts: Buffer<u32>,
+    /// A bit for each element that is not to be among `heads`, to find these.
+    pub(super) marked: Buffer<u32>,
+    /// Number of heads in each word of the bitmap, and then in all words before. At its end how many heads there are, and
+    /// another count: of lists' ends in a forest.
+    pub(super) counts: Buffer<u32>,
     scan: Option<ScanWorkspace>,
 }
 
@@ -88,6 +92,7 @@ impl<V: Weight> ListRanker<V> {
             options,
             pipeline: Pipeline::new(device),
             of_forests: None,
+            of_runs: None,
             heads: device.empty(),
             status: device.empty(),
             marked: device.empty(),
@@ -259,6 +264,7 @@ fn strategy<V: Weight>(
         }
         (Strategy::Auto, _) if info.backend == Backend::Cuda && !weighted && !is_worth_binning => Ok((Strategy::Grid, None)),
         (Strategy::Auto, _) => Ok((Strategy::Split, None)),
+        (Strategy::Runs, _) => Ok((Strategy::Split, None)),
         (Strategy::Grid | Strategy::Packed, _) if weighted => Ok((Strategy::Split, None)),
         (Strategy::Binned, None) => {
             let reason = "a block can't have the shared memory that it bins in, 4 KiB at least";
@@ -285,6 +291,9 @@ impl ListRanker<i32> {
         ranks: &mut Buffer<i32>,
     ) -> Result<Report, ListError> {
         same_length("ranks", ranks.len(), next.len())?;
+        if let Some(report) = self.rank_runs(stream, next, head, ranks)? {
+            return Ok(report);
+        }
         self.run(stream, next, head, None, |strategy, clock, job, plan, status, pipeline| match strategy {
             Strategy::Block => Pipeline::run_block(clock, job, head, status, ranks),
             Strategy::Grid => pipeline.run_grid(clock, job, head, status, ranks),
@@ -406,8 +415,8 @@ impl ListRanker<i32> {
     ) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        let ListRanker { marked, counts, device, .. } = self;
-        let info = device.info();
+        let ListRanker { marked, counts, .. } = self;
+        let info = self.device.info();
         let buckets = Buckets::new(n as u32, prepare::BUCKETS.min(info.max_shared_per_block / size_of::<u32>()));
         let of_buckets = if by_buckets { buckets.count() as usize } else { 0 };
         marked.ensure(words)?;
@@ -441,20 +450,29 @@ impl ListRanker<i32> {
                 ))?;
             }
         }
-        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &mut counts))?;
+        self.list_unmarked(stream, n)
+    }
+
+    /// Lists the elements without a bit in the bitmap, ascending, as heads. Returns how many there are, and the count that is
+    /// kept behind those of words.
+    pub(super) fn list_unmarked(&mut self, stream: &Stream, n: usize) -> Result<(usize, usize), DeviceError> {
+        let words = n.div_ceil(32);
+        let per_word = blocks(words + 1, BLOCK);
+        let mut counts = self.counts.view_mut(..words + 1)?;
+        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&self.marked, n as u32, &mut counts))?;
         let workspace = match &mut self.scan {
             Some(workspace) => workspace,
             none => none.insert(ScanWorkspace::new(&self.device)?),
         };
         exclusive_scan_in_place(stream, counts, workspace)?;
         let totals = stream.download_vec(self.counts.view(words..)?)?;
-        let (heads, ends) = (totals[0] as usize, totals[1] as usize);
+        let (heads, other) = (totals[0] as usize, totals[1] as usize);
         self.heads.ensure(heads)?;
         // SAFETY: there are as many heads as the scan counted.
         unsafe {
             launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&self.marked, n as u32, &self.counts, &mut self.heads))?;
         }
-        Ok((heads, ends))
+        Ok((heads, other))
     }
 }
 

@@ -122,7 +122,7 @@ fn lists() -> Result {
     let device = stream.device();
     let next = generate::random(300, 1);
     let (expected, on_device) = (rank_sequentially(&next, None)?, device.upload(&next)?);
-    for strategy in [Strategy::Block, Strategy::Grid, Strategy::Split, Strategy::Packed, Strategy::Binned] {
+    for strategy in [Strategy::Block, Strategy::Grid, Strategy::Runs, Strategy::Split, Strategy::Packed, Strategy::Binned] {
         let (mut ranks, mut order) = (device.alloc(next.len())?, device.alloc(next.len())?);
         let mut ranker = ListRanker::new(device, Options { strategy, ..Options::default() });
         ranker.rank(&stream, &on_device, None, &mut ranks)?;

@@ -19,7 +19,7 @@ use super::{
 /// Runs the command: on one device, or over the ranks that were started or asked for.
 pub fn run(global: &Global, arguments: &ListRankArgs) -> Result<(), Failure> {
     if (arguments.forest || arguments.weights.is_some())
-        && let Some(strategy @ (Strategy::Grid | Strategy::Packed)) = arguments.strategy
+        && let Some(strategy @ (Strategy::Grid | Strategy::Runs | Strategy::Packed)) = arguments.strategy
     {
         let with = if arguments.forest { "--forest" } else { "--weights" };
         return Err(Failure::error(format_args!("--strategy {} can't be used with {with}", strategy.name())));
