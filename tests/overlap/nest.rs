@@ -183,7 +183,7 @@ fn mirrored_parts() {
             let on = if in_x { sheet(f64::INFINITY, 60.01, None) } else { sheet(60.01, f64::INFINITY, None) };
             let turns = vec![Turns::QUARTERS, Turns::QUARTERS.mirroring(mirrors)];
             let parts = [(frame.clone(), 1), (key.clone(), 1)];
-            let nesting = Nesting { turns, ..Nesting::new(parts, [on], Duration::from_secs(2)) };
+            let nesting = Nesting { turns, ..Nesting::new(parts, [on], Duration::from_secs(1)) };
             let nested = nest(&nesting).unwrap();
             check(&nesting, &nested);
             let found = &nested.sheets[0].parts;
@@ -197,7 +197,7 @@ fn mirrored_parts() {
     folder.write("frame.json", &rings(&frame));
     folder.write("key.json", &rings(&key));
     let nest = |output: &str| {
-        folder.good(&format!("nest frame.json key.json --roll 60.01 --turns 90 --mirror=key --time 2s --output {output}"));
+        folder.good(&format!("nest frame.json key.json --roll 60.01 --turns 90 --mirror=key --time 1s --output {output}"));
         std::fs::read_to_string(folder.path(output)).unwrap()
     };
     let table = nest("p.csv");
@@ -363,7 +363,7 @@ fn irregular_sheets_of_files() {
         }
     }
     let nested = |output: &str| {
-        let text = folder.good(&format!("nest r.wkt:30 --sheet disc.svg:2 --spacing 1 --turns 90 --time 12s --output {output}"));
+        let text = folder.good(&format!("nest r.wkt:30 --sheet disc.svg:2 --spacing 1 --turns 90 --time 4s --output {output}"));
         assert!(text.contains("100 x 100") && text.contains("30 parts on "), "{text}");
         std::fs::read_to_string(folder.path(output)).unwrap()
     };
@@ -604,7 +604,7 @@ fn a_drawing_to_cut_from() {
     let folder = Folder::of("");
     folder.write("parts.svg", DRAWING);
     let report: Value = {
-        let output = folder.run("nest parts.svg:2 --sheet 160x100mm --spacing 2 --margin 4 --time 15s --output cut.svg --json");
+        let output = folder.run("nest parts.svg:2 --sheet 160x100mm --spacing 2 --margin 4 --time 4s --output cut.svg --json");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     };
@@ -632,11 +632,11 @@ fn a_drawing_to_cut_from() {
     assert_eq!(text.lines().filter(|line| line.contains("id=\"disc-") && line.contains('C')).count(), 2);
 
     folder.write("r.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((0 0, 3 0, 0 3)))");
-    let output = folder.good("nest r.wkt:3 --sheet 10x9 --turns 90 --time 4s --output p.csv");
+    let output = folder.good("nest r.wkt:3 --sheet 10x9 --turns 90 --time 1s --output p.csv");
     assert!(output.contains("6 parts on ") && output.contains("Written: p.csv"), "{output}");
     let table = std::fs::read_to_string(folder.path("p.csv")).unwrap();
     assert!(table.starts_with("part,copy,sheet,x,y,theta\n") && table.lines().count() == 7, "{table}");
-    folder.good("nest r.wkt --sheet 10x9 --time 2s --output p.json");
+    folder.good("nest r.wkt --sheet 10x9 --time 300ms --output p.json");
     let places: Value = serde_json::from_str(&std::fs::read_to_string(folder.path("p.json")).unwrap()).unwrap();
     assert_eq!(places[0].as_object().unwrap().keys().collect::<Vec<_>>(), ["part", "copy", "sheet", "x", "y", "theta"]);
 }
@@ -664,11 +664,11 @@ fn tolerance_of_curves() {
     let (own, most) = within(Some(1e-3));
     assert!(own > 1e-4 && own <= most && most <= 1e-3, "{own} {most}");
     folder.write("disc.svg", "<svg width='96' height='96' viewBox='0 0 25.4 25.4'><circle r='50'/></svg>");
-    let output = folder.run("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 1s --output cut.svg --json");
+    let output = folder.run("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 100ms --output cut.svg --json");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let deviation = report["deviation"].as_f64().unwrap();
     assert!(deviation > 0.004 && deviation <= 0.02, "{deviation}");
-    let text = folder.good("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 1s --output cut.svg");
+    let text = folder.good("nest disc.svg --sheet 120x120 --tolerance 0.02 --time 100ms --output cut.svg");
     assert!(text.contains(&format!("Curves count as lines outside of them, at most {deviation:.1e} away.")), "{text}");
     for wrong in ["0", "-1", "nan", "1e-9", "x"] {
         folder

@@ -341,7 +341,7 @@ fn what_cannot_be_drawn() {
 #[cfg(target_os = "linux")]
 fn matrices_larger_than_the_memory() {
     let folder = Folder::new();
-    let n = 22_000u64;
+    let n = 15_000u64;
     let entries = n * (n - 1) / 2;
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({entries},), }}");
     let header = format!("{header:<117}\n");
@@ -351,7 +351,7 @@ fn matrices_larger_than_the_memory() {
     let file = fs::OpenOptions::new().write(true).open(folder.path("m.npy")).unwrap();
     file.set_len(start.len() as u64 + entries * 4).unwrap();
     // Threads reserve memory of their own.
-    let output = folder.shell("ulimit -v 524288; RAYON_NUM_THREADS=2 \"$0\" pcf plot m.npy --output m.png --json");
+    let output = folder.shell("ulimit -v 393216; RAYON_NUM_THREADS=2 \"$0\" pcf plot m.npy --output m.png --json");
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));

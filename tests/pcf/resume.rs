@@ -196,7 +196,7 @@ mod ended {
         folder
     }
 
-    const TWO_SETS: [(&str, usize, usize); 2] = [("a.npz", 450, 3000), ("b.npz", 300, 3000)];
+    const TWO_SETS: [(&str, usize, usize); 2] = [("a.npz", 450, 1500), ("b.npz", 300, 1500)];
 
     /// A matrix that takes minutes, of this set.
     const LONG: &str = "pdist a.npz --p 2.5 --trace t.json --output x.npy";

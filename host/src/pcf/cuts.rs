@@ -23,8 +23,12 @@ const PIECE: usize = 1024;
 /// The most pieces. A grid can't have twice as many.
 const MOST_PIECES: usize = 1 << 15;
 
-/// One in this number of breakpoints of a long function may be a cut.
+/// Of long functions, at most one breakpoint in this number is looked at for cuts: more between two cuts than are needed
+/// only cost the host time.
 const SAMPLE: usize = 256;
+
+/// Approximate number of breakpoints that are looked at for each piece, if there are so many.
+const SAMPLES: usize = 32;
 
 /// The times of the cuts, and the least length of functions whose merges are cut.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,17 +47,24 @@ impl<T: PcfReal> Cuts<T> {
         if most <= NEVER || steps(rows, cols) + steps(cols, rows) >= ENOUGH * 2 * most as u128 {
             return None;
         }
-        // Times with about as many breakpoints of long functions between them.
-        let samples = |set: &PcfSet<T>| {
-            let long: Vec<usize> = set.lengths().enumerate().filter(|&(_, points)| points > NEVER).map(|(i, _)| i).collect();
-            let samples = |i: usize| set.get(i).points().iter().skip(SAMPLE / 2).step_by(SAMPLE).map(|point| point.t);
-            long.into_par_iter().flat_map_iter(samples).collect::<Vec<T>>()
-        };
         // Sampling one set twice would give the same quantiles.
-        let one = rows.identity().is(cols.identity());
-        let mut samples = if one { samples(rows) } else { [samples(rows), samples(cols)].concat() };
-        samples.par_sort_unstable_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+        let sets = if rows.identity().is(cols.identity()) { &[rows][..] } else { &[rows, cols] };
+        let long: Vec<(&PcfSet<T>, usize)> = sets
+            .iter()
+            .flat_map(|&set| (0..set.len()).map(move |i| (set, i)))
+            .filter(|(set, i)| set.offsets()[i + 1] - set.offsets()[*i] > NEVER)
+            .collect();
         let pieces = most.div_ceil(PIECE).min(MOST_PIECES);
+        let breakpoints: usize = long.iter().map(|(set, i)| set.offsets()[i + 1] - set.offsets()[*i]).sum();
+        let step = (breakpoints / (SAMPLES * pieces)).max(SAMPLE);
+        let samples = long.par_iter().enumerate().flat_map_iter(|(number, &(set, i))| {
+            // The fractional parts of multiples of the golden ratio: functions of equal times have samples at others.
+            let first = (number as u32 + 1).wrapping_mul(0x9e37_79b9) as u64 * step as u64 >> 32;
+            set.get(i).points().iter().skip(first as usize).step_by(step).map(|point| point.t)
+        });
+        let mut samples: Vec<T> = samples.collect();
+        samples.par_sort_unstable_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+        // Times with about as many breakpoints of long functions between them.
         let mut times = vec![T::ZERO];
         times.extend((1..pieces).map(|piece| samples[(piece as u128 * samples.len() as u128 / pieces as u128) as usize]));
         times.push(T::INFINITY);
@@ -86,7 +97,7 @@ impl<T: PcfReal> Cuts<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pcf::Pcf;
+    use crate::pcf::{Pcf, random};
 
     /// One long function among so many others: of few, the merges with it are cut, as all together don't keep a GPU busy.
     #[test]
@@ -102,6 +113,28 @@ mod tests {
             let cuts = Cuts::of([&set, &set]);
             assert_eq!(cuts.as_ref().map(Cuts::pieces), pieces, "{points}, {others}");
             assert!(cuts.is_none_or(|cuts| cuts.long(&set, &(0..set.len())) == 1));
+        }
+    }
+
+    /// Each piece has about its share of the breakpoints: of few functions and many, of one set and two, of equal times too.
+    #[test]
+    fn pieces_are_alike() {
+        let random = |count| random::uniform::<f64>(count, 12_000, count as u64).unwrap();
+        let equal =
+            |count| -> PcfSet<f64> { (0..count).map(|_| Pcf::new((0..12_288).map(|k| (k as f64, 1.0))).unwrap()).collect() };
+        for sets in [[random(2), random(1)], [random(30), random(1)], [equal(30), equal(1)], [equal(30), random(3)]] {
+            for [rows, cols] in [[&sets[0], &sets[0]], [&sets[0], &sets[1]]] {
+                let cuts = Cuts::of([rows, cols]).unwrap();
+                let points = [rows, cols].into_iter().flat_map(|set| set.iter()).flat_map(|f| f.points().iter());
+                let mut all: Vec<f64> = points.map(|point| point.t).collect();
+                all.sort_by(f64::total_cmp);
+                let before = |time: f64| all.partition_point(|&other| other < time);
+                let share = all.len() as f64 / cuts.pieces() as f64;
+                for piece in cuts.times().windows(2) {
+                    let within = (before(piece[1]) - before(piece[0])) as f64;
+                    assert!((0.5..1.6).contains(&(within / share)), "{within}, {share}, {piece:?}");
+                }
+            }
         }
     }
 }
