@@ -69,7 +69,7 @@ fn no_warnings_if_quiet() {
 
 #[test]
 fn json_has_its_fields() {
-    let value = Folder::of("list-rank").json("--n 10_000");
+    let value = Folder::of("list-rank").json("--n 10_000 --strategy split");
     assert_eq!(value["system"], "list-rank");
     assert!(value["backend"] == "cpu" || value["backend"] == "cuda", "{value}");
     assert!(!value["device"].as_str().unwrap().is_empty());

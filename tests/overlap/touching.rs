@@ -185,10 +185,10 @@ fn convex_pair(random: &mut Random) -> [Vec<Point>; 2] {
     pair
 }
 
-/// Number of cases: all if `WARPSMITH_ALL_CASES` is set, otherwise a tenth, which is enough to find
+/// Number of cases: all if `WARPSMITH_ALL_CASES` is set, otherwise a twentieth, which is enough to find
 /// errors of a whole kernel.
 fn cases(all: usize) -> usize {
-    if std::env::var_os("WARPSMITH_ALL_CASES").is_some() { all } else { all / 10 }
+    if std::env::var_os("WARPSMITH_ALL_CASES").is_some() { all } else { all / 20 }
 }
 
 /// Results of the kernels for a pair of pieces, in both orders.

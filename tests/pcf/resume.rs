@@ -165,7 +165,7 @@ mod ended {
     /// The command, with files of at most `most` bytes: `ulimit` counts in blocks.
     fn command(folder: &Folder, arguments: &str, most: Option<usize>) -> Command {
         let mut command = Command::new("prlimit");
-        command.args(most.map(|most| format!("--fsize={most}"))).arg("--").arg(assert_cmd::cargo::cargo_bin("warpsmith"));
+        command.args(most.map(|most| format!("--fsize={most}"))).arg("--").arg(assert_cmd::cargo::cargo_bin!("warpsmith"));
         command.args(["--backend", "cpu", "pcf"]).args(arguments.split(' ')).current_dir(folder.path("."));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         signals::heed_interrupts(&mut command);

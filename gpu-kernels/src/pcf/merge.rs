@@ -90,8 +90,8 @@ impl<T: Scalar> Iterator for Steps<T> {
 
 /// A function's segments in memory.
 pub trait Source<T: Scalar>: Copy {
-    /// Returns the distance from a segment's position to the next one's.
-    fn next(self) -> u32;
+    /// From a segment's position to the next one's.
+    const NEXT: u32;
     /// The segment at a position.
     ///
     /// # Safety
@@ -117,17 +117,17 @@ impl<T: Scalar> Merge<T> {
     /// # Safety
     /// That function has a next segment: one of the two ends is finite, and the segments are all there.
     #[inline(always)]
-    pub unsafe fn step(&mut self, f: impl Source<T>, g: impl Source<T>, op: impl Operation<Scalar = T>) {
+    pub unsafe fn step<F: Source<T>, G: Source<T>>(&mut self, f: F, g: G, op: impl Operation<Scalar = T>) {
         let end = math::min(self.first_end, self.second_end);
         self.sum = op.add(self.sum, [end - self.time, self.first_value, self.second_value]);
         self.time = end;
         // SAFETY: the function whose end comes first has a next segment (this function's contract).
         unsafe {
             if self.first_end <= self.second_end {
-                self.first += f.next();
+                self.first += F::NEXT;
                 (self.first_value, self.first_end) = T::parts(f.load(self.first));
             } else {
-                self.second += g.next();
+                self.second += G::NEXT;
                 (self.second_value, self.second_end) = T::parts(g.load(self.second));
             }
         }

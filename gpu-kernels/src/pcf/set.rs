@@ -151,12 +151,6 @@ impl Placement {
         Triangle(self.triangle).wants(first, second)
     }
 
-    /// As [`Triangle::is_half`].
-    #[inline(always)]
-    pub const fn is_half(self) -> bool {
-        Triangle(self.triangle).is_half()
-    }
-
     /// As [`Triangle::wants_any`].
     #[inline(always)]
     pub const fn wants_any(self, first: u32, firsts: u32, second: u32, seconds: u32) -> bool {

@@ -38,32 +38,12 @@ pub const fn shared_bytes<T: Scalar>(windows: [u32; 2], warps: u32) -> usize {
 struct Shared<const STRIDE: u32>;
 
 impl<T: Scalar, const STRIDE: u32> Source<T> for Shared<STRIDE> {
-    #[inline(always)]
-    fn next(self) -> u32 {
-        STRIDE * size_of::<T::Segment>() as u32
-    }
+    const NEXT: u32 = STRIDE * size_of::<T::Segment>() as u32;
 
     #[inline(always)]
     unsafe fn load(self, position: u32) -> T::Segment {
         // SAFETY: there is a segment at this offset (this function's contract), in the block's dynamic shared memory.
         unsafe { *dynamic_shared::<u8>().add(position as usize).cast::<T::Segment>() }
-    }
-}
-
-/// The same, with a distance in bytes from a segment to the next one of its function.
-#[derive(Clone, Copy)]
-struct Strided(u32);
-
-impl<T: Scalar> Source<T> for Strided {
-    #[inline(always)]
-    fn next(self) -> u32 {
-        self.0
-    }
-
-    #[inline(always)]
-    unsafe fn load(self, position: u32) -> T::Segment {
-        // SAFETY: there is a segment at this offset (this function's contract).
-        unsafe { <Shared<1> as Source<T>>::load(Shared::<1>, position) }
     }
 }
 
@@ -150,51 +130,6 @@ unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::S
     }
 }
 
-/// The pairs of a warp in a tile on the diagonal, which has the same functions in both bands: of lane `l`'s function and
-/// that of the lane `number + 1` on, in a circle. So 16 warps have all pairs of different functions, where in rows 32 warps
-/// would have half of their lanes each on average.
-#[derive(Clone, Copy)]
-struct Turn {
-    number: u32,
-    /// Number of functions, which the first lanes have.
-    functions: u32,
-}
-
-impl Turn {
-    /// The turn of a warp for the function at `second_at`, if the tile of functions from `tile_at` on is on the diagonal of a
-    /// triangle, and in the second part as a whole.
-    #[inline(always)]
-    fn of(first_length: u32, tile_at: u32, second_at: u32, pairs: Pairs, placement: Placement) -> Option<Self> {
-        let functions = warp::ballot(warp::FULL_MASK, first_length >= pairs.first_least).count_ones();
-        let number = second_at.wrapping_sub(tile_at);
-        let is_whole = tile_at >= pairs.second_start && tile_at - pairs.second_start + functions <= pairs.seconds;
-        let is_turned = placement.is_half() && pairs.first_least == pairs.second_least && number < LANES && is_whole;
-        is_turned.then_some(Turn { number, functions })
-    }
-
-    /// The turn in which lanes have their own function twice.
-    #[inline(always)]
-    fn last(self) -> u32 {
-        self.functions.min(LANES / 2 + 1).wrapping_sub(1)
-    }
-
-    /// The lane of a lane's second function.
-    #[inline(always)]
-    fn other(self, lane: u32) -> u32 {
-        if self.number == self.last() { lane } else { (lane + self.number + 1) % LANES }
-    }
-
-    /// True if a lane's pair is computed.
-    #[inline(always)]
-    fn wants(self, lane: u32, placement: Placement) -> bool {
-        let is_opposite = self.number + 1 == LANES / 2 && self.number != self.last();
-        self.number <= self.last()
-            && lane.max(self.other(lane)) < self.functions
-            && !(is_opposite && lane >= LANES / 2)
-            && (self.number < self.last() || placement.wants(lane, lane))
-    }
-}
-
 /// A thread's view of the windows in shared memory.
 struct Windows<T: Scalar> {
     lane: u32,
@@ -219,11 +154,6 @@ struct Windows<T: Scalar> {
     /// load.
     second: *const T::Segment,
     second_end: u32,
-    /// The lane that has the second function as its first one, in a turned tile; else [`LANES`].
-    other: u32,
-    /// Segments in the second function's window, and the binary logarithm of the bytes from one to the next.
-    second_window: u32,
-    second_shift: u32,
     /// Shared memory in which threads agree on the next `first_start` of each lane.
     starts: SharedArray<u32, 32>,
 }
@@ -265,7 +195,7 @@ impl<T: Scalar> Windows<T> {
     #[inline(always)]
     fn segments(&self, merge: &Merge<T>) -> (u32, u32) {
         let i = self.first_start + (merge.first - self.first_base) / Self::FIRST_STRIDE;
-        let j = self.second_start + ((merge.second - self.second_base) >> self.second_shift);
+        let j = self.second_start + (merge.second - self.second_base) / Self::SIZE;
         (i, j)
     }
 
@@ -274,12 +204,13 @@ impl<T: Scalar> Windows<T> {
     #[inline(always)]
     fn ahead(&self, merge: &Merge<T>, left: u32, f: Span, g: Span) -> u32 {
         let (i, j) = self.segments(merge);
+        let [first_window, second_window] = self.sizes;
         let mut ahead = left;
-        if self.first_start + self.sizes[0] < f.end {
-            ahead = ahead.min(self.first_start + self.sizes[0] - 1 - i);
+        if self.first_start + first_window < f.end {
+            ahead = ahead.min(self.first_start + first_window - 1 - i);
         }
-        if self.second_start + self.second_window < g.end {
-            ahead = ahead.min(self.second_start + self.second_window - 1 - j);
+        if self.second_start + second_window < g.end {
+            ahead = ahead.min(self.second_start + second_window - 1 - j);
         }
         ahead
     }
@@ -303,22 +234,16 @@ impl<T: Scalar> Windows<T> {
             {
                 (i, j) = self.segments(merge);
                 atomic::block::fetch_min(self.starts.at(self.lane as usize), i);
-                if self.other < LANES {
-                    atomic::block::fetch_min(self.starts.at(self.other as usize), j);
-                }
             }
             self.second_start = warp::reduce_min(warp::FULL_MASK, j);
             thread::sync_threads();
             self.first_start = self.starts.read(self.lane as usize);
-            if self.other < LANES {
-                self.second_start = self.starts.read(self.other as usize);
-            }
             self.loaded_start = self.starts.read(self.loaded_lane as usize);
             if left > 0
                 && let Some(merge) = merge
             {
                 merge.first = self.first_base + (i - self.first_start) * Self::FIRST_STRIDE;
-                merge.second = self.second_base + ((j - self.second_start) << self.second_shift);
+                merge.second = self.second_base + (j - self.second_start) * Self::SIZE;
             }
         }
     }
@@ -337,7 +262,6 @@ unsafe fn rounds<O: Operation>(
     windows: &Windows<O::Scalar>,
     merge: &mut Option<Merge<O::Scalar>>,
     [f, g]: [Span; 2],
-    second: impl Source<O::Scalar>,
     mut left: u32,
     op: O,
 ) -> u32 {
@@ -360,7 +284,7 @@ unsafe fn rounds<O: Operation>(
         };
         if let Some(merge) = merge {
             // SAFETY: so many steps are within the windows.
-            unsafe { merge.steps(steps, Shared::<LANES>, second, op) };
+            unsafe { merge.steps(steps, Shared::<LANES>, Shared::<1>, op) };
         }
         left -= steps;
         if last {
@@ -403,23 +327,8 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
     // written before the last barrier.
     unsafe {
         let (_, first_segments, first_length) = first.at(first_position);
-        let (_, mut second_segments, mut second_length) = second.at(second_position);
-        let mut wanted = pairs.wants(first_length, second_length) && placement.wants(first_at, second_at);
-        let (mut other, mut positions) = (LANES, (first_position, second_position));
-        if PIECES && let Some(turn) = Turn::of(first_length, first_at - lane, second_at, pairs, placement) {
-            if turn.number - warp > LANES / 2 {
-                // The whole block leaves.
-                return (None, first_position, second_position);
-            }
-            other = turn.other(lane);
-            wanted = turn.wants(lane, placement);
-            (_, second_segments, second_length) = first.at(first_position - lane + other);
-            let other_at = first_at - lane + other;
-            positions = match placement.wants(first_at, other_at) {
-                true => (first_position, other_at - pairs.second_start),
-                false => (first_position - lane + other, first_at - pairs.second_start),
-            };
-        }
+        let (_, second_segments, second_length) = second.at(second_position);
+        let wanted = pairs.wants(first_length, second_length) && placement.wants(first_at, second_at);
         let ([f, g], time) = if PIECES {
             let piece = thread::block_idx_z() as usize;
             let (from, to) = (*cuts.get_unchecked(piece), *cuts.get_unchecked(piece + 1));
@@ -443,7 +352,7 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
             warp,
             warps,
             first_base: lane * size,
-            second_base: if other < LANES { other } else { LANES * sizes[0] + warp * sizes[1] } * size,
+            second_base: (LANES * sizes[0] + warp * sizes[1]) * size,
             sizes,
             first_start: f.start,
             second_start: g.start,
@@ -452,10 +361,7 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
             loaded_start: span.start,
             loaded_end: span.end,
             second: second_segments,
-            second_end: if second_length == 0 || other < LANES { 0 } else { g.end },
-            other,
-            second_window: sizes[usize::from(other >= LANES)],
-            second_shift: size.ilog2() + if other < LANES { LANES.ilog2() } else { 0 },
+            second_end: if second_length == 0 { 0 } else { g.end },
             starts,
         };
         let mut merge: Option<Merge<O::Scalar>> = None;
@@ -465,17 +371,13 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
             if wanted && merge.is_none() {
                 merge = Some(Merge::new(windows.first_base, windows.second_base, Shared::<LANES>, Shared::<1>, time));
             }
-            left = if PIECES {
-                rounds(&windows, &mut merge, [f, g], Strided(1 << windows.second_shift), left, op)
-            } else {
-                rounds(&windows, &mut merge, [f, g], Shared::<1>, left, op)
-            };
+            left = rounds(&windows, &mut merge, [f, g], left, op);
             if !thread::sync_threads_or(left > 0) {
                 break;
             }
             windows.advance(&mut merge, left);
         }
-        (merge, positions.0, positions.1)
+        (merge, first_position, second_position)
     }
 }
 
@@ -620,35 +522,5 @@ pub unsafe fn combine<O: Operation>(
         let (f, g) = (last(first_segments, first_length), last(second_segments, second_length));
         let again = Steps::new((first_segments, first_length), (second_segments, second_length));
         out.add(placement.index(first_function, second_function)).write(op.finish(sum, f, g, again));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pcf::Triangle;
-
-    #[test]
-    fn turns_have_each_pair_once() {
-        for triangle in [Triangle::STRICT, Triangle::WITH_DIAGONAL] {
-            let placement = Placement { triangle: triangle.swapped().0, first_stride: 0, second_stride: 0 };
-            for functions in 0..=LANES {
-                let mut seen = [[0; LANES as usize]; LANES as usize];
-                for turn in (0..LANES).map(|number| Turn { number, functions }) {
-                    for lane in (0..LANES).filter(|&lane| turn.wants(lane, placement)) {
-                        // There are no blocks for others.
-                        assert!(turn.number < functions && turn.number <= LANES / 2);
-                        let other = turn.other(lane);
-                        seen[lane.max(other) as usize][lane.min(other) as usize] += 1;
-                    }
-                }
-                for (greater, row) in (0..).zip(seen) {
-                    for (lesser, seen) in (0..).zip(row) {
-                        let is_wanted = greater < functions && placement.wants(greater, lesser);
-                        assert_eq!(seen, u32::from(is_wanted), "{functions}: {greater}, {lesser}");
-                    }
-                }
-            }
-        }
     }
 }
