@@ -1,8 +1,8 @@
 //! The strategy `runs`: elements that lie beside their successors are contracted to runs, which are ranked by their lengths.
 //!
-//! Neighbours `i` and `i + 1` are *joined* if one is the other's successor. A *run* is a longest sequence of joined
-//! neighbours. In a list, it leads either up or down; one end is its *entry*, which is no neighbour's successor. Runs are
-//! numbered by their first elements, ascending.
+//! Neighbours `i` and `i + 1` are *joined* if one is the other's successor. A *run* is a maximal sequence of joined
+//! neighbours. In a list, it leads up or down. One end is its *entry*, which is no neighbour's successor. Runs are numbered
+//! by their first elements, ascending.
 
 use cuda_std::prelude::*;
 
@@ -14,11 +14,11 @@ use crate::collectives::{
 
 /// Rows of 32 elements that a warp looks at.
 const ROWS: usize = 8;
-/// Elements for each block of [`mark()`].
+/// Elements per block of [`mark()`].
 pub const MARKED: usize = 256 * ROWS;
 /// Threads of the block of [`sample()`].
 pub const SAMPLE_THREADS: u32 = 1024;
-/// Pairs of neighbours that [`sample()`] looks at, if there are more: all 31 of each row.
+/// Pairs of neighbours that [`sample()`] looks at in a list that has them: 31 per row.
 pub const SAMPLE: u32 = SAMPLE_THREADS * ROWS as u32 / 32 * 31;
 
 /// A bitmap of runs, each word for 32 elements, and the number of runs before each word.

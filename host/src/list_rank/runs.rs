@@ -14,10 +14,9 @@ use crate::{
     launch,
 };
 
-/// Fewest elements of lists of which a sample shows whether they have long runs. (Shorter ones take less than 1 ms in any
-/// case, and the sample 0.02.)
+/// Least length of a list that is sampled for long runs. (The sample takes 0.02 ms, and ranking a shorter list less than 0.8.)
 const FEWEST: usize = 1 << 24;
-/// Fewest elements per run, on average, of lists whose runs are ranked unasked.
+/// Least mean length of runs that are ranked unasked.
 const LONG: usize = 5;
 
 /// The arrays of the strategy `runs`.
