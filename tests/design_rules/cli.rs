@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     process::{Command, Stdio},
+    sync::OnceLock,
 };
 
 use assert_cmd::cargo::cargo_bin;
@@ -24,6 +25,16 @@ impl Folder {
 
     fn explore(&self, options: &str) -> Value {
         self.json(&format!("explore spmv --platform sim --matrix m.mtx --force {options}"))
+    }
+
+    /// All schedules, in `full.csv`: measured once for all tests.
+    fn explored_all(&self) {
+        static ALL: OnceLock<Vec<u8>> = OnceLock::new();
+        let all = ALL.get_or_init(|| {
+            self.explore("--exhaustive --output full.csv");
+            fs::read(self.path("full.csv")).unwrap()
+        });
+        fs::write(self.path("full.csv"), all).unwrap();
     }
 
     fn runs(&self, name: &str) -> Runs {
@@ -272,7 +283,7 @@ fn all_schedules_can_be_measured_in_passes() {
 #[test]
 fn rules_say_what_runs_have_in_common() {
     let folder = Folder::new();
-    folder.explore("--exhaustive --output full.csv");
+    folder.explored_all();
     folder.explore("--iterations 120 --output part.csv");
     let (full, part) = (folder.runs("full.csv"), folder.runs("part.csv"));
     let result = folder.json("learn part.csv --labels paper --against full.csv");
@@ -409,7 +420,7 @@ fn one_class_has_no_rules_and_no_accuracy() {
     // The noise is larger than all differences.
     folder.machine(3.0);
     folder.explore("--machine machine.json --iterations 60 --repeats-at-most 2 --output noisy.csv");
-    folder.explore("--exhaustive --output full.csv");
+    folder.explored_all();
     let noise = folder.runs("noisy.csv").about.noise.unwrap();
     let reason = format!("No classes could be told apart: the noise is {:.2} %. Measure more (", 100.0 * noise);
     for options in ["learn noisy.csv", "learn noisy.csv --full", "learn noisy.csv --against full.csv --second full.csv"] {
@@ -462,7 +473,7 @@ fn steps_of_exact_times_are_found() {
 #[test]
 fn a_study_repeats_searches_on_a_measured_space() {
     let folder = Folder::new();
-    folder.explore("--exhaustive --output full.csv");
+    folder.explored_all();
     let full = folder.runs("full.csv");
     let fastest = full.fastest().unwrap().seconds;
     let command = "study full.csv --iterations 30,5390 --seeds 2 --search dfs,mcts";

@@ -59,7 +59,7 @@ impl<T: PcfReal> Cuts<T> {
         let step = (breakpoints / (SAMPLES * pieces)).max(SAMPLE);
         let samples = long.par_iter().enumerate().flat_map_iter(|(number, &(set, i))| {
             // The fractional parts of multiples of the golden ratio: functions of equal times have samples at others.
-            let first = (number as u32 + 1).wrapping_mul(0x9e37_79b9) as u64 * step as u64 >> 32;
+            let first = ((number as u32 + 1).wrapping_mul(0x9e37_79b9) as u64 * step as u64) >> 32;
             set.get(i).points().iter().skip(first as usize).step_by(step).map(|point| point.t)
         });
         let mut samples: Vec<T> = samples.collect();
