@@ -27,7 +27,7 @@ use crate::{
 pub struct Report {
     /// The number of elements.
     pub n: usize,
-    /// The number of sublists.
+    /// The number of sublists, or of runs.
     pub sublists: usize,
     /// The strategy, decided.
     pub strategy: Strategy,
