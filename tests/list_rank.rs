@@ -275,6 +275,10 @@ fn runs_of_neighbours() {
             assert_eq!(stream.download_vec(&ranks).unwrap(), expected, "{n}, {longest}");
             assert_eq!((report.strategy, report.sublists), (Walk::Runs, runs), "{n}, {longest}");
             assert_eq!(expected[report.head as usize], 0, "{n}, {longest}");
+            // Forests have the same arrays.
+            let mut lists = device.upload(&vec![-7; n]).unwrap();
+            assert_eq!(ranker.forest(&stream, &on_device, &mut ranks, &mut lists).unwrap().lists, 1);
+            assert_eq!(stream.download_vec(&ranks).unwrap(), expected, "{n}, {longest}");
         }
     }
 }
@@ -547,17 +551,18 @@ fn bad_lists_are_named() {
 #[test]
 fn trusted_runs_end_on_any_list() {
     let device = Device::best().unwrap();
-    for (name, next, head, _) in bad_lists() {
+    for (name, next, head, error) in bad_lists() {
         for options in ways().into_iter().filter(|options| options.trusted) {
+            let is_out_of_range = matches!(error, ListError::HeadOutOfRange { .. });
             match rank(&device, options, &next, head) {
-                Ok(ranks) => assert_eq!(ranks.len(), next.len(), "{name}"),
-                Err(error) => assert!(matches!(error, ListError::HeadOutOfRange { .. }), "{name}: {error}"),
+                Ok(ranks) => assert!(ranks.len() == next.len() && !is_out_of_range, "{name}"),
+                Err(found) => assert!(found == error && is_out_of_range, "{name}: {found}"),
             }
         }
     }
 }
 
-/// A trusted run waits for nothing. The ranker's arrays, which the runs share, put them in order.
+/// A trusted ranking waits for nothing, except by `runs`. The ranker's arrays, which its calls share, put them in order.
 #[test]
 fn a_trusted_ranker_may_change_streams() {
     let device = Device::best().unwrap();

@@ -83,7 +83,7 @@ fn damaged_exports_are_refused() {
             "{length}: {error}"
         );
     }
-    // One byte in seven, by each mask.
+    // One byte in seven; the masks take turns.
     for place in (0..bytes.len()).step_by(7) {
         let mut bytes = bytes.clone();
         bytes[place] ^= [0xff, 0x01, 0x80][place % 3];

@@ -336,7 +336,7 @@ fn what_cannot_be_drawn() {
     }
 }
 
-/// A matrix of 0.9 GiB under a limit of 0.5 GiB.
+/// A matrix of 0.42 GiB under a limit of 0.375 GiB.
 #[test]
 #[cfg(target_os = "linux")]
 fn matrices_larger_than_the_memory() {

@@ -31,8 +31,8 @@ pub enum Strategy {
     #[cfg_attr(feature = "clap", value(help = "One launch whose blocks wait for each other: lists of middle length"))]
     Grid,
     /// Elements that lie beside their successors, on either side, are contracted to runs, which are ranked by their
-    /// lengths. Takes 0.4 bytes of scratch memory per element, and up to 33 per run. Prefix sums and forests take
-    /// [`Split`](Strategy::Split) in its place.
+    /// lengths. Takes 0.4 bytes of scratch memory per element, and up to 37 per run. Waits for the stream, also if
+    /// lists are trusted. Prefix sums and forests take [`Split`](Strategy::Split) in its place.
     ///
     /// On a GPU, [`Auto`](Strategy::Auto) does so with lists of 2^24 elements or more whose runs have five elements or more
     /// on average. A sample shows that; to see it, the call waits for the stream. A trusted ranker takes no sample.

@@ -55,7 +55,7 @@ pub struct Forest {
 }
 
 /// Ranks lists on one device, and keeps its arrays from call to call: ranking lists of one length again allocates
-/// nothing.
+/// nothing, unless one of more runs is ranked by these.
 ///
 /// `V` is what it adds up: `i32` for ranks, or the weights' type. All arrays and streams must be of the ranker's
 /// device.
@@ -70,7 +70,7 @@ pub struct ListRanker<V: Weight = i32> {
     /// The head, the heads of a forest, or the first elements of runs.
     pub(super) heads: Buffer<i32>,
     status: Buffer<Status>,
-    /// A bit for each element that is not to be among `heads`, to find these.
+    /// The bitmap that `heads` are listed from: set for elements that aren't among them.
     pub(super) marked: Buffer<u32>,
     /// Number of heads in each word of the bitmap, and then in all words before. At its end how many heads there are, and
     /// another count: of lists' ends in a forest.
@@ -189,12 +189,7 @@ impl<V: Weight> ListRanker<V> {
         ) -> Result<(), DeviceError>,
     ) -> Result<Report, ListError> {
         let n = next.len();
-        check_length(n)?;
-        if let Some(head) = head
-            && !usize::try_from(head).is_ok_and(|head| head < n)
-        {
-            return Err(ListError::HeadOutOfRange { head: head.into(), n });
-        }
+        check_start(n, head)?;
         if n == 0 {
             let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;
             return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
@@ -487,6 +482,17 @@ fn splitters(options: &Options, n: usize, heads: usize, group: u32) -> Splitters
             let sublists = options.sublists.map_or(n / group as usize, |sublists| sublists as usize);
             Splitters::first(sublists.clamp(1, n).min(most) as u32 - 1)
         }
+    }
+}
+
+/// Checks the length of a list, and its head if it is given.
+pub(super) fn check_start(n: usize, head: Option<i32>) -> Result<(), ListError> {
+    check_length(n)?;
+    match head {
+        Some(head) if !usize::try_from(head).is_ok_and(|head| head < n) => {
+            Err(ListError::HeadOutOfRange { head: head.into(), n })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     ListError, Options, Strategy,
     launches::{BLOCK, blocks},
     options::SplitterRule,
-    ranker::{ListRanker, Report},
+    ranker::{ListRanker, Report, check_start},
 };
 use crate::{
     common::Clock,
@@ -56,13 +56,17 @@ impl ListRanker<i32> {
         ranks: &mut Buffer<i32>,
     ) -> Result<Option<Report>, ListError> {
         let (n, is_asked) = (next.len(), self.options.strategy == Strategy::Runs);
-        if n == 0 || n >= i32::MAX as usize || !(is_asked || self.has_long_runs(stream, next)?) {
+        check_start(n, head)?;
+        if n == 0 || !(is_asked || self.has_long_runs(stream, next)?) {
             return Ok(None);
         }
         let mut of_runs = self.of_runs.take().unwrap_or_else(|| Box::new(Runs::new(&self.device, &self.options)));
         match self.rank_with(stream, next, head, ranks, &mut of_runs) {
-            // The memory that was taken is free for another strategy.
-            Err(ListError::Device(DeviceError::OutOfMemory { .. })) if !is_asked => Ok(None),
+            Err(ListError::Device(DeviceError::OutOfMemory { .. })) if !is_asked => {
+                // The memory that was taken is for another strategy.
+                (self.marked, self.counts, self.heads) = (self.device.empty(), self.device.empty(), self.device.empty());
+                Ok(None)
+            }
             // The error is to name elements of the list, not runs.
             Err(error) if !matches!(error, ListError::Device(_)) => Ok(None),
             result => {

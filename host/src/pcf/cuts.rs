@@ -23,8 +23,8 @@ const PIECE: usize = 1024;
 /// The most pieces. A grid can't have twice as many.
 const MOST_PIECES: usize = 1 << 15;
 
-/// Of long functions, at most one breakpoint in this number is looked at for cuts: more between two cuts than are needed
-/// only cost the host time.
+/// Of long functions, at most one breakpoint in this number is looked at for cuts: more of them cost the host time and make
+/// cuts no better.
 const SAMPLE: usize = 256;
 
 /// Approximate number of breakpoints that are looked at for each piece, if there are so many.
