@@ -207,8 +207,8 @@ pub fn named_barrier(number: u32, threads: u32, wait: bool) {
     block().named_barrier(number, threads, wait, Location::caller());
 }
 
-/// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask`
-/// and `op`, and returns their values by lane (0 for lanes outside `mask`).
+/// Waits until the lanes of `mask` are here with the same `mask` and `op`, and returns their values by lane (0 for lanes
+/// outside `mask`). The caller must be one of them.
 ///
 /// `op` names the operation (`"shfl"`, `"ballot"`, ...) in errors.
 #[cfg_attr(not(simt_check), inline(always))]

@@ -288,8 +288,8 @@ pub unsafe fn mark_successors(
     }
 }
 
-/// Counts the heads in each word of the bitmap of [`mark_successors()`]: `counts[w]` of the
-/// elements `32 w .. 32 w + 32` below `n`. There is one more count, which is 0.
+/// Counts the heads, the elements without a bit, in each word of a bitmap: `counts[w]` of the elements `32 w .. 32 w + 32`
+/// below `n`. There is one more count, which is 0.
 #[kernel(max_threads = 256)]
 pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     let word = thread::index_1d();

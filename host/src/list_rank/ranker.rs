@@ -166,6 +166,7 @@ impl<V: Weight> ListRanker<V> {
     ) -> Result<Report, ListError> {
         same_length("weights", weights.len(), next.len())?;
         same_length("sums", sums.len(), next.len())?;
+        check_start(next.len(), head)?;
         self.run(stream, next, head, Some(weights), |strategy, clock, job, plan, status, pipeline| match strategy {
             Strategy::Block => Pipeline::run_block(clock, job, head, status, sums),
             _ => pipeline.run(clock, job, plan, status, sums),
@@ -189,7 +190,6 @@ impl<V: Weight> ListRanker<V> {
         ) -> Result<(), DeviceError>,
     ) -> Result<Report, ListError> {
         let n = next.len();
-        check_start(n, head)?;
         if n == 0 {
             let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;
             return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
@@ -286,6 +286,7 @@ impl ListRanker<i32> {
         ranks: &mut Buffer<i32>,
     ) -> Result<Report, ListError> {
         same_length("ranks", ranks.len(), next.len())?;
+        check_start(next.len(), head)?;
         if let Some(report) = self.rank_runs(stream, next, head, ranks)? {
             return Ok(report);
         }
@@ -486,7 +487,7 @@ fn splitters(options: &Options, n: usize, heads: usize, group: u32) -> Splitters
 }
 
 /// Checks the length of a list, and its head if it is given.
-pub(super) fn check_start(n: usize, head: Option<i32>) -> Result<(), ListError> {
+fn check_start(n: usize, head: Option<i32>) -> Result<(), ListError> {
     check_length(n)?;
     match head {
         Some(head) if !usize::try_from(head).is_ok_and(|head| head < n) => {

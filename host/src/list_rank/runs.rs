@@ -6,7 +6,7 @@ use super::{
     ListError, Options, Strategy,
     launches::{BLOCK, blocks},
     options::SplitterRule,
-    ranker::{ListRanker, Report, check_start},
+    ranker::{ListRanker, Report},
 };
 use crate::{
     common::Clock,
@@ -56,7 +56,6 @@ impl ListRanker<i32> {
         ranks: &mut Buffer<i32>,
     ) -> Result<Option<Report>, ListError> {
         let (n, is_asked) = (next.len(), self.options.strategy == Strategy::Runs);
-        check_start(n, head)?;
         if n == 0 || !(is_asked || self.has_long_runs(stream, next)?) {
             return Ok(None);
         }
@@ -108,7 +107,7 @@ impl ListRanker<i32> {
         is_entry.ensure(words)?;
         let mut wrong = self.counts.view_mut(words + 1..)?;
         stream.fill_zero(wrong.reborrow())?;
-        // SAFETY: both bitmaps have a bit for each element.
+        // SAFETY: both bitmaps have a bit for each element, and there is a word for the count.
         unsafe {
             launch!(stream, runs::mark<<<n.div_ceil(runs::MARKED) as u32, BLOCK>>>(
                 next, &mut self.marked, &mut *is_entry, wrong

@@ -49,18 +49,18 @@ impl<T: PcfReal> Cuts<T> {
         }
         // Sampling one set twice would give the same quantiles.
         let sets = if rows.identity().is(cols.identity()) { &[rows][..] } else { &[rows, cols] };
-        let long: Vec<(&PcfSet<T>, usize)> = sets
-            .iter()
-            .flat_map(|&set| (0..set.len()).map(move |i| (set, i)))
-            .filter(|(set, i)| set.offsets()[i + 1] - set.offsets()[*i] > NEVER)
-            .collect();
+        let mut long = Vec::new();
+        for set in sets {
+            let of_set = set.lengths().enumerate().filter(|&(_, points)| points > NEVER);
+            long.extend(of_set.map(|(i, _)| set.get(i).points()));
+        }
         let pieces = most.div_ceil(PIECE).min(MOST_PIECES);
-        let breakpoints: usize = long.iter().map(|(set, i)| set.offsets()[i + 1] - set.offsets()[*i]).sum();
+        let breakpoints: usize = long.iter().map(|points| points.len()).sum();
         let step = (breakpoints / (SAMPLES * pieces)).max(SAMPLE);
-        let samples = long.par_iter().enumerate().flat_map_iter(|(number, &(set, i))| {
+        let samples = long.par_iter().enumerate().flat_map_iter(|(number, points)| {
             // The fractional parts of multiples of the golden ratio: functions of equal times have samples at others.
             let first = ((number as u32 + 1).wrapping_mul(0x9e37_79b9) as u64 * step as u64) >> 32;
-            set.get(i).points().iter().skip(first as usize).step_by(step).map(|point| point.t)
+            points.iter().skip(first as usize).step_by(step).map(|point| point.t)
         });
         let mut samples: Vec<T> = samples.collect();
         samples.par_sort_unstable_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
