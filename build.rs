@@ -3,7 +3,7 @@
 
 use std::env;
 
-use cuda_builder::{BuilderError, CudaBuilder, NvptxArch};
+use cuda_builder::{BuilderError, CudaBuilder, DebugInfo, NvptxArch};
 
 /// Kernels that are embedded with a feature alone, by the beginnings of their names.
 const FEATURES: &[(&str, &str)] = &[
@@ -34,10 +34,14 @@ fn main() {
 
 fn build() -> Result<(), BuilderError> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=WARPSMITH_LINES");
+    // For profilers. They take a quarter of the time that LLVM needs.
+    let lines = if env::var_os("WARPSMITH_LINES").is_some() { DebugInfo::LineTables } else { DebugInfo::None };
     let mut builder = CudaBuilder::dependency("warpsmith-kernels")?
         .arch(NvptxArch::Compute75)
         .arch(NvptxArch::Compute80)
         .image_per_kernel(true)
+        .debug(lines)
         .panic_messages(env::var("PROFILE").is_ok_and(|profile| profile == "debug"));
     for (kernels, feature) in FEATURES {
         if env::var_os(format!("CARGO_FEATURE_{feature}")).is_none() {

@@ -83,6 +83,55 @@ fn every_format_is_read_back() -> Result {
     Ok(())
 }
 
+/// Distances of a square's corners, whose side is 1 and diagonal 1.5, as Ripser and other programs read and write them.
+#[test]
+fn lower_triangles() -> Result {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    let square = "1\n1.5,1\n1,1.5,1\n";
+    let corners = [vec![(0.0, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, f64::INFINITY)], vec![(1.0, 1.5)]];
+    for (text, options) in [
+        (square.to_owned(), &[][..]),
+        // With an empty row of the first point, and separators at the end.
+        (format!("\n{}", square.replace('\n', ",\r\n")), &[]),
+        (square.replace(',', " "), &[]),
+        (square.replace(',', ";"), &[]),
+        (square.replace(',', ";").replace('.', ","), &["--decimal-comma"]),
+        (square.replace(',', ":"), &["--separator", ":"]),
+        ("0\n1 0\n1.5 1 0\n1 1.5 1 0\n".to_owned(), &[]),
+        ("0,1,1.5,1\n1,0,1,1.5\n1.5,1,0,1\n1,1.5,1,0\n".to_owned(), &[]),
+    ] {
+        fs::write(at("square.lower_distance_matrix"), &text)?;
+        let arguments = ["square.lower_distance_matrix", "--distances", "--output", "bars.npz"];
+        run(folder.path(), &[&arguments[..], options].concat()).success();
+        for (degree, corners) in (0..).zip(&corners) {
+            let options = BarcodeOptions { dimension: Some(degree), ..BarcodeOptions::default() };
+            assert_eq!(ends(load_barcodes(&at("bars.npz"), options)?.barcodes[0].bars()), *corners, "{text:?}");
+        }
+    }
+    // One point, two points, and two that coincide, of which one is infinitely far from a third.
+    for (text, deaths) in [("0", &[f64::INFINITY][..]), ("2", &[2.0, f64::INFINITY]), ("0\ninf 2", &[2.0, f64::INFINITY])] {
+        fs::write(at("few.txt"), text)?;
+        run(folder.path(), &["few.txt", "--distances", "--output", "bars.npz"]).success();
+        let read = load_barcodes(&at("bars.npz"), BarcodeOptions { dimension: Some(0), ..BarcodeOptions::default() })?;
+        let found: Vec<_> = ends(read.barcodes[0].bars()).into_iter().map(|(_, death)| death).collect();
+        assert_eq!(found, deaths, "{text:?}");
+    }
+    for (text, error) in [
+        ("1\n1.5,1\n1,1.5\n", "line 3: there are 2 distances, but row 3 of a lower triangle has 3"),
+        ("1\n2\n", "line 2: there is 1 distance, but row 2 of a lower triangle has 2"),
+        ("1\n1.5,x\n", "line 2: `x` is not a distance in f64"),
+        ("1\n1.5,nan\n", "line 2: `nan` is not a distance in f64"),
+        ("-1\n", "-1"),
+    ] {
+        fs::write(at("few.txt"), text)?;
+        let found = run(folder.path(), &["few.txt", "--distances"]).failure().code(2).get_output().clone();
+        let found = String::from_utf8(found.stderr)?;
+        assert!(found.contains("few.txt") && found.contains(error), "{text:?}: {found}");
+    }
+    Ok(())
+}
+
 /// Clouds and degrees are read back without bars, too, and names with spaces are not lost silently.
 #[test]
 fn nothing_is_read_back_as_well() -> Result {
@@ -218,7 +267,7 @@ fn what_cannot_be_computed_is_said() -> Result {
     let cases: [(&[&str], &str); 22] = [
         (&["two.npz"], "two.npz: b: cloud 1: coordinate 0 of point 0 is NaN"),
         (&["plane.csv", "points.csv"], "points.csv: line 3: column `2`: `nan` is not a finite number in f64"),
-        (&["vector.csv", "--distances"], "vector.csv: has 3 rows of 1 distances, but matrices of distances are square"),
+        (&["vector.csv", "--distances"], "vector.csv: line 2: there is 1 distance, but row 2 of a lower triangle has 2"),
         (&["far.csv"], "far.csv: cloud 0: the distance from point 2 to point 3 is too large for float64: scale the points"),
         (&["points.csv", "--dtype", "f32"], "points.csv: line 3: column `2`: `nan` is not a finite number in f64"),
         (&["huge.csv", "--distances"], "huge.csv: line 1: column `2`: `1e400` is not a distance in f64"),

@@ -477,8 +477,11 @@ fn bad_input_is_named() -> Result {
 
     let packings = Packings::ensembles(vec![[0.0; 3]; 4], 2)?;
     let mut within = overlap::<f64>(&tree, OverlapKernel::Direct).boundary(Boundary::square())?;
-    let error = within.evaluate_within(&packings, &[1.0, -1.0], Wanted::TOTALS).unwrap_err();
-    assert!(matches!(error, OverlapError::Scale { packing: 1, .. }), "{error}");
+    for scale in [-1.0, 0.0, f64::NAN, 2f64.powi(70)] {
+        let error = within.evaluate_within(&packings, &[1.0, scale], Wanted::TOTALS).unwrap_err();
+        assert!(matches!(error, OverlapError::Scale { packing: 1, .. }), "{error}");
+        assert!(error.to_string().contains("a positive number up to 1e18"), "{error}");
+    }
     let error = within.evaluate_within(&packings, &[1.0; 3], Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::ScaleCount { scales: 3, packings: 2 }), "{error}");
     let error = overlap::<f64>(&tree, OverlapKernel::Direct).evaluate_within(&packings, &[1.0], Wanted::TOTALS).unwrap_err();

@@ -233,7 +233,14 @@ pub fn forget_unwinding(module: &Module<'_>) {
 /// inlines the callers away.
 pub fn callers_of_undefined(module: &Module<'_>, kernels: &Kernels) -> BTreeMap<String, String> {
     let undefined = module.functions().filter(|function| function.is_declaration() && function.is_used());
-    undefined.map(|function| (function.name(), callers(&function, kernels))).collect()
+    let missing = undefined.filter(|function| !function.is_intrinsic() || is_refused(&function.name()));
+    missing.map(|function| (function.name(), callers(&function, kernels))).collect()
+}
+
+/// Returns true for the intrinsics that a GPU doesn't have.
+fn is_refused(intrinsic: &str) -> bool {
+    let operation = intrinsic.trim_start_matches("llvm.").split('.').next().unwrap_or_default();
+    HOST_INTRINSICS.iter().any(|prefix| intrinsic.starts_with(prefix)) || LIBRARY_INTRINSICS.contains(&operation)
 }
 
 /// The paths of the function's callers.
@@ -265,8 +272,7 @@ pub fn check_is_complete(
             _ => callers(&function, kernels),
         };
         if function.is_intrinsic() {
-            let operation = name.trim_start_matches("llvm.").split('.').next().unwrap_or_default();
-            if HOST_INTRINSICS.iter().any(|prefix| name.starts_with(prefix)) || LIBRARY_INTRINSICS.contains(&operation) {
+            if is_refused(&name) {
                 return refused(format!(
                     "device code uses the intrinsic `{name}`, which a GPU doesn't have; it is called by {}. Use cuda_std::math for \
                      float functions, and turn off a dependency's SIMD feature",

@@ -10,20 +10,18 @@ const NO_SHIM: &str = "__rustc::__rust_no_alloc_shim_is_unstable_v2";
 /// Defines those that the module uses.
 pub fn define(module: &mut Module<'_>) -> Result<()> {
     let used = module.functions().filter(|function| function.is_declaration() && function.is_used());
-    let names: Vec<String> = used.map(|function| function.name()).collect();
-    for name in names {
+    let text = |name: String| {
         if symbols::readable(&name) == NO_SHIM {
-            module.link_text(&name, &format!("define linkonce_odr void @{name}() alwaysinline nounwind {{\n  ret void\n}}\n"))?;
+            return Some(format!("define linkonce_odr void @{name}() alwaysinline nounwind {{\n  ret void\n}}\n"));
         }
-        if let Some((signature, body)) = name.strip_prefix(FUNCTION_PREFIX).and_then(definition) {
-            let result = signature.split('(').next().unwrap_or_default();
-            let signature = signature.replacen('(', &format!(" @{name}("), 1);
-            let value = if result == "void" { result.to_owned() } else { format!("{result} %r") };
-            let text = format!("define linkonce_odr {signature} alwaysinline nounwind {{\n{body}\n  ret {value}\n}}\n");
-            module.link_text(&name, &text)?;
-        }
-    }
-    Ok(())
+        let (signature, body) = name.strip_prefix(FUNCTION_PREFIX).and_then(definition)?;
+        let result = signature.split('(').next().unwrap_or_default();
+        let signature = signature.replacen('(', &format!(" @{name}("), 1);
+        let value = if result == "void" { result.to_owned() } else { format!("{result} %r") };
+        Some(format!("define linkonce_odr {signature} alwaysinline nounwind {{\n{body}\n  ret {value}\n}}\n"))
+    };
+    let texts: Vec<String> = used.filter_map(|function| text(function.name())).collect();
+    module.link_texts(&texts)
 }
 
 /// The function's signature without a name, and its body but for the return of `%r`.

@@ -31,10 +31,8 @@ use std::{
     collections::BTreeSet,
     env, fs,
     hash::{DefaultHasher, Hash, Hasher},
-    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
 };
 
 mod archive;
@@ -360,7 +358,7 @@ impl CudaBuilder {
         if env::var_os("DOCS_RS").is_some() {
             announce(&BTreeSet::new());
             let (name, package) = cargo::identify(&self.crate_path)?;
-            return write_output(&out_dir, &name, package, Vec::new(), device::Kernels::new(), &Foreign::default());
+            return write_output(&out_dir, &name, package, Vec::new(), &device::Kernels::new(), &Foreign::default());
         }
         llvm::load()?;
         let foreign = Arc::new(Foreign::read(&self.linked, archs[0].number())?);
@@ -396,29 +394,21 @@ impl CudaBuilder {
             let kernels = device::retarget(&mut module, options)?;
             Ok((module, kernels))
         });
-        // Each architecture on a thread of its own, with a module of its own: that is LLVM's way.
-        let emit = |arch| {
-            let (split, emit_ir, from) = (self.image_per_kernel, self.emit_llvm_ir, source.clone());
-            let (archs, path, foreign) = (archs.clone(), out_dir.join(&name), Arc::clone(&foreign));
-            let work = move || {
-                let context = llvm::Context::new();
-                let (module, kernels) = from(&context)?;
-                let images = images(&kernels, split, &archs, &path);
-                emit::emit(&module, &kernels, arch, &images, &foreign.defined, emit_ir)?;
-                Ok((kernels, images))
-            };
-            thread::spawn(move || llvm::catch(work))
-        };
-        let running: Vec<_> = archs.iter().map(|&arch| emit(arch)).collect();
-        let done = running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        let done: Result<Vec<_>> = done.collect();
-        let mut done = done.map_err(|error| match error {
+        let blamed = |error| match error {
             BuilderError::Llvm { .. } => blame::blame(error, &source, archs[0]),
             error => error,
-        })?;
-        // They agree about kernels and images.
-        let (kernels, images) = done.swap_remove(0);
-        let output = write_output(&out_dir, &name, package, images, kernels, &foreign)?;
+        };
+        let (from, of, linked) = (source.clone(), name.clone(), foreign.defined.clone());
+        let device = llvm::catch(move || {
+            let context = llvm::Context::new();
+            let (module, kernels) = from(&context)?;
+            let callers = device::callers_of_undefined(&module, &kernels);
+            Ok(Arc::new(emit::Device { name: of, bitcode: module.bitcode(), kernels, callers, linked }))
+        });
+        let device = device.map_err(blamed)?;
+        let images = images(&device.kernels, self.image_per_kernel, &archs, &out_dir.join(&name));
+        emit::emit(&device, &images, self.emit_llvm_ir).map_err(blamed)?;
+        let output = write_output(&out_dir, &name, package, images, &device.kernels, &foreign)?;
 
         if let Some(copy) = &self.copy_to {
             for image in &output.images {
@@ -474,12 +464,12 @@ fn write_output(
     name: &str,
     package: u64,
     images: Vec<PtxImage>,
-    kernels: device::Kernels,
+    kernels: &device::Kernels,
     foreign: &Foreign,
 ) -> Result<BuildOutput> {
     let module = folder.join(format!("{name}.kernels.rs"));
-    emit::write(&module, declaration(name, package, &images, &kernels, foreign)?.as_bytes())?;
-    Ok(BuildOutput { images, kernels: kernels.into_keys().collect(), module })
+    emit::write(&module, declaration(name, package, &images, kernels, foreign)?.as_bytes())?;
+    Ok(BuildOutput { images, kernels: kernels.keys().cloned().collect(), module })
 }
 
 /// The images as an expression of Rust, in a file beside them, with names of `warpsmith_device`.

@@ -25,7 +25,7 @@ const MOST_GPUS: usize = 64;
     long_about = "Persistent homology of point clouds: the bars of their Vietoris-Rips filtrations in degrees 0, 1 and 2, over Z/2.\n\n\
         Clouds are arrays (.npy) of shape (points, coordinates) or (clouds, points, coordinates), archives (.npz) with an array for \
         each cloud, or tables of numbers with a row for each point and optionally a column `cloud`. With --distances they are square \
-        matrices instead; an array may also be what SciPy's pdist gives.\n\n\
+        matrices instead; an array may also be what SciPy's pdist gives, and a text the lower triangle, as for ripser.\n\n\
         Bars of length 0 are left out. The filtration ends at the enclosing radius of a cloud, beyond which nothing changes, or at \
         --threshold; bars that don't end before have the death inf.\n\n\
         The output is an archive (.npz) of bars, offsets of clouds and edges, an array as of giotto-tda (.npy), a table (.csv) or JSON \

@@ -52,8 +52,9 @@ pub struct CloudData {
 /// | others | a table of numbers, a row for each point, whose layout the options tell; a column `cloud` divides it into several clouds, and a first column without a name has names of the rows |
 ///
 /// With `distances`, an array or a table is a square matrix of distances instead, (points, points), and an array of one
-/// dimension has those above the diagonal row by row, as SciPy's `pdist`. Clouds of several files have the files' names,
-/// with folders where these would be the same.
+/// dimension has those above the diagonal row by row, as SciPy's `pdist`. A text whose rows have 1, 2, 3, ... numbers is
+/// the lower triangle of a matrix, as Ripser reads it; its last numbers are the diagonal if all of them are 0. Clouds of
+/// several files have the files' names, with folders where these would be the same.
 ///
 /// # Errors
 /// A file can't be read, has another format, or points of another dimension than those before.
@@ -115,7 +116,8 @@ impl CloudData {
                 if n * (n - 1) / 2 != pairs {
                     return Err(format!("holds {pairs} distances, which is no number of pairs: 1, 3, 6, 10, 15, ...").into());
                 }
-                self.add(1, n, None, square(&numbers, n)?)
+                let above = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
+                self.add(1, n, None, square(n, above, &numbers)?)
             }
             (&[n, dimension], false) => self.add(1, n, Some(dimension), numbers),
             (&[clouds, n, dimension], false) => self.add(clouds, n, Some(dimension), numbers),
@@ -130,7 +132,12 @@ impl CloudData {
 
     /// Adds the points of a table, and returns the names of their clouds.
     fn add_table(&mut self, path: &Path, distances: bool, options: &TableOptions) -> Result<Option<Vec<String>>, Reason> {
-        let (mut table, cloud) = Table::open_matrix(Lines::open(path)?, ROLES, options)?;
+        let mut lines = Lines::open(path)?;
+        if distances && let Some((n, numbers)) = lower_triangle(&mut lines, options)? {
+            self.single = false;
+            return self.add(1, n, None, numbers).map(|()| None);
+        }
+        let (mut table, cloud) = Table::open_matrix(lines, ROLES, options)?;
         if let (First::Values { common: true }, false) = (table.first, distances) {
             let (path, row) = (path.display(), (0..table.header().len()).map(|column| column.to_string()).collect::<Vec<_>>());
             self.notes.push(format!("{path}: the first row, `{}`, is a point (--header yes: it names columns).", row.join(",")));
@@ -184,16 +191,56 @@ impl CloudData {
     }
 }
 
-/// A square matrix of distances from those above its diagonal.
-fn square(distances: &[f64], n: usize) -> Result<Vec<f64>, Reason> {
-    let mut square = crate::io::zeroed(n * n)?;
-    let mut next = distances.iter();
-    for u in 0..n {
-        for (v, &distance) in (u + 1..n).zip(&mut next) {
-            (square[u * n + v], square[v * n + u]) = (distance, distance);
-        }
+/// Returns the symmetric matrix that has these distances of pairs.
+fn square(n: usize, pairs: impl Iterator<Item = (usize, usize)>, distances: &[f64]) -> Result<Vec<f64>, Reason> {
+    let mut square = crate::io::zeroed(n.saturating_mul(n))?;
+    for ((u, v), &distance) in pairs.zip(distances) {
+        (square[u * n + v], square[v * n + u]) = (distance, distance);
     }
     Ok(square)
+}
+
+/// Reads a matrix's lower triangle, with its diagonal or without it, and returns the number of points and the matrix. None
+/// if the first row has another form: no line has been read then.
+fn lower_triangle(lines: &mut Lines, options: &TableOptions) -> Result<Option<(usize, Vec<f64>)>, Reason> {
+    let separates = |c: char| match options.separator {
+        Some(separator) => c == char::from(separator),
+        None => c.is_whitespace() || c == ';' || c == '|' || c == ',' && !options.decimal_comma,
+    };
+    let number = |text: &str| {
+        let text = if options.decimal_comma { text.replace(',', ".") } else { text.to_owned() };
+        text.parse().ok().filter(|number: &f64| number.is_finite() || *number > 0.0 && text.contains(['i', 'I']))
+    };
+    let named = lines.is_named() || options.header == Some(true) || !options.columns.is_empty();
+    let (mut rows, mut numbers, mut is_with_diagonal) = (0, Vec::new(), true);
+    while !named && lines.next_filled()? {
+        // Some programs end rows with a separator.
+        let fields: Vec<_> = lines.text()?.split(separates).map(str::trim).filter(|field| !field.is_empty()).collect();
+        if rows == 0 && (fields.len() != 1 || number(fields[0]).is_none()) {
+            lines.back();
+            break;
+        }
+        rows += 1;
+        if fields.len() != rows {
+            let found = match fields.len() {
+                1 => "is 1 distance".to_owned(),
+                found => format!("are {found} distances"),
+            };
+            return Err(lines.error(format_args!("there {found}, but row {rows} of a lower triangle has {rows}")));
+        }
+        for field in fields {
+            let distance =
+                number(field).ok_or_else(|| lines.error(format_args!("{} is not a distance in f64", quoted(field))))?;
+            push(&mut numbers, distance)?;
+        }
+        is_with_diagonal &= numbers.last() == Some(&0.0);
+    }
+    if rows == 0 {
+        return Ok(None);
+    }
+    let below = usize::from(!is_with_diagonal);
+    let pairs = (0..rows).flat_map(|row| (0..=row).map(move |column| (row + below, column)));
+    square(rows + below, pairs, &numbers).map(|matrix| Some((rows + below, matrix)))
 }
 
 /// A format of diagrams. [`load_barcodes`](crate::pcf::io::load_barcodes) reads each.

@@ -63,8 +63,8 @@ pub enum OverlapError {
     #[error("a boundary and a lattice exclude each other: nothing is outside where everything repeats")]
     BoundaryInLattice,
     /// A boundary's scale is invalid.
-    #[error("packing {packing}: the boundary's scale is {scale}, but it must be a positive number")]
-    Scale { packing: usize, scale: f64 },
+    #[error("packing {packing}: the boundary's scale is {scale:?}, but it must be a positive number up to {most:e}")]
+    Scale { packing: usize, scale: f64, most: f64 },
     /// The number of scales is neither 1 nor the number of packings.
     #[error("there are {scales} scales of the boundary, but {packings} packings; there must be one for all, or one for each")]
     ScaleCount { scales: usize, packings: usize },

@@ -6,7 +6,7 @@ use llvm_sys::{LLVMTypeKind, core::*, prelude::*};
 
 use super::{
     memory::AddressSpace,
-    value::{functions_using, name, section},
+    value::{functions_using, name, section, users},
 };
 
 /// A global variable of a module. It borrows the module, since dropping or optimising that may end it.
@@ -65,5 +65,11 @@ impl Global<'_> {
     /// The functions with an instruction that uses it.
     pub fn users(&self) -> Vec<String> {
         functions_using(self.value)
+    }
+    /// Returns true if an instruction uses it.
+    pub fn is_used(&self) -> bool {
+        let mut is_used = false;
+        users(self.value, &mut |_| is_used = true);
+        is_used
     }
 }

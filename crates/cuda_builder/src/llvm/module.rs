@@ -110,9 +110,25 @@ impl<'c> Module<'c> {
         }
     }
 
-    /// Links functions that are given as IR.
-    pub fn link_text(&mut self, name: &str, text: &str) -> Result<()> {
-        self.link(self.context.parse(name, text.as_bytes())?)
+    /// Links functions that are given as IR, which may declare the same functions. They are linked as one, because each
+    /// link goes through the whole module.
+    pub fn link_texts(&mut self, texts: &[String]) -> Result<()> {
+        let is_declaration = |line: &&str| line.starts_with("declare ");
+        let lines = || texts.iter().flat_map(|text| text.lines());
+        let declarations: BTreeSet<&str> = lines().filter(is_declaration).collect();
+        let text: Vec<&str> = lines().filter(|line| !is_declaration(line)).chain(declarations).collect();
+        if text.is_empty() { Ok(()) } else { self.link(self.context.parse("functions", text.join("\n").as_bytes())?) }
+    }
+
+    /// The module as bitcode.
+    pub fn bitcode(&self) -> Vec<u8> {
+        // SAFETY: a live module; the buffer is read for its own length, then freed.
+        unsafe {
+            let buffer = llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer(self.module);
+            let data = slice::from_raw_parts(LLVMGetBufferStart(buffer).cast::<u8>(), LLVMGetBufferSize(buffer)).to_vec();
+            LLVMDisposeMemoryBuffer(buffer);
+            data
+        }
     }
 
     /// The module's name: that of the kernel crate.
@@ -162,7 +178,7 @@ impl<'c> Module<'c> {
         }
         self.run("globaldce", None)?;
         // The host may fill the constants of kernels that are here.
-        for global in self.globals().filter(|global| !global.is_declaration() && global.users().is_empty()) {
+        for global in self.globals().filter(|global| !global.is_declaration() && !global.is_used()) {
             hide(global.value, Hidden::Internal);
         }
         self.run("globaldce", None)

@@ -54,10 +54,7 @@ impl Module<'_> {
                 functions.entry(name.clone()).or_insert_with(|| format!("define linkonce_odr {result} @{name}{text}"));
             }
         }
-        for (name, text) in functions {
-            self.link_text(&name, &text)?;
-        }
-        Ok(())
+        self.link_texts(&functions.into_values().collect::<Vec<_>>())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Common operations of globals, functions and instructions.
 
-use std::{ffi::CStr, ptr, slice};
+use std::{collections::HashSet, ffi::CStr, ptr, slice};
 
 use llvm_sys::{LLVMLinkage, LLVMVisibility, core::*, prelude::*};
 
@@ -74,20 +74,23 @@ pub(super) fn functions_using(value: LLVMValueRef) -> Vec<String> {
     functions
 }
 
-/// Calls `found` for each instruction that uses `value`, through constant expressions too.
+/// Calls `found` for each instruction that uses `value`, through constants too, which may use each other in a circle.
 pub(super) fn users(value: LLVMValueRef, found: &mut dyn FnMut(LLVMValueRef)) {
-    // SAFETY: walks the live value's list of uses; instructions and constants are told apart before each is looked
-    // into.
-    unsafe {
-        let mut item = LLVMGetFirstUse(value);
-        while !item.is_null() {
-            let user = LLVMGetUser(item);
-            if !LLVMIsAInstruction(user).is_null() {
-                found(user);
-            } else if !LLVMIsAConstant(user).is_null() {
-                users(user, found);
+    let (mut seen, mut open) = (HashSet::from([value]), vec![value]);
+    while let Some(value) = open.pop() {
+        // SAFETY: walks the live value's list of uses; instructions and constants are told apart before each is looked
+        // into.
+        unsafe {
+            let mut item = LLVMGetFirstUse(value);
+            while !item.is_null() {
+                let user = LLVMGetUser(item);
+                if !LLVMIsAInstruction(user).is_null() {
+                    found(user);
+                } else if !LLVMIsAConstant(user).is_null() && seen.insert(user) {
+                    open.push(user);
+                }
+                item = LLVMGetNextUse(item);
             }
-            item = LLVMGetNextUse(item);
         }
     }
 }

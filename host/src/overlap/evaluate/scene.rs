@@ -272,8 +272,9 @@ impl<T: OverlapReal> Scene<T> {
         if scales.len() != 1 && scales.len() != packings {
             return Err(OverlapError::ScaleCount { scales: scales.len(), packings });
         }
-        if let Some(packing) = scales.iter().position(|&scale| !(scale > 0.0 && scale <= T::MAX_POSITION)) {
-            return Err(OverlapError::Scale { packing, scale: scales[packing] });
+        let most = T::MAX_POSITION;
+        if let Some(packing) = scales.iter().position(|&scale| !(scale > 0.0 && scale <= most)) {
+            return Err(OverlapError::Scale { packing, scale: scales[packing], most });
         }
         let scales: Vec<T> = scales.iter().map(|&scale| T::from_f64(scale)).collect();
         self.scales.ensure(scales.len())?;

@@ -106,7 +106,8 @@ impl<'a> Shown<'a> {
             report,
             write_ms: 1e3 * outcome.written.as_secs_f64(),
             merge_steps,
-            merge_steps_per_second: (seconds > 0.0).then(|| merge_steps as f64 / seconds),
+            // An earlier run did some of them, if blocks were found.
+            merge_steps_per_second: (seconds > 0.0 && outcome.found == 0).then(|| merge_steps as f64 / seconds),
             blocks_found: outcome.found,
             gpus,
             device: if tools.parts.ranks.is_some() { outcome.devices.join(", ") } else { in_words(devices) },
@@ -135,7 +136,9 @@ impl<'a> Shown<'a> {
             rows.push(("blocks of an earlier run", format::grouped(self.blocks_found)));
         }
         if verbose {
-            rows.push(("merge steps", format::rate(usize::try_from(self.merge_steps).unwrap_or(usize::MAX), ms, "")));
+            if self.merge_steps_per_second.is_some() {
+                rows.push(("merge steps", format::rate(usize::try_from(self.merge_steps).unwrap_or(usize::MAX), ms, "")));
+            }
             rows.push(("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))));
             if self.gpus.len() > 1 {
                 let of_each: Vec<_> = self.gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect();
