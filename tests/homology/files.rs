@@ -98,6 +98,7 @@ fn lower_triangles() -> Result {
         (square.replace(',', ";"), &[]),
         (square.replace(',', ";").replace('.', ","), &["--decimal-comma"]),
         (square.replace(',', ":"), &["--separator", ":"]),
+        ("\"1\",,\n1.5,\"1\",\n1,1.5,1\n".to_owned(), &[]),
         ("0\n1 0\n1.5 1 0\n1 1.5 1 0\n".to_owned(), &[]),
         ("0,1,1.5,1\n1,0,1,1.5\n1.5,1,0,1\n1,1.5,1,0\n".to_owned(), &[]),
     ] {
@@ -110,7 +111,14 @@ fn lower_triangles() -> Result {
         }
     }
     // One point, two points, and two that coincide, of which one is infinitely far from a third.
-    for (text, deaths) in [("0", &[f64::INFINITY][..]), ("2", &[2.0, f64::INFINITY]), ("0\ninf 2", &[2.0, f64::INFINITY])] {
+    // A single point may have a name, in a column without one.
+    for (text, deaths) in [
+        ("0", &[f64::INFINITY][..]),
+        (",0\n0,0.0\n", &[f64::INFINITY]),
+        (",5\n5,0\n", &[f64::INFINITY]),
+        ("2", &[2.0, f64::INFINITY]),
+        ("0\ninf 2", &[2.0, f64::INFINITY]),
+    ] {
         fs::write(at("few.txt"), text)?;
         run(folder.path(), &["few.txt", "--distances", "--output", "bars.npz"]).success();
         let read = load_barcodes(&at("bars.npz"), BarcodeOptions { dimension: Some(0), ..BarcodeOptions::default() })?;
@@ -122,6 +130,8 @@ fn lower_triangles() -> Result {
         ("1\n2\n", "line 2: there is 1 distance, but row 2 of a lower triangle has 2"),
         ("1\n1.5,x\n", "line 2: `x` is not a distance in f64"),
         ("1\n1.5,nan\n", "line 2: `nan` is not a distance in f64"),
+        ("1\n1,5;1\n", "line 2: `1,5` is not a distance in f64"),
+        ("1\n1.5,1\n1,,1\n", "line 3: `` is not a distance in f64"),
         ("-1\n", "-1"),
     ] {
         fs::write(at("few.txt"), text)?;

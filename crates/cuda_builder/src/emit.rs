@@ -53,59 +53,54 @@ fn emit_share(device: &Device, mut images: Vec<PtxImage>, ir: bool) -> Result<()
     images.sort_by_key(|image| image.arch);
     for images in images.chunk_by(|a, b| a.arch == b.arch) {
         let arch = images[0].arch;
-        let machine = TargetMachine::nvptx(arch)?;
         let mut module = context.parse(&device.name, &device.bitcode)?;
-        module.keep_kernels(images.iter().flat_map(|image| &image.kernels))?;
+        if images.iter().map(|image| image.kernels.len()).sum::<usize>() < device.kernels.len() {
+            module.keep_kernels(images.iter().flat_map(|image| &image.kernels))?;
+        }
         if arch.is_specific() {
             // `cuda_std::arch`, which LLVM would make the same as of the other architecture.
             let arch = 10 * arch.number() + 1;
             let asks = |instruction: &Instruction<'_>| instruction.callee().is_some_and(|name| name == device::ASKS_ARCH);
             module.replace(|instruction| asks(instruction).then(|| format!("  ret i32 {arch}\n}}\n")))?;
         }
-        write_images(&mut module, device, &machine, images, ir)?;
+        write_images(&mut module, device, images, ir)?;
     }
     Ok(())
 }
 
 /// Writes the images of the kernels in `module`, of which little is left. It halves the set until one image remains,
 /// because a copy of the whole module per image would take longer than everything else.
-fn write_images(module: &mut Module<'_>, device: &Device, machine: &TargetMachine, images: &[PtxImage], ir: bool) -> Result<()> {
+fn write_images(module: &mut Module<'_>, device: &Device, images: &[PtxImage], ir: bool) -> Result<()> {
     if let [image] = images {
-        module.run("default<O3>", Some(machine))?;
+        // It numbers the calls that it writes.
+        let machine = TargetMachine::nvptx(image.arch)?;
+        module.run("default<O3>", Some(&machine))?;
         device::forget_unwinding(module);
         device::check_is_complete(module, &device.kernels, &device.callers, &device.linked)?;
         device::check_shared_memory(module, &device.kernels)?;
         if ir {
             write(&image.path.with_extension("ll"), module.to_string().as_bytes())?;
         }
-        return write(&image.path, &finished(machine.assembly(module)?));
+        return write(&image.path, &with_version(machine.assembly(module)?));
     }
     let (first, second) = images.split_at(images.len() / 2);
     let mut copy = module.duplicate();
     copy.keep_kernels(first.iter().flat_map(|image| &image.kernels))?;
-    write_images(&mut copy, device, machine, first, ir)?;
+    write_images(&mut copy, device, first, ir)?;
     drop(copy);
     module.keep_kernels(second.iter().flat_map(|image| &image.kernels))?;
-    write_images(module, device, machine, second, ir)
+    write_images(module, device, second, ir)
 }
 
-/// Returns PTX with the version that its inline assembly needs, if LLVM has written an older one, and without the numbers of
-/// calls in comments, for which threads have one counter.
-fn finished(ptx: Vec<u8>) -> Vec<u8> {
+/// Raises the PTX version to what its inline assembly needs, if LLVM has written an older one.
+fn with_version(ptx: Vec<u8>) -> Vec<u8> {
     /// Instruction of PTX 8.3.
     const NEWER: &str = "fence.proxy.tensormap";
-    const NUMBER: &str = " // callseq ";
-    let mut text = match String::from_utf8(ptx) {
-        Ok(text) => text,
-        Err(error) => return error.into_bytes(),
-    };
-    if text.contains(NEWER) {
-        text = text.replacen(".version 8.0", ".version 8.3", 1);
+    match String::from_utf8(ptx) {
+        Ok(text) if text.contains(NEWER) => text.replacen(".version 8.0", ".version 8.3", 1).into_bytes(),
+        Ok(text) => text.into_bytes(),
+        Err(error) => error.into_bytes(),
     }
-    if text.contains(NUMBER) {
-        text = text.lines().flat_map(|line| [line.split(NUMBER).next().unwrap_or(line), "\n"]).collect();
-    }
-    text.into_bytes()
 }
 
 /// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it

@@ -1,9 +1,9 @@
 //! Builds a Rust kernel crate to PTX with nothing but the Rust toolchain that compiles the host program.
 //!
 //! The kernel crate is compiled by cargo for the host's triple to LLVM bitcode, the crates that kernels reach are
-//! linked into one module, the module is retargeted to `nvptx64-nvidia-cuda`, optimised, and written out as PTX, once
-//! for each architecture asked for. LLVM is the one inside rustc (`libLLVM.so` in the sysroot), so neither CUDA nor
-//! another LLVM is needed.
+//! linked into one module, and the module is retargeted to `nvptx64-nvidia-cuda`. Each image, of an architecture and
+//! perhaps of a kernel, is optimised and written out as PTX. LLVM is the one inside rustc (`libLLVM.so` in the sysroot),
+//! so neither CUDA nor another LLVM is needed.
 //!
 //! Its interface is that of Rust-CUDA's `cuda_builder`. In a build script:
 //!

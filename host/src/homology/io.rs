@@ -52,9 +52,9 @@ pub struct CloudData {
 /// | others | a table of numbers, a row for each point, whose layout the options tell; a column `cloud` divides it into several clouds, and a first column without a name has names of the rows |
 ///
 /// With `distances`, an array or a table is a square matrix of distances instead, (points, points), and an array of one
-/// dimension has those above the diagonal row by row, as SciPy's `pdist`. A text whose rows have 1, 2, 3, ... numbers is
-/// the lower triangle of a matrix, as Ripser reads it; its last numbers are the diagonal if all of them are 0. Clouds of
-/// several files have the files' names, with folders where these would be the same.
+/// dimension has those above the diagonal row by row, as SciPy's `pdist`. A text whose lines have 1, 2, 3, ... numbers is
+/// the lower triangle of a matrix, with its diagonal if each line ends in 0. Clouds of several files have the files' names,
+/// with folders where these would be the same.
 ///
 /// # Errors
 /// A file can't be read, has another format, or points of another dimension than those before.
@@ -201,25 +201,34 @@ fn square(n: usize, pairs: impl Iterator<Item = (usize, usize)>, distances: &[f6
 }
 
 /// Reads a matrix's lower triangle, with its diagonal or without it, and returns the number of points and the matrix. None
-/// if the first row has another form: no line has been read then.
+/// if the first row isn't a number: no line has been read then.
 fn lower_triangle(lines: &mut Lines, options: &TableOptions) -> Result<Option<(usize, Vec<f64>)>, Reason> {
-    let separates = |c: char| match options.separator {
-        Some(separator) => c == char::from(separator),
-        None => c.is_whitespace() || c == ';' || c == '|' || c == ',' && !options.decimal_comma,
-    };
-    let number = |text: &str| {
-        let text = if options.decimal_comma { text.replace(',', ".") } else { text.to_owned() };
-        text.parse().ok().filter(|number: &f64| number.is_finite() || *number > 0.0 && text.contains(['i', 'I']))
-    };
-    let named = lines.is_named() || options.header == Some(true) || !options.columns.is_empty();
-    let (mut rows, mut numbers, mut is_with_diagonal) = (0, Vec::new(), true);
-    while !named && lines.next_filled()? {
-        // Some programs end rows with a separator.
-        let fields: Vec<_> = lines.text()?.split(separates).map(str::trim).filter(|field| !field.is_empty()).collect();
-        if rows == 0 && (fields.len() != 1 || number(fields[0]).is_none()) {
-            lines.back();
-            break;
+    let fields = |line: &str| -> Vec<String> {
+        let possible = ['\t', ';', '|', ','].into_iter().filter(|&separator| separator != ',' || !options.decimal_comma);
+        let separator = options.separator.map(char::from).or_else(|| possible.into_iter().find(|c| line.contains(*c)));
+        let field = |field: &str| {
+            let field = field.trim().trim_matches('"');
+            if options.decimal_comma { field.replace(',', ".") } else { field.to_owned() }
+        };
+        match separator {
+            // Some programs end rows with separators.
+            Some(separator) => line.trim_end().trim_end_matches(separator).split(separator).map(field).collect(),
+            None => line.split_whitespace().map(field).collect(),
         }
+    };
+    let number =
+        |text: &String| text.parse().ok().filter(|number: &f64| number.is_finite() || *number > 0.0 && text.contains(['i', 'I']));
+    let is_contradictory = options.decimal_comma && options.separator == Some(b',');
+    if lines.is_named() || options.header == Some(true) || !options.columns.is_empty() || is_contradictory {
+        return Ok(None);
+    }
+    let (mut rows, mut numbers, mut is_with_diagonal) = (0, Vec::new(), true);
+    while lines.next_filled()? {
+        if rows == 0 && !lines.text().is_ok_and(|line| matches!(&fields(line)[..], [one] if number(one).is_some())) {
+            lines.back();
+            return Ok(None);
+        }
+        let fields = fields(lines.text()?);
         rows += 1;
         if fields.len() != rows {
             let found = match fields.len() {
@@ -228,7 +237,7 @@ fn lower_triangle(lines: &mut Lines, options: &TableOptions) -> Result<Option<(u
             };
             return Err(lines.error(format_args!("there {found}, but row {rows} of a lower triangle has {rows}")));
         }
-        for field in fields {
+        for field in &fields {
             let distance =
                 number(field).ok_or_else(|| lines.error(format_args!("{} is not a distance in f64", quoted(field))))?;
             push(&mut numbers, distance)?;

@@ -136,9 +136,9 @@ impl<'a> Shown<'a> {
             rows.push(("blocks of an earlier run", format::grouped(self.blocks_found)));
         }
         if verbose {
-            if self.merge_steps_per_second.is_some() {
-                rows.push(("merge steps", format::rate(usize::try_from(self.merge_steps).unwrap_or(usize::MAX), ms, "")));
-            }
+            let steps = usize::try_from(self.merge_steps).unwrap_or(usize::MAX);
+            let rate = self.merge_steps_per_second.map(|_| format::rate(steps, ms, ""));
+            rows.push(("merge steps", rate.unwrap_or_else(|| format::grouped(steps))));
             rows.push(("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))));
             if self.gpus.len() > 1 {
                 let of_each: Vec<_> = self.gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect();
