@@ -98,6 +98,7 @@ fn lower_triangles() -> Result {
         (square.replace(',', ";"), &[]),
         (square.replace(',', ";").replace('.', ","), &["--decimal-comma"]),
         (square.replace(',', ":"), &["--separator", ":"]),
+        (square.replace(',', "  "), &["--separator", " "]),
         ("\"1\",,\n1.5,\"1\",\n1,1.5,1\n".to_owned(), &[]),
         ("0\n1 0\n1.5 1 0\n1 1.5 1 0\n".to_owned(), &[]),
         ("0,1,1.5,1\n1,0,1,1.5\n1.5,1,0,1\n1,1.5,1,0\n".to_owned(), &[]),
@@ -110,7 +111,7 @@ fn lower_triangles() -> Result {
             assert_eq!(ends(load_barcodes(&at("bars.npz"), options)?.barcodes[0].bars()), *corners, "{text:?}");
         }
     }
-    // One point, two points, and two that coincide, of which one is infinitely far from a third.
+    // One point; two points; two that coincide, and a third that is infinitely far from one of them.
     // A single point may have a name, in a column without one.
     for (text, deaths) in [
         ("0", &[f64::INFINITY][..]),

@@ -15,7 +15,7 @@
 //!
 //! These are 5,832 cells: 2,592 evaluations, as many launches of graphs that were recorded with all poses at one point,
 //! and 648 lists of pairs. A run takes one in 31, so that any two values meet; with `WARPSMITH_ALL_CELLS` set it takes
-//! all, in a minute. `thresholds` tests both sides of each number at which the method changes.
+//! all, in a minute. `thresholds` tests both sides of each number that changes the method.
 
 use std::{
     env,

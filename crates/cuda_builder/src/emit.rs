@@ -68,7 +68,7 @@ fn emit_share(device: &Device, mut images: Vec<PtxImage>, ir: bool) -> Result<()
     Ok(())
 }
 
-/// Writes the images of the kernels in `module`, of which little is left. It halves the set until one image remains,
+/// Writes the images of the kernels in `module`, and leaves little in it. It halves the set until one image remains,
 /// because a copy of the whole module per image would take longer than everything else.
 fn write_images(module: &mut Module<'_>, device: &Device, images: &[PtxImage], ir: bool) -> Result<()> {
     if let [image] = images {

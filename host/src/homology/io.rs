@@ -10,7 +10,7 @@ use super::Diagrams;
 use crate::{
     common::Real,
     io::{
-        First, Input, Lines, Names, Reason, Role, Table, TableOptions,
+        First, Input, Lines, Names, Reason, Role, SEPARATORS, Table, TableOptions,
         archive::{Archive, in_array},
         check_names, collect, extension,
         files::{Destination, FileError, by_extension},
@@ -148,7 +148,7 @@ impl CloudData {
         let coordinates: Vec<usize> = (0..width).filter(|&column| ![cloud, unnamed].contains(&Some(column))).collect();
         let number = |table: &Table, column| {
             let (number, text): (f64, _) = (table.field(column, "a number")?, table.text(column));
-            let is_valid = number.is_finite() || distances && number > 0.0 && text.to_ascii_lowercase().contains("inf");
+            let is_valid = if distances { is_distance(number, text) } else { number.is_finite() };
             let what = if distances { "a distance in f64" } else { "a finite number in f64" };
             if is_valid { Ok(number) } else { Err(table.field_error(column, what)) }
         };
@@ -200,24 +200,28 @@ fn square(n: usize, pairs: impl Iterator<Item = (usize, usize)>, distances: &[f6
     Ok(square)
 }
 
+/// Returns true for a distance. An infinite one is written as such, and is no number too large for f64.
+fn is_distance(number: f64, text: &str) -> bool {
+    number.is_finite() || number > 0.0 && text.to_ascii_lowercase().contains("inf")
+}
+
 /// Reads a matrix's lower triangle, with its diagonal or without it, and returns the number of points and the matrix. None
 /// if the first row isn't a number: no line has been read then.
 fn lower_triangle(lines: &mut Lines, options: &TableOptions) -> Result<Option<(usize, Vec<f64>)>, Reason> {
     let fields = |line: &str| -> Vec<String> {
-        let possible = ['\t', ';', '|', ','].into_iter().filter(|&separator| separator != ',' || !options.decimal_comma);
-        let separator = options.separator.map(char::from).or_else(|| possible.into_iter().find(|c| line.contains(*c)));
+        let mut possible = SEPARATORS.into_iter().rev().filter(|&separator| separator != b',' || !options.decimal_comma);
+        let separator = options.separator.or_else(|| possible.find(|separator| line.as_bytes().contains(separator)));
         let field = |field: &str| {
             let field = field.trim().trim_matches('"');
             if options.decimal_comma { field.replace(',', ".") } else { field.to_owned() }
         };
-        match separator {
+        match separator.filter(|&separator| separator != b' ').map(char::from) {
             // Some programs end rows with separators.
             Some(separator) => line.trim_end().trim_end_matches(separator).split(separator).map(field).collect(),
             None => line.split_whitespace().map(field).collect(),
         }
     };
-    let number =
-        |text: &String| text.parse().ok().filter(|number: &f64| number.is_finite() || *number > 0.0 && text.contains(['i', 'I']));
+    let number = |text: &String| text.parse().ok().filter(|&number| is_distance(number, text));
     let is_contradictory = options.decimal_comma && options.separator == Some(b',');
     if lines.is_named() || options.header == Some(true) || !options.columns.is_empty() || is_contradictory {
         return Ok(None);

@@ -64,4 +64,4 @@ pub(crate) use source::{read_exact_at, write_all_at};
 #[cfg(any(feature = "graph", feature = "homology"))]
 pub(crate) use table::First;
 pub use table::TableOptions;
-pub(crate) use table::{Role, Table};
+pub(crate) use table::{Role, SEPARATORS, Table};

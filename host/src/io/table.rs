@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Separators of fields that are detected, the most likely first.
-const SEPARATORS: [u8; 4] = *b",\t;|";
+pub(crate) const SEPARATORS: [u8; 4] = *b",\t;|";
 
 /// Field that stands for no value, where text can't be without one.
 pub(super) const NULL: &str = "\0";
