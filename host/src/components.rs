@@ -133,6 +133,7 @@ fn find(
             return Err(EdgeError::TooMany { what, count });
         }
     }
+    stream.device().preload(&self::kernels());
     let mut samples = samples(n, m);
     if m >= PARTED.saturating_mul(n) && samples.len() > 1 {
         // If few vertices have most edges, a smaller sample will do. Otherwise it is a part of the second one.
@@ -251,6 +252,11 @@ pub(crate) fn flatten(stream: &Stream, labels: &mut Buffer<i32>) -> Result<(), D
     let n = labels.len();
     // SAFETY: there are `n` labels, all of them vertices.
     unsafe { launch!(stream, kernels::flatten<<<grid(stream, n), THREADS>>>(labels, n as u32)) }
+}
+
+/// Kernels that label sparse graphs.
+pub(crate) fn kernels() -> [&'static KernelInfo; 4] {
+    [kernels::start::kernel(), kernels::start_windows::kernel(), kernels::hook::kernel(), kernels::flatten::kernel()]
 }
 
 /// Blocks for a kernel that takes any grid: no more than run at once, but one at least.

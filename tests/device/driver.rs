@@ -20,9 +20,13 @@ const FAIL: &str = "FAKE_CUDA_FAIL";
 
 /// Runs the test `name` of this file over the fake driver.
 fn run_child(name: &str, fail: Option<&str>) {
+    run_child_with(name, fail.map(|fail| (FAIL, fail)).as_slice());
+}
+
+fn run_child_with(name: &str, variables: &[(&str, &str)]) {
     let Some(folder) = fake_driver::library() else { return };
     let mut environment = vec![("LD_LIBRARY_PATH", folder.to_str().unwrap()), ("WARPSMITH_BACKEND", "cuda")];
-    environment.extend(fail.map(|fail| (FAIL, fail)));
+    environment.extend(variables);
     basics::run_child(&format!("driver::{name}"), &environment);
 }
 
@@ -129,7 +133,8 @@ fn unknown_codes() {
         cuMemGetInfo_v2 cuMemAlloc_v2 cuMemHostAlloc cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyAsync cuMemsetD8Async \
         cuMemsetD16Async cuMemsetD32Async cuStreamCreate cuStreamSynchronize cuStreamQuery cuStreamWaitEvent cuStreamBeginCapture_v2 \
         cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphUpload cuGraphLaunch cuEventCreate cuEventRecord cuEventQuery \
-        cuEventSynchronize cuEventElapsedTime cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete cuModuleLoadDataEx cuModuleGetFunction cuModuleGetGlobal_v2 cuFuncGetAttribute \
+        cuEventSynchronize cuEventElapsedTime cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete \
+        cuModuleLoadDataEx cuLibraryLoadData cuLibraryGetModule cuModuleGetFunction cuModuleGetGlobal_v2 cuFuncGetAttribute \
         cuFuncSetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor cuLaunchKernel *";
     for (function, code) in functions.split_whitespace().zip([4242, 1001, 87_654_321].into_iter().cycle()) {
         run_child("child_everything", Some(&format!("{function}:{code}")));
@@ -169,6 +174,48 @@ fn child_everything() {
         _ => panic!("{function}: {error}"),
     }
     assert!(error.to_string().contains(code), "{error}");
+}
+
+/// Kernels are loaded side by side, and a process that ends waits for those that are being loaded.
+#[test]
+fn kernels_are_preloaded_side_by_side() {
+    for (name, environment) in [
+        ("child_preload", ("FAKE_CUDA_TOGETHER", "2")),
+        ("child_preload", ("FAKE_CUDA_VERSION", "11080")),
+        ("child_preload_and_end", ("FAKE_CUDA_LOAD_MS", "500")),
+    ] {
+        run_child_with(name, &[environment]);
+    }
+}
+
+#[test]
+fn child_preload() -> Result {
+    if !is_child() {
+        return Ok(());
+    }
+    let device = Device::best()?;
+    let kernels = [samples::saxpy::kernel(), samples::reverse_blocks::kernel(), modules::count::kernel()];
+    device.preload(&kernels);
+    device.preload(&kernels);
+    // The last one first: a thread for the others is enough.
+    let stream = device.stream()?;
+    let mut values = device.upload(&[1u32, 2, 3, 4])?;
+    // SAFETY: the fake's kernels do nothing.
+    unsafe { launch!(stream, samples::reverse_blocks<<<2, 2, 8>>>(&mut values))? };
+    let x = device.upload(&[1.0f32, 2.0])?;
+    launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut device.alloc(2)?))?;
+    // What can't be loaded is the launch's error.
+    let error = launch!(stream, modules::count<<<1, 32>>>(&mut device.alloc::<u32>(1)?)).unwrap_err().to_string();
+    assert!(error.contains("`modules::count`"), "{error}");
+    stream.synchronize()
+}
+
+#[test]
+fn child_preload_and_end() -> Result {
+    if is_child() {
+        Device::best()?.preload(&[samples::saxpy::kernel(), samples::reverse_blocks::kernel()]);
+    }
+    Ok(())
 }
 
 unsafe extern "C" {

@@ -23,6 +23,7 @@ mod fault;
 mod graph;
 mod memory;
 mod module;
+mod preload;
 mod stream;
 mod tensor;
 
@@ -38,6 +39,7 @@ use super::image;
 use super::info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::order::Ledger;
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ptr;
@@ -54,7 +56,9 @@ pub(super) struct Cuda {
     context: Context,
     /// The program's images, each from its first use on.
     modules: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
-    /// Time spent loading them, in ns.
+    /// The addresses of the kernels that were asked for before their launches.
+    preloaded: Mutex<HashSet<usize>>,
+    /// Time that launches have waited for them, in ns.
     loading: AtomicU64,
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
@@ -302,6 +306,7 @@ impl Cuda {
             context: Context(context),
             loading: AtomicU64::new(0),
             modules: image::images().iter().map(|_| OnceLock::new()).collect(),
+            preloaded: Mutex::default(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
             ledger: Ledger::default(),
@@ -407,16 +412,20 @@ impl Cuda {
 
     /// The image with this number, loaded.
     pub(super) fn module(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
-        let load = || {
+        if self.modules[image].get().is_none() {
             let start = Instant::now();
-            let module = CudaModule::load(self, &image::images()[image].1);
+            self.load(image);
             self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-            module
-        };
-        self.modules[image].get_or_init(load).as_ref().map_err(Clone::clone)
+        }
+        self.load(image).as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the time spent loading the images used so far.
+    /// Loads the image with this number, or waits until another thread has done so.
+    fn load(&'static self, image: usize) -> &'static Result<CudaModule, DeviceError> {
+        self.modules[image].get_or_init(|| CudaModule::load(self, &image::images()[image].1))
+    }
+
+    /// Returns the time that launches have waited for images so far.
     pub(super) fn compile_time(&self) -> Duration {
         Duration::from_nanos(self.loading.load(Ordering::Relaxed))
     }

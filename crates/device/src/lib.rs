@@ -490,6 +490,18 @@ impl Device {
         self.module_of(kernel)?.map_or_else(|| Ok(KernelAttributes::of_cpu()), |module| module.attributes(kernel))
     }
 
+    /// Starts to load kernels that will be launched soon, on threads of its own, one per core. Nothing waits, and what
+    /// goes wrong is the error of a kernel's first launch.
+    ///
+    /// Without it a kernel is loaded at its first launch, one after another: where the driver's cache doesn't have it, the
+    /// driver compiles its PTX, which takes 10 to 300 ms. Drivers before CUDA 12.0 compile one kernel at a time; with them, as
+    /// on the CPU, this does nothing.
+    pub fn preload(&self, kernels: &[&'static KernelInfo]) {
+        if let Inner::Cuda(cuda) = &self.inner {
+            cuda.preload(kernels);
+        }
+    }
+
     /// The loaded image with this kernel; none on the CPU.
     fn module_of(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
         match &self.inner {

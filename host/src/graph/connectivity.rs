@@ -193,6 +193,16 @@ impl Connectivity {
         clock: &mut Clock<'_>,
     ) -> Result<Found, GraphError> {
         let m = edges.len();
+        self.rooter.preload_spanning(stream, n);
+        stream.device().preload(&[
+            kernels::order::kernel(),
+            kernels::reach::kernel(),
+            kernels::hook_across::kernel(),
+            kernels::blocks::kernel(),
+            kernels::level::kernel(),
+            kernels::judge::kernel(),
+            kernels::hook_tree::kernel(),
+        ]);
         self.sets.ensure(n)?;
         let found = self.components.forest(stream, edges, &mut self.sets, &mut self.forest, &mut self.indices)?;
         clock.end("forest", (8 * m + 40 * n) as u64)?;

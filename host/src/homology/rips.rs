@@ -6,6 +6,7 @@ use std::{
     thread::ScopedJoinHandle,
 };
 
+use gpu_kernels::collectives::sort as sorts;
 use gpu_kernels::homology::{
     BarsArgs, Cloud, Found, Link, MOST_VERTICES_OF_CAVITIES, NONE, Scalar,
     cavities::{self, SpaceArgs as CavitySpaceArgs},
@@ -222,6 +223,19 @@ impl<T: HomologyReal> Rips<T> {
             limit if limit > T::LARGEST => T::LARGEST,
             limit => limit,
         };
+        stream.device().preload(&[
+            edges::measure::kernel::<T>(),
+            edges::keys::kernel::<T>(),
+            sorts::count::kernel(),
+            sorts::scatter::kernel(),
+            edges::thresholds::kernel::<T>(),
+            edges::lunes::kernel::<T>(),
+            edges::count::kernel::<T>(),
+            edges::bars::kernel::<T>(),
+        ]);
+        if options.degree > 0 {
+            stream.device().preload(&[reduce::reduce::kernel::<T>()]);
+        }
         let mut places = places(&clouds.sizes[wave.clone()], |vertices| self.group(stream, vertices));
         let mut clock = Clock::start(stream, self.timed)?;
         let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);

@@ -1,11 +1,11 @@
 //! Steps 2 to 4: launches their kernels, and owns their arrays.
 
 use crate::common::Clock;
-use cuda_std::{I32x4, warp::WARP_SIZE};
+use cuda_std::{I32x4, launch::KernelInfo, warp::WARP_SIZE};
 use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
     binned::{ChunksArgs, Cut},
-    finish, grid,
+    finish, grid, nodes,
     prepare::{self, HeadSearch, StartArgs},
     short,
     splitters::Splitters,
@@ -305,6 +305,17 @@ impl<V: Weight> Pipeline<V> {
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
+    /// Kernels of a ranking with windows, or without.
+    pub fn kernels(binned: bool) -> Vec<&'static KernelInfo> {
+        let mut kernels = vec![prepare::reset::kernel::<V>()];
+        kernels.extend(match binned {
+            true => vec![binned::walk::kernel::<V>(), binned::partition::kernel::<V>(), binned::finish::kernel::<V>()],
+            false => vec![walk::split::kernel::<V>(), finish::results::kernel::<V>()],
+        });
+        kernels.extend([walk::nodes::kernel::<V>(), nodes::solve::kernel::<V>(), nodes::expand::kernel::<V>()]);
+        kernels
+    }
+
     /// Enqueues the start of a ranking: nothing is counted, and no node has a base. The buffer beside the head gets the one
     /// that is given or found; those of a forest stay.
     pub fn start(
@@ -315,6 +326,7 @@ impl<V: Weight> Pipeline<V> {
         status: &mut Buffer<Status>,
         (heads, head): (&mut Buffer<i32>, Head<'_>),
     ) -> Result<(), DeviceError> {
+        stream.device().preload(&Self::kernels(windows > 0));
         self.levels.reserve(splitters.count as usize)?;
         self.counters.ensure(2 + windows)?;
         self.begin_search(stream)?;

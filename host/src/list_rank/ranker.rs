@@ -1,11 +1,15 @@
 //! The rankers.
 
 use crate::common::{Clock, StepTime};
-use gpu_kernels::list_rank::{
-    Status, finish,
-    prepare::{self, Buckets},
-    short,
-    splitters::Splitters,
+use cuda_std::launch::KernelInfo;
+use gpu_kernels::{
+    collectives::scan,
+    list_rank::{
+        Status, finish,
+        prepare::{self, Buckets},
+        short,
+        splitters::Splitters,
+    },
 };
 
 use super::{
@@ -173,6 +177,26 @@ impl<V: Weight> ListRanker<V> {
         })
     }
 
+    /// Chooses the splitters and the strategy for a list of `n` elements, and plans `binned`.
+    fn choose(&self, n: usize, weighted: bool) -> Result<(Splitters, Strategy, Option<Plan>), ListError> {
+        if self.is_in_block(n, weighted)? {
+            let group = self.group(n).max(n.div_ceil(short::SUBLISTS as usize - 1) as u32);
+            let options = Options { sublists: self.options.sublists.map(|count| count.min(short::SUBLISTS)), ..self.options };
+            return Ok((splitters(&options, n, 1, group), Strategy::Block, None));
+        }
+        let splitters = self.splitters(n, 1);
+        let count = splitters.count as usize;
+        let (strategy, plan) = strategy(&self.device, &self.options, &self.pipeline, n, count, 1, weighted)?;
+        Ok((splitters, strategy, plan))
+    }
+
+    /// Starts to load the kernels that rank a list of `n` elements without weights.
+    pub(crate) fn preload(&self, n: usize) {
+        if let Ok((_, Strategy::Binned | Strategy::Split, plan)) = self.choose(n, false) {
+            self.device.preload(&Pipeline::<V>::kernels(plan.is_some()));
+        }
+    }
+
     /// Everything that a ranking of one list has around its `steps`: the arrays, the head, the check and the report.
     fn run(
         &mut self,
@@ -194,19 +218,8 @@ impl<V: Weight> ListRanker<V> {
             let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;
             return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
         }
-        let in_block = self.is_in_block(n, weights.is_some())?;
-        let splitters = if in_block {
-            let group = self.group(n).max(n.div_ceil(short::SUBLISTS as usize - 1) as u32);
-            let options = Options { sublists: self.options.sublists.map(|count| count.min(short::SUBLISTS)), ..self.options };
-            splitters(&options, n, 1, group)
-        } else {
-            self.splitters(n, 1)
-        };
+        let (splitters, strategy, plan) = self.choose(n, weights.is_some())?;
         let count = splitters.count as usize;
-        let (strategy, plan) = match in_block {
-            true => (Strategy::Block, None),
-            false => strategy(&self.device, &self.options, &self.pipeline, n, count, 1, weights.is_some())?,
-        };
         self.heads.ensure(1)?;
         self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
@@ -368,7 +381,9 @@ impl ListRanker<i32> {
         };
         // Pairs that are binned once show whether heads are missing.
         let is_binned = |plan: Option<Plan>| plan.is_some_and(|plan| plan.group().is_none());
-        let mut by_buckets = is_binned(choose(self, 1)?.2);
+        let expected = choose(self, 1)?.2;
+        self.device.preload(&[head_kernels(), Pipeline::<i64>::kernels(expected.is_some())].concat());
+        let mut by_buckets = is_binned(expected);
         let (heads, tails, (splitters, strategy, plan)) = loop {
             let (heads, tails) = self.find_heads(stream, next, part, by_buckets)?;
             let chosen = choose(self, heads)?;
@@ -470,6 +485,18 @@ impl ListRanker<i32> {
         }
         Ok((heads, other))
     }
+}
+
+/// Kernels that find the heads of a forest.
+fn head_kernels() -> Vec<&'static KernelInfo> {
+    vec![
+        prepare::count_successors::kernel(),
+        prepare::start_marks::kernel(),
+        prepare::mark_successors::kernel(),
+        prepare::count_heads::kernel(),
+        scan::exclusive_in_place::kernel::<u32>(),
+        prepare::collect_heads::kernel(),
+    ]
 }
 
 /// The splitters of `n` elements, one for each `group` of them, or fewer: with the heads they are the nodes, which an

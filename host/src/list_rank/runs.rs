@@ -1,6 +1,12 @@
 //! The strategy `runs`.
 
-use gpu_kernels::list_rank::runs::{self, BitsArgs};
+use gpu_kernels::{
+    collectives::scan,
+    list_rank::{
+        prepare,
+        runs::{self, BitsArgs},
+    },
+};
 
 use super::{
     ListError, Options, Strategy,
@@ -101,6 +107,14 @@ impl ListRanker<i32> {
         let n = next.len();
         let words = n.div_ceil(32);
         let Runs { is_entry, successors, lengths, entries, before, ranker } = of_runs;
+        self.device.preload(&[
+            runs::mark::kernel(),
+            prepare::count_heads::kernel(),
+            scan::exclusive_in_place::kernel::<u32>(),
+            prepare::collect_heads::kernel(),
+            runs::contract::kernel(),
+            runs::expand::kernel(),
+        ]);
         let mut clock = Clock::start(stream, self.options.timed)?;
         self.marked.ensure(words)?;
         self.counts.ensure(words + 2)?;

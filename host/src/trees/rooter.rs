@@ -1,7 +1,11 @@
 //! Rooting: from edges or parents to numbers.
 
-use cuda_std::{I32x2, U32x4};
-use gpu_kernels::trees::{Status, edges, parents, tour};
+use cuda_std::{I32x2, U32x4, launch::KernelInfo};
+use gpu_kernels::{
+    collectives::{scan, sort as sorts},
+    list_rank::binned,
+    trees::{Status, edges, parents, tour},
+};
 
 use super::{
     check,
@@ -12,7 +16,7 @@ use super::{
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
     common::{Clock, StepTime},
-    components::{Components, EdgeError, THREADS, grid},
+    components::{self, Components, EdgeError, THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream},
     launch,
     list_rank::{ListError, ListRanker, Options},
@@ -123,6 +127,24 @@ impl Rooter {
         if edges.len() > i32::MAX as usize {
             return Err(TreeError::TooManyEdges { m: edges.len() });
         }
+        if let Roots::Each = roots {
+            stream.device().preload(&components::kernels());
+        }
+        let own = [
+            edges::check::kernel(),
+            edges::root_flags::kernel(),
+            edges::sources::kernel(),
+            sorts::count::kernel(),
+            sorts::scatter::kernel(),
+            edges::list_roots::kernel(),
+            edges::first_arcs::kernel(),
+            edges::link_roots::kernel(),
+            edges::link::kernel(),
+            binned::invert::kernel(),
+            tour::of_edges::kernel(),
+            tour::of_visits::kernel(),
+        ];
+        self.preload(stream, &own, n);
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_edges(&mut clock, stream, n, edges, roots, rooting);
         if !matches!(done, Ok(true)) {
@@ -311,6 +333,21 @@ impl Rooter {
         Ok(launch!(stream, tour::of_visits<<<grid(stream, n), THREADS>>>(&self.entered, preorder, size, depth))?)
     }
 
+    /// Starts to load the kernels of [`spanning`](Self::spanning) for `n` vertices.
+    #[cfg(feature = "graph")]
+    pub(crate) fn preload_spanning(&self, stream: &Stream, n: usize) {
+        let own = [edges::chain::kernel(), edges::add_roots::kernel(), edges::close::kernel(), tour::of_families::kernel()];
+        self.preload(stream, &own, n);
+    }
+
+    /// Starts to load the kernels of a rooting of `n` vertices: its `own`, and those of each.
+    fn preload(&self, stream: &Stream, own: &[&'static KernelInfo], n: usize) {
+        self.ranker.preload(2 * n);
+        let of_each =
+            [scan::exclusive_in_place::kernel::<u32>(), tour::mark::kernel(), tour::count::kernel(), tour::set_before::kernel()];
+        stream.device().preload(&[own, &of_each].concat());
+    }
+
     /// Roots a spanning forest that is known to be one, with children and trees in any order: `labels` has the root of each
     /// vertex, of `trees` trees. Returns parent (-1 for roots), preorder number and size of each vertex.
     #[cfg(feature = "graph")]
@@ -370,6 +407,17 @@ impl Rooter {
     ) -> Result<Report, TreeError> {
         let n = parents.len();
         check_roots(n, root.map_or(Roots::Each, Roots::At))?;
+        let own = [
+            parents::check::kernel(),
+            parents::keys::kernel(),
+            sorts::count::kernel(),
+            sorts::scatter::kernel(),
+            parents::link::kernel(),
+            binned::invert::kernel(),
+            parents::join::kernel(),
+            tour::of_parents::kernel(),
+        ];
+        self.preload(stream, &own, n);
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_parents(&mut clock, stream, parents, root, rooting);
         if !matches!(done, Ok(true)) {

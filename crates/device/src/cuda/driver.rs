@@ -3,7 +3,7 @@
 //! A Rust enum for the result would be undefined behaviour: a driver that is newer than the enum returns other codes.
 
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
-use std::ptr;
+use std::{mem, ptr};
 
 #[cfg(feature = "cust")]
 pub(super) use cust::sys::{
@@ -142,6 +142,40 @@ pub(super) mod device {
     pub(in super::super) const COMPUTE_CAPABILITY_MAJOR: c_int = 75;
     pub(in super::super) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
     pub(in super::super) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+}
+
+/// Functions that came with CUDA 12.0. The driver compiles the PTX of several libraries at a time, and that of modules one
+/// after another.
+#[derive(Clone, Copy)]
+pub(super) struct Libraries {
+    pub(super) load_data: LibraryLoadData,
+    pub(super) get_module: LibraryGetModule,
+}
+
+type LibraryLoadData = unsafe extern "C" fn(
+    library: *mut *mut c_void,
+    image: *const c_void,
+    keys: *mut c_uint,
+    values: *mut *mut c_void,
+    options: c_uint,
+    library_keys: *mut c_uint,
+    library_values: *mut *mut c_void,
+    library_options: c_uint,
+) -> Code;
+type LibraryGetModule = unsafe extern "C" fn(module: *mut CUmodule, library: *mut c_void) -> Code;
+
+impl Libraries {
+    /// The functions, if the driver has them.
+    pub(super) fn get() -> Option<Self> {
+        let driver = cuda_loader::load().ok().filter(|driver| driver.version().major >= 12)?;
+        let load_data = driver.symbol(c"cuLibraryLoadData")?;
+        let get_module = driver.symbol(c"cuLibraryGetModule")?;
+        // SAFETY: it is the driver's function of this name, which has this signature since CUDA 12.0.
+        let load_data = unsafe { mem::transmute::<*mut c_void, LibraryLoadData>(load_data.as_ptr()) };
+        // SAFETY: as above.
+        let get_module = unsafe { mem::transmute::<*mut c_void, LibraryGetModule>(get_module.as_ptr()) };
+        Some(Libraries { load_data, get_module })
+    }
 }
 
 unsafe extern "C" {

@@ -7,7 +7,7 @@ use crate::error::Bytes;
 use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::KernelInfo;
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::{iter, ptr};
@@ -64,11 +64,32 @@ impl Compiler {
         }
     }
 
+    /// Loads PTX. The context is current. Returns the driver's last function.
+    fn load(&mut self, ptx: &CStr, raw: &mut CUmodule) -> (&'static str, Code) {
+        let Some(libraries) = driver::Libraries::get() else {
+            // SAFETY: the image is a C string.
+            return unsafe { self.load_module(ptx.as_ptr().cast(), raw) };
+        };
+        let mut library = ptr::null_mut();
+        let (keys, values) = (self.keys.as_mut_ptr(), self.values.as_mut_ptr());
+        let none = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects, and
+        // no options of the library's own; the log is as long as it is told. All of them live until the module is loaded.
+        let code = unsafe {
+            (libraries.load_data)(&mut library, ptx.as_ptr().cast(), keys, values, self.keys.len() as c_uint, none.0, none.1, 0)
+        };
+        if code != Code::SUCCESS {
+            return ("cuLibraryLoadData", code);
+        }
+        // SAFETY: the library is loaded and never unloaded, and the result may be written to.
+        ("cuLibraryGetModule", unsafe { (libraries.get_module)(raw, library) })
+    }
+
     /// Loads an image, which is PTX or machine code. The context is current.
     ///
     /// # Safety
     /// `image` is a C string with PTX, or what the driver's linker made.
-    unsafe fn load(&mut self, image: *const c_void, raw: &mut CUmodule) -> (&'static str, Code) {
+    unsafe fn load_module(&mut self, image: *const c_void, raw: &mut CUmodule) -> (&'static str, Code) {
         let (keys, values) = (self.keys.as_mut_ptr(), self.values.as_mut_ptr());
         // SAFETY: the image is one (this function's contract); there are as many keys as values, of the kinds that the
         // driver expects; the log is as long as it is told, and lives until the call returns.
@@ -103,7 +124,7 @@ impl Compiler {
             done = ("cuLinkComplete", unsafe { driver::cuLinkComplete(state, &mut image, &mut bytes) });
             if done.1 == Code::SUCCESS {
                 // SAFETY: the linker made the image, which its state keeps.
-                done = unsafe { Compiler::new().load(image, raw) };
+                done = unsafe { Compiler::new().load_module(image, raw) };
             }
         }
         // SAFETY: the state lives, and nobody uses it or its image after this.
@@ -138,8 +159,7 @@ impl CudaModule {
         }
         let (mut compiler, mut raw) = (Compiler::new(), ptr::null_mut());
         let (function, code) = match &texts[..] {
-            // SAFETY: the image is a C string.
-            [(_, ptx)] => unsafe { compiler.load(ptx.as_ptr().cast(), &mut raw) },
+            [(_, ptx)] => compiler.load(ptx, &mut raw),
             texts => compiler.link(texts, &mut raw),
         };
         if code == Code::SUCCESS {

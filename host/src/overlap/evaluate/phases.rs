@@ -1,6 +1,7 @@
 //! Both phases of an evaluation, as launches: phase one turns and bounds the pieces of each pose,
 //! and phase two intersects those of near poses.
 
+use cuda_std::launch::KernelInfo;
 use gpu_kernels::overlap::{
     boundary, direct, grid,
     layout::{CellsArgs, Extent, Frame, Mode, Tile},
@@ -79,6 +80,7 @@ impl<T: OverlapReal> Phases<T> {
             return Err(OverlapError::ForeignScene);
         }
         scene.ensure_by_pose(wanted)?;
+        self.device.preload(&self.kernels(wanted.gradient));
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, tree, by_pose, .. } = scene;
         let (poses, shape_of, shapes, quads) = (&*poses, &*shape_of, &self.shapes.spans, &self.shapes.quads);
@@ -143,6 +145,21 @@ impl<T: OverlapReal> Phases<T> {
         }
         scene.sizes.prepared = true;
         Ok(())
+    }
+
+    /// Kernels of an evaluation without a grid or a tree.
+    pub fn kernels(&self, gradient: bool) -> Vec<&'static KernelInfo> {
+        let mut kernels = vec![transform::transform::kernel::<T>(), sums::sums::kernel::<T>()];
+        kernels.extend(match self.kernel {
+            OverlapKernel::Queue if gradient => Some(queue::gradient::kernel::<T>()),
+            OverlapKernel::Queue => Some(queue::area::kernel::<T>()),
+            OverlapKernel::Direct => None,
+        });
+        kernels.extend(self.region.as_ref().map(|(boundary, _)| match boundary.is_disk() {
+            true => boundary::outside_disk::kernel::<T>(),
+            false => boundary::outside::kernel::<T>(),
+        }));
+        kernels
     }
 
     /// Returns the structure by which candidates are found: a grid, a tree, or one cell per

@@ -65,6 +65,11 @@ impl<T: LaneReal> Lanes<T> {
         let overlap = Overlap::new(device, shapes)?.boundary(container.clone())?.deterministic(deterministic);
         // Lanes are loaded before they have poses, which a tree would be made for.
         let overlap = overlap.search(Search::Grid);
+        let judge = Overlap::new(device, shapes)?.boundary(container.clone())?;
+        for gradient in [true, false] {
+            device.preload(&overlap.phases().kernels(gradient));
+            device.preload(&judge.phases().kernels(gradient));
+        }
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
         let (mut least, mut all_kinds) = (Vec::with_capacity(lanes), Vec::new());
@@ -85,7 +90,7 @@ impl<T: LaneReal> Lanes<T> {
             separation: None,
             turn: if problem.turns.iter().all(Turns::is_any) { 1.0 / problem.radius } else { 0.0 },
             largest: (0..shapes.len()).max_by_key(|&kind| shapes[kind].quads().len()).unwrap_or(0) as u32,
-            judge: Overlap::new(device, shapes)?.boundary(container.clone())?,
+            judge,
             overlap,
             stream,
             kinds,
