@@ -255,8 +255,8 @@ pub(crate) fn flatten(stream: &Stream, labels: &mut Buffer<i32>) -> Result<(), D
 }
 
 /// Kernels that label sparse graphs.
-pub(crate) fn kernels() -> [&'static KernelInfo; 4] {
-    [kernels::start::kernel(), kernels::start_windows::kernel(), kernels::hook::kernel(), kernels::flatten::kernel()]
+pub(crate) fn kernels() -> Vec<&'static KernelInfo> {
+    vec![kernels::start::kernel(), kernels::start_windows::kernel(), kernels::hook::kernel(), kernels::flatten::kernel()]
 }
 
 /// Blocks for a kernel that takes any grid: no more than run at once, but one at least.

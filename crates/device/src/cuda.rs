@@ -23,7 +23,6 @@ mod fault;
 mod graph;
 mod memory;
 mod module;
-mod preload;
 mod stream;
 mod tensor;
 
@@ -39,12 +38,16 @@ use super::image;
 use super::info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::order::Ledger;
-use std::collections::HashSet;
+use super::threads;
+use cuda_std::launch::KernelInfo;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
+use std::num::NonZero;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// One CUDA device with all that the process keeps for it.
@@ -415,9 +418,42 @@ impl Cuda {
         if self.modules[image].get().is_none() {
             let start = Instant::now();
             self.load(image);
-            self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            self.count_loading(start);
         }
         self.load(image).as_ref().map_err(Clone::clone)
+    }
+
+    /// Loads the kernels' images that nobody has asked for yet, on all cores. An error is that of the first launch.
+    pub(super) fn preload(&'static self, kernels: &[&'static KernelInfo]) {
+        let mut preloaded = self.preloaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = kernels.iter().filter(|kernel| preloaded.insert(ptr::from_ref(**kernel).addr()));
+        let images: BTreeSet<usize> = new.filter_map(|kernel| image::having(kernel).ok()).collect();
+        drop(preloaded);
+        let images: Vec<usize> = images.into_iter().filter(|&image| self.modules[image].get().is_none()).collect();
+        if images.is_empty() || driver::Libraries::get().is_none() {
+            return;
+        }
+        let start = Instant::now();
+        let next = AtomicUsize::new(0);
+        let load = || {
+            while let Some(&image) = images.get(next.fetch_add(1, Ordering::Relaxed)) {
+                _ = self.load(image);
+            }
+        };
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        thread::scope(|scope| {
+            // With fewer threads it takes longer.
+            for number in 1..cores.min(images.len()) {
+                _ = threads::spawn(scope, format!("load-{number}"), load);
+            }
+            load();
+        });
+        self.count_loading(start);
+    }
+
+    /// Adds the time since `start` to that of [`compile_time`](Self::compile_time).
+    fn count_loading(&self, start: Instant) {
+        self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// Loads the image with this number, or waits until another thread has done so.

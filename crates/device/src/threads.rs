@@ -149,12 +149,12 @@ pub fn spawn<'scope, T: Send + 'scope>(
     start_one(name, |builder| builder.spawn_scoped(scope, work))
 }
 
-/// Starts a thread of no scope. [`thread::spawn`] panics if the system has none left.
+/// Starts a detached thread. [`thread::spawn`] panics if the system has none left.
 ///
 /// # Errors
 /// [`ThreadsError::NotStarted`].
-pub fn spawn_alone(name: String, work: impl FnOnce() + Send + 'static) -> Result<thread::JoinHandle<()>, ThreadsError> {
-    start_one(name, |builder| builder.spawn(work))
+pub fn spawn_alone(name: String, work: impl FnOnce() + Send + 'static) -> Result<(), ThreadsError> {
+    start_one(name, |builder| builder.spawn(work).map(drop))
 }
 
 fn start_one<T>(name: String, start: impl FnOnce(thread::Builder) -> io::Result<T>) -> Result<T, ThreadsError> {

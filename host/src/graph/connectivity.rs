@@ -9,7 +9,7 @@ use gpu_kernels::{
 use super::{Components, Found, GraphError};
 use crate::{
     common::{Clock, StepTime},
-    components::{THREADS, flatten, grid, in_parts, start},
+    components::{self, THREADS, flatten, grid, in_parts, start},
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
     trees::Rooter,
@@ -193,8 +193,7 @@ impl Connectivity {
         clock: &mut Clock<'_>,
     ) -> Result<Found, GraphError> {
         let m = edges.len();
-        self.rooter.preload_spanning(stream, n);
-        stream.device().preload(&[
+        let own = [
             kernels::order::kernel(),
             kernels::reach::kernel(),
             kernels::hook_across::kernel(),
@@ -202,7 +201,8 @@ impl Connectivity {
             kernels::level::kernel(),
             kernels::judge::kernel(),
             kernels::hook_tree::kernel(),
-        ]);
+        ];
+        stream.device().preload(&[&own[..], &components::kernels(), &self.rooter.spanning_kernels(n)].concat());
         self.sets.ensure(n)?;
         let found = self.components.forest(stream, edges, &mut self.sets, &mut self.forest, &mut self.indices)?;
         clock.end("forest", (8 * m + 40 * n) as u64)?;

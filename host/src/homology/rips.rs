@@ -223,7 +223,7 @@ impl<T: HomologyReal> Rips<T> {
             limit if limit > T::LARGEST => T::LARGEST,
             limit => limit,
         };
-        stream.device().preload(&[
+        let mut kernels = vec![
             edges::measure::kernel::<T>(),
             edges::keys::kernel::<T>(),
             sorts::count::kernel(),
@@ -232,10 +232,9 @@ impl<T: HomologyReal> Rips<T> {
             edges::lunes::kernel::<T>(),
             edges::count::kernel::<T>(),
             edges::bars::kernel::<T>(),
-        ]);
-        if options.degree > 0 {
-            stream.device().preload(&[reduce::reduce::kernel::<T>()]);
-        }
+        ];
+        kernels.extend((options.degree > 0).then(reduce::reduce::kernel::<T>));
+        stream.device().preload(&kernels);
         let mut places = places(&clouds.sizes[wave.clone()], |vertices| self.group(stream, vertices));
         let mut clock = Clock::start(stream, self.timed)?;
         let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);

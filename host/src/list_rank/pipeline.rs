@@ -16,7 +16,7 @@ use super::{
     Weight,
     launches::{BLOCK, WALK_BLOCK, blocks},
     level::Levels,
-    options::Options,
+    options::{Options, Strategy},
 };
 use crate::{
     device::{Backend, Buffer, Device, DeviceError, Stream, View},
@@ -305,14 +305,22 @@ impl<V: Weight> Pipeline<V> {
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
-    /// Kernels of a ranking with windows, or without.
-    pub fn kernels(binned: bool) -> Vec<&'static KernelInfo> {
-        let mut kernels = vec![prepare::reset::kernel::<V>()];
-        kernels.extend(match binned {
-            true => vec![binned::walk::kernel::<V>(), binned::partition::kernel::<V>(), binned::finish::kernel::<V>()],
-            false => vec![walk::split::kernel::<V>(), finish::results::kernel::<V>()],
-        });
-        kernels.extend([walk::nodes::kernel::<V>(), nodes::solve::kernel::<V>(), nodes::expand::kernel::<V>()]);
+    /// Kernels of a strategy, as far as most lists take them.
+    pub fn kernels(strategy: Strategy, weighted: bool) -> Vec<&'static KernelInfo> {
+        let mut kernels = match strategy {
+            Strategy::Block => return vec![short::rank::kernel::<V>()],
+            Strategy::Grid => return vec![grid::rank::kernel()],
+            Strategy::Binned => {
+                vec![binned::walk::kernel::<V>(), binned::partition::kernel::<V>(), binned::finish::kernel::<V>()]
+            }
+            Strategy::Packed => vec![prepare::copy_next::kernel(), walk::packed::kernel(), finish::results::kernel::<V>()],
+            _ => vec![walk::split::kernel::<V>(), finish::results::kernel::<V>()],
+        };
+        if weighted && strategy == Strategy::Binned {
+            kernels.push(binned::join::kernel::<V>());
+        }
+        kernels.extend([prepare::reset::kernel::<V>(), walk::nodes::kernel::<V>()]);
+        kernels.extend([nodes::solve::kernel::<V>(), nodes::expand::kernel::<V>()]);
         kernels
     }
 
@@ -326,7 +334,6 @@ impl<V: Weight> Pipeline<V> {
         status: &mut Buffer<Status>,
         (heads, head): (&mut Buffer<i32>, Head<'_>),
     ) -> Result<(), DeviceError> {
-        stream.device().preload(&Self::kernels(windows > 0));
         self.levels.reserve(splitters.count as usize)?;
         self.counters.ensure(2 + windows)?;
         self.begin_search(stream)?;

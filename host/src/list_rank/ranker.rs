@@ -190,11 +190,14 @@ impl<V: Weight> ListRanker<V> {
         Ok((splitters, strategy, plan))
     }
 
-    /// Starts to load the kernels that rank a list of `n` elements without weights.
-    pub(crate) fn preload(&self, n: usize) {
-        if let Ok((_, Strategy::Binned | Strategy::Split, plan)) = self.choose(n, false) {
-            self.device.preload(&Pipeline::<V>::kernels(plan.is_some()));
+    /// Kernels that rank a list of `n` elements, or sum up their weights, for [`Device::preload`]. Calls preload their kernels
+    /// themselves.
+    pub fn kernels(&self, n: usize, weighted: bool) -> Vec<&'static KernelInfo> {
+        if n == 0 {
+            return Vec::new();
         }
+        // An error is that of the call.
+        self.choose(n, weighted).map_or_else(|_| Vec::new(), |(_, strategy, _)| Pipeline::<V>::kernels(strategy, weighted))
     }
 
     /// Everything that a ranking of one list has around its `steps`: the arrays, the head, the check and the report.
@@ -225,6 +228,7 @@ impl<V: Weight> ListRanker<V> {
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
         if !matches!(strategy, Strategy::Block | Strategy::Grid) {
+            self.device.preload(&Pipeline::<V>::kernels(strategy, weights.is_some()));
             let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
             self.pipeline.start(stream, splitters, windows, &mut self.status, start)?;
             if head.is_none() {
@@ -382,7 +386,13 @@ impl ListRanker<i32> {
         // Pairs that are binned once show whether heads are missing.
         let is_binned = |plan: Option<Plan>| plan.is_some_and(|plan| plan.group().is_none());
         let expected = choose(self, 1)?.2;
-        self.device.preload(&[head_kernels(), Pipeline::<i64>::kernels(expected.is_some())].concat());
+        self.device.preload(
+            &[
+                head_kernels(),
+                Pipeline::<i64>::kernels(if expected.is_some() { Strategy::Binned } else { Strategy::Split }, false),
+            ]
+            .concat(),
+        );
         let mut by_buckets = is_binned(expected);
         let (heads, tails, (splitters, strategy, plan)) = loop {
             let (heads, tails) = self.find_heads(stream, next, part, by_buckets)?;

@@ -127,24 +127,7 @@ impl Rooter {
         if edges.len() > i32::MAX as usize {
             return Err(TreeError::TooManyEdges { m: edges.len() });
         }
-        if let Roots::Each = roots {
-            stream.device().preload(&components::kernels());
-        }
-        let own = [
-            edges::check::kernel(),
-            edges::root_flags::kernel(),
-            edges::sources::kernel(),
-            sorts::count::kernel(),
-            sorts::scatter::kernel(),
-            edges::list_roots::kernel(),
-            edges::first_arcs::kernel(),
-            edges::link_roots::kernel(),
-            edges::link::kernel(),
-            binned::invert::kernel(),
-            tour::of_edges::kernel(),
-            tour::of_visits::kernel(),
-        ];
-        self.preload(stream, &own, n);
+        stream.device().preload(&self.kernels(n));
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_edges(&mut clock, stream, n, edges, roots, rooting);
         if !matches!(done, Ok(true)) {
@@ -333,19 +316,38 @@ impl Rooter {
         Ok(launch!(stream, tour::of_visits<<<grid(stream, n), THREADS>>>(&self.entered, preorder, size, depth))?)
     }
 
-    /// Starts to load the kernels of [`spanning`](Self::spanning) for `n` vertices.
-    #[cfg(feature = "graph")]
-    pub(crate) fn preload_spanning(&self, stream: &Stream, n: usize) {
-        let own = [edges::chain::kernel(), edges::add_roots::kernel(), edges::close::kernel(), tour::of_families::kernel()];
-        self.preload(stream, &own, n);
+    /// Kernels that root a forest of `n` vertices, from its edges, for [`Device::preload`]. Calls preload their kernels
+    /// themselves.
+    pub fn kernels(&self, n: usize) -> Vec<&'static KernelInfo> {
+        let own = [
+            edges::check::kernel(),
+            edges::root_flags::kernel(),
+            edges::sources::kernel(),
+            sorts::count::kernel(),
+            sorts::scatter::kernel(),
+            edges::list_roots::kernel(),
+            edges::first_arcs::kernel(),
+            edges::link_roots::kernel(),
+            edges::link::kernel(),
+            binned::invert::kernel(),
+            tour::of_edges::kernel(),
+            tour::of_visits::kernel(),
+        ];
+        [self.kernels_with(n, &own), components::kernels()].concat()
     }
 
-    /// Starts to load the kernels of a rooting of `n` vertices: its `own`, and those of each.
-    fn preload(&self, stream: &Stream, own: &[&'static KernelInfo], n: usize) {
-        self.ranker.preload(2 * n);
-        let of_each =
+    /// Kernels of [`spanning`](Self::spanning) for `n` vertices.
+    #[cfg(feature = "graph")]
+    pub(crate) fn spanning_kernels(&self, n: usize) -> Vec<&'static KernelInfo> {
+        let own = [edges::chain::kernel(), edges::add_roots::kernel(), edges::close::kernel(), tour::of_families::kernel()];
+        self.kernels_with(n, &own)
+    }
+
+    /// Kernels of all ways of rooting `n` vertices, after the `own` ones of one.
+    fn kernels_with(&self, n: usize, own: &[&'static KernelInfo]) -> Vec<&'static KernelInfo> {
+        let tour =
             [scan::exclusive_in_place::kernel::<u32>(), tour::mark::kernel(), tour::count::kernel(), tour::set_before::kernel()];
-        stream.device().preload(&[own, &of_each].concat());
+        [own, &tour, &self.ranker.kernels(2 * n, false)].concat()
     }
 
     /// Roots a spanning forest that is known to be one, with children and trees in any order: `labels` has the root of each
@@ -407,17 +409,19 @@ impl Rooter {
     ) -> Result<Report, TreeError> {
         let n = parents.len();
         check_roots(n, root.map_or(Roots::Each, Roots::At))?;
-        let own = [
-            parents::check::kernel(),
-            parents::keys::kernel(),
-            sorts::count::kernel(),
-            sorts::scatter::kernel(),
-            parents::link::kernel(),
-            binned::invert::kernel(),
-            parents::join::kernel(),
-            tour::of_parents::kernel(),
-        ];
-        self.preload(stream, &own, n);
+        stream.device().preload(&self.kernels_with(
+            n,
+            &[
+                parents::check::kernel(),
+                parents::keys::kernel(),
+                sorts::count::kernel(),
+                sorts::scatter::kernel(),
+                parents::link::kernel(),
+                binned::invert::kernel(),
+                parents::join::kernel(),
+                tour::of_parents::kernel(),
+            ],
+        ));
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_parents(&mut clock, stream, parents, root, rooting);
         if !matches!(done, Ok(true)) {

@@ -25,6 +25,19 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     };
     let row = |what: &str, ms, checked| sized(what, n as usize, ms, checked);
 
+    let strategies = [
+        ("ranks, strategy split", Strategy::Split),
+        ("ranks, strategy grid", Strategy::Grid),
+        ("ranks, strategy packed", Strategy::Packed),
+        ("ranks, strategy binned", Strategy::Binned),
+    ];
+    let ranker = |(what, strategy)| (what, ListRanker::new(device, Options { strategy, timed: true, ..Options::default() }));
+    let mut rankers = strategies.map(ranker);
+    let mut adder = ListRanker::<i64>::new(device, Options { timed: true, ..Options::default() });
+    let mut kernels = adder.kernels(n as usize, true);
+    kernels.extend(rankers.iter().flat_map(|(_, ranker)| ranker.kernels(n as usize, false)));
+    device.preload(&kernels);
+
     // The element of each rank is known from the permutation that the list is made of.
     let (next, order) = (generate::random(n, 0), Permutation::new(n.into(), 0));
     let expected: Vec<i32> = (0..n).into_par_iter().map(|element| order.invert(element.into()) as i32).collect();
@@ -43,16 +56,10 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let _turn = setting.turn();
     let on_device = device.upload(&next)?;
     let mut ranks = device.alloc(next.len())?;
-    let strategies = [
-        ("ranks, strategy split", Strategy::Split),
-        ("ranks, strategy grid", Strategy::Grid),
-        ("ranks, strategy packed", Strategy::Packed),
-        ("ranks, strategy binned", Strategy::Binned),
-    ];
     // On the CPU, which has no use for it, binning only costs time.
     let on_cpu = device.backend() == Backend::Cpu;
-    for (what, strategy) in strategies.into_iter().filter(|(_, strategy)| !on_cpu || *strategy != Strategy::Binned) {
-        let mut ranker = ListRanker::new(device, Options { strategy, timed: true, ..Options::default() });
+    let worth = rankers.iter_mut().filter(|(_, ranker)| !on_cpu || ranker.options().strategy != Strategy::Binned);
+    for (what, ranker) in worth {
         let ms = setting.best(2, || Ok(ranker.rank(stream, &on_device, None, &mut ranks)?.total_ms()))?;
         rows.push(row(what, ms, compare("element", &stream.download_vec(&ranks)?, &expected)));
     }
@@ -60,8 +67,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     // The sum of weights of 2 is twice the rank.
     let weights = device.upload(&vec![2i64; next.len()])?;
     let mut sums = device.alloc(next.len())?;
-    let mut ranker = ListRanker::<i64>::new(device, Options { timed: true, ..Options::default() });
-    let ms = setting.best(2, || Ok(ranker.prefix_sums(stream, &on_device, None, &weights, &mut sums)?.total_ms()))?;
+    let ms = setting.best(2, || Ok(adder.prefix_sums(stream, &on_device, None, &weights, &mut sums)?.total_ms()))?;
     let twice: Vec<_> = expected.iter().map(|&rank| 2 * i64::from(rank)).collect();
     rows.push(row("sums of int64 weights", ms, compare("element", &stream.download_vec(&sums)?, &twice)));
     Ok(rows)

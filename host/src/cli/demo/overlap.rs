@@ -31,13 +31,14 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         Row { what: what.to_owned(), size, work: (pairs(packings), "pairs"), ms, checked }
     };
 
+    let mut overlap = Overlap::<f64>::new(device, std::slice::from_ref(&tree))?;
+    device.preload(&[false, true].map(|gradient| overlap.kernels(gradient)).concat());
     let sample: Vec<usize> = (0..SAMPLE).map(|index| index * n / SAMPLE).collect();
     let total = |&packing: &usize| total(&tree, packings.get(packing));
     let (expected, ms) = timed(|| Ok::<_, Failure>(sample.par_iter().map(total).collect::<Vec<f64>>()))?;
     let mut rows = vec![row("piece by piece on the host, all cores", SAMPLE, ms, Checked::Reference)];
 
     let _turn = setting.turn();
-    let mut overlap = Overlap::<f64>::new(device, std::slice::from_ref(&tree))?;
     for (what, wanted) in [("areas, f64", Wanted::TOTALS), ("areas and derivatives, f64", Wanted::GRADIENT)] {
         let mut found = None;
         let ms = setting.best(1, || {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cuda_std::launch::KernelInfo;
 use gpu_kernels::overlap::layout::{MAX_SHIFT, Mode};
 
 use super::{
@@ -163,6 +164,11 @@ impl<T: OverlapReal> Overlap<T> {
     /// The launches of its phases.
     pub(in crate::overlap) fn phases(&self) -> &Phases<T> {
         &self.phases
+    }
+
+    /// Kernels that evaluate overlaps in small packings, for [`Device::preload`]. Calls preload their kernels themselves.
+    pub fn kernels(&self, gradient: bool) -> Vec<&'static KernelInfo> {
+        self.phases.kernels(gradient)
     }
 
     /// The device.

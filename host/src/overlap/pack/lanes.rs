@@ -1,5 +1,7 @@
 //! Many packings at once, on a device.
 
+use gpu_kernels::overlap::adam;
+
 use super::{
     Budget, PackError, Turns,
     limit::Limit,
@@ -66,10 +68,8 @@ impl<T: LaneReal> Lanes<T> {
         // Lanes are loaded before they have poses, which a tree would be made for.
         let overlap = overlap.search(Search::Grid);
         let judge = Overlap::new(device, shapes)?.boundary(container.clone())?;
-        for gradient in [true, false] {
-            device.preload(&overlap.phases().kernels(gradient));
-            device.preload(&judge.phases().kernels(gradient));
-        }
+        let kernels = [true, false].map(|gradient| [overlap.kernels(gradient), judge.kernels(gradient)].concat());
+        device.preload(&[kernels.concat(), vec![adam::step::kernel::<T>(), adam::step::kernel::<f64>()]].concat());
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
         let (mut least, mut all_kinds) = (Vec::with_capacity(lanes), Vec::new());
