@@ -13,6 +13,7 @@ use std::{
     time::Instant,
 };
 
+use rayon::prelude::*;
 use warpsmith::device::{self, Backend, Device, Stream};
 
 use super::{Global, failure::Failure, format, progress::Progress, terminal};
@@ -92,8 +93,8 @@ enum Checked {
 }
 
 /// Compares the results for `thing`s one by one with the reference.
-fn compare<T: PartialEq + std::fmt::Display>(thing: &str, found: &[T], expected: &[T]) -> Checked {
-    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
+fn compare<T: PartialEq + std::fmt::Display + Sync>(thing: &str, found: &[T], expected: &[T]) -> Checked {
+    match found.par_iter().zip(expected).position_first(|(found, expected)| found != expected) {
         None => Checked::Right,
         Some(index) => {
             let (found, expected) = (&found[index], &expected[index]);

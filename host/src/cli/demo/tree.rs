@@ -46,6 +46,24 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let mut rows = vec![row("edges in order, one core of the host", n, "vertices", ms, Checked::Reference)];
     drop(tree);
 
+    let others = Permutation::new(n as u64, 3);
+    let pair = |i: usize| [(i % n) as i32, others.apply((i % n) as u64) as i32];
+    let pairs: Vec<I32x2> = (0..PAIRS).map(|i| pair(i).into()).collect();
+    let expected: Vec<i32> = (0..PAIRS)
+        .into_par_iter()
+        .map(|i| {
+            let [mut u, mut v] = pair(i);
+            while u != v {
+                if depths[u as usize] < depths[v as usize] {
+                    (u, v) = (v, u);
+                }
+                u = parents[u as usize];
+            }
+            u
+        })
+        .collect();
+    let weights: Vec<i64> = (0..n as i64).collect();
+
     let _turn = setting.turn();
     let edges = device.upload(&edges)?;
     let mut rooting = Rooting::new(device);
@@ -56,7 +74,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     };
     rows.push(row("rooting, from edges in any order", n, "vertices", ms, checked));
 
-    let weights = device.upload(&(0..n as i64).collect::<Vec<_>>())?;
+    let weights = device.upload(&weights)?;
     let mut found = device.alloc(n)?;
     let mut adder = TreeSums::new(device)?;
     let ms = setting.best(2, || Ok(stream.time(|stream| adder.subtrees(stream, &rooting, &weights, &mut found))?))?;
@@ -64,22 +82,9 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
 
     let mut ancestors = Ancestors::new(device)?;
     ancestors.build(stream, &rooting)?;
-    let others = Permutation::new(n as u64, 3);
-    let pair = |i: usize| [(i % n) as i32, others.apply((i % n) as u64) as i32];
-    let pairs: Vec<I32x2> = (0..PAIRS).map(|i| pair(i).into()).collect();
     let (pairs, mut common) = (device.upload(&pairs)?, device.alloc(PAIRS)?);
     let ms = setting.best(2, || Ok(stream.time(|stream| ancestors.of(stream, &pairs, &mut common))?))?;
-    let expected = (0..PAIRS).into_par_iter().map(|i| {
-        let [mut u, mut v] = pair(i);
-        while u != v {
-            if depths[u as usize] < depths[v as usize] {
-                (u, v) = (v, u);
-            }
-            u = parents[u as usize];
-        }
-        u
-    });
-    let checked = compare("pair", &stream.download_vec(&common)?, &expected.collect::<Vec<_>>());
+    let checked = compare("pair", &stream.download_vec(&common)?, &expected);
     rows.push(row("lowest common ancestors", PAIRS, "pairs", ms, checked));
     Ok(rows)
 }
