@@ -200,7 +200,7 @@ fn child_preload() -> Result {
     unsafe { launch!(stream, samples::reverse_blocks<<<2, 2, 8>>>(&mut values))? };
     let x = device.upload(&[1.0f32, 2.0])?;
     launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut device.alloc(2)?))?;
-    // What can't be loaded is the launch's error.
+    // A kernel that can't be loaded fails at its launch.
     let error = launch!(stream, modules::count<<<1, 32>>>(&mut device.alloc::<u32>(1)?)).unwrap_err().to_string();
     assert!(error.contains("`modules::count`"), "{error}");
     stream.synchronize()
