@@ -10,7 +10,10 @@
 //! Because rows are lowered from outside, packings whose copies interlock so that they can't be
 //! lowered are not found.
 
-use std::f64::consts::{FRAC_PI_2, PI, TAU};
+use std::{
+    f64::consts::{FRAC_PI_2, PI, TAU},
+    ops::Range,
+};
 
 use rayon::prelude::*;
 
@@ -37,6 +40,8 @@ const WIDEST: f64 = 0.5;
 /// Number of grid points that are refined, and the steps of each refinement.
 const REFINED: usize = 16;
 const STEPS: usize = 1500;
+/// Length of steps that end a refinement, in units of the radius and of radians.
+const SHORTEST: f64 = 1e-12;
 /// Number of the best ones that are refined again.
 const FINALISTS: usize = 4;
 /// Maximum number of rows that a copy may reach across.
@@ -85,12 +90,17 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, limit:
             // Mostly the second copy is turned by half a turn: then both sides of a row are alike.
             let rows = Rows::new(shape, copies, [angle, first_between, wider, 0.0, 0.0]);
             let offsets = |lower: usize, upper: usize| {
-                let tries = (0..OFFSETS).map(|k| rows.width * k as f64 / OFFSETS as f64);
-                let heights = tries.map(|by| (rows.height(lower, upper, by), by));
-                heights.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, by)| by / radius)
+                let mut best = (f64::INFINITY, 0.0);
+                for by in (0..OFFSETS).map(|k| rows.width * k as f64 / OFFSETS as f64) {
+                    let height = rows.height(lower, upper, by, f64::NEG_INFINITY..best.0);
+                    if height < best.0 {
+                        best = (height, by);
+                    }
+                }
+                best.1 / radius
             };
             let way = [angle, first_between, wider, offsets(0, copies - 1), offsets(copies - 1, 0)];
-            (Rows::new(shape, copies, way).area(way, radius), way)
+            (Rows::new(shape, copies, way).area(way, radius, f64::INFINITY), way)
         })
     };
     // Opposite angles give the same packing.
@@ -111,7 +121,7 @@ fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, limit:
     for (round, count) in [REFINED, FINALISTS, FINALISTS, FINALISTS].into_iter().enumerate() {
         let stream = |index: usize| (round * REFINED + index) as u64;
         refined.par_iter_mut().take(count).enumerate().for_each(|(index, one)| {
-            let area = |way| Rows::new(shape, copies, way).area(way, radius);
+            let area = |way, most| Rows::new(shape, copies, way).area(way, radius, most);
             *one = refine(*one, between, &mut Random::new(seed, stream(index)), area, limit);
         });
         refined.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -140,9 +150,10 @@ impl Rows {
         Rows { pieces: angles.map(turned).collect(), width }
     }
 
-    /// Height of the upper copy's row above the lower copy's, if it is `by` to the right.
-    fn height(&self, lower: usize, upper: usize, by: f64) -> f64 {
-        let mut height = f64::NEG_INFINITY;
+    /// Height of the upper copy's row above the lower copy's, if it is `by` to the right. Only a height `within` the range
+    /// matters: a lower one becomes -∞, and of a higher one the height of some pieces is enough.
+    fn height(&self, lower: usize, upper: usize, by: f64, within: Range<f64>) -> f64 {
+        let mut height = within.start;
         for upper in &self.pieces[upper] {
             for lower in &self.pieces[lower] {
                 if lower.high[1] - upper.low[1] <= height {
@@ -158,29 +169,38 @@ impl Rows {
                     if at(middle) < at(middle + 1) { first = middle + 1 } else { last = middle }
                 }
                 height = (first..=last).map(at).fold(height, f64::max);
+                if height >= within.end {
+                    return height;
+                }
             }
         }
-        height
+        if height > within.start { height } else { f64::NEG_INFINITY }
     }
 
     /// Vectors from a row to the next one of the other copy, and of the same copy. None if rows
-    /// would overlap.
-    fn next(&self, [_, _, _, first, second]: Way, radius: f64) -> Option<(Point, Point)> {
+    /// would overlap, or a cell's area is larger than `most`.
+    fn next(&self, [_, _, _, first, second]: Way, radius: f64, most: f64) -> Option<(Point, Point)> {
         let last = self.pieces.len() - 1;
         let (first, second) = if last == 0 { (0.0, radius * second) } else { (radius * first, radius * second) };
         let by = first + second;
         // A row that fits through the gaps of another stays beside it.
-        let up = if last == 0 { 0.0 } else { Some(self.height(0, 1, first)).filter(|up| up.is_finite()).unwrap_or(0.0) };
-        let mut rise = if last == 0 { f64::NEG_INFINITY } else { self.height(1, 0, second) + up };
+        let all = f64::NEG_INFINITY..f64::INFINITY;
+        let up =
+            if last == 0 { 0.0 } else { Some(self.height(0, 1, first, all.clone())).filter(|up| up.is_finite()).unwrap_or(0.0) };
+        let mut rise = if last == 0 { f64::NEG_INFINITY } else { self.height(1, 0, second, all) + up };
         // More distant rows can touch through gaps of those between.
         for k in 1..=FARTHEST {
             let (times, by) = (k as f64, k as f64 * by);
+            let higher = |lower, upper, by, least| self.height(lower, upper, by, least..f64::INFINITY);
             for copy in 0..=last {
-                rise = rise.max(self.height(copy, copy, by) / times);
+                rise = rise.max(higher(copy, copy, by, times * rise) / times);
             }
             if last == 1 {
-                rise = rise.max((self.height(0, 1, first + by) - up) / times);
-                rise = rise.max((self.height(1, 0, second + by) + up) / (times + 1.0));
+                rise = rise.max((higher(0, 1, first + by, times * rise + up) - up) / times);
+                rise = rise.max((higher(1, 0, second + by, (times + 1.0) * rise - up) + up) / (times + 1.0));
+            }
+            if self.width * rise > most {
+                return None;
             }
             if times * rise > 2.0 * radius + up.abs() {
                 return Some(([first, up], [by / times, rise]));
@@ -189,15 +209,15 @@ impl Rows {
         None
     }
 
-    /// A cell's area.
-    fn area(&self, way: Way, radius: f64) -> f64 {
-        self.next(way, radius).map_or(f64::INFINITY, |(_, next)| self.width * next[1])
+    /// A cell's area; ∞ if it is larger than `most`.
+    fn area(&self, way: Way, radius: f64, most: f64) -> f64 {
+        self.next(way, radius, most).map_or(f64::INFINITY, |(_, next)| self.width * next[1])
     }
 
     fn packing(&self, shape: &Shape, way: Way, copies: usize) -> Periodic {
         // Circles about the copies are always apart.
         let apart = 4.0 * shape.radius();
-        let (second, next) = self.next(way, shape.radius()).unwrap_or(([0.0, 0.5 * apart], [0.0, apart]));
+        let (second, next) = self.next(way, shape.radius(), f64::INFINITY).unwrap_or(([0.0, 0.5 * apart], [0.0, apart]));
         let (mut a, mut b) = ([self.width, 0.0], next);
         // Gauss's reduction: to the shortest vectors of the lattice.
         let square = |v: Point| v[0] * v[0] + v[1] * v[1];
@@ -268,19 +288,27 @@ fn above(lower: &Piece, upper: &Piece, by: f64) -> f64 {
     // The distance of a concave and a convex line is largest at a vertex of either. The vertex
     // itself counts, and not the line at its x: on an edge that is upright up to rounding, that
     // point may be far away.
-    let uppers = upper.ring.iter().filter(|[x, _]| (low..=high).contains(&(x + by)));
-    let lowers = lower.ring.iter().filter(|[x, _]| (low..=high).contains(x));
-    let heights = uppers.map(|&[x, y]| lower.line(x + by)[1] - y).chain(lowers.map(|&[x, y]| y - upper.line(x - by)[0]));
-    heights.fold(f64::NEG_INFINITY, f64::max)
+    let mut height = f64::NEG_INFINITY;
+    for &[x, y] in &upper.ring {
+        if low <= x + by && x + by <= high {
+            height = height.max(lower.line(x + by)[1] - y);
+        }
+    }
+    for &[x, y] in &lower.ring {
+        if low <= x && x <= high {
+            height = height.max(y - upper.line(x - by)[0]);
+        }
+    }
+    height
 }
 
-/// Minimises `area`. The step's length roughly doubles in five successful steps, and halves in five
+/// Minimises `area`, which is told the least area so far: any larger one will do for what is larger. The step's length roughly doubles in five successful steps, and halves in five
 /// failures.
 fn refine(
     mut best: (f64, Way),
     between: Option<f64>,
     random: &mut Random,
-    area: impl Fn(Way) -> f64,
+    area: impl Fn(Way, f64) -> f64,
     limit: &Limit,
 ) -> (f64, Way) {
     const N: usize = 5;
@@ -292,7 +320,7 @@ fn refine(
         row[k] = 1.0;
     }
     for _ in 0..STEPS {
-        if limit.reached() {
+        if limit.reached() || length < SHORTEST {
             break;
         }
         let z: [f64; N] = std::array::from_fn(|_| random.bell());
@@ -301,7 +329,7 @@ fn refine(
         if let Some(between) = between {
             way[1] = between;
         }
-        let found = area(way);
+        let found = area(way, best.0);
         let better = found <= best.0;
         successes = (1.0 - smoothing) * successes + if better { smoothing } else { 0.0 };
         length *= ((successes - target / (1.0 - target) * (1.0 - successes)) / damping).exp();

@@ -86,22 +86,25 @@ impl Piece {
         Piece { bounds: bounds(&corners), edges: edges.collect(), corners }
     }
 
-    /// Returns the depth of the overlap with another piece moved by a vector: 0 if they are apart. Calls `exit` with each
-    /// length and unit vector along the normal of an edge that would move the other one out.
-    fn depth(&self, other: &Piece, by: Point, mut exit: impl FnMut(f64, Point)) -> f64 {
+    /// Returns the depth of the overlap with another piece moved by a vector, or `floor` if it isn't deeper. Calls `exit` with
+    /// each length and unit vector along the normal of an edge that would move the other one out.
+    fn depth(&self, other: &Piece, by: Point, floor: f64, mut exit: impl FnMut(f64, Point)) -> f64 {
         let mut depth = common(&self.bounds, &other.bounds, by);
         for (edges, corners, sign) in [(&self.edges, &other.corners, 1.0), (&other.edges, &self.corners, -1.0)] {
             for &[a, b, offset] in edges {
-                if depth <= 0.0 {
-                    return 0.0;
+                if depth <= floor {
+                    return floor;
                 }
-                let least = corners.iter().map(|[x, y]| a * x + b * y).fold(f64::INFINITY, f64::min);
+                let mut least = f64::INFINITY;
+                for &[x, y] in corners {
+                    least = least.min(a * x + b * y);
+                }
                 let along = offset - least - sign * (a * by[0] + b * by[1]);
                 exit(along, [sign * a, sign * b]);
                 depth = depth.min(along);
             }
         }
-        depth.max(0.0)
+        depth.max(floor)
     }
 }
 
@@ -242,7 +245,7 @@ fn exits(near: &[(&Piece, &Piece)], by: Point) -> (f64, Vec<(f64, Point)>) {
     let (mut deepest, mut exits): (f64, Vec<(f64, Point)>) = (0.0, Vec::new());
     for (piece, their) in near {
         let before = exits.len();
-        let depth = piece.depth(their, by, |length, normal| exits.push((length, normal)));
+        let depth = piece.depth(their, by, 0.0, |length, normal| exits.push((length, normal)));
         if depth == 0.0 {
             exits.truncate(before);
         }
@@ -276,8 +279,13 @@ impl Body {
                 }
                 let leg = times(normal, length + beyond);
                 let to = plus(plus(by, moved), leg);
-                let depths = near.iter().map(|(piece, their)| piece.depth(their, to, |_, _| {}));
-                let left = depths.fold(0.0, f64::max);
+                let mut left = 0.0;
+                for (piece, their) in &near {
+                    left = piece.depth(their, to, left, |_, _| {});
+                    if length + left >= best.0 {
+                        break;
+                    }
+                }
                 if length + left < best.0 {
                     best = (length + left, leg, left);
                 }
