@@ -92,9 +92,9 @@ fn packings_in_containers() -> Result {
     // Numbers of copies in each container, and the minimum densities.
     for (container, cases) in [
         (Boundary::disk(), &[(5, 0.35), (13, 0.5)][..]),
-        (Boundary::strip(1.1)?, &[(13, 0.5)]),
+        (Boundary::strip(1.1)?, &[(5, 0.4), (13, 0.5)]),
         // One row.
-        (Boundary::strip(30.0)?, &[(5, 0.055)]),
+        (Boundary::strip(30.0)?, &[(5, 0.055), (13, 0.15)]),
         (triangle(), &[(5, 0.3), (13, 0.45)]),
     ] {
         for &(count, dense) in cases {
