@@ -133,7 +133,6 @@ fn find(
             return Err(EdgeError::TooMany { what, count });
         }
     }
-    stream.device().preload(&self::kernels());
     let mut samples = samples(n, m);
     if m >= PARTED.saturating_mul(n) && samples.len() > 1 {
         // If few vertices have most edges, a smaller sample will do. Otherwise it is a part of the second one.
@@ -141,6 +140,9 @@ fn find(
     }
     // Graphs that are dense are hardly local.
     let in_windows = windows && samples.len() == 1;
+    if in_windows {
+        stream.device().preload(&self::kernels());
+    }
     // SAFETY: the status is one element.
     unsafe {
         let labels = labels.view_mut(..if in_windows { 0 } else { n })?;
@@ -254,7 +256,7 @@ pub(crate) fn flatten(stream: &Stream, labels: &mut Buffer<i32>) -> Result<(), D
     unsafe { launch!(stream, kernels::flatten<<<grid(stream, n), THREADS>>>(labels, n as u32)) }
 }
 
-/// Kernels that label sparse graphs.
+/// Kernels that label sparse graphs in windows.
 pub(crate) fn kernels() -> Vec<&'static KernelInfo> {
     vec![kernels::start::kernel(), kernels::start_windows::kernel(), kernels::hook::kernel(), kernels::flatten::kernel()]
 }

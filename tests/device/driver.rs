@@ -10,7 +10,7 @@ use super::{
 };
 use gpu_kernels::samples;
 use std::ffi::{c_int, c_uint, c_void};
-use std::num::NonZero;
+use std::time::Duration;
 use std::{ptr, thread};
 use warpsmith::device::{Backend, Device, DeviceError};
 use warpsmith::launch;
@@ -177,12 +177,12 @@ fn child_everything() {
     assert!(error.to_string().contains(code), "{error}");
 }
 
-/// Kernels are loaded side by side, but by drivers that can't.
+/// Several kernels are loaded at a time. A driver that can't do so loads each at its launch.
 #[test]
 fn kernels_are_preloaded_side_by_side() {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get).min(2);
-    run_child_with("child_preload", &[("FAKE_CUDA_TOGETHER", &cores.to_string())]);
+    run_child_with("child_preload", &[("FAKE_CUDA_TOGETHER", "2"), ("WARPSMITH_THREADS", "2")]);
     run_child_with("child_preload", &[("FAKE_CUDA_VERSION", "11080")]);
+    run_child_with("child_preload", &[("CUDA_MODULE_LOADING", "EAGER")]);
 }
 
 #[test]
@@ -193,6 +193,8 @@ fn child_preload() -> Result {
     let device = Device::best()?;
     let kernels = [samples::saxpy::kernel(), samples::reverse_blocks::kernel(), modules::count::kernel()];
     device.preload(&kernels);
+    let loaded = device.compile_time();
+    assert_eq!(loaded > Duration::ZERO, std::env::var_os("FAKE_CUDA_TOGETHER").is_some());
     device.preload(&kernels);
     let stream = device.stream()?;
     let mut values = device.upload(&[1u32, 2, 3, 4])?;
@@ -200,6 +202,7 @@ fn child_preload() -> Result {
     unsafe { launch!(stream, samples::reverse_blocks<<<2, 2, 8>>>(&mut values))? };
     let x = device.upload(&[1.0f32, 2.0])?;
     launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut device.alloc(2)?))?;
+    assert_eq!(device.compile_time() == loaded, loaded > Duration::ZERO, "what is loaded isn't loaded again");
     // A kernel that can't be loaded fails at its launch.
     let error = launch!(stream, modules::count<<<1, 32>>>(&mut device.alloc::<u32>(1)?)).unwrap_err().to_string();
     assert!(error.contains("`modules::count`"), "{error}");

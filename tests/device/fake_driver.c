@@ -186,9 +186,18 @@ int cuModuleLoadDataEx(Module **module, const char *image, unsigned options, int
     return 0;
 }
 static int loading, most_loading;
+// 1 is eager, 2 lazy.
+int cuModuleGetLoadingMode(int *mode) {
+    const char *wish = getenv("CUDA_MODULE_LOADING");
+    ENTRY return *mode = wish && !strcmp(wish, "EAGER") ? 1 : 2, 0;
+}
+static int has_libraries(void) {
+    int version;
+    return cuDriverGetVersion(&version), version >= 12000;
+}
 int cuLibraryLoadData(char **library, const char *image, int *keys, void **values, unsigned options, int *own_keys, void **own_values,
                       unsigned own_options) {
-    IN_CONTEXT NEEDS(options == 3 && keys && values && !own_options, INVALID_VALUE)
+    IN_CONTEXT NEEDS(has_libraries(), NOT_FOUND) NEEDS(options == 3 && keys && values && !own_options, INVALID_VALUE)
     const char *together = getenv("FAKE_CUDA_TOGETHER");
     int now = __sync_add_and_fetch(&loading, 1);
     if (together) {

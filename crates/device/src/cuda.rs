@@ -40,10 +40,9 @@ use super::launch::{Dim3, Limits};
 use super::order::Ledger;
 use super::threads;
 use cuda_std::launch::KernelInfo;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
-use std::num::NonZero;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -59,9 +58,9 @@ pub(super) struct Cuda {
     context: Context,
     /// The program's images, each from its first use on.
     modules: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
-    /// The addresses of the kernels that were asked for before their launches.
-    preloaded: Mutex<HashSet<usize>>,
-    /// Time that launches have waited for them, in ns.
+    /// The images of kernels that were asked for before their launches, by the kernels' addresses.
+    preloaded: Mutex<HashMap<usize, Option<usize>>>,
+    /// Time in which images were loaded, in ns.
     loading: AtomicU64,
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
@@ -415,32 +414,37 @@ impl Cuda {
 
     /// The image with this number, loaded.
     pub(super) fn module(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
-        if self.modules[image].get().is_none() {
+        let load = || {
             let start = Instant::now();
-            self.load(image);
+            let module = CudaModule::load(self, &image::images()[image].1);
             self.count_loading(start);
-        }
-        self.load(image).as_ref().map_err(Clone::clone)
+            module
+        };
+        self.modules[image].get_or_init(load).as_ref().map_err(Clone::clone)
     }
 
-    /// Loads the kernels' images that nobody has asked for yet, on all cores. An error is that of the first launch.
+    /// Loads the kernels' images, on all cores. An error is that of the first launch.
     pub(super) fn preload(&'static self, kernels: &[&'static KernelInfo]) {
         let mut preloaded = self.preloaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = kernels.iter().filter(|kernel| preloaded.insert(ptr::from_ref(**kernel).addr()));
-        let images: BTreeSet<usize> = new.filter_map(|kernel| image::having(kernel).ok()).collect();
+        let number = |kernel: &&'static KernelInfo| {
+            let address = ptr::from_ref(*kernel).addr();
+            *preloaded.entry(address).or_insert_with(|| image::having(kernel).ok())
+        };
+        let images: BTreeSet<usize> =
+            kernels.iter().filter_map(number).filter(|&image| self.modules[image].get().is_none()).collect();
         drop(preloaded);
-        let images: Vec<usize> = images.into_iter().filter(|&image| self.modules[image].get().is_none()).collect();
         if images.is_empty() || driver::Libraries::get().is_none() {
             return;
         }
         let start = Instant::now();
-        let next = AtomicUsize::new(0);
+        let (images, next) = (Vec::from_iter(images), AtomicUsize::new(0));
         let load = || {
             while let Some(&image) = images.get(next.fetch_add(1, Ordering::Relaxed)) {
-                _ = self.load(image);
+                // Another thread's is waited for.
+                _ = self.modules[image].get_or_init(|| CudaModule::load(self, &image::images()[image].1));
             }
         };
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let cores = threads::count().unwrap_or(1);
         thread::scope(|scope| {
             // With fewer threads it takes longer.
             for number in 1..cores.min(images.len()) {
@@ -451,17 +455,11 @@ impl Cuda {
         self.count_loading(start);
     }
 
-    /// Adds the time since `start` to that of [`compile_time`](Self::compile_time).
     fn count_loading(&self, start: Instant) {
         self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Loads the image with this number, or waits until another thread has done so.
-    fn load(&'static self, image: usize) -> &'static Result<CudaModule, DeviceError> {
-        self.modules[image].get_or_init(|| CudaModule::load(self, &image::images()[image].1))
-    }
-
-    /// Returns the time that launches have waited for images so far.
+    /// Returns the time in which images were loaded.
     pub(super) fn compile_time(&self) -> Duration {
         Duration::from_nanos(self.loading.load(Ordering::Relaxed))
     }

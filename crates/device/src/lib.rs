@@ -490,12 +490,12 @@ impl Device {
         self.module_of(kernel)?.map_or_else(|| Ok(KernelAttributes::of_cpu()), |module| module.attributes(kernel))
     }
 
-    /// Loads kernels that will be launched soon, on all cores. Kernels that it was called for before cost next to nothing. A
-    /// failure is the error of the kernel's first launch.
+    /// Loads kernels that will be launched soon, on as many threads as [`threads::count`] says. A kernel that is loaded costs
+    /// next to nothing. A failure is the error of the kernel's first launch.
     ///
     /// Without it each kernel is loaded at its first launch. Unless the driver's cache has it, the driver then compiles its
-    /// PTX, which takes 10 to 300 ms. Drivers before CUDA 12.0 compile one kernel at a time: with them, as on the CPU, this
-    /// does nothing.
+    /// PTX, which takes 10 to 300 ms. Drivers before CUDA 12.0, or with `CUDA_MODULE_LOADING=EAGER`, compile one kernel at a
+    /// time: with them, as on the CPU, this does nothing.
     pub fn preload(&self, kernels: &[&'static KernelInfo]) {
         if let Inner::Cuda(cuda) = &self.inner {
             cuda.preload(kernels);

@@ -128,7 +128,7 @@ impl Engine {
             // Copies under way would write to memory that the caller has again.
             homes.iter().for_each(|home| _ = home.synchronize());
         }
-        // GPUs whose kernels are compiled at the same time wait for each other.
+        // Several GPUs load their kernels at the same time.
         let compiling = self.devices.iter().zip(compiled).map(|(device, before)| device.compile_time() - before);
         report.compile_time = compiling.max().unwrap_or_default();
         report.time = started.elapsed().saturating_sub(report.compile_time);

@@ -193,16 +193,18 @@ impl Connectivity {
         clock: &mut Clock<'_>,
     ) -> Result<Found, GraphError> {
         let m = edges.len();
-        let own = [
+        let mut own = vec![
             kernels::order::kernel(),
-            kernels::reach::kernel(),
-            kernels::hook_across::kernel(),
             kernels::blocks::kernel(),
             kernels::level::kernel(),
             kernels::judge::kernel(),
             kernels::hook_tree::kernel(),
         ];
-        stream.device().preload(&[&own[..], &components::kernels(), &self.rooter.spanning_kernels(n)].concat());
+        own.extend(match arcs {
+            Some(_) => [kernels::reach::kernel(), kernels::bridges::kernel()],
+            None => [kernels::hook_across::kernel(), kernels::edge_labels::kernel()],
+        });
+        stream.device().preload(&[own, components::kernels(), self.rooter.spanning_kernels(n)].concat());
         self.sets.ensure(n)?;
         let found = self.components.forest(stream, edges, &mut self.sets, &mut self.forest, &mut self.indices)?;
         clock.end("forest", (8 * m + 40 * n) as u64)?;

@@ -4,7 +4,7 @@ use bytemuck::Zeroable;
 use cuda_std::{I32x2, U64x2};
 use gpu_kernels::{
     collectives::scan,
-    components::{BATCH, NONE, Status},
+    components::{self, BATCH, NONE, Status},
     spanning::{self as kernels, Extent, ListsArgs, Progress, ROUNDS, SAMPLE},
 };
 
@@ -185,14 +185,6 @@ impl MinimumForests {
         let (n, m) = (labels.len(), edges.len());
         check_numbers(n, m)?;
         same_length("weights", weights.len(), m, "edges")?;
-        stream.device().preload(&[
-            kernels::start::kernel(),
-            kernels::join::kernel(),
-            kernels::advance::kernel(),
-            kernels::count_bits::kernel(),
-            scan::exclusive_in_place::kernel::<u32>(),
-            kernels::collect_bits::kernel(),
-        ]);
         let mut clock = Clock::start(stream, self.timed)?;
         let Progress { status, unordered, joined, .. } = W::GROW(self, stream, edges, weights, labels, &mut clock)?;
         if unordered != NONE {
@@ -228,7 +220,17 @@ impl MinimumForests {
         W: bytemuck::Pod + kernels::Weight + kernels::choose::Instance + kernels::seed::Instance + kernels::gather::Instance,
     {
         let (n, m) = (labels.len(), edges.len());
-        stream.device().preload(&[kernels::choose::kernel::<W>(), kernels::seed::kernel::<W>(), kernels::gather::kernel::<W>()]);
+        stream.device().preload(&[
+            kernels::start::kernel(),
+            kernels::seed::kernel::<W>(),
+            kernels::gather::kernel::<W>(),
+            kernels::join::kernel(),
+            kernels::advance::kernel(),
+            components::flatten::kernel(),
+            kernels::count_bits::kernel(),
+            scan::exclusive_in_place::kernel::<u32>(),
+            kernels::collect_bits::kernel(),
+        ]);
         self.least.ensure(n)?;
         self.roots.ensure(n)?;
         self.forest.ensure(m.div_ceil(32))?;

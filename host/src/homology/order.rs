@@ -1,6 +1,7 @@
 //! Sorts of many parts by keys of 32 or 64 bits.
 
-use gpu_kernels::homology::edges;
+use cuda_std::launch::KernelInfo;
+use gpu_kernels::{collectives::sort as sorts, homology::edges};
 
 use crate::{
     collectives::{SortWorkspace, sort, sort_further},
@@ -60,6 +61,23 @@ impl PartSorter {
         self.keys.each_ref()
     }
 
+    /// Threads of the block that sorts a part of `largest` keys; 0 if all parts are sorted together.
+    fn threads(&self, device: &Device, largest: usize) -> u32 {
+        self.forced.unwrap_or(match device.backend() {
+            Backend::Cpu => 1,
+            Backend::Cuda if largest <= LARGEST => edges::SORT_THREADS,
+            Backend::Cuda => 0,
+        })
+    }
+
+    /// Kernels that sort parts of at most `largest` keys.
+    pub fn kernels(&self, device: &Device, largest: usize) -> Vec<&'static KernelInfo> {
+        match self.threads(device, largest) {
+            0 => vec![sorts::count::kernel(), sorts::scatter::kernel()],
+            _ => vec![edges::sort::kernel()],
+        }
+    }
+
     /// Sorts each part. Part i begins at `times` times `firsts[i]`, and the last one ends with the keys; the largest has `largest`
     /// keys. `owners` computes the part of each key in an order.
     pub fn sort(
@@ -69,12 +87,8 @@ impl PartSorter {
         largest: usize,
         owners: impl FnOnce(&Buffer<u32>, &mut Buffer<u32>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
+        let threads = self.threads(stream.device(), largest);
         let PartSorter { keys: [low, high], gathered, sorter, order, .. } = self;
-        let threads = self.forced.unwrap_or(match stream.device().backend() {
-            Backend::Cpu => 1,
-            Backend::Cuda if largest <= LARGEST => edges::SORT_THREADS,
-            Backend::Cuda => 0,
-        });
         let parts = firsts.len() - 1;
         self.in_blocks = threads > 0;
         if self.in_blocks {

@@ -6,7 +6,7 @@ use std::{
     thread::ScopedJoinHandle,
 };
 
-use gpu_kernels::collectives::sort as sorts;
+use gpu_kernels::collectives::scan;
 use gpu_kernels::homology::{
     BarsArgs, Cloud, Found, Link, MOST_VERTICES_OF_CAVITIES, NONE, Scalar,
     cavities::{self, SpaceArgs as CavitySpaceArgs},
@@ -223,19 +223,8 @@ impl<T: HomologyReal> Rips<T> {
             limit if limit > T::LARGEST => T::LARGEST,
             limit => limit,
         };
-        let mut kernels = vec![
-            edges::measure::kernel::<T>(),
-            edges::keys::kernel::<T>(),
-            sorts::count::kernel(),
-            sorts::scatter::kernel(),
-            edges::thresholds::kernel::<T>(),
-            edges::lunes::kernel::<T>(),
-            edges::count::kernel::<T>(),
-            edges::bars::kernel::<T>(),
-        ];
-        kernels.extend((options.degree > 0).then(reduce::reduce::kernel::<T>));
-        stream.device().preload(&kernels);
         let mut places = places(&clouds.sizes[wave.clone()], |vertices| self.group(stream, vertices));
+        self.preload(stream, clouds, &places, options.degree);
         let mut clock = Clock::start(stream, self.timed)?;
         let (edges, width) = (count_edges(&places) as u64, size_of::<T>() as u64);
         // Distances, keys, orders and links.
@@ -294,6 +283,27 @@ impl<T: HomologyReal> Rips<T> {
             }
         }
         Ok(part)
+    }
+
+    /// Preloads the kernels for these clouds.
+    fn preload(&self, stream: &Stream, clouds: &Clouds<'_, T>, places: &[Cloud], degree: usize) {
+        let mut kernels = vec![
+            edges::keys::kernel::<T>(),
+            edges::thresholds::kernel::<T>(),
+            edges::lunes::kernel::<T>(),
+            reduce::reduce::kernel::<T>(),
+            edges::count::kernel::<T>(),
+            scan::exclusive_in_place::kernel::<u32>(),
+            edges::bars::kernel::<T>(),
+        ];
+        kernels.extend(self.parts.kernels(stream.device(), places.iter().map(Cloud::edges).max().unwrap_or(0) as usize));
+        if clouds.dimension.is_some() {
+            kernels.push(edges::measure::kernel::<T>());
+        }
+        if degree > 1 {
+            kernels.push(cavities::fill::kernel());
+        }
+        stream.device().preload(&kernels);
     }
 
     /// Finds places for the vectors and the work of clouds from `from` on, for as many as there is memory for together. Their

@@ -305,22 +305,31 @@ impl<V: Weight> Pipeline<V> {
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
-    /// Kernels of a strategy, as far as most lists take them.
+    /// Kernels of a strategy, but for those of the results.
     pub fn kernels(strategy: Strategy, weighted: bool) -> Vec<&'static KernelInfo> {
         let mut kernels = match strategy {
             Strategy::Block => return vec![short::rank::kernel::<V>()],
             Strategy::Grid => return vec![grid::rank::kernel()],
-            Strategy::Binned => {
-                vec![binned::walk::kernel::<V>(), binned::partition::kernel::<V>(), binned::finish::kernel::<V>()]
-            }
-            Strategy::Packed => vec![prepare::copy_next::kernel(), walk::packed::kernel(), finish::results::kernel::<V>()],
-            _ => vec![walk::split::kernel::<V>(), finish::results::kernel::<V>()],
+            Strategy::Binned => vec![binned::walk::kernel::<V>(), binned::partition::kernel::<V>()],
+            Strategy::Packed => vec![prepare::copy_next::kernel(), walk::packed::kernel()],
+            _ => vec![walk::split::kernel::<V>()],
         };
         if weighted && strategy == Strategy::Binned {
             kernels.push(binned::join::kernel::<V>());
         }
         kernels.extend([prepare::reset::kernel::<V>(), walk::nodes::kernel::<V>()]);
         kernels.extend([nodes::solve::kernel::<V>(), nodes::expand::kernel::<V>()]);
+        kernels
+    }
+
+    /// Kernels of a strategy for one list, with those of its results.
+    pub fn list_kernels(strategy: Strategy, weighted: bool) -> Vec<&'static KernelInfo> {
+        let mut kernels = Self::kernels(strategy, weighted);
+        match strategy {
+            Strategy::Block | Strategy::Grid => {}
+            Strategy::Binned => kernels.push(binned::finish::kernel::<V>()),
+            _ => kernels.push(finish::results::kernel::<V>()),
+        }
         kernels
     }
 

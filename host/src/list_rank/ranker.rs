@@ -5,7 +5,7 @@ use cuda_std::launch::KernelInfo;
 use gpu_kernels::{
     collectives::scan,
     list_rank::{
-        Status, finish,
+        Status, binned, finish,
         prepare::{self, Buckets},
         short,
         splitters::Splitters,
@@ -190,14 +190,14 @@ impl<V: Weight> ListRanker<V> {
         Ok((splitters, strategy, plan))
     }
 
-    /// Kernels that rank a list of `n` elements, or sum up their weights, for [`Device::preload`]. Calls preload their kernels
-    /// themselves.
+    /// Kernels that rank a list of `n` elements of random order, or sum up their weights, for [`Device::preload`].
     pub fn kernels(&self, n: usize, weighted: bool) -> Vec<&'static KernelInfo> {
-        if n == 0 {
+        if n == 0 || check_length(n).is_err() {
             return Vec::new();
         }
         // An error is that of the call.
-        self.choose(n, weighted).map_or_else(|_| Vec::new(), |(_, strategy, _)| Pipeline::<V>::kernels(strategy, weighted))
+        let chosen = self.choose(n, weighted);
+        chosen.map_or_else(|_| Vec::new(), |(_, strategy, _)| Pipeline::<V>::list_kernels(strategy, weighted))
     }
 
     /// Everything that a ranking of one list has around its `steps`: the arrays, the head, the check and the report.
@@ -228,7 +228,7 @@ impl<V: Weight> ListRanker<V> {
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
         if !matches!(strategy, Strategy::Block | Strategy::Grid) {
-            self.device.preload(&Pipeline::<V>::kernels(strategy, weights.is_some()));
+            self.device.preload(&Pipeline::<V>::list_kernels(strategy, weights.is_some()));
             let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
             self.pipeline.start(stream, splitters, windows, &mut self.status, start)?;
             if head.is_none() {
@@ -324,6 +324,14 @@ impl ListRanker<i32> {
         self.permute(stream, ranks, &self.device.empty(), order)
     }
 
+    /// Kernels of [`permute`](Self::permute) for `n` elements.
+    pub(crate) fn permute_kernels(&self, n: usize) -> Vec<&'static KernelInfo> {
+        match strategy(&self.device, &self.options, &self.pipeline, n.max(1), 0, 1, false) {
+            Ok((Strategy::Binned, Some(_))) => vec![binned::invert::kernel(), binned::finish::kernel::<i32>()],
+            _ => vec![finish::order::kernel()],
+        }
+    }
+
     /// [`order`](Self::order), or with values `order[ranks[i]] = values[i]`. The order may be longer than the ranks.
     pub(crate) fn permute(
         &mut self,
@@ -385,14 +393,10 @@ impl ListRanker<i32> {
         };
         // Pairs that are binned once show whether heads are missing.
         let is_binned = |plan: Option<Plan>| plan.is_some_and(|plan| plan.group().is_none());
-        let expected = choose(self, 1)?.2;
-        self.device.preload(
-            &[
-                head_kernels(),
-                Pipeline::<i64>::kernels(if expected.is_some() { Strategy::Binned } else { Strategy::Split }, false),
-            ]
-            .concat(),
-        );
+        let (_, strategy, expected) = choose(self, 1)?;
+        let mut kernels = [head_kernels(is_binned(expected)), Pipeline::<i64>::kernels(strategy, false)].concat();
+        kernels.push(if expected.is_some() { binned::finish_lists::kernel() } else { finish::lists::kernel() });
+        self.device.preload(&kernels);
         let mut by_buckets = is_binned(expected);
         let (heads, tails, (splitters, strategy, plan)) = loop {
             let (heads, tails) = self.find_heads(stream, next, part, by_buckets)?;
@@ -497,16 +501,18 @@ impl ListRanker<i32> {
     }
 }
 
-/// Kernels that find the heads of a forest.
-fn head_kernels() -> Vec<&'static KernelInfo> {
-    vec![
-        prepare::count_successors::kernel(),
-        prepare::start_marks::kernel(),
+/// Kernels that find the heads of a forest, by buckets or without.
+fn head_kernels(by_buckets: bool) -> Vec<&'static KernelInfo> {
+    let mut kernels = vec![
         prepare::mark_successors::kernel(),
         prepare::count_heads::kernel(),
         scan::exclusive_in_place::kernel::<u32>(),
         prepare::collect_heads::kernel(),
-    ]
+    ];
+    if by_buckets {
+        kernels.extend([prepare::count_successors::kernel(), prepare::start_marks::kernel()]);
+    }
+    kernels
 }
 
 /// The splitters of `n` elements, one for each `group` of them, or fewer: with the heads they are the nodes, which an

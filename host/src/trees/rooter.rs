@@ -3,7 +3,6 @@
 use cuda_std::{I32x2, U32x4, launch::KernelInfo};
 use gpu_kernels::{
     collectives::{scan, sort as sorts},
-    list_rank::binned,
     trees::{Status, edges, parents, tour},
 };
 
@@ -127,7 +126,9 @@ impl Rooter {
         if edges.len() > i32::MAX as usize {
             return Err(TreeError::TooManyEdges { m: edges.len() });
         }
-        stream.device().preload(&self.kernels(n));
+        if n > 0 {
+            stream.device().preload(&self.kernels(n, matches!(roots, Roots::Each)));
+        }
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_edges(&mut clock, stream, n, edges, roots, rooting);
         if !matches!(done, Ok(true)) {
@@ -316,9 +317,9 @@ impl Rooter {
         Ok(launch!(stream, tour::of_visits<<<grid(stream, n), THREADS>>>(&self.entered, preorder, size, depth))?)
     }
 
-    /// Kernels that root a forest of `n` vertices, from its edges, for [`Device::preload`]. Calls preload their kernels
-    /// themselves.
-    pub fn kernels(&self, n: usize) -> Vec<&'static KernelInfo> {
+    /// Kernels that root a forest of `n` vertices from its edges, for [`Device::preload`]. With `components` the roots aren't
+    /// given ([`Roots::Each`]).
+    pub fn kernels(&self, n: usize, components: bool) -> Vec<&'static KernelInfo> {
         let own = [
             edges::check::kernel(),
             edges::root_flags::kernel(),
@@ -329,11 +330,12 @@ impl Rooter {
             edges::first_arcs::kernel(),
             edges::link_roots::kernel(),
             edges::link::kernel(),
-            binned::invert::kernel(),
             tour::of_edges::kernel(),
             tour::of_visits::kernel(),
         ];
-        [self.kernels_with(n, &own), components::kernels()].concat()
+        let components = if components { components::kernels() } else { Vec::new() };
+        let (arcs, vertices) = (self.ranker.permute_kernels(n.saturating_mul(2)), self.ranker.permute_kernels(n));
+        [self.kernels_with(n, &own), arcs, vertices, components].concat()
     }
 
     /// Kernels of [`spanning`](Self::spanning) for `n` vertices.
@@ -343,11 +345,11 @@ impl Rooter {
         self.kernels_with(n, &own)
     }
 
-    /// Kernels of all ways of rooting `n` vertices, after the `own` ones of one.
+    /// Kernels of one way of rooting `n` vertices: its `own`, and those of all ways.
     fn kernels_with(&self, n: usize, own: &[&'static KernelInfo]) -> Vec<&'static KernelInfo> {
         let tour =
             [scan::exclusive_in_place::kernel::<u32>(), tour::mark::kernel(), tour::count::kernel(), tour::set_before::kernel()];
-        [own, &tour, &self.ranker.kernels(2 * n, false)].concat()
+        [own, &tour, &self.ranker.kernels(n.saturating_mul(2), false)].concat()
     }
 
     /// Roots a spanning forest that is known to be one, with children and trees in any order: `labels` has the root of each
@@ -409,19 +411,18 @@ impl Rooter {
     ) -> Result<Report, TreeError> {
         let n = parents.len();
         check_roots(n, root.map_or(Roots::Each, Roots::At))?;
-        stream.device().preload(&self.kernels_with(
-            n,
-            &[
-                parents::check::kernel(),
-                parents::keys::kernel(),
-                sorts::count::kernel(),
-                sorts::scatter::kernel(),
-                parents::link::kernel(),
-                binned::invert::kernel(),
-                parents::join::kernel(),
-                tour::of_parents::kernel(),
-            ],
-        ));
+        let own = [
+            parents::check::kernel(),
+            parents::keys::kernel(),
+            sorts::count::kernel(),
+            sorts::scatter::kernel(),
+            parents::link::kernel(),
+            parents::join::kernel(),
+            tour::of_parents::kernel(),
+        ];
+        if n > 0 {
+            stream.device().preload(&[self.kernels_with(n, &own), self.ranker.permute_kernels(n)].concat());
+        }
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_parents(&mut clock, stream, parents, root, rooting);
         if !matches!(done, Ok(true)) {

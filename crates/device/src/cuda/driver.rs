@@ -105,6 +105,8 @@ pub(super) const CU_LIMIT_MALLOC_HEAP_SIZE: c_uint = 2;
 /// Handle of the legacy default stream.
 pub(super) const CU_STREAM_LEGACY: usize = 1;
 
+const CU_MODULE_LAZY_LOADING: c_uint = 2;
+
 /// Options of `cuModuleLoadDataEx` and `cuLinkCreate`, and a kind of input.
 pub(super) mod jit {
     use super::c_uint;
@@ -165,16 +167,22 @@ type LibraryLoadData = unsafe extern "C" fn(
 type LibraryGetModule = unsafe extern "C" fn(module: *mut CUmodule, library: *mut c_void) -> Code;
 
 impl Libraries {
-    /// The functions, if the driver has them.
+    /// The functions, if the driver has them and loads lazily: else it would load each library for all devices.
     pub(super) fn get() -> Option<Self> {
         let driver = cuda_loader::load().ok().filter(|driver| driver.version().major >= 12)?;
         let load_data = driver.symbol(c"cuLibraryLoadData")?;
         let get_module = driver.symbol(c"cuLibraryGetModule")?;
+        let get_mode = driver.symbol(c"cuModuleGetLoadingMode")?;
         // SAFETY: it is the driver's function of this name, which has this signature since CUDA 12.0.
         let load_data = unsafe { mem::transmute::<*mut c_void, LibraryLoadData>(load_data.as_ptr()) };
         // SAFETY: as above.
         let get_module = unsafe { mem::transmute::<*mut c_void, LibraryGetModule>(get_module.as_ptr()) };
-        Some(Libraries { load_data, get_module })
+        // SAFETY: as above, since CUDA 11.7.
+        let get_mode = unsafe { mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_uint) -> Code>(get_mode.as_ptr()) };
+        let mut mode = 0;
+        // SAFETY: the result may be written to.
+        let code = unsafe { get_mode(&mut mode) };
+        (code == Code::SUCCESS && mode == CU_MODULE_LAZY_LOADING).then_some(Libraries { load_data, get_module })
     }
 }
 

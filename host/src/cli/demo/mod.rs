@@ -34,7 +34,7 @@ const SECTIONS: &[(&str, Section)] = &[
 struct Setting {
     device: Device,
     stream: Stream,
-    /// Held by the section that uses the device.
+    /// Held by the section that computes on the device. Kernels are loaded without it.
     turn: Mutex<()>,
 }
 
@@ -42,7 +42,7 @@ struct Setting {
 const RUNS: u32 = 5;
 
 impl Setting {
-    /// Waits until no other section uses the device, which none does until the guard is dropped.
+    /// Waits until no other section computes on the device, which none does until the guard is dropped.
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,7 +25,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     };
 
     let mut rooter = Rooter::new(device)?.timed();
-    device.preload(&rooter.kernels(n));
+    device.preload(&rooter.kernels(n, false));
     // The parent of each vertex is some earlier one. Labels and the order of the edges are random.
     let (labels, order) = (Permutation::new(n as u64, 0), Permutation::new(n as u64 - 1, 1));
     let label = |v: usize| labels.apply(v as u64) as i32;

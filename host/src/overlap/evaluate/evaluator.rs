@@ -166,9 +166,9 @@ impl<T: OverlapReal> Overlap<T> {
         &self.phases
     }
 
-    /// Kernels that evaluate overlaps in small packings, for [`Device::preload`]. Calls preload their kernels themselves.
+    /// Kernels that evaluate small packings, for [`Device::preload`].
     pub fn kernels(&self, gradient: bool) -> Vec<&'static KernelInfo> {
-        self.phases.kernels(gradient)
+        self.phases.kernels(gradient, false, true)
     }
 
     /// The device.
@@ -220,6 +220,7 @@ impl<T: OverlapReal> Overlap<T> {
     /// Areas outside the boundary are computed if the scene's scales are set. Memory is allocated
     /// at the first call only.
     pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
+        self.phases.preload(scene, wanted);
         self.phases.prepare(stream, scene, wanted)?;
         self.phases.overlaps(stream, scene, wanted)?;
         // There is twice each area; and each pair twice, where it was taken twice.
@@ -237,6 +238,7 @@ impl<T: OverlapReal> Overlap<T> {
         [stream, beside]: [&Stream; 2],
         scene: &mut Scene<T>,
     ) -> Result<(), OverlapError> {
+        self.phases.preload(scene, Wanted::GRADIENT);
         self.phases.prepare(stream, scene, Wanted::GRADIENT)?;
         beside.wait_for(stream)?;
         self.phases.outside(beside, scene)?;
@@ -259,6 +261,7 @@ impl<T: OverlapReal> Overlap<T> {
     ) -> Result<(), OverlapError> {
         check_packings(first.packings(), second.packings())?;
         for scene in [&mut *first, &mut *second] {
+            self.phases.preload(scene, wanted);
             self.phases.prepare(stream, scene, wanted)?;
         }
         let apart = self.phases.is_full(wanted);

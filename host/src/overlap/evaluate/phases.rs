@@ -80,7 +80,6 @@ impl<T: OverlapReal> Phases<T> {
             return Err(OverlapError::ForeignScene);
         }
         scene.ensure_by_pose(wanted)?;
-        self.device.preload(&self.kernels(wanted.gradient));
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, tree, by_pose, .. } = scene;
         let (poses, shape_of, shapes, quads) = (&*poses, &*shape_of, &self.shapes.spans, &self.shapes.quads);
@@ -147,19 +146,26 @@ impl<T: OverlapReal> Phases<T> {
         Ok(())
     }
 
-    /// Kernels of an evaluation without a grid or a tree.
-    pub fn kernels(&self, gradient: bool) -> Vec<&'static KernelInfo> {
-        let mut kernels = vec![transform::transform::kernel::<T>(), sums::sums::kernel::<T>()];
-        kernels.extend(match self.kernel {
-            OverlapKernel::Queue if gradient => Some(queue::gradient::kernel::<T>()),
-            OverlapKernel::Queue => Some(queue::area::kernel::<T>()),
-            OverlapKernel::Direct => None,
-        });
-        kernels.extend(self.region.as_ref().map(|(boundary, _)| match boundary.is_disk() {
+    /// Kernels of an evaluation without a grid, with a tree or without one, and of poses in a boundary that is scaled.
+    pub fn kernels(&self, gradient: bool, tree: bool, scaled: bool) -> Vec<&'static KernelInfo> {
+        let mut kernels = match (self.kernel, tree, gradient) {
+            (OverlapKernel::Queue, false, false) => vec![queue::area::kernel::<T>()],
+            (OverlapKernel::Queue, false, true) => vec![queue::gradient::kernel::<T>()],
+            (OverlapKernel::Queue, true, false) => vec![queue::tree_area::kernel::<T>(), queue::add_rest::kernel::<T>()],
+            (OverlapKernel::Queue, true, true) => vec![queue::tree_gradient::kernel::<T>(), queue::add_rest::kernel::<T>()],
+            (OverlapKernel::Direct, ..) => vec![direct::direct::kernel::<T>()],
+        };
+        kernels.extend([transform::transform::kernel::<T>(), sums::sums::kernel::<T>()]);
+        kernels.extend(self.region.as_ref().filter(|_| scaled).map(|(boundary, _)| match boundary.is_disk() {
             true => boundary::outside_disk::kernel::<T>(),
             false => boundary::outside::kernel::<T>(),
         }));
         kernels
+    }
+
+    /// Preloads the kernels of the evaluation of a scene.
+    pub fn preload(&self, scene: &Scene<T>, wanted: Wanted) {
+        self.device.preload(&self.kernels(wanted.gradient, scene.tree.is_some(), scene.sizes.scaled));
     }
 
     /// Returns the structure by which candidates are found: a grid, a tree, or one cell per

@@ -5,6 +5,7 @@ use std::{collections::HashMap, f64::consts::TAU, time::Instant};
 use gpu_kernels::overlap::{
     clip,
     fields::{self, BOX, COLUMNS, PARTS, RUN, SIZE, View, WantedArgs},
+    separate,
 };
 
 use super::{Budget, PackError, problem::Problem, real::Squeezed, turns::flagged};
@@ -226,6 +227,12 @@ impl Fields {
             boxes: &of_boxes,
             sizes: &of_sizes,
         };
+        device.preload(&[
+            fields::fields::kernel(),
+            fields::distances::kernel(),
+            fields::deepen::kernel(),
+            separate::separate_by_fields::kernel(),
+        ]);
         let at_once = if device.backend() == Backend::Cuda { AT_ONCE } else { CPU_AT_ONCE };
         let start = Instant::now();
         for from in (0..keys.len()).step_by(at_once) {

@@ -67,9 +67,6 @@ impl<T: LaneReal> Lanes<T> {
         let overlap = Overlap::new(device, shapes)?.boundary(container.clone())?.deterministic(deterministic);
         // Lanes are loaded before they have poses, which a tree would be made for.
         let overlap = overlap.search(Search::Grid);
-        let judge = Overlap::new(device, shapes)?.boundary(container.clone())?;
-        let kernels = [true, false].map(|gradient| [overlap.kernels(gradient), judge.kernels(gradient)].concat());
-        device.preload(&[kernels.concat(), vec![adam::step::kernel::<T>(), adam::step::kernel::<f64>()]].concat());
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
         let (mut least, mut all_kinds) = (Vec::with_capacity(lanes), Vec::new());
@@ -90,12 +87,24 @@ impl<T: LaneReal> Lanes<T> {
             separation: None,
             turn: if problem.turns.iter().all(Turns::is_any) { 1.0 / problem.radius } else { 0.0 },
             largest: (0..shapes.len()).max_by_key(|&kind| shapes[kind].quads().len()).unwrap_or(0) as u32,
-            judge,
+            judge: Overlap::new(device, shapes)?.boundary(container.clone())?,
             overlap,
             stream,
             kinds,
             mirrored: problem.mirrors().then_some(problem.kinds as u32),
         })
+    }
+
+    /// Preloads the kernels of a search that squeezes and then settles, for a problem with any angles or without.
+    pub fn preload(&self, any_angle: bool) {
+        let Lanes { overlap, judge, .. } = self;
+        let mut kernels = [overlap.kernels(true), overlap.kernels(false), judge.kernels(false)].concat();
+        kernels.push(adam::step::kernel::<T>());
+        if any_angle {
+            kernels.extend(judge.kernels(true));
+            kernels.push(adam::step::kernel::<f64>());
+        }
+        overlap.device().preload(&kernels);
     }
 
     /// The shapes of poses of these kinds.

@@ -40,7 +40,7 @@ const WIDEST: f64 = 0.5;
 /// Number of grid points that are refined, and the steps of each refinement.
 const REFINED: usize = 16;
 const STEPS: usize = 1500;
-/// Length of steps that end a refinement, in units of the radius and of radians.
+/// Typical length of the steps that end a refinement, in units of the radius and radians.
 const SHORTEST: f64 = 1e-12;
 /// Number of the best ones that are refined again.
 const FINALISTS: usize = 4;
@@ -302,8 +302,8 @@ fn above(lower: &Piece, upper: &Piece, by: f64) -> f64 {
     height
 }
 
-/// Minimises `area`, which is told the least area so far: any larger one will do for what is larger. The step's length roughly doubles in five successful steps, and halves in five
-/// failures.
+/// Minimises `area`. It gets the least area so far, and may return any larger number for a larger one. The step's length
+/// roughly doubles in five successful steps, and halves in five failures.
 fn refine(
     mut best: (f64, Way),
     between: Option<f64>,
@@ -320,7 +320,8 @@ fn refine(
         row[k] = 1.0;
     }
     for _ in 0..STEPS {
-        if limit.reached() || length < SHORTEST {
+        let reach = length * factor.as_flattened().iter().map(|number| number * number).sum::<f64>().sqrt();
+        if limit.reached() || reach < SHORTEST {
             break;
         }
         let z: [f64; N] = std::array::from_fn(|_| random.bell());

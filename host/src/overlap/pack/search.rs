@@ -119,6 +119,9 @@ impl<'a> Search<'a> {
             kinds_of(groups),
             matches!(task.budget, Budget::Steps(_)),
         )?;
+        if !separates {
+            lanes.preload(!problem.is_at_angles());
+        }
         Ok(Search {
             // If that is stopped, there is no time to search either.
             by_fields: separates && unless_stopped(lanes.prepare(problem, task.budget))?.unwrap_or(false),

@@ -73,7 +73,7 @@ impl<'a> Shown<'a> {
     ) -> Result<Self, Failure> {
         let devices = tools.devices.devices()?;
         let mut report = outcome.report.clone();
-        // With what the engine had loaded before it computed. Several GPUs wait for the driver together.
+        // With what the engine had loaded before it computed. Several GPUs load at the same time.
         report.compile_time = devices.iter().map(Device::compile_time).max().unwrap_or_default();
         let seconds = report.time.as_secs_f64();
         let blocks = report.blocks_by_gpu.iter().copied().chain(iter::repeat(0));
