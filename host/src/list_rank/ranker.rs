@@ -325,6 +325,7 @@ impl ListRanker<i32> {
     }
 
     /// Kernels of [`permute`](Self::permute) for `n` elements.
+    #[cfg(feature = "trees")]
     pub(crate) fn permute_kernels(&self, n: usize) -> Vec<&'static KernelInfo> {
         match strategy(&self.device, &self.options, &self.pipeline, n.max(1), 0, 1, false) {
             Ok((Strategy::Binned, Some(_))) => vec![binned::invert::kernel(), binned::finish::kernel::<i32>()],
