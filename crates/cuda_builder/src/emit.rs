@@ -92,7 +92,7 @@ fn write_images(module: &mut Module<'_>, device: &Device, images: &[PtxImage], i
     write_images(module, device, second, ir)
 }
 
-/// Raises the PTX version to what its inline assembly needs, if LLVM has written an older one.
+/// Raises the PTX version that LLVM has written, if inline assembly needs a newer one.
 fn with_version(ptx: Vec<u8>) -> Vec<u8> {
     /// Instruction of PTX 8.3.
     const NEWER: &str = "fence.proxy.tensormap";

@@ -60,7 +60,7 @@ pub(super) struct Cuda {
     modules: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
     /// The images of kernels that were asked for before their launches, by the kernels' addresses.
     preloaded: Mutex<HashMap<usize, Option<usize>>>,
-    /// Time in which images were loaded, in ns.
+    /// Time that loading them has taken, in ns.
     loading: AtomicU64,
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
@@ -416,7 +416,7 @@ impl Cuda {
     pub(super) fn module(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
         let load = || {
             let start = Instant::now();
-            let module = CudaModule::load(self, &image::images()[image].1);
+            let module = self.load(image);
             self.count_loading(start);
             module
         };
@@ -441,7 +441,7 @@ impl Cuda {
         let load = || {
             while let Some(&image) = images.get(next.fetch_add(1, Ordering::Relaxed)) {
                 // Another thread's is waited for.
-                _ = self.modules[image].get_or_init(|| CudaModule::load(self, &image::images()[image].1));
+                _ = self.modules[image].get_or_init(|| self.load(image));
             }
         };
         let cores = threads::count().unwrap_or(1);
@@ -455,11 +455,15 @@ impl Cuda {
         self.count_loading(start);
     }
 
+    fn load(&'static self, image: usize) -> Result<CudaModule, DeviceError> {
+        CudaModule::load(self, &image::images()[image].1)
+    }
+
     fn count_loading(&self, start: Instant) {
         self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Returns the time in which images were loaded.
+    /// Returns the time that loading images has taken.
     pub(super) fn compile_time(&self) -> Duration {
         Duration::from_nanos(self.loading.load(Ordering::Relaxed))
     }

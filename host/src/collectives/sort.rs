@@ -1,6 +1,10 @@
 //! Sorting by keys.
 
-use gpu_kernels::collectives::sort::{self, Digit, MAX_BITS, THREADS};
+use cuda_std::launch::KernelInfo;
+use gpu_kernels::collectives::{
+    scan,
+    sort::{self, Digit, MAX_BITS, THREADS},
+};
 
 use super::{ScanWorkspace, exclusive_scan_in_place};
 use crate::{
@@ -49,6 +53,15 @@ impl SortWorkspace {
     /// The same for sorting by `kernel`, whatever the device.
     pub fn with_kernel(self, kernel: SortKernel) -> Self {
         SortWorkspace { kernel, ..self }
+    }
+
+    /// Kernels of a sort, for [`Device::preload`].
+    pub fn kernels(&self) -> Vec<&'static KernelInfo> {
+        let [count, scatter] = match self.kernel {
+            SortKernel::Tiled => [sort::count::kernel(), sort::scatter::kernel()],
+            SortKernel::Direct => [sort::count_direct::kernel(), sort::scatter_direct::kernel()],
+        };
+        vec![count, scan::exclusive_in_place::kernel::<u32>(), scatter]
     }
 
     /// The keys of the last [`sort()`], ascending.

@@ -1,7 +1,7 @@
 //! Sorts of many parts by keys of 32 or 64 bits.
 
 use cuda_std::launch::KernelInfo;
-use gpu_kernels::{collectives::sort as sorts, homology::edges};
+use gpu_kernels::homology::edges;
 
 use crate::{
     collectives::{SortWorkspace, sort, sort_further},
@@ -73,7 +73,7 @@ impl PartSorter {
     /// Kernels that sort parts of at most `largest` keys.
     pub fn kernels(&self, device: &Device, largest: usize) -> Vec<&'static KernelInfo> {
         match self.threads(device, largest) {
-            0 => vec![sorts::count::kernel(), sorts::scatter::kernel()],
+            0 => self.sorter.kernels(),
             _ => vec![edges::sort::kernel()],
         }
     }

@@ -2,7 +2,7 @@
 
 use cuda_std::{I32x2, U32x4, launch::KernelInfo};
 use gpu_kernels::{
-    collectives::{scan, sort as sorts},
+    collectives::scan,
     trees::{Status, edges, parents, tour},
 };
 
@@ -324,8 +324,6 @@ impl Rooter {
             edges::check::kernel(),
             edges::root_flags::kernel(),
             edges::sources::kernel(),
-            sorts::count::kernel(),
-            sorts::scatter::kernel(),
             edges::list_roots::kernel(),
             edges::first_arcs::kernel(),
             edges::link_roots::kernel(),
@@ -335,7 +333,7 @@ impl Rooter {
         ];
         let components = if components { components::kernels() } else { Vec::new() };
         let (arcs, vertices) = (self.ranker.permute_kernels(n.saturating_mul(2)), self.ranker.permute_kernels(n));
-        [self.kernels_with(n, &own), arcs, vertices, components].concat()
+        [self.kernels_with(n, &own), self.sort.kernels(), arcs, vertices, components].concat()
     }
 
     /// Kernels of [`spanning`](Self::spanning) for `n` vertices.
@@ -414,14 +412,12 @@ impl Rooter {
         let own = [
             parents::check::kernel(),
             parents::keys::kernel(),
-            sorts::count::kernel(),
-            sorts::scatter::kernel(),
             parents::link::kernel(),
             parents::join::kernel(),
             tour::of_parents::kernel(),
         ];
         if n > 0 {
-            stream.device().preload(&[self.kernels_with(n, &own), self.ranker.permute_kernels(n)].concat());
+            stream.device().preload(&[self.kernels_with(n, &own), self.sort.kernels(), self.ranker.permute_kernels(n)].concat());
         }
         let mut clock = Clock::start(stream, self.timed)?;
         let done = self.root_parents(&mut clock, stream, parents, root, rooting);
