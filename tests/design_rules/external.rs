@@ -457,7 +457,7 @@ fn tables_of_ones_own() {
         ("seconds,schedule\n1,A\n-1,A\n", "own.csv: line 3: `-1` is not a time in seconds"),
         ("seconds,schedule\n1,A\n1e400,A\n", "own.csv: line 3: `1e400` is not a time in seconds"),
         ("seconds,schedule\n1,A\n1,B\n", "own.csv: line 3: the schedule has other operations than the first"),
-        ("seconds,schedule\n1,A\n1\n", "own.csv: line 3: there is 1 field, but the header has 2"),
+        ("seconds,schedule\n1,A\n1\n", "own.csv: line 3: there is 1 field for 2 columns"),
         ("seconds,schedule\n1,A@x\n", "own.csv: line 2"),
     ] {
         folder.write("own.csv", text);

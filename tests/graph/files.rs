@@ -91,8 +91,45 @@ fn first_rows() {
         let said = folder.good("components a.csv");
         assert_eq!(said.lines().find(|line| line.starts_with("The first row")), note.as_deref(), "{text}");
     }
+    let heading = |first: &str| format!("The first row, `{first}`, is a heading, and no edge.");
+    for (text, edges, note) in [
+        ("source\ttarget\nann\tbob\nbob\tcid\n", 2, Some(heading("source target"))),
+        ("From To km\nann bob 3\n", 1, Some(heading("From To"))),
+        ("protein1 protein2 score\nann bob 3\n", 1, Some(heading("protein1 protein2"))),
+        ("protein1 protein2\nann bob\n", 2, Some(edge("protein1,protein2"))),
+        ("ann bob\nbob cid\n", 2, None),
+        ("ann bob\n", 1, Some(edge("ann,bob"))),
+    ] {
+        folder.write("a.txt", text);
+        assert_eq!(folder.json("components a.txt")["edges"], edges, "{text}");
+        let said = folder.good("components a.txt");
+        assert_eq!(said.lines().find(|line| line.starts_with("The first row")), note.as_deref(), "{text}");
+    }
+    says("a.txt", "source target\n", "has no edges");
     folder.write("a.csv", "u,v,w\nx,y,2\n");
     assert_eq!(folder.json("forest a.csv")["edges"], 1);
+    // Lists of words are tables, too, if there are options.
+    for (text, options) in [
+        ("# c\n\nx 2  y\ny 3 z\n", "--columns source=1,target=3,weight=2"),
+        ("p1 p2 km\nx y 2\ny z 3\n", "--columns source=p1,target=p2,weight=km"),
+        ("x\ty\t2\ny\tz\t3\n", "--header no"),
+        ("x y 2,0\ny z 3,0\n", "--decimal-comma"),
+    ] {
+        folder.write("a.txt", text);
+        assert_eq!(folder.json(&format!("forest a.txt {options}"))["total"].as_f64(), Some(5.0), "{text}");
+    }
+    for (name, text, kind) in [
+        ("a.gr", "p sp 2 1\na 1 2 5\n", "a DIMACS file"),
+        ("a.graph", "2 1\n2\n1\n", "a METIS file"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 0\n", "a Matrix Market file"),
+    ] {
+        folder.write(name, text);
+        folder.bad(
+            &format!("forest {name} --columns weight=x"),
+            &format!("error: {name}: --columns is for tables, but this is {kind}"),
+        );
+    }
+    says("a.txt", "<?xml version=\"1.0\"?>\n", "line 1: this is XML, and the name of GraphML must end in `.graphml`");
     says(
         "a.csv",
         "a,b\n1,2\n3,a\n",
@@ -128,6 +165,8 @@ fn metis() {
         ("2 1\n3\n1\n", "line 2: vertex 3 is out of range: they are numbered from 1 to 2"),
         ("2 1 1\n2\n1\n", "line 2: the edge to vertex 2 has no weight"),
         ("3 2\n2 3\n1\n\n", "has 2 edges from smaller to larger vertices and 1 back, but announces 2, each in both directions"),
+        ("3 1\n2\n\n1\n", "has the edge of vertices 1 and 2 in one direction only"),
+        ("3 2\n2\n1 3\n1\n", "has the edge of vertices 1 and 3 in one direction only"),
         ("3000000000 0\n", "line 1: 3000000000 vertices are too many: at most 2^31 - 2 can be numbered"),
     ] {
         says("a.graph", text, sentence);
@@ -390,6 +429,11 @@ fn weights() {
         ("a.txt", "0 1 7\n1 2 -1e400\n", "line 2: the weight must be a number up to 1.8e308, and is `-1e400`"),
         ("a.graph", "2 1 1\n2 3\n1 4\n", "line 3: the edge to vertex 1 has the weight 4, but 3 in the other direction"),
         ("a.graph", "3 2 1\n2 3 3 3\n\n1 3 2 3\n", "has the edge of vertices 1 and 2 in one direction only"),
+        (
+            "a.mtx",
+            "%%MatrixMarket matrix coordinate integer symmetric\n2 2 1\n2 1 5.5\n",
+            "line 3: `5.5` is not an integer, but the header says that entries are",
+        ),
         ("a.gr", "p sp 2 1\na 1 2 x\n", "line 2: the weight must be a number, and is `x`"),
         ("a.gr", "p edge 2 1\ne 1 2\n", &format!("line 1: its edges have {none}")),
         ("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", &format!("line 3: a pattern has {none}")),

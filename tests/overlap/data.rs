@@ -1082,7 +1082,7 @@ fn text_of_poses() {
     for (text, sentence) in [
         ("", "line 1: the header is ``, but it must be `x,y,theta` or `x,y,theta,shape` or "),
         ("x,y,deg\n", "line 1: the header is `x,y,deg`, but it must be "),
-        ("x,y,theta\n0,0\n", "line 2: there are 2 fields, but the header has 3"),
+        ("x,y,theta\n0,0\n", "line 2: there are 2 fields for 3 columns"),
         ("x,y,theta\n0,0,0\n\n0,o,0\n", "line 4: column `y`: `o` is not a number"),
         ("x,y,theta\n0,0,0\n0,0,nan\n", "line 3: packing 0, pose 1: theta = NaN, but it must be a finite number"),
         ("packing,x,y,theta\n0,0,0,0\n1,inf,0,0\n", "line 3: packing 1, pose 0: x = inf"),

@@ -148,6 +148,11 @@ fn pairs_with_numbers() {
     assert_eq!(fs::read_to_string(folder.path("a.csv")).unwrap(), "u,v,ancestor\neve,bob,ann\n");
     write_npy(folder.path("one.npy"), &ndarray::arr2(&[[1i64, 2]])).unwrap();
     folder.bad("lca tree.npy one.npy --root 0", "one.npy: pair 0: `1` is not a vertex of the tree");
+    // Names of numbers are those that the tree has.
+    folder.write("one.txt", "1 2\n2 3\n");
+    folder.write("other.txt", "01 3\n");
+    folder.bad("lca one.txt other.txt", "other.txt: pair 0: `01` is not a vertex of the tree");
+    folder.bad("root one.txt --root +1", "error: --root +1 is not a vertex of one.txt");
     write_npy(folder.path("parents.npy"), &ndarray::arr1(&[-1i64, 0])).unwrap();
     folder.bad("root parents.npy --parents --separator ;", "parents.npy: --separator is for tables");
 }

@@ -4,6 +4,8 @@ use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::{Map, Value};
 
+use super::io::whole;
+
 /// The names that a file has for its vertices, which are numbered from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ids {
@@ -90,7 +92,7 @@ impl Ids {
     /// Returns the vertex of this name among `count`.
     pub fn find(&self, name: &str, count: usize) -> Option<usize> {
         match self {
-            Ids::From(_) | Ids::Numbers(_) => self.find_number(name.parse().ok()?, count),
+            Ids::From(_) | Ids::Numbers(_) => self.find_number(whole(name)?, count),
             Ids::Names(names) => names.iter().position(|known| known == name),
             Ids::Places(_) => (0..count).find(|&vertex| self.name(vertex) == name),
         }

@@ -11,7 +11,7 @@ use super::{
 
 /// The type of an entry's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Field {
+enum Field {
     Real,
     Integer,
     Pattern,
@@ -30,7 +30,7 @@ pub(crate) enum Symmetry {
 /// Errors are clauses that follow the file's name.
 pub(crate) struct Market {
     lines: Lines,
-    pub field: Field,
+    field: Field,
     pub symmetry: Symmetry,
     rows: usize,
     columns: usize,
@@ -86,7 +86,14 @@ impl Market {
         let column = self.index(word()?, "column", self.columns)?;
         let value = match self.field {
             Field::Pattern => value(self, None),
-            _ => value(self, Some(&String::from_utf8_lossy(word()?))),
+            field => {
+                let word = String::from_utf8_lossy(word()?);
+                if field == Field::Integer && word.parse::<i128>().is_err() {
+                    let word = quoted(&word);
+                    return Err(self.error(format_args!("{word} is not an integer, but the header says that entries are")));
+                }
+                value(self, Some(&word))
+            }
         }?;
         if let Some(word) = words.next() {
             let word = quoted(&String::from_utf8_lossy(word));

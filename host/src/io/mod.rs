@@ -49,7 +49,7 @@ mod table;
 
 pub use files::Reason;
 pub(crate) use lines::{Lines, at, number, words};
-pub(crate) use market::{Field, Market, Symmetry};
+pub(crate) use market::{Market, Symmetry};
 #[cfg(any(feature = "graph", feature = "pcf"))]
 pub(crate) use names::Names;
 #[cfg(any(feature = "graph", feature = "pcf"))]

@@ -134,11 +134,9 @@ impl Table {
         options: &TableOptions,
     ) -> Result<(Self, Option<usize>), Reason> {
         let more = lines.next_filled()?;
-        let separates = |byte: &u8| SEPARATORS.contains(byte) && (*byte != b',' || !options.decimal_comma);
-        let has = lines.line().iter().any(separates);
+        let separated = options.or_blanks(lines.line());
         lines.back();
-        let separator = options.separator.or((!has).then_some(b' '));
-        let mut table = Self::start(lines, &TableOptions { separator, ..options.clone() });
+        let mut table = Self::start(lines, &separated);
         Self::check_uses(roles, options)?;
         if !more || !table.read()? {
             return Err("is empty, but must be a table".into());
@@ -351,7 +349,8 @@ impl Table {
             return self.check_unused().map(|()| true);
         }
         let are = if fields == 1 { "is 1 field".to_owned() } else { format!("are {fields} fields") };
-        Err(self.error(format_args!("there {are}, but the header has {columns}")))
+        let for_columns = if columns == 1 { "1 column".to_owned() } else { format!("{columns} columns") };
+        Err(self.error(format_args!("there {are} for {for_columns}")))
     }
 
     /// Refuses rows of several functions that would become one, because the column that tells them apart has no use.
@@ -569,26 +568,41 @@ impl TableOptions {
         self.columns.iter().any(|(_, column)| !column.is_empty() && column.parse::<usize>().is_err())
     }
 
+    /// Returns the options for a table with this line: blanks separate its fields if nothing else does.
+    pub(crate) fn or_blanks(&self, line: &[u8]) -> Self {
+        let separates = |byte: &u8| SEPARATORS.contains(byte) && (*byte != b',' || !self.decimal_comma);
+        let separator = self.separator.or((!line.iter().any(separates)).then_some(b' '));
+        TableOptions { separator, ..self.clone() }
+    }
+
     /// Refuses options if all files are NumPy's, which have no use for them.
     pub fn check(&self, files: &[PathBuf]) -> Result<(), FileError> {
+        match files {
+            [first, ..] if files.iter().all(|file| matches!(&*extension(file), "npy" | "npz")) => {
+                self.refuse("a file of NumPy").map_err(|reason| FileError::new(first, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses options for a file that is `what`, and no table.
+    pub(crate) fn refuse(&self, what: &str) -> Result<(), Reason> {
         let set = [
             ("--columns", !self.columns.is_empty()),
             ("--header", self.header.is_some()),
             ("--separator", self.separator.is_some()),
             ("--decimal-comma", self.decimal_comma),
         ];
-        match (files, set.iter().find(|(_, is_set)| *is_set)) {
-            ([first, ..], Some((option, _))) if files.iter().all(|file| matches!(&*extension(file), "npy" | "npz")) => {
-                Err(FileError::new(first, format!("{option} is for tables, but this is a file of NumPy")))
-            }
-            _ => Ok(()),
+        match set.iter().find(|(_, is_set)| *is_set) {
+            Some((option, _)) => Err(format!("{option} is for tables, but this is {what}").into()),
+            None => Ok(()),
         }
     }
 }
 
 impl Role {
     /// Returns true if a header's name is one for this column: one that is no value (`sure`), or one that may be.
-    fn matches(&self, name: &str, sure: bool) -> bool {
+    pub(crate) fn matches(&self, name: &str, sure: bool) -> bool {
         let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
         sure && plain == self.name
             || self.also.iter().any(|also| also.strip_suffix('?').unwrap_or(also) == plain && also.ends_with('?') != sure)
@@ -715,7 +729,7 @@ mod tests {
             [["a\rb", "0", "1"].map(str::to_owned)]
         );
         let error = |text: &str| rows(text, &TableOptions::default()).unwrap_err();
-        assert_eq!(error("id,t,v\n\"a\nb\",0,1\nc,2\n"), "line 4: there are 2 fields, but the header has 3");
+        assert_eq!(error("id,t,v\n\"a\nb\",0,1\nc,2\n"), "line 4: there are 2 fields for 3 columns");
         assert_eq!(error("id,t,v\na,0,1\n\n\"b,1,2\n3\n"), "line 4: a quote is not closed");
         let long = format!("id,t,v\n\"{}\n{}\",0,1\n", "x".repeat(LONGEST_LINE - 5), "y".repeat(5));
         assert_eq!(error(&long), "line 2: it is longer than 16 MiB");

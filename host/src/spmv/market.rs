@@ -10,7 +10,7 @@
 use std::{io::Write as _, path::Path};
 
 use super::{Csr, SpmvError, SpmvReal};
-use crate::io::{Field, Market, Reason, Symmetry, files::Destination, push, quoted};
+use crate::io::{Market, Reason, Symmetry, files::Destination, push, quoted};
 
 /// Reads a matrix.
 ///
@@ -46,9 +46,6 @@ pub fn write<T: SpmvReal>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(),
 
 /// The value of an entry.
 fn value<T: SpmvReal>(market: &Market, word: &str) -> Result<T, Reason> {
-    if market.field == Field::Integer && word.parse::<i128>().is_err() {
-        return Err(market.error(format_args!("{} is not an integer, but the header says that entries are", quoted(word))));
-    }
     let value: T = word.parse().map_err(|_| market.error(format_args!("{} is not a number", quoted(word))))?;
     if value.is_finite() {
         return Ok(value);

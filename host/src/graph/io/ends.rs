@@ -22,7 +22,7 @@ pub(super) fn vertex_of(names: &mut Names, name: &str) -> Result<i32, Reason> {
 }
 
 /// Parses a whole number that is written as it would be printed, so that names like `007` stay apart from numbers.
-pub(super) fn whole(word: &str) -> Option<i64> {
+pub(in crate::graph) fn whole(word: &str) -> Option<i64> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     let is_plain = digits == "0" && digits.len() == word.len()
         || !digits.starts_with('0') && digits.starts_with(|c: char| c.is_ascii_digit());

@@ -43,9 +43,9 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
     }
     let weights = if has(1) { numbers.get(3).copied().flatten().unwrap_or(1) } else { 0 };
     let before = usize::from(has(2)).saturating_add(weights as usize);
-    let (mut found, mut back) = (Vec::new(), 0u64);
-    // Edges from larger to smaller vertices, if there are weights to compare: the line, and the ends in ascending order.
-    let (mut others, mut of_others) = (Vec::new(), Weights::default());
+    let mut found = Vec::new();
+    // Edges from larger to smaller vertices: the line, and the ends in ascending order.
+    let (mut others, mut of_others) = (Vec::new(), wanted.as_ref().map(|_| Weights::default()));
     for from in 1..=vertices {
         if !next(&mut lines)? {
             return Err(format!("ends after {} of {vertices} vertices", from - 1).into());
@@ -58,15 +58,14 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
                 return Err(lines.error(format_args!("the edge to vertex {to} has no weight")));
             };
             // Each edge once.
-            if from <= to {
-                keep(&mut wanted, std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
+            let is_back = from > to;
+            let mut weights = if is_back { of_others.as_mut() } else { wanted.as_deref_mut() };
+            keep(&mut weights, std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
+            if is_back {
+                push(&mut others, (lines.number(), [to - 1, from - 1].map(|end| end as i32)))?;
+            } else {
                 add(&mut found, [from - 1, to - 1])?;
             }
-            if from > to && wanted.is_some() {
-                keep(&mut Some(&mut of_others), std::str::from_utf8(weight).ok(), |reason| lines.error(reason))?;
-                push(&mut others, (lines.number(), [to - 1, from - 1].map(|end| end as i32)))?;
-            }
-            back += u64::from(from > to);
         }
     }
     while next(&mut lines)? {
@@ -74,29 +73,31 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
             return Err(lines.error(format_args!("there is more after the {vertices} vertices that were announced")));
         }
     }
-    let loops = found.iter().filter(|edge| edge[0] == edge[1]).count() as u64;
-    if found.len() as u64 - loops != back || found.len() as u64 != edges {
+    let forth: Vec<_> = (0..found.len()).filter(|&edge| found[edge][0] != found[edge][1]).collect();
+    if forth.len() != others.len() || found.len() as u64 != edges {
         return Err(format!(
-            "has {} edges from smaller to larger vertices and {back} back, but announces {edges}, each in both directions",
-            found.len()
+            "has {} edges from smaller to larger vertices and {} back, but announces {edges}, each in both directions",
+            found.len(),
+            others.len()
         )
         .into());
     }
-    if let Some(weights) = &wanted {
-        let forth: Vec<_> = (0..found.len()).filter(|&edge| found[edge][0] != found[edge][1]).collect();
-        let forth = sorted(forth, |edge| (found[edge], weights.value(edge)));
-        let back = sorted((0..others.len()).collect(), |edge| (others[edge].1, of_others.value(edge)));
-        for (edge, other) in forth.into_iter().zip(back) {
-            let (line, ends) = others[other];
-            let [u, v] = ends.min(found[edge]).map(|end| end + 1);
-            if ends != found[edge] {
-                return Err(format!("has the edge of vertices {u} and {v} in one direction only").into());
-            }
-            if weights.value(edge) != of_others.value(other) {
-                let [forth, back] = [weights.text(edge), of_others.text(other)];
-                let reason = format!("the edge to vertex {u} has the weight {back}, but {forth} in the other direction");
-                return Err(at(line, reason).into());
-            }
+    let [of_found, of_others] = [wanted.as_deref(), of_others.as_ref()];
+    let value = |weights: Option<&Weights>, edge| weights.map_or(0.0, |weights| weights.value(edge));
+    let forth = sorted(forth, |edge| (found[edge], value(of_found, edge)));
+    let back = sorted((0..others.len()).collect(), |edge| (others[edge].1, value(of_others, edge)));
+    for (edge, other) in forth.into_iter().zip(back) {
+        let (line, ends) = others[other];
+        let [u, v] = ends.min(found[edge]).map(|end| end + 1);
+        if ends != found[edge] {
+            return Err(format!("has the edge of vertices {u} and {v} in one direction only").into());
+        }
+        if let (Some(of_found), Some(of_others)) = (of_found, of_others)
+            && of_found.value(edge) != of_others.value(other)
+        {
+            let [forth, back] = [of_found.text(edge), of_others.text(other)];
+            let reason = format!("the edge to vertex {u} has the weight {back}, but {forth} in the other direction");
+            return Err(at(line, reason).into());
         }
     }
     let most = declared(lines.bytes());

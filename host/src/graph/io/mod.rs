@@ -10,7 +10,7 @@
 //! | `.graphml` | GraphML |
 //! | `.geojson` | lines; their points are the vertices |
 //! | `.csv`, `.tsv`, `.parquet` | a table with a row per edge, of vertices of any names |
-//! | any other | lines of two vertices of any names, separated by blanks, tabs or commas; a third one is the weight; lines that start with `#` or `%` are comments (SNAP, KONECT) |
+//! | any other | lines of two vertices of any names, separated by blanks or tabs; a third word is the weight; lines that start with `#` or `%` are comments (SNAP, KONECT). With other separators, or with options, it is a table |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
 //! has edges or not: there may be [`declared`](crate::io::declared) of them.
@@ -25,6 +25,7 @@ mod weights;
 
 use std::{borrow::Cow, path::Path};
 
+pub(super) use self::ends::whole;
 pub use self::weights::Weights;
 use self::{
     ends::Ends,
@@ -187,7 +188,21 @@ impl FirstRow {
 
 fn edges(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edges, Reason> {
     let name = options.columns.iter().find(|(role, _)| role == "weight").map_or("weight", |(_, name)| name);
-    match extension(path).as_str() {
+    let extension = extension(path);
+    // Properties have names, but no columns.
+    let of_tables = TableOptions {
+        columns: options.columns.iter().filter(|(role, _)| role != "weight").cloned().collect(),
+        ..options.clone()
+    };
+    match extension.as_str() {
+        "mtx" => options.refuse("a Matrix Market file"),
+        "gr" | "col" => options.refuse("a DIMACS file"),
+        "graph" | "metis" => options.refuse("a METIS file"),
+        "graphml" => of_tables.refuse("GraphML"),
+        "geojson" | "json" => of_tables.refuse("GeoJSON"),
+        _ => Ok(()),
+    }?;
+    match extension.as_str() {
         "npy" => none(&weights, "an array of edges has").and_then(|()| array::npy(path)),
         "npz" => array::sparse(path, weights).map(Edges::Numbered),
         "mtx" => text::market(path, weights).map(Edges::Numbered),

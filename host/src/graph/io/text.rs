@@ -13,13 +13,13 @@ const ROLES: &[Role] = &[
     Role {
         name: "source",
         also: &["from", "fromnode", "fromnodeid", "src", "sourceid", "fromid", "parent", "u?", "start?", "tail?", "node1?", "a?"],
-        is: |text| super::ends::whole(text).is_some(),
+        is: |text| super::whole(text).is_some(),
         required: true,
     },
     Role {
         name: "target",
         also: &["to", "tonode", "tonodeid", "dst", "dest", "targetid", "toid", "child", "v?", "end?", "head?", "node2?", "b?"],
-        is: |text| super::ends::whole(text).is_some(),
+        is: |text| super::whole(text).is_some(),
         required: true,
     },
 ];
@@ -100,14 +100,12 @@ fn rows(mut table: Table, places: &[Option<usize>], mut weights: Wanted<'_>) -> 
 
 /// Reads two vertices in each line, or what the first line shows that the file is.
 pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>) -> Result<Edges, Reason> {
-    if *options != TableOptions::default() {
-        return table(path, options, weights);
-    }
     let mut lines = Lines::open(path)?;
     let mut ends = Ends::new();
     let mut first = true;
-    // The first edge, as long as it may be a heading.
-    let mut words_above: Option<([String; 2], u64)> = None;
+    // The first edge, as long as it may be a heading, its line, and whether it has a third word.
+    let mut words_above: Option<([String; 2], u64, bool)> = None;
+    let is_default = *options == TableOptions::default();
     let mut row = FirstRow::Known;
     while lines.next_filled()? {
         let line = lines.line().trim_ascii();
@@ -118,14 +116,18 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             [b'{', ..] if lines.number() == 1 => {
                 return Err(lines.error("this is JSON, and the name of GeoJSON must end in `.geojson`"));
             }
+            [b'<', ..] if lines.number() == 1 => {
+                return Err(lines.error("this is XML, and the name of GraphML must end in `.graphml`"));
+            }
             [b'#' | b'%', ..] => continue,
-            [b'p', b' ', ..] | [b'c', b' ', ..] | b"c" if first => {
+            [b'p', b' ', ..] | [b'c', b' ', ..] | b"c" if first && is_default => {
                 lines.back();
                 return dimacs::read(lines, weights).map(Edges::Numbered);
             }
-            line if first && line.iter().any(|byte| b",;|".contains(byte)) => {
+            line if first && (!is_default || line.iter().any(|byte| b",;|".contains(byte))) => {
+                let options = options.or_blanks(line);
                 lines.back();
-                let (table, places) = Table::of_columns(lines, roles(&weights), options)?;
+                let (table, places) = Table::of_columns(lines, roles(&weights), &options)?;
                 return rows(table, &places, weights);
             }
             _ => {}
@@ -137,23 +139,36 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
         };
         let are_numbers = [u, v].iter().all(|end| end.parse::<i64>().is_ok());
         if std::mem::take(&mut first) && [u, v].into_iter().chain(weight).all(|word| word.parse::<f64>().is_err()) {
-            words_above = Some(([u.to_owned(), v.to_owned()], lines.number()));
+            words_above = Some(([u.to_owned(), v.to_owned()], lines.number(), weight.is_some()));
             continue;
         }
+        let has_number = weight.is_some_and(|word| word.parse::<f64>().is_ok());
         match words_above.take() {
-            Some((above, _)) if are_numbers => row = FirstRow::Heading(above),
-            Some(([u, v], line)) => {
-                keep(&mut weights, None, |reason| at(line, reason).into())?;
-                ends.add([&u, &v])?;
+            Some((above, _, has_third)) if are_numbers || has_third && has_number || are_names(&above) => {
+                row = FirstRow::Heading(above);
             }
+            Some((above, line, _)) => row = first_edge(&mut ends, &mut weights, above, line)?,
             None => {}
         }
         keep(&mut weights, weight, |reason| lines.error(reason))?;
         ends.add([u, v])?;
     }
-    if let Some(([u, v], line)) = words_above {
-        keep(&mut weights, None, |reason| at(line, reason).into())?;
-        ends.add([&u, &v])?;
+    match words_above {
+        Some((above, ..)) if are_names(&above) => row = FirstRow::Heading(above),
+        Some((above, line, _)) => row = first_edge(&mut ends, &mut weights, above, line)?,
+        None => {}
     }
     Ok(Edges::Named { ends, arcs: false, first: row })
+}
+
+/// Returns true if these words are names of the columns of ends.
+fn are_names(words: &[String; 2]) -> bool {
+    words.iter().zip(ROLES).all(|(word, role)| role.matches(word, true))
+}
+
+/// Adds the first line, which may be a heading, as an edge. It has no weight.
+fn first_edge(ends: &mut Ends, weights: &mut Wanted<'_>, [u, v]: [String; 2], line: u64) -> Result<FirstRow, Reason> {
+    keep(weights, None, |reason| at(line, reason).into())?;
+    ends.add([&u, &v])?;
+    Ok(FirstRow::Edge { common: false })
 }
