@@ -114,6 +114,29 @@ fn windows() {
     // A set that starts at 0 is cut alike.
     let set = loaded(&folder.path("a.csv"), TableOptions::default(), from_until(Some(0.0), None)).unwrap();
     assert_eq!(functions(&set.restrict(11.0, 20.0).unwrap()), expected);
+    // Functions in arrays may start later, too, if they are cut or shifted.
+    let late: Vec<_> = [[[10.0f64, 1.0], [12.0, 2.0]], [[11.0, 4.0], [11.5, 5.0]]].into();
+    for name in ["late.npy", "late.npz"] {
+        let path = folder.path(name);
+        if name.ends_with("npy") {
+            ndarray_npy::write_npy(&path, &ndarray::arr3(&late)).unwrap();
+        } else {
+            let mut archive = ndarray_npy::NpzWriter::new(fs::File::create(&path).unwrap());
+            archive.add_array("offsets", &ndarray::arr1(&[0i64, 2, 4])).unwrap();
+            archive.add_array("points", &ndarray::arr2(late.as_flattened())).unwrap();
+            archive.finish().unwrap();
+        }
+        let of = |window| loaded(&path, TableOptions::default(), window);
+        let aligned = of(Window { align: true, ..Window::default() }).unwrap();
+        assert_eq!(functions(&aligned), [vec![(0.0, 1.0), (2.0, 2.0)], vec![(0.0, 4.0), (0.5, 5.0)]]);
+        let cut = of(from_until(Some(11.0), Some(12.0))).unwrap();
+        assert_eq!(functions(&cut), [vec![(0.0, 1.0), (1.0, 0.0)], vec![(0.0, 4.0), (0.5, 5.0), (1.0, 0.0)]]);
+        let error = of(from_until(None, Some(12.0))).unwrap_err();
+        assert!(error.contains("t = 10, but the first breakpoint must be at t = 0"), "{error}");
+    }
+    ndarray_npy::write_npy(folder.path("back.npy"), &ndarray::arr3(&[[[10.0, 1.0], [9.0, 2.0]]])).unwrap();
+    let error = loaded(&folder.path("back.npy"), TableOptions::default(), from_until(Some(1.0), None)).unwrap_err();
+    assert!(error.contains("function 0, breakpoint 1: t = 9"), "{error}");
     folder.write("twice.csv", "id,t,v\na,1,1\na,1,2\n");
     let error = loaded(&folder.path("twice.csv"), TableOptions::default(), from_until(Some(0.0), None)).unwrap_err();
     assert!(error.contains("line 3: function 0, breakpoint 1: t = 1 repeats"), "{error}");
@@ -128,9 +151,19 @@ fn times_of_calendars() {
     assert_eq!(functions(&set), [vec![(0.0, 1.0), (20.0, 2.0)], vec![(0.0, 0.0), (0.5, 3.0)]]);
     let numbers = folder.path("n.csv");
     folder.write("n.csv", "t,v\n0,1\n5,2\n");
-    let window = Window { from, of_calendar: true, ..Window::default() };
+    let window = Window { from, of_calendar: Some(true), ..Window::default() };
     let error = "the times are numbers, but those of the window are of a calendar";
     assert!(loaded(&numbers, TableOptions::default(), window).unwrap_err().contains(error));
+    let window = Window { until: Some(60.0), of_calendar: Some(false), ..Window::default() };
+    let error = "the times are of a calendar, but those of the window are numbers";
+    assert!(loaded(&folder.path("a.csv"), table(&[("t", "when")]), window).unwrap_err().contains(error));
+    assert!(loaded(&numbers, TableOptions::default(), window).is_ok());
+    folder.bad("pdist a.csv --columns t=when --from 0 --until 60 -o d.npy", &format!("a.csv: {error}"));
+    folder.bad(
+        "pdist a.csv --columns t=when --from 2024-05-01 --until 60 -o d.npy",
+        "error: --from and --until must both be numbers, or both be times of a calendar",
+    );
+    assert!(folder.good("convert a.csv --columns t=when --align --until 60 -o a.npz").contains("2 functions"));
     for (text, error) in [
         ("t,v\n2024-05-01,1\n5,2\n", "line 3: column `t`: `5` is not a time of a calendar, unlike earlier ones"),
         ("t,v\n5,2\n2024-05-01,1\n", "line 3: column `t`: `2024-05-01` is not a number, unlike earlier times"),
@@ -155,7 +188,7 @@ fn series_on_their_own_grid() {
         let from = io::time("2024-05-01T12:00Z");
         for (text, window) in [
             (rows(&number), Window { step, ..Window::default() }),
-            (rows(&date), Window { from, step, of_calendar: true, ..Window::default() }),
+            (rows(&date), Window { from, step, of_calendar: Some(true), ..Window::default() }),
             (rows(&date), Window { step, align: true, ..Window::default() }),
             (rows(&later), Window { from: Some(1e6), step, ..Window::default() }),
         ] {
@@ -241,6 +274,12 @@ fn several_barcodes() {
         assert_eq!(found, names.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()), "{name}");
     }
     for (name, text, sentence) in [
+        (
+            "a.json",
+            r#"{"dgms": [[[0, 1], [0, 2]], [[1, 2], [3]]]}"#,
+            "dimension 1: bar 1: `[3]` is neither [birth, death] nor [dimension, [birth, death]]",
+        ),
+        ("a.json", "[[0, [0, 1]], [1, [1]]]", "bar 1: `[1,[1]]` is neither [birth, death] nor [dimension, [birth, death]]"),
         ("a.json", "[[[0, 1], [2]]]", "barcode 0: bar 1: `[2]` is neither [birth, death] nor [dimension, [birth, death]]"),
         ("a.json", r#"{"x": 5}"#, "barcode `x`: bars must be a list of [birth, death]"),
         ("a.json", "[1, 2", "EOF while parsing a list"),
@@ -401,6 +440,8 @@ fn from_files_to_tables() {
             "shifted functions start at 0: the window has to be one of numbers",
         ),
         ("convert data.csv --repair --align --from 2024-05-01 --output s.npz", "shifted functions start at 0"),
+        ("cluster set.npz --output g.csv", "<--clusters <K>|--cut <D>>"),
+        ("cluster set.npz --clusters 1 --cut 2 --output g.csv", "cannot be used with"),
         ("cluster set.npz --cut nan --output g.csv", "it must be a number from 0 on"),
         ("cluster set.npz --cut -1 --output g.csv", "it must be a number from 0 on"),
     ] {

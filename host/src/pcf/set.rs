@@ -547,11 +547,17 @@ fn validate<T: PcfReal>(function: usize, points: &mut [Point<T>]) -> Result<(), 
     if points[0].t == T::ZERO && ascending && points.iter().fold(true, |all, point| all & right(point)) {
         return Ok(());
     }
+    find_wrong(function, points, true)
+}
+
+/// Finds what is wrong with a function's breakpoints, which are to start at 0, or at any time.
+pub(super) fn find_wrong<T: PcfReal>(function: usize, points: &[Point<T>], at_zero: bool) -> Result<(), PcfError> {
+    check_length(function, points.len())?;
     let mut previous: Option<T> = None;
     for (breakpoint, point) in points.iter().enumerate() {
         check_number(function, breakpoint, Field::Time, point.t)?;
         match previous {
-            None if point.t != T::ZERO => return Err(PcfError::Start { function, t: point.t.to_f64() }),
+            None if at_zero && point.t != T::ZERO => return Err(PcfError::Start { function, t: point.t.to_f64() }),
             Some(previous) if point.t <= previous => {
                 return Err(PcfError::Order { function, breakpoint, t: point.t.to_f64(), previous: previous.to_f64() });
             }

@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use gpu_kernels::pcf::set::MOST_SEGMENTS;
 
-use super::{PcfError, PcfReal, PcfSet, Point};
+use super::{
+    PcfError, PcfReal, PcfSet, Point,
+    set::{check_offsets, find_wrong},
+};
 
 /// Part of time that functions are compared over. By default all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,8 +18,9 @@ pub struct Window {
     pub until: Option<f64>,
     /// Shifts each function first, so that it starts at 0.
     pub align: bool,
-    /// True if `from` or `until` is a time of a calendar, in seconds since 1970. Then those of tables have to be, too.
-    pub of_calendar: bool,
+    /// True if `from` and `until` are times of a calendar, in seconds since 1970; false if they are not. Those of tables have to be
+    /// likewise, unless this is `None`.
+    pub of_calendar: Option<bool>,
     /// Step of a grid of times at which functions are sampled. Each value holds until the next time.
     pub step: Option<f64>,
 }
@@ -27,6 +31,14 @@ impl Window {
         *self == Window::default()
     }
 
+    /// Refuses a window of a calendar, for functions whose times are numbers.
+    fn check_numbers(&self) -> Result<(), PcfError> {
+        match self.of_calendar {
+            Some(true) => Err(PcfError::Window("the times are numbers, but those of the window are of a calendar".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
     /// Start and end, in the time of the functions.
     ///
     /// # Errors
@@ -35,7 +47,7 @@ impl Window {
         let (from, until) = (self.from.unwrap_or(0.0), self.until.unwrap_or(f64::INFINITY));
         let invalid = |text: String| Err(PcfError::Window(text));
         match self.step {
-            _ if self.align && self.of_calendar => {
+            _ if self.align && self.of_calendar == Some(true) => {
                 invalid("shifted functions start at 0: the window has to be one of numbers, not of a calendar".to_owned())
             }
             _ if !from.is_finite() || until.is_nan() => {
@@ -63,11 +75,18 @@ impl<T: PcfReal> PcfSet<T> {
     /// If the window is empty, or the step is not a positive number or too small for so long a time, or if there is not
     /// enough memory.
     pub fn windowed(&self, window: &Window) -> Result<Self, PcfError> {
-        if window.of_calendar {
-            return Err(PcfError::Window("the times are numbers, but those of the window are of a calendar".to_owned()));
-        }
+        window.check_numbers()?;
         let cut = Self::in_window(self.iter().map(|function| function.points()), window)?;
         cut.with_shape(self.shape())?.with_names(self.names().cloned())
+    }
+
+    /// Checks functions that may start at any time, and returns their part in a window.
+    pub(super) fn from_parts_in(offsets: &[usize], points: &[Point<T>], window: &Window) -> Result<Self, PcfError> {
+        window.check_numbers()?;
+        check_offsets(offsets, (points.len(), "points"), false)?;
+        let functions = || offsets.windows(2).map(|range| &points[range[0]..range[1]]);
+        functions().enumerate().try_for_each(|(function, points)| find_wrong(function, points, false))?;
+        Self::in_window(functions(), window)
     }
 
     /// Returns functions of breakpoints at ascending times from any one on, in a window.

@@ -186,6 +186,11 @@ impl SetArgs {
 
     /// Refuses empty windows, and options of barcodes without `--curve`.
     fn check(&self) -> Result<(), Failure> {
+        if let (Some(from), Some(until)) = (self.from, self.until)
+            && from.of_calendar != until.of_calendar
+        {
+            return Err(Failure::error("--from and --until must both be numbers, or both be times of a calendar"));
+        }
         self.window().range().map_err(Failure::error)?;
         let BarsArgs { dimension, superlevel, infinite } = self.bars;
         if self.curve.is_none() && (dimension.is_some() || superlevel || infinite != Infinite::Keep) {
@@ -196,7 +201,8 @@ impl SetArgs {
     }
 
     fn window(&self) -> Window {
-        let of_calendar = [self.from, self.until].into_iter().flatten().any(|end| end.of_calendar);
+        // Functions that are shifted have other times than the table.
+        let of_calendar = self.from.or(self.until).map(|end| end.of_calendar).filter(|of_calendar| *of_calendar || !self.align);
         let [from, until] = [self.from, self.until].map(|end| end.map(|end| end.time));
         Window { from, until, align: self.align, of_calendar, step: self.step }
     }

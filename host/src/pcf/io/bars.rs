@@ -464,12 +464,15 @@ fn diagrams(object: &Map<String, Value>) -> Option<Vec<(u32, &Value)>> {
 
 /// Returns true if this is a barcode rather than several.
 fn is_one(value: &Value) -> bool {
+    let is_bar = |value: &Value| pair(value).is_some();
     match value {
         Value::Object(object) => {
-            let is_list = |value: &Value| value.as_array().is_some_and(|bars| bars.iter().all(|bar| pair(bar).is_some()));
-            !object.is_empty() && diagrams(object).is_some_and(|diagrams| diagrams.iter().all(|(_, bars)| is_list(bars)))
+            let is_list = |value: &Value| value.as_array().is_some_and(|bars| bars.iter().all(is_bar));
+            let of_dimensions = object.get("dgms").and_then(Value::as_array).is_some_and(|lists| !lists.iter().any(is_bar));
+            let all = |diagrams: Vec<(u32, &Value)>| diagrams.iter().all(|(_, bars)| is_list(bars));
+            of_dimensions || !object.is_empty() && diagrams(object).is_some_and(all)
         }
-        Value::Array(bars) => !bars.is_empty() && bars.iter().all(|bar| pair(bar).is_some()),
+        Value::Array(bars) => bars.iter().any(is_bar),
         _ => false,
     }
 }
@@ -488,7 +491,9 @@ fn add_json(bars: &mut Bars, barcode: usize, value: &Value) -> Result<(), Reason
     match value {
         Value::Object(object) => {
             let diagrams = diagrams(object).ok_or("an object must have `dgms`, or lists of bars by dimension")?;
-            diagrams.iter().try_for_each(|&(dimension, list)| add(Some(dimension), list))?;
+            for &(dimension, list) in &diagrams {
+                add(Some(dimension), list).map_err(|reason| reason.after(format_args!("dimension {dimension}: ")))?;
+            }
             bars.dimensions.extend(diagrams.iter().map(|&(dimension, _)| dimension));
             Ok(())
         }

@@ -150,12 +150,12 @@ pub fn load<T: PcfReal>(path: &Path, options: &TableOptions, repairs: Option<&mu
         Some(point) => fail(at(rows.rows[point].2, with_hint(error)).into()),
         None => PcfError::file(path, error.to_string()),
     };
-    let wide = rows.raw(|row| row.1).set(repairs, place)?;
+    let wide = rows.raw(|row| row.1).set(&Window::default(), repairs, place)?;
     if rows.narrow.is_empty() {
         return wide.into_cast();
     }
     let narrow = |row: &Row| rows.narrow[rows.narrow.partition_point(|(line, _)| *line < row.2)].1;
-    rows.raw(narrow).set(None, place).map_err(|error| match wide.cast::<T>() {
+    rows.raw(narrow).set(&Window::default(), None, place).map_err(|error| match wide.cast::<T>() {
         Err(narrow) => PcfError::file(path, narrow.to_string()),
         Ok(_) => error,
     })
@@ -179,8 +179,9 @@ pub fn load_window(
     window.range()?;
     let mut rows = Rows::<f64>::read(path, options, true).map_err(fail)?;
     rows.sort();
-    if window.of_calendar && rows.base.is_none() && !rows.rows.is_empty() {
-        return Err(fail("the times are numbers, but those of the window are of a calendar".to_owned().into()));
+    if !rows.rows.is_empty() && window.of_calendar == Some(rows.base.is_none()) {
+        let both = if rows.base.is_none() { ["numbers", "of a calendar"] } else { ["of a calendar", "numbers"] };
+        return Err(fail(format!("the times are {}, but those of the window are {}", both[0], both[1]).into()));
     }
     let base = rows.base.unwrap_or(0) as f64;
     let mut functions: Vec<Vec<Point<f64>>> = Vec::new();

@@ -142,18 +142,11 @@ pub fn load_repaired_with(path: &Path, options: &LoadOptions) -> Result<(PcfData
 
 fn load_and(path: &Path, options: &LoadOptions, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
     let LoadOptions { table, window } = options;
-    let data = match Format::of_input(path) {
-        Format::Npz => npz::load(path, repairs),
-        Format::Npy => npy::load(path, repairs),
-        Format::Csv if window.is_all() => return csv::load(path, table, repairs).map(PcfData::F64),
-        Format::Csv => return csv::load_window(path, table, window, repairs).map(PcfData::F64),
-    }?;
-    if window.is_all() {
-        return Ok(data);
-    }
-    match data {
-        PcfData::F32(set) => set.windowed(window).map(PcfData::F32),
-        PcfData::F64(set) => set.windowed(window).map(PcfData::F64),
+    match Format::of_input(path) {
+        Format::Npz => npz::load(path, window, repairs),
+        Format::Npy => npy::load(path, window, repairs),
+        Format::Csv if window.is_all() => csv::load(path, table, repairs).map(PcfData::F64),
+        Format::Csv => csv::load_window(path, table, window, repairs).map(PcfData::F64),
     }
 }
 
@@ -287,20 +280,23 @@ struct Raw<T> {
 }
 
 impl<T: PcfReal> Raw<T> {
-    /// Checks the functions, or repairs them if `repairs` is given. `place` adds the part of the
-    /// file to an error, from the index of the point.
+    /// Checks the functions, or repairs them if `repairs` is given, and returns their part in the window. Functions that are
+    /// cut or shifted may start at any time. `place` adds the part of the file to an error, from the index of the point.
     fn set(
         self,
+        window: &Window,
         repairs: Option<&mut Repairs>,
         place: impl Fn(Option<usize>, PcfError) -> PcfError,
     ) -> Result<PcfSet<T>, PcfError> {
         let Raw { offsets, points, shape, names } = self;
         let starts = offsets.clone();
+        let windowed = |set: PcfSet<T>| if window.is_all() { Ok(set) } else { set.windowed(window) };
         let set = match repairs {
-            None => PcfSet::from_parts(offsets, points),
-            Some(repairs) => PcfSet::repaired(offsets, points).map(|(set, done)| {
+            None if window.from.is_some() || window.align => PcfSet::from_parts_in(&offsets, &points, window),
+            None => PcfSet::from_parts(offsets, points).and_then(windowed),
+            Some(repairs) => PcfSet::repaired(offsets, points).and_then(|(set, done)| {
                 *repairs = done;
-                set
+                windowed(set)
             }),
         };
         let set = set.map_err(|error| {

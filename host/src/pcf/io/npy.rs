@@ -11,17 +11,17 @@ use crate::{
         Reason, Source, collect,
         npy::{Kind, Reader, tuple, write as write_array},
     },
-    pcf::{PcfError, PcfReal, PcfSet, Repairs},
+    pcf::{PcfError, PcfReal, PcfSet, Repairs, Window},
 };
 
 /// Reads functions.
-pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
+pub fn load(path: &Path, window: &Window, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
     let fail = |reason: Reason| PcfError::file(path, reason);
     let reader = Reader::open(path).map_err(fail)?;
     let place = |_, error: PcfError| PcfError::file(path, error.to_string());
     match reader.kind("functions", Kind::FLOATS).map_err(fail)? {
-        Kind::F32 => read(reader).map_err(fail)?.set(repairs, place).map(PcfData::F32),
-        _ => read(reader).map_err(fail)?.set(repairs, place).map(PcfData::F64),
+        Kind::F32 => read(reader).map_err(fail)?.set(window, repairs, place).map(PcfData::F32),
+        _ => read(reader).map_err(fail)?.set(window, repairs, place).map(PcfData::F64),
     }
 }
 

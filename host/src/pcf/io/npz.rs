@@ -20,22 +20,22 @@ use crate::{
         npy::{Kind, Reader, tuple},
         npz::Arrays,
     },
-    pcf::{PcfError, PcfReal, PcfSet, Repairs, set::check_offsets},
+    pcf::{PcfError, PcfReal, PcfSet, Repairs, Window, set::check_offsets},
 };
 
 /// The arrays beside the points: offsets, shape and names.
 type Around = (Vec<usize>, Option<Vec<usize>>, Option<Arc<[String]>>);
 
 /// Reads functions.
-pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
+pub fn load(path: &Path, window: &Window, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
     let mut archive = Archive::open(path)?;
     let offsets = archive.indices("offsets")?;
     let shape = if archive.has("shape") { Some(archive.indices("shape")?) } else { None };
     let names = if archive.has("names") { Some(archive.texts("names")?.into()) } else { None };
     let points = archive.array("points")?;
     match points.kind("points", Kind::FLOATS).map_err(|reason| in_array(path, "points", reason))? {
-        Kind::F32 => set(path, (offsets, shape, names), points, repairs).map(PcfData::F32),
-        _ => set(path, (offsets, shape, names), points, repairs).map(PcfData::F64),
+        Kind::F32 => set(path, (offsets, shape, names), points, window, repairs).map(PcfData::F32),
+        _ => set(path, (offsets, shape, names), points, window, repairs).map(PcfData::F64),
     }
 }
 
@@ -91,6 +91,7 @@ fn set<T: PcfReal>(
     path: &Path,
     (offsets, shape, names): Around,
     points: Reader<impl Input>,
+    window: &Window,
     repairs: Option<&mut Repairs>,
 ) -> Result<PcfSet<T>, PcfError> {
     let fail = |reason: Reason| PcfError::from(in_array(path, "points", reason));
@@ -105,7 +106,7 @@ fn set<T: PcfReal>(
         (None, PcfError::Names { .. }) => in_array(path, "names", error.to_string()),
         (None, _) => in_array(path, "offsets", error.to_string()),
     };
-    Raw { offsets, points, shape, names }.set(repairs, |point, error| place(point, error).into())
+    Raw { offsets, points, shape, names }.set(window, repairs, |point, error| place(point, error).into())
 }
 
 /// Writes functions, without compression.
