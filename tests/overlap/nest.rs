@@ -6,7 +6,7 @@ use geo::{BoundingRect as _, Coord, Distance as _, Euclidean, LineString, Point 
 use serde_json::Value;
 use warpsmith::{
     common::Cancel,
-    device::Device,
+    device::{Backend, Device},
     overlap::{
         Shape,
         io::{read_parts, read_shapes, read_sheet},
@@ -753,8 +753,9 @@ fn a_signal_leaves_parts() {
         .spawn()
         .unwrap();
     crate::signals::wait_until_handled(&child);
-    // Rows of parts are found at once.
-    std::thread::sleep(Duration::from_secs(2));
+    // Rows of parts are found at once, but a GPU's driver may be slow to start.
+    let on_cpu = Device::best().unwrap().backend() == Backend::Cpu;
+    std::thread::sleep(Duration::from_secs(if on_cpu { 2 } else { 8 }));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     let (text, rows) =
