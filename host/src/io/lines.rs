@@ -97,6 +97,11 @@ impl Lines {
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
+    /// The line's bytes, with its end if it has one.
+    pub fn with_end(&self) -> &[u8] {
+        &self.line
+    }
+
     /// The line as text.
     pub fn text(&self) -> Result<&str, Reason> {
         std::str::from_utf8(self.line()).map_err(|_| self.error("is not UTF-8 text"))

@@ -454,8 +454,10 @@ impl Table {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         let (mut filled, mut fields, mut read) = (0, 0, 0);
         loop {
-            let mut line = self.lines.line().to_owned();
-            line.push(b'\n');
+            let mut line = self.lines.with_end().to_owned();
+            if !self.lines.is_ended() {
+                line.push(b'\n');
+            }
             read += line.len();
             if read > LONGEST_LINE {
                 return Err(at(self.row.line, format_args!("it is longer than {} MiB", LONGEST_LINE >> 20)).into());
@@ -719,6 +721,7 @@ mod tests {
     fn quotes() {
         let text = "id,t,v\n\"a, \"\"b\"\"\n2\",0,1\n\"c\",1,2\n";
         assert_eq!(rows(text, &TableOptions::default()).unwrap()[0][0], "a, \"b\"\n2");
+        assert_eq!(rows(&text.replace('\n', "\r\n"), &TableOptions::default()).unwrap()[0][0], "a, \"b\"\r\n2");
         // Quotes are a part of a name, but not those after a space.
         let names = "id,t,v\n\"\"\"q\"\"\",0,1\n \"q\" ,0,1\n\"\"\"x,y\"\"\",0,1\n\"\"\"\"\"\",0,1\n \"a\"\"b\",0,1\n";
         let found: Vec<_> = rows(names, &TableOptions::default()).unwrap().into_iter().map(|[id, ..]| id).collect();
