@@ -43,7 +43,7 @@ def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
     if array.ndim != 1:
         raise ValueError(f"next has the shape {array.shape}, but it must have one dimension")
     if array.dtype.itemsize >= 4 and array.dtype != np.int32:
-        # What 32 bits can't hold is no element either.
+        # Numbers beyond 32 bits are no elements either.
         wrong = np.flatnonzero((array < -1) | (array >= array.size))
         if wrong.size:
             found = f"next[{wrong[0]}] is {array[wrong[0]]}"

@@ -61,7 +61,7 @@ impl Placement {
 }
 
 impl Reduction {
-    /// All reductions; the last is none.
+    /// All variants. The last one has no reduction.
     pub const ALL: [Self; 5] = [Self::Interleaved, Self::Sequential, Self::Shuffle, Self::Atomic, Self::Separate];
 
     /// Returns the name in one word.

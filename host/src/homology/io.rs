@@ -269,7 +269,7 @@ pub enum Format {
     Csv,
     /// JSON as of ripser.py: `{"dgms": ...}` for a cloud, or an object of those.
     Json,
-    /// What ripser prints of a cloud.
+    /// Output of ripser for one cloud.
     Ripser,
     /// GUDHI's persistence file of a cloud.
     Gudhi,

@@ -52,14 +52,14 @@ impl HomologyReal for f64 {
     const LARGEST: f64 = f64::MAX;
 }
 
-/// What is computed.
+/// Options of a computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Largest value of the filtration. A cloud's enclosing radius, beyond which nothing changes, is used if it is less.
     pub threshold: f64,
     /// The highest degree: 0, 1 or 2.
     pub degree: usize,
-    /// Whether bars' edges are asked for.
+    /// True if the bars' edges are computed, too.
     pub edges: bool,
 }
 

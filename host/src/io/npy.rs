@@ -19,7 +19,7 @@ use super::{
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Longest header, in bytes. That of a plain array has about 100 bytes; a longer one may be anything.
+/// Longest header, in bytes. A plain array has one of about 100 bytes.
 const LONGEST_HEADER: u32 = 4096;
 
 /// Deepest nesting of brackets in a header: 2 for a plain array, and 3 per level of structures.

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::pcf::{Pcf, random};
 
-    /// One long function among so many others: of few, the merges with it are cut, as all together don't keep a GPU busy.
+    /// Merges of one long function with few others are cut, because they don't keep a GPU busy.
     #[test]
     fn few_long_merges_are_cut() {
         let set = |points: usize, others: usize| -> PcfSet<f32> {

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(choose(&of(1_000, 200)), SpmvKernel::Rows { lanes: 32 });
         assert_eq!(choose(&of(1_000, 65)), SpmvKernel::Rows { lanes: 32 });
         assert_eq!(choose(&of(1_000, 64)), SpmvKernel::Tiles { threads: 64 });
-        // As many tiles of 256 threads as four for each multiprocessor, and of 128.
+        // Both sides of four tiles per multiprocessor, with 256 threads and with 128.
         for (nonzeros, threads) in [(400 * 1024, 256), (400 * 1024 - 1, 128), (400 * 512, 128), (400 * 512 - 1, 64)] {
             assert_eq!(choose(&of(nonzeros, 1)), SpmvKernel::Tiles { threads });
         }

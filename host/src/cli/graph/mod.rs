@@ -61,7 +61,7 @@ enum Command {
     Bridges {
         #[command(flatten)]
         input: Input,
-        /// How to count edges between the same two vertices [default: one in .gr files and general
+        /// Treatment of several edges between two vertices [default: one in .gr files and general
         /// matrices, which have edges in both directions; else apart]
         #[arg(long, value_enum)]
         double: Option<Double>,

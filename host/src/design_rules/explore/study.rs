@@ -72,7 +72,7 @@ pub struct Repeated {
     pub seconds_per_iteration: f64,
 }
 
-/// What one seed reached after some iterations.
+/// Results of one seed after some iterations.
 struct Reached {
     classes: usize,
     accuracy: Option<f64>,

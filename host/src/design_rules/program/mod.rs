@@ -91,7 +91,7 @@ pub struct Dag {
     choices: Vec<Choice>,
     /// The operations of the GPU, as a set.
     gpu: u64,
-    /// What operations read and write, if they state it.
+    /// Buffers that operations read and write, if they state them.
     accesses: Vec<Access>,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Stream {
     /// Number of entries until a copy to the device stalls nothing more: the copy, the entry behind
     /// it, and the one that waits.
     pub held: u8,
-    /// Whether its last entry was a copy; `None` before the first.
+    /// True if its last entry was a copy; `None` before the first.
     pub copied: Option<bool>,
 }
 

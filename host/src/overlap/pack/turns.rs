@@ -59,7 +59,7 @@ impl Turns {
     /// A set of angles in degrees. Angles that differ by whole turns are the same.
     ///
     /// # Errors
-    /// [`PackError::Turns`] if there are none, one is not finite, or more than [`MOST_ANGLES`] differ.
+    /// [`PackError::Turns`] if the list is empty, an angle is not finite, or more than [`MOST_ANGLES`] differ.
     pub fn of(degrees: impl IntoIterator<Item = f64>) -> Result<Self, PackError> {
         let mut angles: Vec<f64> = degrees.into_iter().collect();
         if let Some(angle) = angles.iter().find(|angle| !angle.is_finite()) {
