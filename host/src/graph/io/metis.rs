@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{MOST, Wanted, Weights, add, keep, none, numbered, too_many, vertex};
 use crate::{
     graph::Graph,
-    io::{Lines, Reason, at, declared, number, push, words},
+    io::{Lines, Reason, at, collect, declared, number, push, words},
 };
 
 /// Reads a graph. Each edge is in the lines of both its vertices, with one weight.
@@ -73,7 +73,8 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
             return Err(lines.error(format_args!("there is more after the {vertices} vertices that were announced")));
         }
     }
-    let forth: Vec<_> = (0..found.len()).filter(|&edge| found[edge][0] != found[edge][1]).collect();
+    let mut forth = collect(0..found.len())?;
+    forth.retain(|&edge| found[edge][0] != found[edge][1]);
     if forth.len() != others.len() || found.len() as u64 != edges {
         return Err(format!(
             "has {} edges from smaller to larger vertices and {} back, but announces {edges}, each in both directions",
@@ -85,7 +86,7 @@ pub(super) fn read(path: &Path, mut wanted: Wanted<'_>) -> Result<Graph, Reason>
     let [of_found, of_others] = [wanted.as_deref(), of_others.as_ref()];
     let value = |weights: Option<&Weights>, edge| weights.map_or(0.0, |weights| weights.value(edge));
     let forth = sorted(forth, |edge| (found[edge], value(of_found, edge)));
-    let back = sorted((0..others.len()).collect(), |edge| (others[edge].1, value(of_others, edge)));
+    let back = sorted(collect(0..others.len())?, |edge| (others[edge].1, value(of_others, edge)));
     for (edge, other) in forth.into_iter().zip(back) {
         let (line, ends) = others[other];
         let [u, v] = ends.min(found[edge]).map(|end| end + 1);
