@@ -90,9 +90,8 @@ fn indices<'a>(from: impl IntoIterator<Item = &'a i64>, len: usize) -> PyResult<
 type Span = (Option<f64>, Option<f64>, bool, bool, Option<f64>);
 
 fn window_of((from, until, align, of_calendar, step): Span) -> Window {
-    // Functions that are shifted have other times than the table.
-    let is_told = of_calendar || !align && (from.is_some() || until.is_some());
-    Window { from, until, align, of_calendar: is_told.then_some(of_calendar), step }
+    // Numbers may be seconds since 1970.
+    Window { from, until, align, of_calendar: of_calendar.then_some(true), step }
 }
 
 /// Breakpoints, as the library has them.
