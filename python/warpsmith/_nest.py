@@ -285,7 +285,7 @@ def nest(
             placements.append(Placement(part, wanted[part].name, copies[part], x, y, theta, mirrored))
         found.append(Sheet(width, height, density, used, placements, sizes[size][3]))
     without = [
-        Left(part, wanted[part].name, count, _too_large(wanted[part], sizes, margin) if large else "no room was found")
+        Left(part, wanted[part].name, count, _too_large(wanted[part], sizes, margin, spacing) if large else "no room was found")
         for part, count, large in left
     ]
     both = None if value is None else (value[0], value[1])
@@ -364,9 +364,10 @@ def _sizes(sheets: Any) -> list[tuple[float, float, int | None, Shape | None]]:
     return sizes
 
 
-def _too_large(part: Part, sizes: list[tuple[float, float, int | None, Shape | None]], margin: float) -> str:
+def _too_large(part: Part, sizes: list[tuple[float, float, int | None, Shape | None]], margin: float, spacing: float) -> str:
     """The reason with the sizes, which may show wrong units."""
     extents = np.ptp(np.concatenate(part.shape.outlines), axis=0)
-    rooms = ", ".join(f"{width - 2 * margin:g} x {height - 2 * margin:g}" for width, height, *_ in sizes)
-    within = " within the margins" if margin else ""
+    edges = [margin if form is None else max(margin, spacing / 2) for *_, form in sizes]
+    rooms = ", ".join(f"{width - 2 * edge:g} x {height - 2 * edge:g}" for (width, height, *_), edge in zip(sizes, edges))
+    within = " within the margins" if any(edges) else ""
     return f"larger than every sheet at the angles that are allowed: {extents[0]:g} x {extents[1]:g}, but sheets have {rooms}{within}"

@@ -103,8 +103,9 @@ fn totals() {
         assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(2), "error: -: is empty\n"), "{script}");
     }
     folder.write("r.svg", svg);
-    folder.shell("gzip -c r.svg >r.svgz");
-    near(&folder.json("total p.csv --shape r.svgz")["overlap"], 0.375, 1e-14);
+    folder.shell("gzip -c r.svg >r.svgz; gzip -c p.csv >p.csv.gz");
+    near(&folder.json("total p.csv.gz --shape r.svgz")["overlap"], 0.375, 1e-14);
+    folder.bad("total p.npy.gz", "p.npy.gz: the name must end in .npy or .csv");
 }
 
 #[test]
@@ -445,11 +446,14 @@ fn drawings_say_what_is_left_out() {
         ),
         (
             "",
-            "<path d='M0 0h1v1h-1z'/>\n<path d='M0 0L1 1'/><text>5</text>\n<use href='#a'/><defs><text/></defs>",
+            "<path d='M0 0h1v1h-1z'/>\n<path d='M0 0L1 1'/><text>5</text>\n<use href='#a'/><defs><text/></defs>\
+                <polyline id='b' points='0,0 1,1 1,0'/><path id='c' d='M0 0h1v1z' transform='scale(0)'/>",
             vec![
                 not_read("text on line 2"),
                 "the use on line 3 is left out: it refers to no element of the drawing".to_owned(),
+                "the path `c` on line 3 is left out: it is a point".to_owned(),
                 "the path on line 2 is left out: it is not closed".to_owned(),
+                "the polyline `b` on line 3 is left out: it is not closed".to_owned(),
             ],
         ),
     ] {
@@ -541,14 +545,14 @@ fn what_cannot_be_packed() {
         ("--count 3 --container strip:0", "--container strip:0: a strip of width 0"),
         ("--count 3 --container strip:x", "--container strip:x: the width is not a number"),
         ("--count 3 --container strip:0.5", "--container strip:0.5: the strip is too narrow: its width is 0.5, but"),
-        ("--count 3 --container disc", "--container disc: it must be `square`"),
+        ("--count 3 --container disc", "--container disc: it must be `square`, `strip:WIDTH`, `circle`, a file .json, .geojson"),
         ("--count 3 --container none.wkt", "none.wkt"),
         ("--count 3 --turns 7", "invalid value '7' for '--turns <[NAME=]TURNS>': 7 does not divide 360"),
-        ("--count 3 --turns l=none", "--turns l=...: no part is called l; the parts are tree"),
+        ("--count 3 --turns l=none", "--turns: no part is called l; the parts are tree"),
         ("--count 3 --shape tree:4", "--shape tree:4 has a number of copies, and so has --count"),
         ("--count 3 --shape tree --shape l.wkt", "--count is of one shape"),
         ("--shape tree:2 --shape l.wkt", "--shape l.wkt: how many copies?"),
-        ("--shape tree:0 --shape l.wkt:3", "--shape tree:0: the copies must be from 1"),
+        ("--shape tree:0 --shape l.wkt:3", "--shape tree:0: the copies must be a whole number from 1"),
     ] {
         folder.bad(&format!("pack {options} --output q.csv"), sentence);
     }
@@ -603,6 +607,7 @@ fn what_cannot_be_improved() {
         ("improve good.csv --steps 3 --time 3s", "cannot be used with"),
         ("pack --counts 1..3 --submission overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
         ("pack --counts 1..3", "--submission"),
+        ("pack --counts 1..3 --output p.csv", "--counts with --submission"),
         ("pack --submission good.csv", "--count"),
         ("pack --counts 1 --submission good.csv --output p.csv", "cannot be used with"),
         ("pack --counts 1 --submission good.csv --container circle", "cannot be used with"),

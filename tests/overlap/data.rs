@@ -599,6 +599,8 @@ fn drawings() {
     for (text, exact, extent) in [
         ("<circle cx='3' cy='4' r='2'/>", 4.0 * PI, 4.0),
         ("<ellipse rx='2' ry='0.5'/>", PI, 4.0),
+        ("<ellipse ry='2'/>", 4.0 * PI, 4.0),
+        ("<ellipse rx='2' ry='auto'/>", 4.0 * PI, 4.0),
         ("<path d='M0 0 A1 1 0 0 1 2 0 Z'/>", 0.5 * PI, 2.0),
         // A parabola over its chord: two thirds of the box.
         ("<path d='M0 0 Q 1 4 2 0 Z'/>", 2.0 * 2.0 * 2.0 / 3.0, 2.0),
@@ -610,7 +612,7 @@ fn drawings() {
         assert!((10..400).contains(&shape.outlines()[0].len()), "{}", shape.outlines()[0].len());
     }
     for (text, sentence) in [
-        ("<path d='M0 0 L1 0 L1 1'/>", "the path on line 3 is not closed, and there is no other"),
+        ("<path d='M0 0 L1 0 L1 1'/>", "the path on line 3 is not closed, and no other is"),
         ("<polyline id='it' points='0,0 1,0 1,1'/>", "the polyline `it` on line 3 is not closed"),
         ("<text>5</text>", "has no path, polygon, rectangle, circle or ellipse"),
         (
@@ -673,6 +675,22 @@ fn files_that_hold_no_shape() {
             "`holes[0][0]` is not an array of two numbers",
         ),
         ("a.json", "{\"type\": \"Polygon\"}", "is a GeoJSON Polygon without an array `coordinates`"),
+        (
+            "a.json",
+            "{\"type\": \"MultiPolygon\", \"coordinates\": [[[[0, 0], [1, 0, 5], [0, 1]]], [[[0, 0, 1, 2]]]]}",
+            "`coordinates[1][0][0]` is not an array of two numbers",
+        ),
+        (
+            "a.json",
+            "{\"type\": \"Feature\", \"geometry\": {\"type\": \"Point\"}}",
+            "`geometry` is a GeoJSON Point, but a shape must be a Polygon",
+        ),
+        (
+            "a.json",
+            "{\"type\": \"FeatureCollection\", \"features\": [{\"geometry\": null}, \
+                {\"geometry\": {\"type\": \"Polygon\", \"coordinates\": [[[0, 0], [1, 0], [\"x\", 1]]]}}]}",
+            "`features[1].geometry.coordinates[0][2]` is not an array of two numbers",
+        ),
         ("a.wkt", "POLYGON ((0 0, 1 0", "is not WKT: "),
         ("a.wkt", "POLYGON ((0 0, 1 x, 0 1))", "is not WKT: `x` is not a number"),
         (

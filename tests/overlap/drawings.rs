@@ -142,6 +142,14 @@ fn blocks_of_dxf() {
     }
     corners.sort_unstable();
     assert_eq!(corners, [[100, 0], [100, 20], [100, 40], [150, 0], [150, 20], [150, 40]]);
+    // Of another file, a block is named once.
+    let blocks = "0 BLOCK 2 other 70 4 1 ../other.dxf 0 ENDBLK 0 BLOCK 2 unused 70 4 0 ENDBLK";
+    let inserts = "0 CIRCLE 40 1 0 INSERT 2 other 0 INSERT 2 OTHER 10 5";
+    let sections = format!("0 SECTION 2 BLOCKS {blocks} 0 ENDSEC 0 SECTION 2 ENTITIES {inserts} 0 ENDSEC 0 EOF");
+    folder.write("b.dxf", &dxf(&format!("0 SECTION 2 HEADER 9 $INSUNITS 70 4 0 ENDSEC {sections}")));
+    let output = folder.run("nest b.dxf --sheet 9x9 --time 100ms --output b.csv");
+    let warning = "warning: b.dxf: the block `other` is left out: it is in another file, `../other.dxf`\n";
+    assert_eq!((output.status.code(), &*String::from_utf8(output.stderr).unwrap()), (Some(0), warning));
 }
 
 /// Contours on any layers: the outermost ones are parts, and others are in turn holes and parts.
@@ -311,7 +319,7 @@ fn instances() {
     }
     folder.bad(
         "nest own.json --sheet 9x9 --turns bar=90 --output p.json",
-        "--turns bar=...: no part is called bar; the parts are i 0, i 1",
+        "--turns: no part is called bar; the parts are i 0, i 1",
     );
     folder.bad("nest own.json --sheet 9x9 --turns 90 --turns 0,x --output p.json", "`x` is not an angle: write any, none");
     folder.bad("nest own.json --sheet 9x9 --turns 7 --output p.json", "7 does not divide 360");
@@ -374,6 +382,10 @@ fn instances() {
     for (items, sentence) in [
         ("{}", "`items` is not an array"),
         ("[{\"demand\": -1}]", "`items[0].demand` is not a whole number"),
+        (
+            "[{\"demand\": 0, \"shape\": {\"type\": \"simple_polygon\", \"data\": [[0, 0], [1, 0], [0, 1]]}}]",
+            "bad.json: `items[0].demand` is 0, but at least one item must have a copy",
+        ),
         ("[{\"allowed_orientations\": [\"x\"]}]", "`items[0].allowed_orientations` is not an array of angles"),
         ("[{\"allowed_orientations\": []}]", "`items[0].allowed_orientations`: there must be at least one angle"),
         ("[{\"shape\": {\"type\": \"x\"}}]", "`items[0].shape.type` must be simple_polygon, polygon"),
@@ -487,14 +499,18 @@ fn hidden_in_svg() {
         format!("<g visibility='hidden'><use href='#drawn'/>{}</g>", rect("a", "")),
         format!("<metadata>{0}</metadata><switch><foreignObject requiredExtensions='x'/><g/>{0}</switch>", rect("a", "")),
         format!("<switch>{}<g systemLanguage='de,en-GB'/>{}</switch>", rect("a", "systemLanguage='de'"), rect("b", "")),
+        format!("<unknown>{}</unknown>", rect("a", "")),
+        format!("<x:rect xmlns:x='urn:x' width='9' height='9'/><x:g xmlns:x='urn:x'>{}</x:g>", rect("a", "")),
     ] {
         assert_eq!(names(&format!("{hidden}{drawn}")), ["drawn"], "{hidden}");
     }
     let shown = "<style>.x{display:none} #drawn{display:inline}</style><g style='visibility:hidden'>".to_owned();
     assert_eq!(names(&format!("{shown}{}</g>", rect("drawn", "class='x' visibility='visible'"))), ["drawn"]);
-    let (found, warnings) = nested(&format!("<foreignObject id='f'>{}</foreignObject>{drawn}", rect("fo", "")));
-    assert_eq!(found.len(), 1);
-    assert!(warnings.contains("the foreignObject `f` on line 2 is left out"), "{warnings}");
+    for element in ["foreignObject", "flowRoot"] {
+        let (found, warnings) = nested(&format!("<{element} id='f'><g>{}</g></{element}>{drawn}", rect("fo", "")));
+        assert_eq!(found.len(), 1);
+        assert!(warnings.contains(&format!("the {element} `f` on line 2 is left out")), "{warnings}");
+    }
     let (_, warnings) = nested("<style>@font-face { src: x }\n.a { fill: red }\n.a:hover, .b\n> .a { display: none }</style>");
     assert!(warnings.contains("the style rule on line 5 is left out"), "{warnings}");
 }

@@ -130,6 +130,40 @@ fn parts_that_just_fit_or_do_not() {
     assert_eq!(nested(vec![(rectangle("r", 65.0, 1.0), 1)], vec![sheet(50.0, 50.0, None)], Turns::ANY), (1, vec![]));
 }
 
+/// The spacing is between parts. Hollow ones, and those of many vertices, fill a sheet with it as they do without.
+#[test]
+fn parts_that_just_fit_with_a_spacing() {
+    let square = |low: f64, high: f64| [[low, low], [high, low], [high, high], [low, high]];
+    let u = [[0.0, 0.0], [20.0, 0.0], [20.0, 10.0], [30.0, 10.0], [30.0, 0.0], [50.0, 0.0], [50.0, 50.0], [0.0, 50.0]];
+    let disc = (0..96).map(|k| f64::from(k) / 96.0 * std::f64::consts::TAU).map(|t| [25.0 * t.cos(), 25.0 * t.sin()]);
+    let straight = [
+        Shape::polygon("u", &u).unwrap(),
+        Shape::with_holes("frame", &square(0.0, 50.0), &[square(5.0, 45.0).to_vec()]).unwrap(),
+        rectangle("r", 50.0, 50.0),
+    ];
+    let disc = Shape::polygon("disc", &disc.collect::<Vec<_>>()).unwrap();
+    for (spacing, margin) in [(0.01, 0.0), (2.0, 0.0), (2.0, 0.5), (2.0, 3.0), (3.0, 1.0)] {
+        let least = f64::max(margin, 0.5 * spacing);
+        // Rounding needs some room there.
+        let side = |less: f64| 50.0 + 2.0 * least + 5e-4 - less;
+        let form = |less: f64| Sheet::of(rectangle("form", side(less), side(0.0)), Some(2));
+        let plain = |less: f64| sheet(100.0 + spacing + 2.0 * margin, 50.0 + 2.0 * margin - less, Some(1));
+        let roll = |less: f64| Sheet { width: f64::INFINITY, ..plain(less) };
+        let on: [&dyn Fn(f64) -> Sheet; 3] = [&plain, &roll, &form];
+        for (shape, on) in straight.iter().flat_map(|shape| on.map(|on| (shape, on))).chain([(&disc, on[0]), (&disc, on[1])]) {
+            for less in [0.0, 1e-3] {
+                let parts = [(shape.clone(), 2)];
+                let turns = vec![Turns::NONE];
+                let nesting = Nesting { spacing, margin, turns, ..Nesting::new(parts, [on(less)], Duration::from_millis(100)) };
+                let nested = nest(&nesting).unwrap();
+                check(&nesting, &nested);
+                let left = if less > 0.0 { vec![Left { part: 0, count: 2, too_large: true }] } else { vec![] };
+                assert_eq!(nested.left, left, "{} {spacing} {margin} {:?}", shape.name(), nesting.sheets);
+            }
+        }
+    }
+}
+
 /// If sheets are limited, the time is used as long as a part that is left may find room. It isn't if even the parts' areas leave
 /// none.
 #[test]
@@ -383,8 +417,13 @@ fn irregular_sheets_of_files() {
     let bin = &solved["bins"][0]["shape"];
     assert!(bin["type"] == "polygon" && bin["data"]["inner"].as_array().unwrap().len() == 1, "{bin}");
     nested("cut.dxf");
-    folder.write("two.wkt", "MULTIPOLYGON (((0 0, 5 0, 5 4, 0 4)), ((10 0, 13 0, 10 3)))");
-    folder.bad("nest r.wkt --sheet two.wkt --output p.svg", "two.wkt: shape two 1: hole 0 is not inside of the outline");
+    // What is beside the sheet removes nothing.
+    folder.write("two.wkt", "MULTIPOLYGON (((10 0, 13 0, 10 3)), ((0 0, 5 0, 5 4, 0 4)))");
+    let two = read_sheet(&path("two.wkt"), None).unwrap();
+    assert_eq!((two.shape.area(), two.shape.outlines().len(), two.size()), (20.0, 1, [5.0, 4.0]));
+    folder.write("bow.wkt", "POLYGON ((0 0, 50 0, 50 40, 0 40), (1 1, 2 1, 2 2), (5 5, 9 9, 9 5, 5 9))");
+    folder.bad("nest r.wkt --sheet bow.wkt --output p.svg", "--sheet: bow.wkt: shape bow: hole 1: edges 0 and 2 cross or touch");
+    folder.bad("nest r.wkt --sheet POLYGON((0,1)) --output p.svg", "--sheet: `POLYGON((0,1))` is not a shape: is not WKT");
     folder.write("pieces.json", "{\"pieces\": [[[0, 0], [9, 0], [9, 9]], [[0, 0], [9, 9], [0, 9]]]}");
     folder.bad("nest r.wkt --sheet pieces.json --output p.svg", "pieces.json: holds pieces, but a sheet is one polygon");
     folder.bad("nest r.wkt --sheet no.svg --output p.svg", "no.svg: can't be read: no such file");
@@ -401,6 +440,20 @@ fn defects_that_meet() {
     folder.write("hide.svg", &format!("<svg><path d='{squares}'/><rect width='100' height='60'/></svg>"));
     let form = read_sheet(folder.path("hide.svg").to_str().unwrap(), None).unwrap().shape;
     assert!((form.area() - 5200.0).abs() < 1e-9 && form.outlines().len() == 5, "{}", form.area());
+    // As holes of a polygon, too, of which the last one is beside it.
+    let square = |x: i32, y: i32| vec![[x, y], [x + 20, y], [x + 20, y + 20], [x, y + 20]];
+    let outline = vec![[0, 0], [100, 0], [100, 60], [0, 60]];
+    let rings = [outline, square(20, 20), square(30, 30), square(-10, 40), square(200, 0)];
+    let points = |ring: &Vec<[i32; 2]>| ring.iter().map(|[x, y]| format!("{x} {y}")).collect::<Vec<_>>().join(", ");
+    for (name, text) in [
+        ("a.json", format!("{{\"outline\": {:?}, \"holes\": {:?}}}", rings[0], &rings[1..])),
+        ("a.geojson", format!("{{\"type\": \"Polygon\", \"coordinates\": {rings:?}}}")),
+        ("a.wkt", format!("POLYGON (({}))", rings.each_ref().map(points).join("), ("))),
+    ] {
+        folder.write(name, &text);
+        let form = read_sheet(folder.path(name).to_str().unwrap(), None).unwrap_or_else(|error| panic!("{error} {text}")).shape;
+        assert!((form.area() - 5100.0).abs() < 1e-9 && form.outlines().len() == 4, "{name}: {}", form.area());
+    }
     let parts = [(rectangle("r", 12.0, 8.0), 60)];
     let nesting = Nesting { spacing: 1.0, ..Nesting::new(parts, [Sheet::of(form, Some(1))], Duration::from_secs(2)) };
     let nested = nest(&nesting).unwrap();
@@ -688,13 +741,16 @@ fn commands_that_fail() {
         ("nest r.wkt --roll 9 --sheet 10x9 --output p.svg", "cannot be used with '--sheet <WxH[:N]>'"),
         ("nest r.wkt --roll 9x --output p.svg", "not a width: write 1500, 1500mm or 60in"),
         ("nest r.wkt --roll 9 --margin 5 --output p.svg", "a sheet of inf x 9 with margins of 5: there must be room"),
-        ("nest r.wkt:0 --sheet 10x9 --output p.svg", "r.wkt:0: the copies must be from 1 to"),
+        ("nest r.wkt:0 --sheet 10x9 --output p.svg", "r.wkt:0: the copies must be a whole number from 1 to"),
+        ("nest r.wkt:-2 --sheet 10x9 --output p.svg", "r.wkt:-2: the copies must be a whole number from 1 to"),
+        ("nest r.wkt: --sheet 10x9 --output p.svg", "r.wkt:: the copies must be a whole number from 1 to"),
+        ("nest tree:1e3 --sheet 10x9 --output p.svg", "tree:1e3: the copies must be a whole number from 1 to"),
         ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "spacing is -1, but it must be from 0"),
         ("nest r.wkt --sheet 10x9 --margin 5 --output p.svg", "with margins of 5: there must be room"),
         ("nest r.wkt --sheet 10x9 --output r.wkt", "the name must end in"),
         ("nest r.wkt --sheet 10x9 --value r=-1 --output p.svg", "the value of r is -1, but it must be positive and finite"),
         ("nest r.wkt:9 --sheet 10x9 --value 1e308 --output p.svg", "finite, also times the number of all parts"),
-        ("nest r.wkt --sheet 10x9 --value s=1 --output p.svg", "--value s=...: no part is called s; the parts are r"),
+        ("nest r.wkt --sheet 10x9 --value s=1 --output p.svg", "--value: no part is called s; the parts are r"),
         ("nest r.wkt --sheet 10x9 --value r=x --output p.svg", "invalid value 'r=x' for '--value <[PART=]V>'"),
         ("nest r.wkt --sheet 10x9 --priority r=1.5 --output p.svg", "invalid value 'r=1.5' for '--priority <[PART=]K>'"),
     ] {
@@ -714,6 +770,11 @@ fn commands_that_fail() {
     let output = folder.run("nest r.wkt --sheet 5x3 --time 2s --output q.csv");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: without a place: 1 of r (larger than every sheet: 5 x 4)\n");
     assert!(!folder.path("q.csv").exists());
+    folder.write("s.wkt", "POLYGON ((0 0, 6 0, 6 5, 0 5))");
+    for options in ["--sheet 6x5 --margin 0.6", "--sheet s.wkt --spacing 1.2"] {
+        let within = "1 of r (larger than every sheet within its margin: 5 x 4)";
+        folder.bad(&format!("nest r.wkt {options} --time 100ms --output q.csv"), within);
+    }
 }
 
 /// Parts of the same name are told apart in options, in places and in what is left.

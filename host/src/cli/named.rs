@@ -3,12 +3,16 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt::Display,
+    path::Path,
     str::FromStr,
 };
 
-use warpsmith::overlap::{
-    io::Part,
-    pack::{MOST_POSES, Turns},
+use warpsmith::{
+    io::files::is_standard,
+    overlap::{
+        io::Part,
+        pack::{MOST_POSES, Turns},
+    },
 };
 
 use super::{count, failure::Failure};
@@ -45,8 +49,7 @@ pub fn each<V: Clone>(option: &str, given: &[Named<V>], parts: &[&str]) -> Resul
             Some(name) if names.binary_search(&&**name).is_err() => {
                 let more = if names.len() > NAMES { ", ..." } else { "" };
                 names.truncate(NAMES);
-                let text =
-                    format_args!("{option} {name}=...: no part is called {name}; the parts are {}{more}", names.join(", "));
+                let text = format_args!("{option}: no part is called {name}; the parts are {}{more}", names.join(", "));
                 return Err(Failure::error(text));
             }
             _ => {}
@@ -61,10 +64,12 @@ pub fn each<V: Clone>(option: &str, given: &[Named<V>], parts: &[&str]) -> Resul
 
 /// Returns a part as given, and its number of copies if it has one. Errors name the part behind the option.
 pub fn counted<'a>(option: &str, text: &'a str) -> Result<(&'a str, Option<usize>), Failure> {
-    match count::split(text) {
-        None => Ok((text, None)),
-        Some((part, count)) if (1..=MOST_POSES).contains(&count) => Ok((part, Some(count))),
-        Some(_) => Err(Failure::error(format_args!("{option}{text}: the copies must be from 1 to {MOST_POSES}"))),
+    let exists = |name: &str| name == "tree" || is_standard(Path::new(name)) || Path::new(name).exists();
+    match (count::split(text), text.rsplit_once(':')) {
+        (Some((part, count)), _) if (1..=MOST_POSES).contains(&count) => Ok((part, Some(count))),
+        // Names may have colons.
+        (None, part) if !part.is_some_and(|(part, _)| exists(part) && !exists(text)) => Ok((text, None)),
+        _ => Err(Failure::error(format_args!("{option}{text}: the copies must be a whole number from 1 to {MOST_POSES}"))),
     }
 }
 
@@ -113,7 +118,7 @@ mod tests {
         assert_eq!(values, [Some(1), Some(2), Some(1), Some(7)]);
         assert_eq!(each("--k", &given(&["d=3"]), &parts).expect("one"), [None, None, None, Some(3)]);
         for (texts, sentence) in [
-            (&["c=1"][..], "--k c=...: no part is called c; the parts are a, b=c, d"),
+            (&["c=1"][..], "--k: no part is called c; the parts are a, b=c, d"),
             (&["a=1", "a=2"], "--k is given twice for a"),
             (&["1", "2"], "--k is given twice for all parts"),
         ] {

@@ -82,8 +82,8 @@ pub struct Arguments {
     roll: Option<f64>,
     /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m, or a file or WKT of an irregular one; with :N, their number
     ///
-    /// The largest closed path of a file is the outline, and all others are defects, which may overlap. By default, the number has
-    /// no limit. Given again, --sheet has further sheets, used in this order.
+    /// The largest closed path of a file is the outline, and all others are defects, which may overlap; those beside it
+    /// don't count. By default, the number has no limit. Given again, --sheet has further sheets, used in this order.
     #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet)]
     sheets: Vec<SheetArg>,
     /// Least distance of two parts
@@ -148,7 +148,10 @@ fn parse_sheet(text: &str) -> Result<SheetArg, String> {
     if count == Some(0) {
         return Err(wrong());
     }
-    if lower == "-" || lower.starts_with("polygon") || FORMS.iter().any(|extension| plain.ends_with(extension)) {
+    if lower == "-"
+        || ["polygon", "multipolygon"].iter().any(|kind| lower.starts_with(kind))
+        || FORMS.iter().any(|extension| plain.ends_with(extension))
+    {
         return Ok(SheetArg::Form(name.to_owned(), count));
     }
     let (numbers, unit) = unit(name);
@@ -261,7 +264,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let (sheet, form) = match sheet {
             SheetArg::Size(sheet) => (sheet.clone(), None),
             SheetArg::Form(name, count) => {
-                let form = read_sheet(name, arguments.tolerance)?;
+                let form = read_sheet(name, arguments.tolerance)
+                    .map_err(|error| Failure::error(format_args!("--sheet: {}", chain(&error))))?;
                 (Sheet::of(form.shape.clone(), *count), Some(form))
             }
         };
@@ -302,7 +306,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         command: "nest",
         device: device.name(),
         sheets: nested.sheets.iter().map(sheet_report).collect(),
-        left: nested.left.iter().map(|left| left_report(left, cancelled, &parts)).collect(),
+        left: nested.left.iter().map(|left| left_report(left, cancelled, nesting.has_margins(), &parts)).collect(),
         value: nested.value.map(|[placed, total]| ValueReport { placed, total }),
         deviation: parts.iter().map(|part| part.deviation).fold(0.0, f64::max),
         history: nested.history,
@@ -343,8 +347,9 @@ fn sheet_report(filled: &Filled) -> SheetReport {
     SheetReport { width, height, parts: filled.parts.len(), density: filled.density, used: filled.used }
 }
 
-fn left_report<'a>(left: &Left, cancelled: bool, parts: &'a [Part]) -> LeftReport<'a> {
+fn left_report<'a>(left: &Left, cancelled: bool, has_margins: bool, parts: &'a [Part]) -> LeftReport<'a> {
     let reason = match left.too_large {
+        true if has_margins => "larger than every sheet within its margin",
         true => "larger than every sheet",
         false if cancelled => "cancelled",
         false => "no room was found",
@@ -402,6 +407,7 @@ mod tests {
             (parse_sheet("a.svgz:2"), parse_sheet("b.dxf.gz"), parse_sheet("-")),
             (form("a.svgz", Some(2)), form("b.dxf.gz", None), form("-", None))
         );
+        assert_eq!(parse_sheet("MultiPolygon(((0 0)))"), form("MultiPolygon(((0 0)))", None));
         assert_eq!(parse_sheet("600x400"), sheet(600.0, 400.0, None));
         assert_eq!(parse_sheet(" 60.5 x 40 cm:3"), sheet(605.0, 400.0, Some(3)));
         assert_eq!(parse_sheet("2x1m"), sheet(2000.0, 1000.0, None));

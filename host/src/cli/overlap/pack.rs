@@ -197,8 +197,8 @@ pub fn run(global: &Global, arguments: &PackArgs) -> Result<(), Failure> {
             let (counts, from) = (counts.as_ref(), from.as_deref());
             submission::pack(global, &Plan { command: "pack", file, exists: false, shape, counts, from, search })
         }
-        (Some(output), None) => arguments.pack(global, output),
-        // The options' own rules leave nothing else.
+        (Some(output), None) if counts.is_none() => arguments.pack(global, output),
+        // The options' own rules leave little else: --output hides that --counts requires --submission.
         _ => Err(Failure::error("--count goes with --output, and --counts with --submission")),
     }
 }

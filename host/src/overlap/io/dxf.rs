@@ -33,6 +33,8 @@ const LEAST_BULGE: f64 = 1e-6;
 
 /// Entities that are read, and the end of a polyline's vertices.
 const READ: &[&str] = &["LINE", "ARC", "CIRCLE", "ELLIPSE", "LWPOLYLINE", "POLYLINE", "VERTEX", "SPLINE", "INSERT", "SEQEND"];
+/// Flags of blocks that are in another file.
+const ELSEWHERE: i32 = 4 | 8;
 /// Records without a content of their own.
 const FRAMES: &[&str] = &["SECTION", "ATTRIB", "VIEWPORT"];
 /// Millimetres by the value of $INSUNITS.
@@ -57,6 +59,8 @@ struct Record<'a> {
     kind: &'a str,
     name: String,
     layer: String,
+    /// The file of a block that is in another one.
+    file: &'a str,
     numbers: Vec<(i32, f64)>,
 }
 
@@ -90,12 +94,14 @@ struct Piece {
 
 /// The paths of a drawing.
 struct Reader<'a> {
-    /// The entities and base points by the names, in capitals.
-    blocks: HashMap<String, (&'a [Record<'a>], Vec2)>,
+    /// The heads and entities by the names, in capitals.
+    blocks: HashMap<String, (&'a Record<'a>, &'a [Record<'a>])>,
     hidden: HashSet<String>,
     pieces: Vec<Piece>,
     inserts: usize,
     has_paper: bool,
+    /// Names and files of blocks that are in other files.
+    elsewhere: BTreeSet<(&'a str, &'a str)>,
 }
 
 /// Reads the closed contours of a drawing, in millimetres if it tells its unit.
@@ -113,12 +119,15 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         notes.push(format!("left out: {}: such entities are not read", each.join(", ")));
     }
     let blocks = blocks.iter().filter_map(|block| block.split_first());
-    let blocks = blocks.map(|(head, entities)| (head.name.to_uppercase(), (entities, point(&head.numbers, 10).to_vec2())));
-    let mut reader = Reader { blocks: blocks.collect(), hidden, pieces: Vec::new(), inserts: 0, has_paper: false };
+    let blocks = blocks.map(|(head, entities)| (head.name.to_uppercase(), (head, entities)));
+    let mut reader =
+        Reader { blocks: blocks.collect(), hidden, pieces: Vec::new(), inserts: 0, has_paper: false, elsewhere: BTreeSet::new() };
     reader.draw(&entities, Affine::scale(*scale), &[])?;
     if reader.has_paper {
         notes.push("what is on paper is left out: the model is read".to_owned());
     }
+    let elsewhere = reader.elsewhere.iter().map(|(block, file)| (quoted(block), quoted(file)));
+    notes.extend(elsewhere.map(|(block, file)| format!("the block {block} is left out: it is in another file, {file}")));
     // Coordinates of a survey are far from its origin.
     let all = reader.pieces.iter().map(|piece| piece.path.control_box()).reduce(|all, own| all.union(own)).unwrap_or_default();
     let is_far = [all.x0, all.y0, all.x1, all.y1].into_iter().any(|number| number.abs() >= LARGEST)
@@ -222,6 +231,7 @@ fn scan(text: &str) -> Result<Scanned<'_>, Problem> {
                 (0, _) if kind == "VERTEX" && !["POLYLINE", "VERTEX"].contains(&before) => return Err(misplaced()),
                 (0, _) if kind == "SEQEND" && !["POLYLINE", "VERTEX", "INSERT"].contains(&before) => return Err(misplaced()),
                 (0, _) => records.push(Record { kind, layer: "0".into(), ..Default::default() }),
+                (1, Some(record)) => record.file = value,
                 (2, Some(record)) => record.name = unescaped(value),
                 (8, Some(record)) => record.layer = unescaped(value),
                 (10..=59 | 210..=239, Some(record)) => record.numbers.push((code, number()?)),
@@ -289,16 +299,20 @@ impl Reader<'_> {
         let Record { name, numbers, .. } = insert;
         let number = |code, default| number(numbers, code, default);
         let called = || format!("the INSERT of block {} on layer {}", quoted(name), quoted(layer));
-        let Some(&(entities, base)) = self.blocks.get(&name.to_uppercase()) else {
+        let Some(&(head, entities)) = self.blocks.get(&name.to_uppercase()) else {
             return problem(format!("{} can't be read: there is no such block", called()));
         };
+        if entities.is_empty() && self::number(&head.numbers, 70, 0.0) as i32 & ELSEWHERE != 0 {
+            self.elsewhere.insert((&head.name, head.file));
+        }
         if within.len() == MOST_NESTED {
             return problem(format!("{} is within more than {MOST_NESTED} others", called()));
         }
         let plane = plane(numbers).or_else(|reason| problem(format!("{} can't be read: {reason}", called())))?;
         let place =
             transform * plane * Affine::translate(point(numbers, 10).to_vec2()) * Affine::rotate(number(50, 0.0).to_radians());
-        let block = Affine::scale_non_uniform(number(41, 1.0), number(42, 1.0)) * Affine::translate(-base);
+        let block =
+            Affine::scale_non_uniform(number(41, 1.0), number(42, 1.0)) * Affine::translate(-point(&head.numbers, 10).to_vec2());
         let within: Vec<_> = within.iter().copied().chain([(&**name, layer)]).collect();
         let [columns, rows] = [70, 71].map(|code| number(code, 1.0).max(1.0) as u32);
         let [right, up] = [44, 45].map(|code| number(code, 0.0));

@@ -9,7 +9,7 @@ use csv::Writer;
 
 use crate::{
     io::{
-        Reason, Table, at, collect,
+        Reason, Table, at, collect, extension,
         files::{Destination, by_extension},
         npy::{self, Kind, Reader},
         push, quoted,
@@ -77,7 +77,9 @@ impl Format {
 /// If the file can't be read, isn't such a file, or has an invalid pose. The error names the line
 /// and the column, or the pose.
 pub fn read_poses(path: &Path) -> Result<PoseFile, OverlapError> {
-    let file = match Format::of(path)? {
+    // Text may be compressed.
+    let format = if extension(path) == "csv" { Format::Csv } else { Format::of(path)? };
+    let file = match format {
         Format::Npy => read_npy(path),
         Format::Csv => read_csv(path),
     }?;

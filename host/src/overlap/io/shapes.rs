@@ -56,7 +56,7 @@ pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, Overl
 /// [defects](Shape::sheet). Curves become lines within the sheet.
 ///
 /// # Errors
-/// As [`read_shape`], and if the file holds pieces, or a defect is wholly outside of the outline.
+/// As [`read_shape`], and if the file holds pieces.
 pub fn read_sheet(text: &str, tolerance: Option<f64>) -> Result<Part, OverlapError> {
     let parts = read(text, Wanted::Parts { tolerance, is_sheet: true })?;
     let is_one = |part: &Part| part.shape.outlines()[1..].iter().all(|ring| area(ring) < 0.0);
@@ -104,12 +104,16 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
         Wanted::One | Wanted::All => (None, false),
     };
     let parse: fn(&str, &str, Option<f64>, bool) -> Result<Found, Problem> = match kind.as_str() {
-        "json" | "geojson" => |text, name, _, _| Ok(Found { parts: parse_json(text, name)?, notes: Vec::new(), has_unit: true }),
+        "json" | "geojson" => {
+            |text, name, _, is_sheet| Ok(Found { parts: parse_json(text, name, is_sheet)?, notes: Vec::new(), has_unit: true })
+        }
         "svg" | "svgz" => |text, name, tolerance, is_sheet| drawn(svg::parse(text, tolerance)?, name, is_sheet),
         "dxf" => |text, name, tolerance, is_sheet| drawn(dxf::parse(text, tolerance)?, name, is_sheet),
-        "wkt" => |text, name, _, _| Ok(Found { parts: plain(parse_wkt(text, name)?), notes: Vec::new(), has_unit: true }),
+        "wkt" => |text, name, _, is_sheet| {
+            Ok(Found { parts: plain(parse_wkt(text, name, is_sheet)?), notes: Vec::new(), has_unit: true })
+        },
         _ if is_wkt(text) => {
-            let parts = parse_wkt(text, "polygon").and_then(|parts| chosen(plain(parts), wanted));
+            let parts = parse_wkt(text, "polygon", is_sheet).and_then(|parts| chosen(plain(parts), wanted));
             return parts.map_err(|problem| match problem {
                 Problem::Text(reason) => none(reason),
                 Problem::Shape(error) => error,
@@ -212,7 +216,7 @@ fn is_wkt(text: &str) -> bool {
     NAMES.contains(&&*word.to_ascii_uppercase())
 }
 
-fn parse_wkt(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
+fn parse_wkt(text: &str, name: &str, is_sheet: bool) -> Result<Vec<(String, Shape)>, Problem> {
     check_parentheses(text)?;
     let geometry: Wkt<f64> = match text.parse() {
         Ok(geometry) => geometry,
@@ -225,8 +229,8 @@ fn parse_wkt(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
         }
     };
     let other = match geometry {
-        Wkt::Polygon(found) => return Ok(vec![(String::new(), polygon_wkt(found.rings(), name)?)]),
-        Wkt::MultiPolygon(found) => return several(found.polygons(), name, |polygon, name| polygon_wkt(polygon.rings(), name)),
+        Wkt::Polygon(found) => return shapes("the polygon", name, rings_wkt(found.rings())?, is_sheet),
+        Wkt::MultiPolygon(found) => return several(found.polygons(), name, is_sheet, |_, polygon| rings_wkt(polygon.rings())),
         Wkt::Point(_) => "POINT",
         Wkt::LineString(_) => "LINESTRING",
         Wkt::MultiPoint(_) => "MULTIPOINT",
@@ -236,27 +240,39 @@ fn parse_wkt(text: &str, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
     problem(format!("is a {other}, but a shape must be a POLYGON"))
 }
 
+/// Makes the shape of a polygon by its rings; or as defects of a sheet may meet, one of each ring.
+fn shapes(called: &str, name: &str, rings: Vec<Vec<Point>>, is_sheet: bool) -> Result<Vec<(String, Shape)>, Problem> {
+    if !is_sheet {
+        return Ok(vec![(called.to_owned(), polygon(name, rings)?)]);
+    }
+    let own = |ring: usize| if ring == 0 { name.to_owned() } else { format!("{name}: hole {}", ring - 1) };
+    let shape = |(ring, points)| Ok((called.to_owned(), polygon(&own(ring), vec![points])?));
+    rings.into_iter().enumerate().map(shape).collect()
+}
+
 /// Makes shapes of polygons: one has the file's name, several have numbers from 1.
 fn several<P>(
     polygons: &[P],
     name: &str,
-    shape: impl Fn(&P, &str) -> Result<Shape, Problem>,
+    is_sheet: bool,
+    rings: impl Fn(usize, &P) -> Result<Vec<Vec<Point>>, Problem>,
 ) -> Result<Vec<(String, Shape)>, Problem> {
-    let numbered = |(index, polygon): (usize, &P)| {
+    let mut found = Vec::new();
+    for (index, polygon) in polygons.iter().enumerate() {
         let own = if polygons.len() == 1 { name.to_owned() } else { format!("{name} {}", index + 1) };
-        Ok((format!("polygon {}", index + 1), shape(polygon, &own)?))
-    };
-    polygons.iter().enumerate().map(numbered).collect()
+        found.extend(shapes(&format!("polygon {}", index + 1), &own, rings(index, polygon)?, is_sheet)?);
+    }
+    Ok(found)
 }
 
-fn polygon_wkt(rings: &[LineString<f64>], name: &str) -> Result<Shape, Problem> {
+fn rings_wkt(rings: &[LineString<f64>]) -> Result<Vec<Vec<Point>>, Problem> {
     let ring = |ring: &LineString<f64>| {
         if ring.coords().iter().any(|point| point.z.is_some() || point.m.is_some()) {
             return problem("is a POLYGON with more than x and y");
         }
         Ok(ring.coords().iter().map(|point| [point.x, point.y]).collect())
     };
-    polygon(name, rings.iter().map(ring).collect::<Result<_, _>>()?)
+    rings.iter().map(ring).collect()
 }
 
 /// Checks that the parentheses of WKT aren't nested too deeply for its reader, which is recursive,
@@ -283,47 +299,55 @@ fn check_parentheses(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn parse_json(text: &str, name: &str) -> Result<Vec<(String, Part)>, Problem> {
+fn parse_json(text: &str, name: &str, is_sheet: bool) -> Result<Vec<(String, Part)>, Problem> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return problem(format!("is not JSON: {}", brief(error))),
     };
     let name = value.get("name").and_then(Value::as_str).unwrap_or(name);
-    if value.get("type").and_then(Value::as_str) == Some("FeatureCollection") {
-        let features = value.get("features").and_then(Value::as_array);
-        let Some(features) = features else { return problem("is a GeoJSON FeatureCollection without an array `features`") };
-        let mut found = Vec::new();
-        for (index, feature) in features.iter().enumerate() {
-            let own = feature.pointer("/properties/name").or_else(|| feature.get("id")).and_then(Value::as_str);
-            let own = own.map_or_else(|| format!("{name} {}", index + 1), str::to_owned);
-            found.extend(geometry(feature.get("geometry").unwrap_or(&Value::Null), &own)?);
-        }
-        return Ok(plain(found));
-    }
     // A feature is a geometry with properties.
+    let of_feature = |feature: &Value, name: &str, at: &str| {
+        geometry(feature.get("geometry").unwrap_or(&Value::Null), name, &format!("{at}geometry"), is_sheet)
+    };
     match value.get("type").and_then(Value::as_str) {
-        Some("Feature") => return geometry(value.get("geometry").unwrap_or(&Value::Null), name).map(plain),
-        Some(_) => return geometry(&value, name).map(plain),
+        Some("FeatureCollection") => {
+            let features = value.get("features").and_then(Value::as_array);
+            let Some(features) = features else { return problem("is a GeoJSON FeatureCollection without an array `features`") };
+            let mut found = Vec::new();
+            for (index, feature) in features.iter().enumerate() {
+                let own = feature.pointer("/properties/name").or_else(|| feature.get("id")).and_then(Value::as_str);
+                let own = own.map_or_else(|| format!("{name} {}", index + 1), str::to_owned);
+                found.extend(of_feature(feature, &own, &format!("features[{index}]."))?);
+            }
+            return Ok(plain(found));
+        }
+        Some("Feature") => return of_feature(&value, name, "").map(plain),
+        Some(_) => return geometry(&value, name, "", is_sheet).map(plain),
         None => {}
     }
     if let Some(items) = value.get("items") {
         let Some(items) = items.as_array() else { return problem("`items` is not an array") };
-        return items.iter().enumerate().map(|(index, value)| item(value, name, index)).collect();
+        let items: Vec<_> = items.iter().enumerate().map(|(index, value)| item(value, name, index)).collect::<Result<_, _>>()?;
+        return match items.iter().all(|(_, part)| part.count == 0) {
+            true if !items.is_empty() => problem("`items[0].demand` is 0, but at least one item must have a copy"),
+            _ => Ok(items),
+        };
     }
-    let shape = match (value.get("outline"), value.get("pieces")) {
+    let found = match (value.get("outline"), value.get("pieces")) {
         (Some(outline), None) => {
-            let holes = value.get("holes").map_or(Ok(Vec::new()), |holes| rings(holes, "holes"))?;
-            polygon(name, [points(outline, "outline")?].into_iter().chain(holes).collect())?
+            let holes = value.get("holes").map_or(Ok(Vec::new()), |holes| rings(holes, "holes", 2))?;
+            let rings = [points(outline, "outline", 2)?].into_iter().chain(holes).collect();
+            shapes("the outline", name, rings, is_sheet)?
         }
         (None, Some(pieces)) => {
-            let pieces = rings(pieces, "pieces")?;
+            let pieces = rings(pieces, "pieces", 2)?;
             check_vertices(pieces.iter().map(Vec::len).sum())?;
-            Shape::from_pieces(name, &pieces)?
+            vec![(name.to_owned(), Shape::from_pieces(name, &pieces)?)]
         }
         (Some(_), Some(_)) => return problem("has both `outline` and `pieces`; a shape is one or the other"),
         (None, None) => return problem("must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
     };
-    Ok(plain(vec![(name.to_owned(), shape)]))
+    Ok(plain(found))
 }
 
 /// An item of an instance of jagua-rs or sparrow.
@@ -346,12 +370,12 @@ fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Probl
     let at = format!("{at}.shape.data");
     let data = value.pointer("/shape/data").unwrap_or(&Value::Null);
     let with_holes = |value: &Value, at: &str| {
-        let outer = points(value.get("outer").unwrap_or(&Value::Null), &format!("{at}.outer"))?;
-        let inner = value.get("inner").map_or(Ok(Vec::new()), |inner| rings(inner, &format!("{at}.inner")))?;
+        let outer = points(value.get("outer").unwrap_or(&Value::Null), &format!("{at}.outer"), 2)?;
+        let inner = value.get("inner").map_or(Ok(Vec::new()), |inner| rings(inner, &format!("{at}.inner"), 2))?;
         polygon(&name, [outer].into_iter().chain(inner).collect())
     };
     let mut part: Part = match value.pointer("/shape/type").and_then(Value::as_str) {
-        Some("simple_polygon") => polygon(&name, vec![points(data, &at)?])?.into(),
+        Some("simple_polygon") => polygon(&name, vec![points(data, &at, 2)?])?.into(),
         Some("polygon") => with_holes(data, &at)?.into(),
         Some("multi_polygon") => {
             let Some(all) = data.as_array() else { return problem(format!("`{at}` is not an array")) };
@@ -373,36 +397,42 @@ fn item(value: &Value, name: &str, index: usize) -> Result<(String, Part), Probl
     Ok((format!("items[{index}]"), part))
 }
 
-/// Reads the polygons of a GeoJSON geometry.
-fn geometry(value: &Value, name: &str) -> Result<Vec<(String, Shape)>, Problem> {
+/// Reads the polygons of a GeoJSON geometry, which is at a field of the text, or is the text.
+fn geometry(value: &Value, name: &str, at: &str, is_sheet: bool) -> Result<Vec<(String, Shape)>, Problem> {
     // A feature may have none.
     if value.is_null() {
         return Ok(Vec::new());
     }
+    let (is, field) = match at {
+        "" => ("is".to_owned(), "coordinates".to_owned()),
+        _ => (format!("`{at}` is"), format!("{at}.coordinates")),
+    };
     let kind = value.get("type").and_then(Value::as_str).unwrap_or("geometry without a type");
-    let coordinates = value.get("coordinates").and_then(Value::as_array);
-    let shape = |value: &Value, name: &str| polygon(name, rings(value, "coordinates")?);
-    match (kind, coordinates) {
-        ("Polygon", Some(_)) => Ok(vec![(format!("the polygon {}", quoted(name)), shape(&value["coordinates"], name)?)]),
-        ("MultiPolygon", Some(polygons)) => several(polygons, name, shape),
-        ("Polygon" | "MultiPolygon", None) => problem(format!("is a GeoJSON {kind} without an array `coordinates`")),
-        _ => problem(format!("is a GeoJSON {}, but a shape must be a Polygon", brief(kind))),
+    // The third number of a position is its altitude.
+    let rings = |value: &Value, field: &str| rings(value, field, 3);
+    match (kind, value.get("coordinates").filter(|value| value.is_array())) {
+        ("Polygon", Some(value)) => shapes(&format!("the polygon {}", quoted(name)), name, rings(value, &field)?, is_sheet),
+        ("MultiPolygon", Some(Value::Array(polygons))) => {
+            several(polygons, name, is_sheet, |index, polygon| rings(polygon, &format!("{field}[{index}]")))
+        }
+        ("Polygon" | "MultiPolygon", _) => problem(format!("{is} a GeoJSON {kind} without an array `coordinates`")),
+        _ => problem(format!("{is} a GeoJSON {}, but a shape must be a Polygon", brief(kind))),
     }
 }
 
-/// An array of arrays of points.
-fn rings(value: &Value, what: &str) -> Result<Vec<Vec<Point>>, Problem> {
+/// An array of arrays of points, of at most so many numbers each.
+fn rings(value: &Value, what: &str, most: usize) -> Result<Vec<Vec<Point>>, Problem> {
     let Some(rings) = value.as_array() else { return problem(format!("`{what}` is not an array")) };
-    rings.iter().enumerate().map(|(index, ring)| points(ring, &format!("{what}[{index}]"))).collect()
+    rings.iter().enumerate().map(|(index, ring)| points(ring, &format!("{what}[{index}]"), most)).collect()
 }
 
-/// An array of points.
-fn points(value: &Value, what: &str) -> Result<Vec<Point>, Problem> {
+/// An array of points. Of more than two numbers, the first two count.
+fn points(value: &Value, what: &str, most: usize) -> Result<Vec<Point>, Problem> {
     let Some(values) = value.as_array() else { return problem(format!("`{what}` is not an array")) };
     let point = |(index, value): (usize, &Value)| {
-        let numbers = value.as_array().map(|numbers| numbers.iter().map(Value::as_f64).collect::<Vec<_>>());
+        let numbers = value.as_array().and_then(|numbers| numbers.iter().map(Value::as_f64).collect::<Option<Vec<_>>>());
         match numbers.as_deref() {
-            Some(&[Some(x), Some(y)]) => Ok([x, y]),
+            Some(&[x, y, ref rest @ ..]) if rest.len() + 2 <= most => Ok([x, y]),
             _ => problem(format!("`{what}[{index}]` is not an array of two numbers")),
         }
     };

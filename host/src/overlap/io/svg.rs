@@ -19,10 +19,14 @@ use crate::{
 /// Largest distance of an arc from the curves that approximate it, relative to its radius.
 pub(super) const ARC_TOLERANCE: f64 = 1e-6;
 
-/// Elements of a drawing that are drawn elsewhere, or never, with all within them.
-const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "metadata", "title", "desc"];
+/// The name space of elements that are drawn.
+const NAMESPACE: &str = "http://www.w3.org/2000/svg";
+/// Elements of a drawing whose children are drawn. Others are drawn elsewhere, or never, with all within them.
+const GROUPS: &[&str] = &["svg", "g", "a", "switch", "symbol"];
+/// Elements that are read.
+const SHAPES: &[&str] = &["path", "polygon", "polyline", "rect", "circle", "ellipse", "use"];
 /// Elements of a drawing that are drawn, and not read.
-const NOT_READ: &[&str] = &["text", "image", "line", "foreignObject"];
+const NOT_READ: &[&str] = &["text", "flowRoot", "image", "line", "foreignObject"];
 /// Units of length, and their number per inch.
 const UNITS: &[(&str, f64)] =
     &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6), ("px", UNITS_OF_SCREEN)];
@@ -71,7 +75,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     if root.tag_name().name() != "svg" {
         return problem(format!("is not SVG: its element is {}", quoted(root.tag_name().name())));
     }
-    let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), None);
+    let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), Vec::new());
     let styles = Styles::of(root, &mut notes);
     let (told, size) = millimetres(root, &mut notes);
     let [across, down] = told.unwrap_or([1.0; 2]);
@@ -86,7 +90,11 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         let is_used_symbol = name == "symbol" && task.user.is_some();
         let style = |name| styles.get(node, name).or(node.attribute(name)).unwrap_or_default().trim().to_ascii_lowercase();
         let is_hidden = name == "symbol" || style("display") == "none";
-        if NOT_DRAWN.contains(&name) || is_hidden && !is_used_symbol || !applies(node) {
+        // Some drawings have no name space.
+        let namespace = node.tag_name().namespace();
+        let is_known = [GROUPS, SHAPES, NOT_READ].iter().any(|names| names.contains(&name))
+            && (namespace == root.tag_name().namespace() || namespace == Some(NAMESPACE));
+        if !is_known || is_hidden && !is_used_symbol || !applies(node) {
             continue;
         }
         visited += 1;
@@ -120,7 +128,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
             }
             continue;
         }
-        let children = node.children().filter(Node::is_element);
+        let children = node.children().filter(|node| node.is_element() && GROUPS.contains(&name));
         // One alternative is drawn.
         let children: Vec<_> =
             if name == "switch" { children.filter(|child| applies(*child)).take(1).collect() } else { children.collect() };
@@ -134,20 +142,20 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         let Some(path) = element_path(node)?.filter(|_| is_visible) else { continue };
         let path = transform * path;
         if !is_drawn(&path, || called(node))? {
+            if !path.elements().is_empty() {
+                notes.push(format!("{} is left out: it is a point", called(node)));
+            }
             continue;
         }
         let Contours { closed, has_open } = contours(&path, tolerance)?;
-        if has_open {
-            open = open.or_else(|| Some(called(node)));
-        }
+        open.extend(has_open.then(|| called(node)));
         let id = copy.or(node.attribute("id")).map(str::to_owned);
         parts.extend(closed.into_iter().map(|contour| ClosedPath { id: id.clone(), element: called(node), contour }));
     }
-    match open {
-        Some(open) if parts.is_empty() => return problem(format!("{open} is not closed, and there is no other")),
-        Some(open) => notes.push(format!("{open} is left out: it is not closed")),
+    match open.first() {
+        Some(open) if parts.is_empty() => return problem(format!("{open} is not closed, and no other is")),
         None if parts.is_empty() => return problem("has no path, polygon, rectangle, circle or ellipse"),
-        None => {}
+        _ => notes.extend(open.iter().map(|open| format!("{open} is left out: it is not closed"))),
     }
     Ok(Drawn { paths: parts, notes, has_unit: told.is_some() })
 }
@@ -327,6 +335,11 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
         length if length < 0.0 => problem(format!("{}: `{name}` is {length}, but it must not be negative", called(node))),
         length => Ok(length),
     };
+    // A missing radius is the other one.
+    let radius = |name: &'static str, other: &'static str| {
+        let given = |name: &&str| node.attribute(*name).is_some_and(|text| text.trim() != "auto");
+        [name, other].into_iter().find(given).map_or(Ok(0.0), length)
+    };
     let path = |text: &str| match path_of(text) {
         Ok(path) => Ok(path),
         Err(reason) => problem(format!("{} can't be read: {reason}", called(node))),
@@ -350,8 +363,6 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
         }
         "rect" => {
             let (x, y, width, height) = (number("x")?, number("y")?, length("width")?, length("height")?);
-            // A missing radius is the other one.
-            let radius = |name: &str, other: &str| length(if node.has_attribute(name) { name } else { other });
             let (rx, ry) = (radius("rx", "ry")?.min(0.5 * width), radius("ry", "rx")?.min(0.5 * height));
             if rx == 0.0 || ry == 0.0 {
                 Rect::new(x, y, x + width, y + height).to_path(0.1)
@@ -363,7 +374,7 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
             }
         }
         "circle" => ellipse(length("r")?, length("r")?)?,
-        "ellipse" => ellipse(length("rx")?, length("ry")?)?,
+        "ellipse" => ellipse(radius("rx", "ry")?, radius("ry", "rx")?)?,
         _ => return Ok(None),
     }))
 }

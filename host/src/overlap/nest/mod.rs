@@ -124,7 +124,7 @@ pub struct Left {
     pub part: usize,
     /// Number of copies.
     pub count: usize,
-    /// True if the part is larger than every sheet at all allowed angles that were tried.
+    /// True if the part is larger than every sheet within its margin at all allowed angles that were tried.
     pub too_large: bool,
 }
 
@@ -236,6 +236,11 @@ impl Nesting {
             }
         }
         Ok(nested)
+    }
+
+    /// Returns true if parts have a distance from the edge of a sheet: a margin, or on irregular sheets half of the spacing.
+    pub fn has_margins(&self) -> bool {
+        self.margin > 0.0 || self.spacing > 0.0 && self.sheets.iter().any(|sheet| sheet.form.is_some())
     }
 
     /// The angles that a part may have.

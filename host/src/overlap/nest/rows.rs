@@ -13,7 +13,7 @@ const SCANNED: f64 = 10_000.0;
 /// Rounding of a strip's length, relative to it.
 pub const ROUNDING: f64 = 1e-9;
 
-/// The box of a part at the angle theta, in the part's frame.
+/// The box of a part, with the distance around it, at the angle theta, in the part's frame.
 #[derive(Clone, Copy)]
 pub struct Alone {
     theta: f64,
@@ -21,9 +21,9 @@ pub struct Alone {
     pub extent: [f64; 2],
 }
 
-/// Returns a part's boxes at allowed angles, except for boxes that contain another box. If any angle is allowed, the angles are
-/// the whole degrees and those with an edge of the hull upright or level.
-pub fn boxes(shape: &Shape, turns: &Turns) -> Vec<Alone> {
+/// Returns the boxes of a part with a distance around it at allowed angles, except for boxes that contain another box. If any
+/// angle is allowed, the angles are the whole degrees and those with an edge of the hull upright or level.
+pub fn boxes(shape: &Shape, distance: f64, turns: &Turns) -> Vec<Alone> {
     let mut angles = turns.of_hull(shape);
     if turns.is_any() {
         let level: Vec<_> = angles.iter().map(|upright| upright - FRAC_PI_2).collect();
@@ -31,7 +31,8 @@ pub fn boxes(shape: &Shape, turns: &Turns) -> Vec<Alone> {
     }
     let boxes = angles.into_iter().map(|theta| {
         let [low, high] = shape.bounds_at(theta);
-        Alone { theta, low, extent: [high[0] - low[0], high[1] - low[1]] }
+        let extent = [0, 1].map(|axis| high[axis] - low[axis] + 2.0 * distance);
+        Alone { theta, low: low.map(|low| low - distance), extent }
     });
     let mut boxes: Vec<(usize, Alone)> = boxes.enumerate().collect();
     let extent = |axis: usize| move |a: &(usize, Alone), b: &(usize, Alone)| a.1.extent[axis].total_cmp(&b.1.extent[axis]);
@@ -68,6 +69,11 @@ impl Work<'_> {
         let (mut counts, mut places) = (vec![0; wanted.len()], Vec::new());
         let boxed = |piece: Vec<[f64; 2]>| (bounds(&piece), piece);
         let rounding = ROUNDING * sheet.width.max(sheet.height);
+        // The corner of the room within a margin, which is rounded.
+        let first = match self.inset(sheet) {
+            0.0 => 0.0,
+            inset => inset + 2.0 * rounding,
+        };
         let mut taken: Vec<_> = around.pieces().iter().cloned().map(boxed).collect();
         for (part, Alone { theta, extent, .. }) in order {
             let (shape, turns) = (&self.grown[part], self.nesting.turns_of(part));
@@ -84,7 +90,7 @@ impl Work<'_> {
                 if counts[part] == wanted[part] || self.cancel.is_cancelled() {
                     break;
                 }
-                let corner = [cell % columns, cell / columns].map(|number| number as f64 * step);
+                let corner = [cell % columns, cell / columns].map(|number| first + number as f64 * step);
                 let free = turned.iter().find(|(_, pieces, [low, high])| {
                     let by = [corner[0] - low[0], corner[1] - low[1]];
                     // The frame around the sheet may lie between a part's pieces.
@@ -119,6 +125,7 @@ impl Work<'_> {
         if let Some(around) = &bed.around {
             return self.upwards(wanted, bed, around);
         }
+        let inset = self.inset(bed.sheet);
         let [width, height] = self.room(bed.sheet).map(|extent| extent * (1.0 + ROUNDING));
         let mut boxes: Vec<(usize, &Alone)> =
             bed.alone.iter().enumerate().filter_map(|(part, alone)| Some((part, alone.as_ref()?))).collect();
@@ -136,7 +143,7 @@ impl Work<'_> {
                 if starts {
                     (x, row) = (0.0, next);
                 }
-                let pose = [self.inset() + x - low[0], self.inset() + row - low[1], *theta];
+                let pose = [inset + x - low[0], inset + row - low[1], *theta];
                 places.push(Placed { part, pose, mirrored: false });
                 counts[part] += 1;
                 x += extent[0];

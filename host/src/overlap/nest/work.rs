@@ -108,7 +108,7 @@ impl<'a> Work<'a> {
             let turns = nesting.turns_of(part);
             work.images.push(turns.mirrors().then(|| shape.mirrored()));
             work.sizes.push(0.5 * (shape.area() + area(grown.hull())));
-            work.boxes.push(boxes(&grown, turns));
+            work.boxes.push(boxes(shape, 0.5 * nesting.spacing, turns));
             work.grown.push(grown);
         }
         if nesting.sheets.iter().any(|sheet| sheet.form.is_some()) {
@@ -121,7 +121,7 @@ impl<'a> Work<'a> {
     pub fn bed(&self, index: usize) -> Result<Bed<'a>, PackError> {
         let sheet = &self.nesting.sheets[index];
         let by = FRAME * sheet.width.max(sheet.height);
-        let around = sheet.form.as_ref().map(|form| form.surroundings(by, self.inset().max(0.0))).transpose()?;
+        let around = sheet.form.as_ref().map(|form| form.surroundings(by, self.inset(sheet))).transpose()?;
         Ok(Bed { index, sheet, alone: self.boxes.iter().map(|boxes| self.alone(boxes, sheet)).collect(), around })
     }
 
@@ -130,14 +130,15 @@ impl<'a> Work<'a> {
         (Instant::now() + self.nesting.time).saturating_duration_since(self.deadline).as_secs_f64()
     }
 
-    /// Distance from a sheet's edge to where grown parts may be.
-    pub fn inset(&self) -> f64 {
-        self.nesting.margin - 0.5 * self.nesting.spacing
+    /// Distance from a sheet's edge to where grown parts may be. What surrounds an irregular sheet is no nearer to them.
+    pub fn inset(&self, sheet: &Sheet) -> f64 {
+        let inset = self.nesting.margin - 0.5 * self.nesting.spacing;
+        if sheet.form.is_some() { inset.max(0.0) } else { inset }
     }
 
     /// Width and height for grown parts.
     pub fn room(&self, sheet: &Sheet) -> [f64; 2] {
-        [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset())
+        [sheet.width, sheet.height].map(|extent| extent - 2.0 * self.inset(sheet))
     }
 
     /// Area for grown parts.
@@ -213,9 +214,9 @@ impl<'a> Work<'a> {
     fn least(&self, counts: &[usize], width: f64) -> f64 {
         let wanted = (0..counts.len()).filter(|&part| counts[part] > 0);
         let lowest = |part: usize| {
-            let (grown, turns) = (&self.grown[part], self.nesting.turns_of(part));
+            let (shape, turns) = (&self.nesting.parts[part].0, self.nesting.turns_of(part));
             // At single angles, a mirror image may have other boxes. With any angle, it has the same heights.
-            let image = (turns.mirrors() && !turns.is_any()).then(|| boxes(&grown.mirrored(), turns));
+            let image = (turns.mirrors() && !turns.is_any()).then(|| boxes(&shape.mirrored(), 0.5 * self.nesting.spacing, turns));
             let all = self.boxes[part].iter().chain(image.iter().flatten());
             let fit = all.filter(|alone| turns.is_any() || alone.extent[0] <= width);
             fit.map(|alone| alone.extent[1]).min_by(f64::total_cmp).unwrap_or(0.0)
@@ -474,9 +475,13 @@ impl<'a> Work<'a> {
             starts: None,
             budget: Budget::Time(time),
         };
-        let packer = Packer::new(self.device, settings)?.cancelled_by(self.cancel);
+        // Where corners with a distance are cut less closely than boxes, a part that fills the width has a place in rows alone.
+        let packer = match Packer::new(self.device, settings) {
+            Err(PackError::TooNarrow { .. }) => return Ok(None),
+            packer => packer?.cancelled_by(self.cancel),
+        };
         let tell = |reached: &Progress| {
-            let (seconds, length) = (self.seconds(), reached.sides[0] + 2.0 * self.inset());
+            let (seconds, length) = (self.seconds(), reached.sides[0] + 2.0 * self.inset(bed.sheet));
             let mut pieces = self.pieces.borrow_mut();
             if bed.sheet.height.is_infinite() && reached.sides[0].is_finite() && pieces.last().is_none_or(|last| length < last.1)
             {
@@ -495,7 +500,7 @@ impl<'a> Work<'a> {
         // The strip is centred at the origin.
         let (x, y) = match bed.around {
             Some(_) => packing.poses.last().map_or((0.0, 0.0), |[x, y, _]| (-x, -y)),
-            None => (0.5 * bed.sheet.width, 0.5 * packing.side + self.inset()),
+            None => (0.5 * bed.sheet.width, 0.5 * packing.side + self.inset(bed.sheet)),
         };
         let mirrored = packing.mirrored.iter().copied().chain(std::iter::repeat(false));
         let own = packing.poses.iter().zip(kinds).zip(mirrored).filter(|((_, kind), _)| (*kind as usize) < parts.len());

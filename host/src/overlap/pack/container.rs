@@ -17,9 +17,10 @@ pub fn read_container(text: &str) -> Result<Boundary, PackError> {
         _ => {}
     }
     let shape = read_shape(text).map_err(|error| match error {
-        OverlapError::NoShape { .. } => {
-            fail("it must be `square`, `strip:WIDTH`, `circle`, a file .json, .svg or .wkt, or a POLYGON in WKT".to_owned())
-        }
+        OverlapError::NoShape { .. } => fail(
+            "it must be `square`, `strip:WIDTH`, `circle`, a file .json, .geojson, .svg, .dxf or .wkt, or a POLYGON in WKT"
+                .to_owned(),
+        ),
         error => fail(error.to_string()),
     })?;
     let [ring] = shape.outlines() else { return Err(fail("it must be one convex polygon, and is several pieces".to_owned())) };

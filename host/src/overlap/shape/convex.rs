@@ -2,6 +2,9 @@
 
 use std::f64::consts::{FRAC_PI_6, TAU};
 
+/// By how much a [`rounded`] corner is beyond the distance at most, relative to it.
+const MOST_BEYOND: f64 = 0.04;
+
 /// x and y, in length units.
 pub type Point = [f64; 2];
 
@@ -63,24 +66,37 @@ pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
 }
 
 /// Returns a polygon around all that is within a distance of the polygon. Around corners it has tangents to the circle,
-/// 30 degrees apart at most.
-pub fn rounded(ring: &[Point], distance: f64) -> Vec<Point> {
+/// 30 degrees apart at most. Where it is at an edge of `hull`, which is around it, one is parallel to that edge, so that the
+/// hull grows there by no more than the distance.
+pub fn rounded(ring: &[Point], length: f64, hull: &[Point]) -> Vec<Point> {
+    /// Angle between tangents that are taken for one.
+    const SAME: f64 = 1e-9;
     let n = ring.len();
-    let direction = |index: usize| {
-        let (from, to) = (ring[index % n], ring[(index + 1) % n]);
-        // Out of the polygon.
-        (from[0] - to[0]).atan2(to[1] - from[1])
-    };
+    // Out of the polygon.
+    let direction = |from: Point, to: Point| (from[0] - to[0]).atan2(to[1] - from[1]);
+    let sides: Vec<[Point; 2]> = (0..hull.len()).map(|index| [hull[index], hull[(index + 1) % hull.len()]]).collect();
     let corner = |index: usize| {
-        let (before, after) = (direction(index + n - 1), direction(index));
-        let turn = (after - before).rem_euclid(TAU);
-        let steps = (turn / FRAC_PI_6).ceil().max(1.0);
-        let half = 0.5 * turn / steps;
-        (0..steps as usize).map(move |step| {
-            let (sine, cosine) = (before + half * (2 * step + 1) as f64).sin_cos();
-            let reach = distance / half.cos();
-            [ring[index][0] + reach * cosine, ring[index][1] + reach * sine]
-        })
+        let at = ring[index];
+        let before = direction(ring[(index + n - 1) % n], at);
+        let turned = |direction: f64| (direction - before).rem_euclid(TAU);
+        let end = turned(direction(at, ring[(index + 1) % n]));
+        let near = sides.iter().filter(|[from, to]| cross(*from, *to, at) <= MOST_BEYOND * length * distance(*from, *to));
+        let mut tangents: Vec<f64> = near.map(|[from, to]| turned(direction(*from, *to))).collect();
+        tangents.retain(|tangent| (SAME..end - SAME).contains(tangent));
+        tangents.extend([0.0, end]);
+        tangents.sort_by(f64::total_cmp);
+        let mut corners = Vec::new();
+        for pair in tangents.windows(2) {
+            let turn = pair[1] - pair[0];
+            let steps = (turn / FRAC_PI_6).ceil().max(1.0);
+            let half = 0.5 * turn / steps;
+            corners.extend((0..steps as usize).map(|step| {
+                let (sine, cosine) = (before + pair[0] + half * (2 * step + 1) as f64).sin_cos();
+                let reach = length / half.cos();
+                [at[0] + reach * cosine, at[1] + reach * sine]
+            }));
+        }
+        corners
     };
     (0..n).flat_map(corner).collect()
 }

@@ -14,8 +14,8 @@ use rstar::{
 pub(super) use circle::enclosing_circle;
 use convex::Point;
 use decompose::{convex_pieces, quads, trapezoids};
-pub(super) use ring::is_inside;
 use ring::{ROUNDING, check_holes, simple_ring};
+pub(super) use ring::{are_beside, is_inside};
 
 use super::error::{OverlapError, ShapeProblem};
 
@@ -80,11 +80,11 @@ impl Shape {
     }
 
     /// An irregular sheet for [`nest`](crate::overlap::nest), by rings of vertices in either direction: the largest one is its
-    /// outline, all others are defects. These may meet each other and the outline. The lower left corner of the outline's box
-    /// becomes the origin.
+    /// outline, all others are defects. These may meet each other and the outline, and those beside it are left out. The lower
+    /// left corner of the outline's box becomes the origin.
     ///
     /// # Errors
-    /// If one of them isn't a valid [`polygon`](Shape::polygon), or a defect is wholly outside of the outline.
+    /// If one of them isn't a valid [`polygon`](Shape::polygon).
     pub fn sheet(name: impl Into<String>, rings: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
         let size = |ring: &[Point]| convex::area(ring).abs();
         let largest = (0..rings.len()).max_by(|&a, &b| size(&rings[a]).total_cmp(&size(&rings[b]))).unwrap_or_default();
@@ -102,9 +102,16 @@ impl Shape {
         let hole = |(hole, ring): (usize, &Vec<Point>)| {
             simple_ring(ring).map_err(|problem| wrong(ShapeProblem::Hole { hole, problem: Box::new(problem) }))
         };
-        let holes = holes.iter().enumerate().map(hole).collect::<Result<Vec<_>, _>>()?;
-        check_holes(&outer, &holes, may_meet).map_err(wrong)?;
-        let are_apart = !may_meet || check_holes(&outer, &holes, false).is_ok();
+        let mut holes = holes.iter().enumerate().map(hole).collect::<Result<Vec<_>, _>>()?;
+        if may_meet {
+            let mut beside = are_beside(&outer.points, holes.iter().map(|ring| &ring.points[..])).into_iter();
+            holes.retain(|_| beside.next() == Some(false));
+        }
+        let checked = check_holes(&outer, &holes);
+        let are_apart = checked.is_ok();
+        if !may_meet {
+            checked.map_err(wrong)?;
+        }
         let flat = outer.flat;
         let clockwise = holes.into_iter().map(|ring| ring.points.into_iter().rev().collect());
         let rings: Vec<Vec<Point>> = [outer.points].into_iter().chain(clockwise).collect();
@@ -178,13 +185,13 @@ impl Shape {
         Shape::assemble(self.name.clone(), pieces.clone(), pieces).about([self.center[0] + by[0], self.center[1] + by[1]])
     }
 
-    /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners. Its
-    /// pieces overlap.
+    /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners, though not
+    /// beyond the edges of its hull. Its pieces overlap.
     pub fn with_distance(&self, distance: f64) -> Shape {
         if distance == 0.0 {
             return self.clone();
         }
-        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::rounded(piece, distance)).collect();
+        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::rounded(piece, distance, &self.hull)).collect();
         Shape { area: self.area, ..Shape::assemble(self.name.clone(), pieces.clone(), pieces) }
     }
 
