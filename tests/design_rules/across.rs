@@ -255,6 +255,8 @@ fn the_command_learns_across_inputs() {
     assert_eq!(learned["numbers"].as_array().unwrap().len(), names.len() + 1);
     assert_eq!(learned["inputs"][1]["numbers"][names.len()], 20.0);
     folder.bad("learn 2.csv 4.csv --inputs t.csv", "t.csv: there is no row for `4.csv`");
+    folder.write("comma.csv", "runs;speed\n2.csv;1,5\n3.csv;2\n");
+    folder.bad("learn 2.csv 3.csv --inputs comma.csv", "comma.csv: line 2: column `speed`: `1,5` is not a number\n");
     folder.bad("learn 2.csv --inputs t.csv", "2.csv is a single input");
     folder.bad("learn 2.csv 3.csv --second 4.csv", "--second is for the runs of one input");
     folder.bad("learn 2.csv --classes 2", "--classes is for the runs of several inputs");

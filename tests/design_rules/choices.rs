@@ -282,6 +282,37 @@ fn choices_from_files() {
     }
 }
 
+/// As many choices and alternatives as there may be, and one more.
+#[test]
+fn many_choices() {
+    let folder = Folder::of("rules");
+    let write = |choices: usize, alternatives: usize| {
+        let values = |choice| if choice == 0 { alternatives } else { 2 };
+        let setting = |choice| json!({ "name": format!("C{choice}"), "settings": (0..values(choice)).collect::<Vec<_>>() });
+        let setting = |choice: usize| {
+            let mut setting = setting(choice);
+            let values = setting["settings"].as_array_mut().unwrap();
+            values.iter_mut().for_each(|value| *value = format!("v{value}").into());
+            setting
+        };
+        let operations: Vec<_> = (0..choices).map(setting).chain([json!({ "name": "k", "kind": "gpu" })]).collect();
+        folder.write("many.json", &json!({ "operations": operations }).to_string());
+    };
+    for alternatives in [255, 256, 257, 4096] {
+        write(1, alternatives);
+        let listed = folder.good("count many.json --list");
+        let distinct: BTreeSet<_> = listed.lines().filter(|line| line.starts_with("C0=v")).collect();
+        assert_eq!(distinct.len(), alternatives);
+    }
+    write(256, 2);
+    let next = folder.good("next many.json --runs none.csv");
+    assert!(next.starts_with("C0=v0;C1=v0;") && next.contains(";C254=v0;C255=v0;k@0"), "{next}");
+    write(257, 2);
+    folder.bad("check many.json", "`C256` is one choice too many: there may be 256");
+    write(1, 4097);
+    folder.bad("check many.json", "`C0` has more than 4096 alternatives");
+}
+
 #[test]
 fn searches_go_through_all_alternatives() {
     searches_exhaust(Space::default(), &multiply(&Folder::of("rules")), 1, 3);

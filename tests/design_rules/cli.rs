@@ -499,6 +499,8 @@ fn a_study_repeats_searches_on_a_measured_space() {
     has(&table, &["the paper's", "0.75", "0.83", "mcts", "random", "iterations until within 1 %", "2 seeds"]);
 
     folder.explore("--iterations 20 --output part.csv");
+    let table = folder.good("study full.csv --iterations 50 --seeds 1");
+    assert!(!table.contains('±') && table.contains("Of 1 seed, so that the spread is unknown."), "{table}");
     folder.bad("study part.csv", "part.csv: nothing to learn: there are runs of 20 schedules, and it takes all 5390");
     folder.bad("study full.csv --labels paper --iterations 2", "full.csv: nothing to learn: ");
     folder.bad("study full.csv --plot full.csv", "the name must end in .png or .svg");

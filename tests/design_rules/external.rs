@@ -192,6 +192,10 @@ fn failures_are_written_down() {
     program(&parted, &format!("{refused}\n{crashed}"));
     explore(&parted, "--repeats-at-most 1 --search dfs --output runs.csv --iterations 8");
     explore(&parted, "--repeats-at-most 1 --search dfs --output runs.csv --resume");
+    let timed = fails(&parted, "explore mine.json --search dfs --output runs.csv --resume -- sh mine.sh log");
+    assert!(timed.contains("runs.csv: it can't be resumed with repeats"), "{timed}");
+    let piped = parted.shell("\"$0\" rules explore - --json --output piped.csv --iterations 2 -- sh mine.sh piped < mine.json");
+    assert_eq!(piped.status.code(), Some(0), "{}", String::from_utf8_lossy(&piped.stderr));
     assert_eq!(Runs::read(&parted.path("runs.csv")).unwrap(), runs);
     let other = fails(&parted, "explore mine.json --search dfs --output runs.csv --resume -- sh mine.sh other");
     assert!(other.contains("its runs are of times by `sh mine.sh log`, and this search is of `sh mine.sh other`"), "{other}");

@@ -26,6 +26,11 @@ fn valid(schema: &Value, root: &Value, value: &Value) -> bool {
         },
         "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
         "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
+        "contains" => value.as_array().is_none_or(|items| {
+            let count = items.iter().filter(|item| valid(rule, root, item)).count() as u64;
+            (1..=schema["maxContains"].as_u64().unwrap()).contains(&count)
+        }),
+        "maxContains" => true,
         "items" => value.as_array().is_none_or(|items| items.iter().all(|item| valid(rule, root, item))),
         "pattern" => value.as_str().is_none_or(|text| matches(rule.as_str().unwrap(), text)),
         "required" => {

@@ -78,6 +78,8 @@ pub(crate) struct Table {
     /// Rows that were read to find the header.
     pending: VecDeque<Row>,
     row: Row,
+    /// True if the layout can be told by options.
+    has_options: bool,
     /// Columns without a use that may tell rows apart, each with its first text.
     unused: Vec<(usize, Option<String>)>,
     /// Columns without a use whose fields all were whole numbers, each with the last one.
@@ -118,6 +120,7 @@ impl Table {
     /// Reads the names of the columns from the first row, whatever they are.
     pub fn open_any(lines: Lines) -> Result<Self, Reason> {
         let mut table = Self::start(lines, &TableOptions::default());
+        table.has_options = false;
         if table.read()? {
             table.header = table.row.iter().map(str::to_owned).collect();
         } else {
@@ -265,6 +268,7 @@ impl Table {
             first: First::Known,
             pending: VecDeque::new(),
             row: Row::default(),
+            has_options: true,
             unused: Vec::new(),
             whole: Vec::new(),
             roles: &[],
@@ -528,7 +532,8 @@ impl Table {
     pub fn field_error(&self, column: usize, what: &str) -> Reason {
         let (text, name) = (self.text(column), &self.header[column]);
         let found = if text == NULL { "null".to_owned() } else { quoted(text) };
-        let hint = if with_point(text).is_some() { "; numbers with a comma take --decimal-comma" } else { "" };
+        let hint =
+            if self.has_options && with_point(text).is_some() { "; numbers with a comma take --decimal-comma" } else { "" };
         self.error(format_args!("column `{name}`: {found} is not {what}{hint}"))
     }
 

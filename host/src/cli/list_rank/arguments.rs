@@ -50,7 +50,7 @@ pub struct ListRankArgs {
     pub seed: u64,
     /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one per element
     ///
-    /// An element's sum is that of all elements before it.
+    /// An element's sum is that of all elements before it. Sums of integers wrap.
     #[arg(long, value_name = "W.NPY")]
     pub weights: Option<PathBuf>,
     /// Method of writing the elements' results to memory [default: auto]

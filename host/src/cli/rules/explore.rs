@@ -215,8 +215,8 @@ impl ExploreArgs {
         if self.check {
             return Err(Failure::error("--check is for spmv and halo: a program of your own checks its results itself"));
         }
-        self.place.check_external(&self.choice.program)?;
         let dag = self.choice.program.dag()?;
+        self.place.check_external(&self.choice.program)?;
         // A signal ends the program as well.
         let cancel = first_signal_stops().cancel();
         let started = External::start(&dag, self.streams, self.command.clone(), self.limit.unwrap_or(LIMIT), cancel);

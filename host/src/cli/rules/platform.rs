@@ -112,6 +112,7 @@ pub fn open_platform(
     streams: usize,
     seed: u64,
 ) -> Result<Option<Opened>, Failure> {
+    program.dag()?;
     place.check(program)?;
     check_streams(streams)?;
     if place.platform == Some(Kind::Sim) {
@@ -154,7 +155,6 @@ pub fn first_signal_stops() -> Interrupt {
 impl Place {
     /// Checks that no option is for another program or platform.
     fn check(&self, program: &Program) -> Result<(), Failure> {
-        program.dag()?;
         let of_program = [
             (self.matrix.is_some(), "--matrix", Program::Spmv, "spmv"),
             (self.cells.is_some(), "--cells", Program::Halo, "halo"),

@@ -163,6 +163,7 @@ impl Object<'_> {
         let schedules = format::counted(self.runs, "schedule", "schedules");
         let classes = format::counted(self.classes, "class", "classes");
         terminal::print(format_args!("{}: {schedules}, {classes}", self.input_file))?;
+        let spread = |mean: String, deviation: String| if self.seeds > 1 { format!("{mean} ± {deviation}") } else { mean };
         let header =
             ["search", "iterations", "of all", "classes", "class accuracy", "least", "the paper's", "fastest found, above best"];
         let mut table = terminal::table(header, 1..header.len()).keys(2);
@@ -171,16 +172,16 @@ impl Object<'_> {
                 let accuracy =
                     |text: &dyn Fn(Spread) -> String| point.accuracy.as_ref().map_or("none".to_owned(), |&all| text(all));
                 let paper = PAPER.iter().find(|(iterations, _)| *iterations == point.iterations);
-                let (slower, spread) = (100.0 * point.slower.mean, 100.0 * point.slower.deviation);
+                let (slower, deviation) = (100.0 * point.slower.mean, 100.0 * point.slower.deviation);
                 table.add_row([
                     repeated.search.to_owned(),
                     format::grouped(point.iterations),
                     format::percent(point.share),
                     format!("{:.1}", point.classes.mean),
-                    accuracy(&|Spread { mean, deviation, .. }| format!("{mean:.3} ± {deviation:.3}")),
+                    accuracy(&|Spread { mean, deviation, .. }| spread(format!("{mean:.3}"), format!("{deviation:.3}"))),
                     accuracy(&|Spread { least, .. }| format!("{least:.3}")),
                     paper.map_or(String::new(), |(_, accuracy)| format!("{accuracy:.2}")),
-                    format!("{slower:.2} ± {spread:.2} %"),
+                    spread(format!("{slower:.2}"), format!("{deviation:.2}")) + " %",
                 ]);
             }
         }
@@ -191,14 +192,17 @@ impl Object<'_> {
             let (near, share) = (repeated.near, repeated.near_share);
             table.add_row([
                 repeated.search.to_owned(),
-                format!("{:.1} ± {:.1}", near.mean, near.deviation),
+                spread(format!("{:.1}", near.mean), format!("{:.1}", near.deviation)),
                 format::percent(share.mean),
                 format::percent(share.greatest),
                 format::seconds(repeated.seconds_per_iteration),
             ]);
         }
         terminal::print(table)?;
-        terminal::print(format_args!("Mean ± standard deviation of {}.", format::counted(self.seeds as usize, "seed", "seeds")))?;
+        terminal::print(match self.seeds {
+            1 => "Of 1 seed, so that the spread is unknown.".to_owned(),
+            seeds => format!("Mean ± standard deviation of {seeds} seeds."),
+        })?;
         self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
     }
 }

@@ -267,7 +267,11 @@ impl<'a> Exploration<'a> {
             noise: platform.is_exact().then_some(0.0),
             ..About::program(&dag)
         };
-        let session = Session::start(output, raw, about, resume, !is_survey)?;
+        let repeats = match options.method {
+            Method::Search { precision, .. } if !platform.is_exact() => precision.repeats,
+            _ => 1,
+        };
+        let session = Session::start(output, raw, about, resume, (!is_survey, repeats > 1))?;
         Ok(Exploration { platform, dag, options, session, start: None, checked: HashSet::new() })
     }
 

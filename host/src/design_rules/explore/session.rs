@@ -30,13 +30,14 @@ pub(super) struct Session {
 
 impl Session {
     /// Starts with no measurements or, with `resume`, with those of the journal. If there is no journal, measurements are
-    /// resumed from `raw` or, if `in_file` says that the file of runs has all of them, from there.
+    /// resumed from `raw` or, if `in_file` says that the file of runs has all of them, from there. `timed` says that they
+    /// must have their moments.
     pub fn start(
         destination: Destination,
         raw: Option<Destination>,
         about: About,
         resume: bool,
-        in_file: bool,
+        (in_file, timed): (bool, bool),
     ) -> Result<Self, RulesError> {
         let path = destination.name().to_owned();
         let journal = destination.partial_path();
@@ -67,7 +68,10 @@ impl Session {
             });
             match run {
                 Some(run) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
-                run => measured.push_back(run.map(|run| Measured { at: 0.0, seconds: run.seconds })),
+                run => {
+                    let at = if timed { f64::NAN } else { 0.0 };
+                    measured.push_back(run.map(|run| Measured { at, seconds: run.seconds }));
+                }
             }
         }
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
@@ -96,7 +100,12 @@ impl Session {
                 return Err(FileError::new(self.destination.name(), reason).into());
             }
         }
-        Ok(self.unused.get_mut(text).and_then(VecDeque::pop_front))
+        let next = self.unused.get_mut(text).and_then(VecDeque::pop_front);
+        if next.flatten().is_some_and(|measured| measured.at.is_nan()) {
+            let reason = "it can't be resumed with repeats, as it doesn't tell when its schedules were measured";
+            return Err(FileError::new(self.destination.name(), reason).into());
+        }
+        Ok(next)
     }
 
     /// Takes all measurements of before that were not replayed.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::RulesError;
-use super::{Access, Alternative, Choice, Dag, END, Kind, MAX_OPERATIONS, Operation, START, bits};
+use super::{Access, Alternative, Choice, Dag, END, Kind, MAX_ALTERNATIVES, MAX_CHOICES, MAX_OPERATIONS, Operation, START, bits};
 
 /// Collects a program's operations and dependences; made by [`Dag::builder`].
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl DagBuilder {
     ///
     /// # Errors
     /// [`RulesError::Dag`] for:
-    /// - no operations, or more than [`MAX_OPERATIONS`];
+    /// - no operations, or more than [`MAX_OPERATIONS`], [`MAX_CHOICES`] or [`MAX_ALTERNATIVES`] of one choice;
     /// - a name that is empty, taken, reserved or has characters other than letters, digits, `_`,
     ///   `.` and `+`;
     /// - a choice of one alternative;
@@ -222,10 +222,16 @@ fn set(dag: &mut Dag, setting: String, alternative: String) -> Result<(), String
         return Err(format!("the setting `{setting}` has the name of an operation"));
     }
     let at = found.unwrap_or(dag.choices.len());
+    if at == MAX_CHOICES {
+        return Err(format!("`{setting}` is one choice too many: there may be {MAX_CHOICES}"));
+    }
     if found.is_none() {
         dag.choices.push(Choice { name: setting.clone(), alternatives: Vec::new() });
     }
     let alternatives = &mut dag.choices[at].alternatives;
+    if alternatives.len() == MAX_ALTERNATIVES {
+        return Err(format!("`{setting}` has more than {MAX_ALTERNATIVES} alternatives"));
+    }
     if alternatives.iter().any(|other| other.name == alternative) {
         return Err(format!("two alternatives of `{setting}` have the name `{alternative}`"));
     }

@@ -22,6 +22,12 @@ pub use run::{Program, Setup};
 /// The most operations that a program may have, so that a set of them is one word.
 pub const MAX_OPERATIONS: usize = 64;
 
+/// The most choices that a program may have, settings among them.
+pub const MAX_CHOICES: usize = 256;
+
+/// The most alternatives that a choice may have.
+pub const MAX_ALTERNATIVES: usize = 4096;
+
 /// The name of the vertex before all others. It takes no time and stands in no schedule.
 pub const START: &str = "start";
 

@@ -102,7 +102,7 @@ impl<'a> Prefix<'a> {
         // Choices are the first steps, so that there are as many of them as steps.
         let choice = self.steps.len();
         if let Some(pending) = self.dag.choices().get(choice) {
-            let settled = |alternative| Step::Choose { choice: choice as u8, alternative: alternative as u8 };
+            let settled = |alternative| Step::Choose { choice: choice as u8, alternative: alternative as u16 };
             return (0..pending.alternatives().len()).map(settled).collect();
         }
         let mut found = Vec::new();

@@ -37,7 +37,7 @@ pub enum Step {
     StreamWait { after: OpId, before: OpId, stream: u8 },
     /// Settles which of a choice's alternatives the schedule has: `y_L=tiles`. The host does nothing then. The choice is
     /// numbered among the program's, and the alternative among the choice's.
-    Choose { choice: u8, alternative: u8 },
+    Choose { choice: u8, alternative: u16 },
 }
 
 impl Step {
