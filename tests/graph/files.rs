@@ -113,6 +113,7 @@ fn first_rows() {
         ("# c\n\nx 2  y\ny 3 z\n", "--columns source=1,target=3,weight=2"),
         ("p1 p2 km\nx y 2\ny z 3\n", "--columns source=p1,target=p2,weight=km"),
         ("x\ty\t2\ny\tz\t3\n", "--header no"),
+        ("#p\tp2\tkm\nx\ty\t2\ny\tz\t3\n", "--columns source=#p,target=p2,weight=km"),
         ("x y 2,0\ny z 3,0\n", "--decimal-comma"),
     ] {
         folder.write("a.txt", text);

@@ -440,8 +440,6 @@ fn from_files_to_tables() {
             "shifted functions start at 0: the window has to be one of numbers",
         ),
         ("convert data.csv --repair --align --from 2024-05-01 --output s.npz", "shifted functions start at 0"),
-        ("cluster set.npz --output g.csv", "<--clusters <K>|--cut <D>>"),
-        ("cluster set.npz --clusters 1 --cut 2 --output g.csv", "cannot be used with"),
         ("cluster set.npz --cut nan --output g.csv", "it must be a number from 0 on"),
         ("cluster set.npz --cut -1 --output g.csv", "it must be a number from 0 on"),
     ] {

@@ -571,7 +571,7 @@ fn parser(separator: u8) -> Reader {
 
 impl TableOptions {
     /// Returns true if a column has a name in the header.
-    fn has_names(&self) -> bool {
+    pub(crate) fn has_names(&self) -> bool {
         self.columns.iter().any(|(_, column)| !column.is_empty() && column.parse::<usize>().is_err())
     }
 

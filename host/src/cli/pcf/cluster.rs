@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 use kodama::{Method, linkage};
 use serde_json::json;
 use warpsmith::{
@@ -26,7 +26,6 @@ use crate::cli::{
 
 #[derive(Args, Debug)]
 #[command(
-    group(ArgGroup::new("ends").required(true)),
     long_about = "Group functions by hierarchical clustering of their L^p distances.\n\n\
         The output has a row for each function: its name and the number of its cluster. Clusters are numbered from 0 by their \
         first functions. An archive (.npz) has the arrays labels, names, and linkage as SciPy's, of shape (functions - 1, 4).",
@@ -48,10 +47,10 @@ pub struct ClusterArgs {
     #[arg(long, value_enum, default_value_t = Linkage::Average)]
     method: Linkage,
     /// Number of clusters
-    #[arg(long, value_name = "K", value_parser = count::parse, group = "ends")]
+    #[arg(long, value_name = "K", value_parser = count::parse, required_unless_present = "cut", conflicts_with = "cut")]
     clusters: Option<u32>,
     /// Join clusters up to this distance
-    #[arg(long, value_name = "D", value_parser = distance, allow_negative_numbers = true, group = "ends")]
+    #[arg(long, value_name = "D", value_parser = distance, allow_negative_numbers = true)]
     cut: Option<f64>,
     /// Type of times, values and distances [default: the file's; f64 from text]
     #[arg(long, value_enum)]

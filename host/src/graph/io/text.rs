@@ -119,7 +119,8 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             [b'<', ..] if lines.number() == 1 => {
                 return Err(lines.error("this is XML, and the name of GraphML must end in `.graphml`"));
             }
-            [b'#' | b'%', ..] => continue,
+            // With names of columns, the first line may have them.
+            [b'#' | b'%', ..] if !(first && (options.has_names() || options.header == Some(true))) => continue,
             [b'p', b' ', ..] | [b'c', b' ', ..] | b"c" if first && is_default => {
                 lines.back();
                 return dimacs::read(lines, weights).map(Edges::Numbered);
@@ -170,5 +171,6 @@ fn are_names(words: &[String; 2]) -> bool {
 fn first_edge(ends: &mut Ends, weights: &mut Wanted<'_>, [u, v]: [String; 2], line: u64) -> Result<FirstRow, Reason> {
     keep(weights, None, |reason| at(line, reason).into())?;
     ends.add([&u, &v])?;
-    Ok(FirstRow::Edge { common: false })
+    let common = [&u, &v].into_iter().zip(ROLES).any(|(word, role)| role.matches(word, false));
+    Ok(FirstRow::Edge { common })
 }

@@ -75,6 +75,12 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
     if root.tag_name().name() != "svg" {
         return problem(format!("is not SVG: its element is {}", quoted(root.tag_name().name())));
     }
+    // Some drawings have no name space.
+    let is_known = |node: Node<'_, '_>| {
+        let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace());
+        [GROUPS, SHAPES, NOT_READ].iter().any(|names| names.contains(&name))
+            && (namespace == root.tag_name().namespace() || namespace == Some(NAMESPACE))
+    };
     let (mut parts, mut notes, mut open) = (Vec::new(), Vec::new(), Vec::new());
     let styles = Styles::of(root, &mut notes);
     let (told, size) = millimetres(root, &mut notes);
@@ -90,11 +96,7 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         let is_used_symbol = name == "symbol" && task.user.is_some();
         let style = |name| styles.get(node, name).or(node.attribute(name)).unwrap_or_default().trim().to_ascii_lowercase();
         let is_hidden = name == "symbol" || style("display") == "none";
-        // Some drawings have no name space.
-        let namespace = node.tag_name().namespace();
-        let is_known = [GROUPS, SHAPES, NOT_READ].iter().any(|names| names.contains(&name))
-            && (namespace == root.tag_name().namespace() || namespace == Some(NAMESPACE));
-        if !is_known || is_hidden && !is_used_symbol || !applies(node) {
+        if !is_known(node) || is_hidden && !is_used_symbol || !applies(node) {
             continue;
         }
         visited += 1;
@@ -130,8 +132,11 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
         }
         let children = node.children().filter(|node| node.is_element() && GROUPS.contains(&name));
         // One alternative is drawn.
-        let children: Vec<_> =
-            if name == "switch" { children.filter(|child| applies(*child)).take(1).collect() } else { children.collect() };
+        let children: Vec<_> = if name == "switch" {
+            children.filter(|child| is_known(*child) && applies(*child)).take(1).collect()
+        } else {
+            children.collect()
+        };
         let within = if is_used_symbol || name == "svg" && node != root {
             let Some((view, size)) = view(task, &mut notes)? else { continue };
             Task { outer: transform * view, size, ..within }

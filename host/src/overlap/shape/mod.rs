@@ -185,8 +185,8 @@ impl Shape {
         Shape::assemble(self.name.clone(), pieces.clone(), pieces).about([self.center[0] + by[0], self.center[1] + by[1]])
     }
 
-    /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners, though not
-    /// beyond the edges of its hull. Its pieces overlap.
+    /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners, but in the
+    /// direction of an edge of its hull by no more than the distance. Its pieces overlap.
     pub fn with_distance(&self, distance: f64) -> Shape {
         if distance == 0.0 {
             return self.clone();

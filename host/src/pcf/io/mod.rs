@@ -280,8 +280,9 @@ struct Raw<T> {
 }
 
 impl<T: PcfReal> Raw<T> {
-    /// Checks the functions, or repairs them if `repairs` is given, and returns their part in the window. Functions that are
-    /// cut or shifted may start at any time. `place` adds the part of the file to an error, from the index of the point.
+    /// Checks the functions, or repairs them if `repairs` is given, and returns their part in the window. If that has
+    /// a start, or shifts them, functions that need no repair may start at any time. `place` adds the part of the file to an
+    /// error, from the index of the point.
     fn set(
         self,
         window: &Window,

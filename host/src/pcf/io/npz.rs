@@ -103,6 +103,7 @@ fn set<T: PcfReal>(
     let place = |point: Option<usize>, error: PcfError| match (point, &error) {
         (Some(point), _) => in_array(path, "points", format!("row {point}: {error}")),
         (None, PcfError::Shape { .. }) => in_array(path, "shape", error.to_string()),
+        (_, PcfError::Window(_) | PcfError::OutOfMemory { .. }) => FileError::new(path, error.to_string()),
         (None, PcfError::Names { .. }) => in_array(path, "names", error.to_string()),
         (None, _) => in_array(path, "offsets", error.to_string()),
     };
