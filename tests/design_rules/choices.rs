@@ -282,7 +282,7 @@ fn choices_from_files() {
     }
 }
 
-/// As many choices and alternatives as there may be, and one more.
+/// Programs at the limits of choices and alternatives, and one beyond.
 #[test]
 fn many_choices() {
     let folder = Folder::of("rules");

@@ -194,6 +194,7 @@ fn failures_are_written_down() {
     explore(&parted, "--repeats-at-most 1 --search dfs --output runs.csv --resume");
     let timed = fails(&parted, "explore mine.json --search dfs --output runs.csv --resume -- sh mine.sh log");
     assert!(timed.contains("runs.csv: it can't be resumed with repeats"), "{timed}");
+    assert_eq!(Runs::read(&parted.path("runs.csv")).unwrap(), runs);
     let piped = parted.shell("\"$0\" rules explore - --json --output piped.csv --iterations 2 -- sh mine.sh piped < mine.json");
     assert_eq!(piped.status.code(), Some(0), "{}", String::from_utf8_lossy(&piped.stderr));
     assert_eq!(Runs::read(&parted.path("runs.csv")).unwrap(), runs);

@@ -456,6 +456,20 @@ fn drawings_say_what_is_left_out() {
                 "the polyline `b` on line 3 is left out: it is not closed".to_owned(),
             ],
         ),
+        (
+            "",
+            &format!("{square}{}", "<path d='M0 0L1 1'/>".repeat(20)),
+            vec!["the path on line 1 is left out: it is not closed".to_owned(); 20],
+        ),
+        (
+            "",
+            &format!("{square}{}", "<path d='M0 0L1 1'/>".repeat(22)),
+            [
+                vec!["the path on line 1 is left out: it is not closed".to_owned(); 20],
+                vec!["not closed, and left out: 2 more".to_owned()],
+            ]
+            .concat(),
+        ),
     ] {
         folder.write("d.svg", &format!("<svg xmlns='http://www.w3.org/2000/svg' {root}>{inner}</svg>"));
         let output = folder.run("total p.csv --shape d.svg --json");

@@ -142,7 +142,7 @@ fn blocks_of_dxf() {
     }
     corners.sort_unstable();
     assert_eq!(corners, [[100, 0], [100, 20], [100, 40], [150, 0], [150, 20], [150, 40]]);
-    // Of another file, a block is named once.
+    // A block of another file is named once.
     let blocks = "0 BLOCK 2 other 70 4 1 ../other.dxf 0 ENDBLK 0 BLOCK 2 unused 70 4 0 ENDBLK";
     let inserts = "0 CIRCLE 40 1 0 INSERT 2 other 0 INSERT 2 OTHER 10 5";
     let sections = format!("0 SECTION 2 BLOCKS {blocks} 0 ENDSEC 0 SECTION 2 ENTITIES {inserts} 0 ENDSEC 0 EOF");

@@ -440,7 +440,7 @@ fn defects_that_meet() {
     folder.write("hide.svg", &format!("<svg><path d='{squares}'/><rect width='100' height='60'/></svg>"));
     let form = read_sheet(folder.path("hide.svg").to_str().unwrap(), None).unwrap().shape;
     assert!((form.area() - 5200.0).abs() < 1e-9 && form.outlines().len() == 5, "{}", form.area());
-    // As holes of a polygon, too, of which the last one is beside it.
+    // Holes of a polygon are defects, too. The last one is beside it.
     let square = |x: i32, y: i32| vec![[x, y], [x + 20, y], [x + 20, y + 20], [x, y + 20]];
     let outline = vec![[0, 0], [100, 0], [100, 60], [0, 60]];
     let rings = [outline, square(20, 20), square(30, 30), square(-10, 40), square(200, 0)];

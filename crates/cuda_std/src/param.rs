@@ -30,7 +30,7 @@ unsafe impl Sync for Entry {}
 
 /// A scalar or a pointer, which takes a word or two of an entry.
 pub trait Word {
-    /// Type of the word, or of what it points to.
+    /// Type of the word, or of its target if it is a pointer.
     type Element;
 }
 

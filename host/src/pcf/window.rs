@@ -18,8 +18,8 @@ pub struct Window {
     pub until: Option<f64>,
     /// Shifts each function first, so that it starts at 0.
     pub align: bool,
-    /// True if `from` and `until` are times of a calendar, in seconds since 1970; false if they are numbers. A table must have times
-    /// of the same kind, unless this is `None`.
+    /// True if `from` and `until` are times of a calendar, in seconds since 1970; false if they are numbers. A table must have
+    /// times of the same kind, unless this is `None`.
     pub of_calendar: Option<bool>,
     /// Step of a grid of times at which functions are sampled. Each value holds until the next time.
     pub step: Option<f64>,

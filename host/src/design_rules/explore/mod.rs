@@ -230,7 +230,7 @@ impl<'a> Exploration<'a> {
     /// - [`RulesError::File`] if the measurements to be resumed can't be read or are of another exploration.
     pub fn start(
         platform: &'a mut dyn Platform,
-        options: ExploreOptions,
+        mut options: ExploreOptions,
         output: Destination,
         raw: Option<Destination>,
         resume: bool,
@@ -267,11 +267,13 @@ impl<'a> Exploration<'a> {
             noise: platform.is_exact().then_some(0.0),
             ..About::program(&dag)
         };
-        let repeats = match options.method {
-            Method::Search { precision, .. } if !platform.is_exact() => precision.repeats,
-            _ => 1,
-        };
-        let session = Session::start(output, raw, about, resume, (!is_survey, repeats > 1))?;
+        let mut repeats = false;
+        if let Method::Search { precision, .. } = &mut options.method {
+            // Exact times stay the same.
+            precision.repeats = if platform.is_exact() { 1 } else { precision.repeats };
+            repeats = precision.repeats > 1;
+        }
+        let session = Session::start(output, raw, about, resume, (!is_survey, repeats))?;
         Ok(Exploration { platform, dag, options, session, start: None, checked: HashSet::new() })
     }
 
@@ -337,8 +339,7 @@ impl<'a> Exploration<'a> {
         precision: Precision,
         observer: &dyn Observer,
     ) -> Result<Outcome, RulesError> {
-        let repeats = if self.platform.is_exact() { 1 } else { precision.repeats };
-        let mut measurer = Measurer::new(Precision { repeats, ..precision });
+        let mut measurer = Measurer::new(precision);
         let mut explorer =
             Explorer::new(&self.dag, self.options.streams, method.strategy(), self.options.seed)?.in_space(self.options.space);
         let mut outcome = Outcome::default();

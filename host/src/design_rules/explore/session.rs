@@ -26,12 +26,14 @@ pub(super) struct Session {
     unused: HashMap<String, VecDeque<Option<Measured>>>,
     /// Time from the first measurement to the last one of before, in seconds.
     pub elapsed: f64,
+    /// True if it must be known when the measurements of before were, but isn't.
+    lacks_times: bool,
 }
 
 impl Session {
     /// Starts with no measurements or, with `resume`, with those of the journal. If there is no journal, measurements are
-    /// resumed from `raw` or, if `in_file` says that the file of runs has all of them, from there. `timed` says that they
-    /// must have their moments.
+    /// resumed from `raw` or, if `in_file` says that the file of runs has all of them, from there. `timed` says that it
+    /// must be known when they were measured.
     pub fn start(
         destination: Destination,
         raw: Option<Destination>,
@@ -68,15 +70,13 @@ impl Session {
             });
             match run {
                 Some(run) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
-                run => {
-                    let at = if timed { f64::NAN } else { 0.0 };
-                    measured.push_back(run.map(|run| Measured { at, seconds: run.seconds }));
-                }
+                run => measured.push_back(run.map(|run| Measured { at: 0.0, seconds: run.seconds })),
             }
         }
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
+        let lacks_times = timed && before.runs.iter().any(|run| run.times.is_empty());
         let journal = Journal::new(journal, unfinished, before)?;
-        Ok(Session { runs: none, destination, raw, journal, order, again: 0, unused, elapsed })
+        Ok(Session { runs: none, destination, raw, journal, order, again: 0, unused, elapsed, lacks_times })
     }
 
     /// Returns whether all schedules of before were measured or replayed again.
@@ -101,7 +101,7 @@ impl Session {
             }
         }
         let next = self.unused.get_mut(text).and_then(VecDeque::pop_front);
-        if next.flatten().is_some_and(|measured| measured.at.is_nan()) {
+        if self.lacks_times && next.is_some() {
             let reason = "it can't be resumed with repeats, as it doesn't tell when its schedules were measured";
             return Err(FileError::new(self.destination.name(), reason).into());
         }

@@ -188,28 +188,34 @@ impl FirstRow {
 
 fn edges(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edges, Reason> {
     let name = options.columns.iter().find(|(role, _)| role == "weight").map_or("weight", |(_, name)| name);
-    let extension = extension(path);
     // Properties have names, but no columns.
-    let of_tables = TableOptions {
+    let of_tables = || TableOptions {
         columns: options.columns.iter().filter(|(role, _)| role != "weight").cloned().collect(),
         ..options.clone()
     };
-    match extension.as_str() {
-        "mtx" => options.refuse("a Matrix Market file"),
-        "gr" | "col" => options.refuse("a DIMACS file"),
-        "graph" | "metis" => options.refuse("a METIS file"),
-        "graphml" => of_tables.refuse("GraphML"),
-        "geojson" | "json" => of_tables.refuse("GeoJSON"),
-        _ => Ok(()),
-    }?;
-    match extension.as_str() {
+    match extension(path).as_str() {
         "npy" => none(&weights, "an array of edges has").and_then(|()| array::npy(path)),
         "npz" => array::sparse(path, weights).map(Edges::Numbered),
-        "mtx" => text::market(path, weights).map(Edges::Numbered),
-        "gr" | "col" => dimacs::read(Lines::open(path)?, weights).map(Edges::Numbered),
-        "graph" | "metis" => metis::read(path, weights).map(Edges::Numbered),
-        "graphml" => documents::graphml(path, name, weights).map(Edges::Numbered),
-        "geojson" | "json" => documents::geojson(path, name, weights).map(Edges::Numbered),
+        "mtx" => {
+            options.refuse("a Matrix Market file")?;
+            text::market(path, weights).map(Edges::Numbered)
+        }
+        "gr" | "col" => {
+            options.refuse("a DIMACS file")?;
+            dimacs::read(Lines::open(path)?, weights).map(Edges::Numbered)
+        }
+        "graph" | "metis" => {
+            options.refuse("a METIS file")?;
+            metis::read(path, weights).map(Edges::Numbered)
+        }
+        "graphml" => {
+            of_tables().refuse("GraphML")?;
+            documents::graphml(path, name, weights).map(Edges::Numbered)
+        }
+        "geojson" | "json" => {
+            of_tables().refuse("GeoJSON")?;
+            documents::geojson(path, name, weights).map(Edges::Numbered)
+        }
         "csv" | "tsv" | "parquet" => text::table(path, options, weights),
         _ => text::plain(path, options, weights),
     }

@@ -100,14 +100,15 @@ pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Prob
 /// within what is left.
 pub fn sheet(path: &BezPath, tolerance: Option<f64>) -> Result<Contour, Problem> {
     let closed: Vec<Subpath> = subpaths(path).into_iter().filter(|subpath| subpath.is_closed).collect();
-    let areas: Vec<f64> = on_curves(&closed, tolerance)?.iter().map(|ring| area(ring)).collect();
+    let rings = on_curves(&closed, tolerance)?;
+    let areas: Vec<f64> = rings.iter().map(|ring| area(ring)).collect();
     let mut order: Vec<usize> = (0..closed.len()).collect();
     order.sort_by(|&a, &b| areas[b].abs().total_cmp(&areas[a].abs()));
-    let largest = order.first().copied();
-    let within = |ring: usize| Lines::of(&closed[ring], Some((areas[ring] > 0.0) != (Some(ring) == largest)), tolerance);
-    let Contour { outline, holes, .. } = Contour::of(&closed, &order, within);
-    let mut beside = std::iter::once(false).chain(are_beside(&outline, holes.iter().map(|hole| &hole[..])));
-    order.retain(|_| beside.next() == Some(false));
+    if let Some((&largest, others)) = order.split_first() {
+        let mut beside = are_beside(&rings[largest], others.iter().map(|&ring| &rings[ring][..])).into_iter();
+        order.retain(|&ring| ring == largest || beside.next() == Some(false));
+    }
+    let within = |ring: usize| Lines::of(&closed[ring], Some((areas[ring] > 0.0) != (ring == order[0])), tolerance);
     let contour = Contour::of(&closed, &order, within);
     check_vertices(contour.holes.iter().chain([&contour.outline]).map(Vec::len).sum())?;
     Ok(contour)

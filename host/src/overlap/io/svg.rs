@@ -27,6 +27,8 @@ const GROUPS: &[&str] = &["svg", "g", "a", "switch", "symbol"];
 const SHAPES: &[&str] = &["path", "polygon", "polyline", "rect", "circle", "ellipse", "use"];
 /// Elements of a drawing that are drawn, and not read.
 const NOT_READ: &[&str] = &["text", "flowRoot", "image", "line", "foreignObject"];
+/// Most open paths that are named: each takes a pass over the text.
+const NAMED: usize = 20;
 /// Units of length, and their number per inch.
 const UNITS: &[(&str, f64)] =
     &[("mm", 25.4), ("cm", 2.54), ("in", 1.0), ("pt", 72.0), ("pc", 6.0), ("Q", 101.6), ("px", UNITS_OF_SCREEN)];
@@ -153,14 +155,20 @@ pub fn parse(text: &str, tolerance: Option<f64>) -> Result<Drawn, Problem> {
             continue;
         }
         let Contours { closed, has_open } = contours(&path, tolerance)?;
-        open.extend(has_open.then(|| called(node)));
+        open.extend(has_open.then_some(node));
         let id = copy.or(node.attribute("id")).map(str::to_owned);
         parts.extend(closed.into_iter().map(|contour| ClosedPath { id: id.clone(), element: called(node), contour }));
     }
     match open.first() {
-        Some(open) if parts.is_empty() => return problem(format!("{open} is not closed, and no other is")),
+        Some(&open) if parts.is_empty() => return problem(format!("{} is not closed, and no other is", called(open))),
         None if parts.is_empty() => return problem("has no path, polygon, rectangle, circle or ellipse"),
-        _ => notes.extend(open.iter().map(|open| format!("{open} is left out: it is not closed"))),
+        _ => {
+            let (named, others) = open.split_at(open.len().min(NAMED));
+            notes.extend(named.iter().map(|&open| format!("{} is left out: it is not closed", called(open))));
+            if !others.is_empty() {
+                notes.push(format!("not closed, and left out: {} more", others.len()));
+            }
+        }
     }
     Ok(Drawn { paths: parts, notes, has_unit: told.is_some() })
 }

@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
         (Instant::now() + self.nesting.time).saturating_duration_since(self.deadline).as_secs_f64()
     }
 
-    /// Distance from a sheet's edge to where grown parts may be. What surrounds an irregular sheet is no nearer to them.
+    /// Distance from a sheet's edge to where grown parts may be. On irregular sheets it is not negative.
     pub fn inset(&self, sheet: &Sheet) -> f64 {
         let inset = self.nesting.margin - 0.5 * self.nesting.spacing;
         if sheet.form.is_some() { inset.max(0.0) } else { inset }
@@ -475,7 +475,7 @@ impl<'a> Work<'a> {
             starts: None,
             budget: Budget::Time(time),
         };
-        // Where corners with a distance are cut less closely than boxes, a part that fills the width has a place in rows alone.
+        // Grown corners are larger than boxes: a part that fills the width is placed in rows only.
         let packer = match Packer::new(self.device, settings) {
             Err(PackError::TooNarrow { .. }) => return Ok(None),
             packer => packer?.cancelled_by(self.cancel),

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_6, TAU};
 
-/// By how much a [`rounded`] corner is beyond the distance at most, relative to it.
+/// Most by which a [`rounded`] corner is beyond the distance, relative to it.
 const MOST_BEYOND: f64 = 0.04;
 
 /// x and y, in length units.
@@ -66,25 +66,32 @@ pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
 }
 
 /// Returns a polygon around all that is within a distance of the polygon. Around corners it has tangents to the circle,
-/// 30 degrees apart at most. Where it is at an edge of `hull`, which is around it, one is parallel to that edge, so that the
-/// hull grows there by no more than the distance.
+/// 30 degrees apart at most. A corner at an edge of `hull`, which contains the polygon, has a tangent parallel to that edge:
+/// so the hull grows there by no more than the distance.
 pub fn rounded(ring: &[Point], length: f64, hull: &[Point]) -> Vec<Point> {
     /// Angle between tangents that are taken for one.
     const SAME: f64 = 1e-9;
     let n = ring.len();
     // Out of the polygon.
     let direction = |from: Point, to: Point| (from[0] - to[0]).atan2(to[1] - from[1]);
-    let sides: Vec<[Point; 2]> = (0..hull.len()).map(|index| [hull[index], hull[(index + 1) % hull.len()]]).collect();
+    let side = |index: usize| [hull[index], hull[(index + 1) % hull.len()]];
+    let mut sides: Vec<(f64, [Point; 2])> =
+        (0..hull.len()).map(side).map(|[from, to]| (direction(from, to), [from, to])).collect();
+    sides.sort_by(|a, b| a.0.total_cmp(&b.0));
     let corner = |index: usize| {
         let at = ring[index];
         let before = direction(ring[(index + n - 1) % n], at);
         let turned = |direction: f64| (direction - before).rem_euclid(TAU);
         let end = turned(direction(at, ring[(index + 1) % n]));
-        let near = sides.iter().filter(|[from, to]| cross(*from, *to, at) <= MOST_BEYOND * length * distance(*from, *to));
-        let mut tangents: Vec<f64> = near.map(|[from, to]| turned(direction(*from, *to))).collect();
-        tangents.retain(|tangent| (SAME..end - SAME).contains(tangent));
-        tangents.extend([0.0, end]);
-        tangents.sort_by(f64::total_cmp);
+        // The sides between the directions of both edges, which may be on both sides of the largest one.
+        let (below, above) = sides.split_at(sides.partition_point(|(direction, _)| *direction < before));
+        let between = above.iter().chain(below).map(|(direction, side)| (turned(*direction), side));
+        let near = between.take_while(|(tangent, _)| *tangent < end - SAME).filter(|(tangent, [from, to])| {
+            *tangent >= SAME && cross(*from, *to, at) <= MOST_BEYOND * length * distance(*from, *to)
+        });
+        let mut tangents: Vec<f64> = std::iter::once(0.0).chain(near.map(|(tangent, _)| tangent)).collect();
+        tangents.dedup_by(|next, last| *next - *last < SAME);
+        tangents.push(end);
         let mut corners = Vec::new();
         for pair in tangents.windows(2) {
             let turn = pair[1] - pair[0];

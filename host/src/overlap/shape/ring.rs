@@ -194,10 +194,20 @@ fn edges_meet([a, b]: [Point; 2], [c, d]: [Point; 2]) -> bool {
 
 /// Checks that holes are inside of the outline, and apart from it and from each other.
 pub fn check_holes(outline: &Ring, holes: &[Ring]) -> Result<(), ShapeProblem> {
-    let rings = Rings::of([outline].into_iter().chain(holes).map(|ring| &ring.points[..]));
-    for hole in 0..holes.len() {
-        let around = rings.around(hole + 1);
-        match rings.meeting(hole + 1, |_| true).or_else(|| around.iter().copied().filter(|&other| other > 0).min()) {
+    let rings: Vec<&[Point]> = [outline].into_iter().chain(holes).map(|ring| &ring.points[..]).collect();
+    let tree = Edges::of(&rings);
+    let boxes = rings.iter().enumerate().map(|(ring, points)| {
+        let [low, high] = convex::bounds(*points);
+        GeomWithData::new(Rectangle::from_corners(low, high), ring)
+    });
+    let boxes = RTree::bulk_load(boxes.collect());
+    for ring in 1..rings.len() {
+        let meeting = edges(rings[ring]).find_map(|edge| tree.meeting(edge).filter(|&other| other != ring).min());
+        let start = rings[ring][0];
+        let around = boxes.locate_all_at_point(&start).map(|other| other.data);
+        let around: Vec<_> = around.filter(|&other| other != ring && is_inside(rings[other], start)).collect();
+        let hole = ring - 1;
+        match meeting.or_else(|| around.iter().copied().filter(|&other| other > 0).min()) {
             Some(other) => return Err(ShapeProblem::HoleMeets { hole, other: other.checked_sub(1) }),
             None if around.is_empty() => return Err(ShapeProblem::HoleOutside { hole }),
             None => {}
@@ -206,52 +216,31 @@ pub fn check_holes(outline: &Ring, holes: &[Ring]) -> Result<(), ShapeProblem> {
     Ok(())
 }
 
-/// Returns for each hole whether it is wholly outside of the outline, which none contains.
-pub fn are_beside<'a>(outline: &'a [Point], holes: impl IntoIterator<Item = &'a [Point]>) -> Vec<bool> {
-    let rings = Rings::of([outline].into_iter().chain(holes));
-    let is_beside = |hole| rings.meeting(hole, |other| other == 0).is_none() && !rings.around(hole).contains(&0);
-    (1..rings.rings.len()).map(is_beside).collect()
+/// Tells of each hole whether it is wholly outside of the outline. No hole may contain the outline.
+pub fn are_beside<'a>(outline: &[Point], holes: impl IntoIterator<Item = &'a [Point]>) -> Vec<bool> {
+    let tree = Edges::of(&[outline]);
+    let meets = |hole| edges(hole).any(|edge| tree.meeting(edge).next().is_some());
+    holes.into_iter().map(|hole| !is_inside(outline, hole[0]) && !meets(hole)).collect()
 }
 
-/// An edge, with its ring.
+/// An edge, with its ring's number.
 type Edge = GeomWithData<Rectangle<Point>, (usize, [Point; 2])>;
 
-/// An outline and its holes.
-struct Rings<'a> {
-    rings: Vec<&'a [Point]>,
-    edges: RTree<Edge>,
-    boxes: RTree<GeomWithData<Rectangle<Point>, usize>>,
-}
+/// The edges of several rings.
+struct Edges(RTree<Edge>);
 
-impl<'a> Rings<'a> {
-    fn of(rings: impl Iterator<Item = &'a [Point]>) -> Self {
-        let rings: Vec<_> = rings.collect();
-        let of_ring = |(ring, points): (usize, &&'a [Point])| {
-            edges(points).map(move |[from, to]| GeomWithData::new(Rectangle::from_corners(from, to), (ring, [from, to])))
+impl Edges {
+    fn of(rings: &[&[Point]]) -> Self {
+        let of_ring = |(ring, points): (usize, &&[Point])| -> Vec<_> {
+            edges(points).map(|[from, to]| GeomWithData::new(Rectangle::from_corners(from, to), (ring, [from, to]))).collect()
         };
-        let boxes = rings.iter().enumerate().map(|(ring, points)| {
-            let [low, high] = convex::bounds(*points);
-            GeomWithData::new(Rectangle::from_corners(low, high), ring)
-        });
-        let edges = RTree::bulk_load(rings.iter().enumerate().flat_map(of_ring).collect());
-        let boxes = RTree::bulk_load(boxes.collect());
-        Rings { rings, edges, boxes }
+        Edges(RTree::bulk_load(rings.iter().enumerate().flat_map(of_ring).collect()))
     }
 
-    /// Returns another of these rings that has a point in common with a ring.
-    fn meeting(&self, ring: usize, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
-        edges(self.rings[ring]).find_map(|edge| {
-            let near = self.edges.locate_in_envelope_intersecting(&AABB::from_corners(edge[0], edge[1])).map(|other| other.data);
-            let near = near.filter(|&(other, its)| other != ring && is_wanted(other) && edges_meet(edge, its));
-            near.map(|(other, _)| other).min()
-        })
-    }
-
-    /// Returns the rings that a ring's first vertex is in.
-    fn around(&self, ring: usize) -> Vec<usize> {
-        let start = self.rings[ring][0];
-        let around = self.boxes.locate_all_at_point(&start).map(|other| other.data);
-        around.filter(|&other| other != ring && is_inside(self.rings[other], start)).collect()
+    /// Returns the rings of edges that have a point in common with an edge.
+    fn meeting(&self, edge: [Point; 2]) -> impl Iterator<Item = usize> {
+        let near = self.0.locate_in_envelope_intersecting(&AABB::from_corners(edge[0], edge[1])).map(|other| other.data);
+        near.filter(move |&(_, its)| edges_meet(edge, its)).map(|(ring, _)| ring)
     }
 }
 
