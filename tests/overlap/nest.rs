@@ -560,6 +560,17 @@ fn rolls() {
             }
         }
     }
+    // A part whose corners reach from edge to edge leaves room in the corners, and no more is needed.
+    let diamond = |lean: f64| Shape::polygon("diamond", &[[0.0, -5.0], [5.0, lean], [0.0, 5.0], [-5.0, -lean]]).unwrap();
+    for (lean, turns) in [(0.0, Turns::HALVES), (1.0, Turns::HALVES.mirroring(true)), (1.0, Turns::NONE.mirroring(true))] {
+        let corner = Shape::polygon("corner", &[[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]).unwrap();
+        let parts = vec![(diamond(lean), 1), (corner, 2)];
+        let time = Duration::from_secs(2);
+        let nesting = Nesting { turns: vec![turns], spacing: 1.0, ..Nesting::new(parts, [along(10.0, true)], time) };
+        let nested = nest(&nesting).unwrap();
+        check(&nesting, &nested);
+        assert!(nested.left.is_empty() && nested.sheets[0].used < 10.1, "{lean} {}", nested.sheets[0].used);
+    }
     // More than are searched for places.
     let squares = vec![(rectangle("r", 1.0, 1.0), 4097)];
     let nesting = Nesting { turns: vec![Turns::NONE], ..Nesting::new(squares, [along(10.0, true)], Duration::from_secs(1)) };

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 use std::hash::{DefaultHasher, Hasher};
 use syn::{
     ConstParam, Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, PredicateType, Result,
-    ReturnType, Token, Type, TypeParam, WherePredicate, braced, bracketed, parenthesized,
+    ReturnType, Safety, Token, Type, TypeParam, WherePredicate, braced, bracketed, parenthesized,
     parse::{Parse, ParseStream},
     parse_quote,
     punctuated::Punctuated,
@@ -457,9 +457,9 @@ impl Kernel {
         kernel: TokenStream,
         body: TokenStream,
     ) -> TokenStream {
-        let (unsafety, names, types) = (&self.function.sig.unsafety, &self.names, &self.types);
-        let safety =
-            unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands, of its launch in this configuration."]));
+        let (unsafety, names, types) = (&self.function.sig.safety, &self.names, &self.types);
+        let safety = matches!(unsafety, Safety::Unsafe(_))
+            .then(|| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands, of its launch in this configuration."]));
         let (config, words, run_thread, count) = (own("config"), own("arguments"), own("body"), names.len());
         quote! {
             /// Binds a configuration and arguments to the kernel, for a stream to launch.

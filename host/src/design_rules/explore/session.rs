@@ -1,7 +1,7 @@
 //! The files of an exploration: runs, the journal of all measurements, and what an earlier exploration has left in them.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::design_rules::measure::{About, Journal, Measured, Runs};
 use crate::design_rules::{RulesError, Traversal};
@@ -22,6 +22,8 @@ pub(super) struct Session {
     order: Vec<String>,
     /// Number of schedules of `order` that this exploration has come to again.
     again: usize,
+    /// The file that has the measurements of before.
+    before: PathBuf,
     /// Measurements of each schedule that are not replayed yet; `None` for a failure.
     unused: HashMap<String, VecDeque<Option<Measured>>>,
     /// Time from the first measurement to the last one of before, in seconds.
@@ -50,15 +52,16 @@ impl Session {
         }
         let none = Runs { about: about.clone(), ..Runs::default() };
         let measured = raw.as_ref().map(Destination::name).filter(|raw| raw.exists());
-        let before = match (resume, measured) {
-            (true, _) if unfinished => resumed(&journal, about)?,
-            (true, Some(raw)) => resumed(raw, about)?,
+        let resumed = |path: &Path| Ok::<_, RulesError>((path.to_owned(), resumed(path, about)?));
+        let (from, before) = match (resume, measured) {
+            (true, _) if unfinished => resumed(&journal)?,
+            (true, Some(raw)) => resumed(raw)?,
             (true, None) if path.exists() && !in_file => {
                 let reason = "it can't be resumed: it has each schedule once, whatever was measured of it";
                 return Err(FileError::new(&path, reason).into());
             }
-            (true, None) if path.exists() => resumed(&path, about)?,
-            _ => none.clone(),
+            (true, None) if path.exists() => resumed(&path)?,
+            _ => (path, none.clone()),
         };
         let raw = raw.map(|raw| (raw, none.clone()));
         let (mut order, mut unused) = (Vec::new(), HashMap::<String, VecDeque<_>>::new());
@@ -76,7 +79,7 @@ impl Session {
         let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
         let lacks_times = timed && before.runs.iter().any(|run| run.times.is_empty());
         let journal = Journal::new(journal, unfinished, before)?;
-        Ok(Session { runs: none, destination, raw, journal, order, again: 0, unused, elapsed, lacks_times })
+        Ok(Session { runs: none, destination, raw, journal, order, again: 0, before: from, unused, elapsed, lacks_times })
     }
 
     /// Returns whether all schedules of before were measured or replayed again.
@@ -97,13 +100,13 @@ impl Session {
                     "it can't be resumed: in iteration {} this search measures `{text}`, and the file has another schedule",
                     self.again
                 );
-                return Err(FileError::new(self.destination.name(), reason).into());
+                return Err(FileError::new(&self.before, reason).into());
             }
         }
         let next = self.unused.get_mut(text).and_then(VecDeque::pop_front);
         if self.lacks_times && next.is_some() {
             let reason = "it can't be resumed with repeats, as it doesn't tell when its schedules were measured";
-            return Err(FileError::new(self.destination.name(), reason).into());
+            return Err(FileError::new(&self.before, reason).into());
         }
         Ok(next)
     }

@@ -101,11 +101,12 @@ impl<'a> Work<'a> {
             pieces: RefCell::default(),
         };
         for (part, (shape, _)) in nesting.parts.iter().enumerate().take_while(|_| !cancel.is_cancelled()) {
+            let turns = nesting.turns_of(part);
             let grown = match nesting.spacing {
                 0.0 => shape.clone(),
-                spacing => shape.simplified().with_distance(0.5 * spacing),
+                // Its boxes are as large as those of `boxes`.
+                spacing => shape.simplified().with_distance_towards(0.5 * spacing, &turns.level_or_upright()),
             };
-            let turns = nesting.turns_of(part);
             work.images.push(turns.mirrors().then(|| shape.mirrored()));
             work.sizes.push(0.5 * (shape.area() + area(grown.hull())));
             work.boxes.push(boxes(shape, 0.5 * nesting.spacing, turns));

@@ -133,6 +133,14 @@ impl Turns {
         )
     }
 
+    /// Returns the directions of a shape that are level or upright at an angle of the set; of its mirror image, too, if there are
+    /// mirror images. None if all angles are allowed.
+    pub(in crate::overlap) fn level_or_upright(&self) -> Vec<f64> {
+        let angles = self.angles().unwrap_or_default().iter();
+        let all = angles.flat_map(|&angle| if self.mirrors { vec![-angle, angle] } else { vec![-angle] });
+        all.flat_map(|angle| (0..4).map(move |quarter| angle + f64::from(quarter) * FRAC_PI_2)).collect()
+    }
+
     /// The allowed angles of a set whose opposites are allowed, too.
     pub(super) fn opposed(&self) -> Vec<f64> {
         self.angles().unwrap_or_default().iter().copied().filter(|angle| self.allow(angle + PI)).collect()

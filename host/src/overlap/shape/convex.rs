@@ -65,26 +65,42 @@ pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     (0..n).map(corner).collect()
 }
 
+/// Returns the lines at which a convex polygon ends: the direction out of the polygon, and two points with the polygon on their
+/// left. There is one for each edge, and one for each of `directions`, in order of their directions.
+pub fn limits(hull: &[Point], directions: &[f64]) -> Vec<(f64, [Point; 2])> {
+    let side = |index: usize| [hull[index], hull[(index + 1) % hull.len()]];
+    let edges = (0..hull.len()).map(side).map(|[from, to]| (outwards(from, to), [from, to]));
+    let others = directions.iter().filter_map(|&direction| {
+        let (sine, cosine) = direction.sin_cos();
+        let reach = |[x, y]: &Point| x * cosine + y * sine;
+        let from = *hull.iter().max_by(|a, b| reach(a).total_cmp(&reach(b)))?;
+        let to = [from[0] - sine, from[1] + cosine];
+        Some((outwards(from, to), [from, to]))
+    });
+    let mut limits: Vec<_> = edges.chain(others).collect();
+    limits.sort_by(|a, b| a.0.total_cmp(&b.0));
+    limits
+}
+
+/// Returns the direction to the right of a line.
+fn outwards(from: Point, to: Point) -> f64 {
+    (from[0] - to[0]).atan2(to[1] - from[1])
+}
+
 /// Returns a polygon around all that is within a distance of the polygon. Around corners it has tangents to the circle,
-/// 30 degrees apart at most. A corner at an edge of `hull`, which contains the polygon, has a tangent parallel to that edge:
-/// so the hull grows there by no more than the distance.
-pub fn rounded(ring: &[Point], length: f64, hull: &[Point]) -> Vec<Point> {
+/// 30 degrees apart at most. A corner at one of the [`limits`] of a hull that contains the polygon has a tangent parallel to
+/// that: so the hull grows there by no more than the distance.
+pub fn rounded(ring: &[Point], length: f64, limits: &[(f64, [Point; 2])]) -> Vec<Point> {
     /// Angle between tangents that are taken for one.
     const SAME: f64 = 1e-9;
     let n = ring.len();
-    // Out of the polygon.
-    let direction = |from: Point, to: Point| (from[0] - to[0]).atan2(to[1] - from[1]);
-    let side = |index: usize| [hull[index], hull[(index + 1) % hull.len()]];
-    let mut sides: Vec<(f64, [Point; 2])> =
-        (0..hull.len()).map(side).map(|[from, to]| (direction(from, to), [from, to])).collect();
-    sides.sort_by(|a, b| a.0.total_cmp(&b.0));
     let corner = |index: usize| {
         let at = ring[index];
-        let before = direction(ring[(index + n - 1) % n], at);
+        let before = outwards(ring[(index + n - 1) % n], at);
         let turned = |direction: f64| (direction - before).rem_euclid(TAU);
-        let end = turned(direction(at, ring[(index + 1) % n]));
-        // The sides between the directions of both edges, which may be on both sides of the largest one.
-        let (below, above) = sides.split_at(sides.partition_point(|(direction, _)| *direction < before));
+        let end = turned(outwards(at, ring[(index + 1) % n]));
+        // The limits between the directions of both edges, which may be on both sides of the largest one.
+        let (below, above) = limits.split_at(limits.partition_point(|(direction, _)| *direction < before));
         let between = above.iter().chain(below).map(|(direction, side)| (turned(*direction), side));
         let near = between.take_while(|(tangent, _)| *tangent < end - SAME).filter(|(tangent, [from, to])| {
             *tangent >= SAME && cross(*from, *to, at) <= MOST_BEYOND * length * distance(*from, *to)

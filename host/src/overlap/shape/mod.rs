@@ -188,10 +188,16 @@ impl Shape {
     /// Returns the shape with all that is within a distance of it, and up to 4 % of the distance more at corners, but in the
     /// direction of an edge of its hull by no more than the distance. Its pieces overlap.
     pub fn with_distance(&self, distance: f64) -> Shape {
+        self.with_distance_towards(distance, &[])
+    }
+
+    /// Returns [the same](Self::with_distance), by no more than the distance in further directions, in radians.
+    pub(super) fn with_distance_towards(&self, distance: f64, directions: &[f64]) -> Shape {
         if distance == 0.0 {
             return self.clone();
         }
-        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::rounded(piece, distance, &self.hull)).collect();
+        let limits = convex::limits(&self.hull, directions);
+        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::rounded(piece, distance, &limits)).collect();
         Shape { area: self.area, ..Shape::assemble(self.name.clone(), pieces.clone(), pieces) }
     }
 
