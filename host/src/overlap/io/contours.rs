@@ -97,8 +97,8 @@ pub fn contours(path: &BezPath, tolerance: Option<f64>) -> Result<Contours, Prob
 }
 
 /// Returns a path's largest closed part as an outline with all others as holes, but for those beside it. Curves become lines
-/// within what is left.
-pub fn sheet(path: &BezPath, tolerance: Option<f64>) -> Result<Contour, Problem> {
+/// within what is left. Also returns the number of those beside it.
+pub fn sheet(path: &BezPath, tolerance: Option<f64>) -> Result<(Contour, usize), Problem> {
     let closed: Vec<Subpath> = subpaths(path).into_iter().filter(|subpath| subpath.is_closed).collect();
     let rings = on_curves(&closed, tolerance)?;
     let areas: Vec<f64> = rings.iter().map(|ring| area(ring)).collect();
@@ -111,7 +111,7 @@ pub fn sheet(path: &BezPath, tolerance: Option<f64>) -> Result<Contour, Problem>
     let within = |ring: usize| Lines::of(&closed[ring], Some((areas[ring] > 0.0) != (ring == order[0])), tolerance);
     let contour = Contour::of(&closed, &order, within);
     check_vertices(contour.holes.iter().chain([&contour.outline]).map(Vec::len).sum())?;
-    Ok(contour)
+    Ok((contour, closed.len() - order.len()))
 }
 
 /// Returns polygons with vertices on the curves of closed parts, which tell how these lie.

@@ -53,7 +53,7 @@ pub fn read_parts(text: &str, tolerance: Option<f64>) -> Result<Vec<Part>, Overl
 }
 
 /// Reads an irregular sheet from a file as [`read_parts`] does: its largest closed path is the outline, all others are
-/// [defects](Shape::sheet). Curves become lines within the sheet.
+/// [defects](Shape::sheet), but for those beside it, which are left out. Curves become lines within the sheet.
 ///
 /// # Errors
 /// As [`read_shape`], and if the file holds pieces.
@@ -68,7 +68,10 @@ pub fn read_sheet(text: &str, tolerance: Option<f64>) -> Result<Part, OverlapErr
         Problem::Text(reason) => OverlapError::file(Path::new(text), reason),
         Problem::Shape(error) => OverlapError::file(Path::new(text), error.to_string()),
     };
-    let Contour { outline, mut holes, path, deviation, .. } = sheet(&path, tolerance).map_err(fail)?;
+    let (Contour { outline, mut holes, path, deviation, .. }, beside) = sheet(&path, tolerance).map_err(fail)?;
+    if beside > 0 {
+        tracing::warn!("{text}: closed paths beside the sheet's outline, which are left out: {beside}");
+    }
     let [[left, bottom], _] = bounds(&outline);
     holes.insert(0, outline);
     let shape = Shape::sheet(parts[0].shape.name(), &holes).map_err(|error| fail(Problem::Shape(error)))?;
