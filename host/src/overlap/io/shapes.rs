@@ -70,7 +70,7 @@ pub fn read_sheet(text: &str, tolerance: Option<f64>) -> Result<Part, OverlapErr
     };
     let (Contour { outline, mut holes, path, deviation, .. }, beside) = sheet(&path, tolerance).map_err(fail)?;
     if beside > 0 {
-        tracing::warn!("{text}: closed paths beside the sheet's outline, which are left out: {beside}");
+        tracing::warn!("the sheet {}: closed paths beside its outline are left out: {beside}", parts[0].shape.name());
     }
     let [[left, bottom], _] = bounds(&outline);
     holes.insert(0, outline);

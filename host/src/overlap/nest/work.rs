@@ -104,7 +104,7 @@ impl<'a> Work<'a> {
             let turns = nesting.turns_of(part);
             let grown = match nesting.spacing {
                 0.0 => shape.clone(),
-                // Its boxes are as large as those of `boxes`.
+                // At a few allowed angles its boxes are as large as those of `boxes`, if it isn't simplified.
                 spacing => shape.simplified().with_distance_towards(0.5 * spacing, &turns.level_or_upright()),
             };
             work.images.push(turns.mirrors().then(|| shape.mirrored()));
@@ -476,7 +476,7 @@ impl<'a> Work<'a> {
             starts: None,
             budget: Budget::Time(time),
         };
-        // Grown corners are larger than boxes: a part that fills the width is placed in rows only.
+        // A part that fills the width is placed in rows only where its grown box is larger than that of `boxes`.
         let packer = match Packer::new(self.device, settings) {
             Err(PackError::TooNarrow { .. }) => return Ok(None),
             packer => packer?.cancelled_by(self.cancel),
