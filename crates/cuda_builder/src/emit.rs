@@ -1,6 +1,7 @@
 //! Device module -> optimised PTX.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     env, fs,
     panic::resume_unwind,
@@ -81,7 +82,7 @@ fn write_images(module: &mut Module<'_>, device: &Device, images: &[PtxImage], i
         if ir {
             write(&image.path.with_extension("ll"), module.to_string().as_bytes())?;
         }
-        return write(&image.path, &with_version(machine.assembly(module)?));
+        return write(&image.path, &finished(machine.assembly(module)?));
     }
     let (first, second) = images.split_at(images.len() / 2);
     let mut copy = module.duplicate();
@@ -92,15 +93,38 @@ fn write_images(module: &mut Module<'_>, device: &Device, images: &[PtxImage], i
     write_images(module, device, second, ir)
 }
 
-/// Raises the PTX version that LLVM has written, if inline assembly needs a newer one.
-fn with_version(ptx: Vec<u8>) -> Vec<u8> {
+/// Raises the PTX version that LLVM has written, if inline assembly needs a newer one, and narrows registers before stores.
+fn finished(ptx: Vec<u8>) -> Vec<u8> {
     /// Instruction of PTX 8.3.
     const NEWER: &str = "fence.proxy.tensormap";
-    match String::from_utf8(ptx) {
-        Ok(text) if text.contains(NEWER) => text.replacen(".version 8.0", ".version 8.3", 1).into_bytes(),
-        Ok(text) => text.into_bytes(),
-        Err(error) => error.into_bytes(),
-    }
+    let text = match String::from_utf8(ptx) {
+        Ok(text) => text,
+        Err(error) => return error.into_bytes(),
+    };
+    let text = if text.contains(NEWER) { text.replacen(".version 8.0", ".version 8.3", 1) } else { text };
+    let lines = text.split_inclusive('\n').map(|line| narrowed(line).map_or(Cow::Borrowed(line), Cow::Owned));
+    lines.collect::<String>().into_bytes()
+}
+
+/// Returns a store of a register's lower bits with an instruction before it that takes these. Without it, ptxas (CUDA 13.0)
+/// takes a register that a floating-point instruction has written for a number, and stores that as an integer.
+fn narrowed(line: &str) -> Option<String> {
+    let (instruction, operands) = line.trim().strip_suffix(';')?.split_once(char::is_whitespace)?;
+    let bits: u32 = instruction.strip_prefix("st.")?.rsplit_once(".b")?.1.parse().ok()?;
+    let (address, register) = operands.rsplit_once(", ")?;
+    let number = register.trim_start_matches("%rd").trim_start_matches("%rs").trim_start_matches("%r");
+    number.parse::<u32>().ok()?;
+    let width = match &register[..register.len() - number.len()] {
+        "%rd" => 64,
+        "%r" => 32,
+        "%rs" => 16,
+        _ => return None,
+    };
+    // There are no registers of 8 bits.
+    let least = bits.max(16);
+    (width > bits && width > least).then(|| {
+        format!("\t{{ .reg .b{least} %narrow; cvt.u{least}.u{width} %narrow, {register}; {instruction} {address}, %narrow; }}\n")
+    })
 }
 
 /// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it
@@ -113,4 +137,23 @@ pub fn write(path: &Path, data: &[u8]) -> Result<()> {
     fs::write(&part, data)
         .and_then(|()| fs::rename(&part, path))
         .map_err(|source| BuilderError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::finished;
+
+    /// Stores as wide as their registers stay, and so do those of 8 bits from the narrowest registers.
+    #[test]
+    fn stores_of_lower_bits() {
+        let same = "\tst.global.b64 \t[%rd1], %rd2;\n\tst.shared.b32 \t[%rd1+4], %r2;\n\tst.b16 \t[%rd1], %rs2;\n\t\
+                    st.global.b8 \t[%rd1], %rs2;\n\tst.global.v2.b32 \t[%rd1], {%r1, %r2};\n\tst.global.b32 \t[%rd1], 0;\n\t\
+                    ld.global.b32 \t%r1, [%rd2];\n";
+        assert_eq!(finished(same.into()), same.as_bytes());
+        let wide = "\tst.global.b32 \t[%rd1], %rd46;\n\tst.b16 \t[%rd1+2], %r7;\n\tst.shared.b8 \t[x], %rd3;\n";
+        let narrow = "\t{ .reg .b32 %narrow; cvt.u32.u64 %narrow, %rd46; st.global.b32 \t[%rd1], %narrow; }\n\t\
+                      { .reg .b16 %narrow; cvt.u16.u32 %narrow, %r7; st.b16 \t[%rd1+2], %narrow; }\n\t\
+                      { .reg .b16 %narrow; cvt.u16.u64 %narrow, %rd3; st.shared.b8 \t[x], %narrow; }\n";
+        assert_eq!(finished(wide.into()), narrow.as_bytes());
+    }
 }
