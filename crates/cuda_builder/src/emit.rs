@@ -110,7 +110,7 @@ fn finished(ptx: Vec<u8>) -> Vec<u8> {
 /// takes a register that a floating-point instruction has written for a number, and stores that as an integer.
 fn narrowed(line: &str) -> Option<String> {
     let (instruction, operands) = line.trim().strip_suffix(';')?.split_once(char::is_whitespace)?;
-    let bits: u32 = instruction.strip_prefix("st.")?.rsplit_once(".b")?.1.parse().ok()?;
+    let bits: u32 = instruction.strip_prefix("st")?.rsplit_once(".b")?.1.parse().ok()?;
     let (address, register) = operands.rsplit_once(", ")?;
     let number = register.trim_start_matches("%rd").trim_start_matches("%rs").trim_start_matches("%r");
     number.parse::<u32>().ok()?;
