@@ -112,17 +112,11 @@ fn narrowed(line: &str) -> Option<String> {
     let (instruction, operands) = line.trim().strip_suffix(';')?.split_once(char::is_whitespace)?;
     let bits: u32 = instruction.strip_prefix("st")?.rsplit_once(".b")?.1.parse().ok()?;
     let (address, register) = operands.rsplit_once(", ")?;
-    let number = register.trim_start_matches("%rd").trim_start_matches("%rs").trim_start_matches("%r");
-    number.parse::<u32>().ok()?;
-    let width = match &register[..register.len() - number.len()] {
-        "%rd" => 64,
-        "%r" => 32,
-        "%rs" => 16,
-        _ => return None,
-    };
+    let is_of = |class: &str| register.strip_prefix(class).is_some_and(|number| number.parse::<u32>().is_ok());
+    let (_, width) = [("%rd", 64), ("%r", 32), ("%rs", 16)].into_iter().find(|(class, _)| is_of(class))?;
     // There are no registers of 8 bits.
     let least = bits.max(16);
-    (width > bits && width > least).then(|| {
+    (width > least).then(|| {
         format!("\t{{ .reg .b{least} %narrow; cvt.u{least}.u{width} %narrow, {register}; {instruction} {address}, %narrow; }}\n")
     })
 }

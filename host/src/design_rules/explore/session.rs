@@ -52,15 +52,14 @@ impl Session {
         }
         let none = Runs { about: about.clone(), ..Runs::default() };
         let measured = raw.as_ref().map(Destination::name).filter(|raw| raw.exists());
-        let resumed = |path: &Path| Ok::<_, RulesError>((path.to_owned(), resumed(path, about)?));
         let (from, before) = match (resume, measured) {
-            (true, _) if unfinished => resumed(&journal)?,
-            (true, Some(raw)) => resumed(raw)?,
+            (true, _) if unfinished => resumed(&journal, about)?,
+            (true, Some(raw)) => resumed(raw, about)?,
             (true, None) if path.exists() && !in_file => {
                 let reason = "it can't be resumed: it has each schedule once, whatever was measured of it";
                 return Err(FileError::new(&path, reason).into());
             }
-            (true, None) if path.exists() => resumed(&path)?,
+            (true, None) if path.exists() => resumed(&path, about)?,
             _ => (path, none.clone()),
         };
         let raw = raw.map(|raw| (raw, none.clone()));
@@ -139,8 +138,8 @@ impl Session {
     }
 }
 
-/// Reads the runs that an exploration of this kind continues.
-fn resumed(path: &Path, about: About) -> Result<Runs, RulesError> {
+/// Reads the runs that an exploration of this kind continues. Returns their file, too.
+fn resumed(path: &Path, about: About) -> Result<(PathBuf, Runs), RulesError> {
     let runs = Runs::read(path)?;
     let theirs = &runs.about;
     let number = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
@@ -166,5 +165,5 @@ fn resumed(path: &Path, about: About) -> Result<Runs, RulesError> {
         let reason = format!("it can't be resumed: its runs are of {what}{theirs}, and this search is of {ours}");
         return Err(FileError::new(path, reason).into());
     }
-    Ok(Runs { about, ..runs })
+    Ok((path.to_owned(), Runs { about, ..runs }))
 }

@@ -15,7 +15,7 @@ use crate::overlap::{Shape, convex::distance, random::Random};
 pub const MOST_ANGLES: usize = 3600;
 /// Largest number of a hull's edges that are turned upright.
 const MOST_EDGES: usize = 720;
-/// Largest number of directions in which a shape grows exactly: each is a vertex more of its pieces.
+/// Largest number of directions in which a shape grows exactly. Each adds a vertex to its pieces.
 const MOST_DIRECTIONS: usize = 24;
 /// Tolerance for allowed angles (radians).
 const SAME: f64 = 1e-9;
@@ -140,13 +140,13 @@ impl Turns {
     pub(in crate::overlap) fn level_or_upright(&self) -> Vec<f64> {
         let angles = self.angles().unwrap_or_default().iter();
         let all = angles.flat_map(|&angle| if self.mirrors { vec![-angle, angle] } else { vec![-angle] });
-        let mut first: Vec<f64> = all.map(|angle| angle.rem_euclid(FRAC_PI_2)).collect();
-        first.sort_by(f64::total_cmp);
-        first.dedup_by(|next, last| *next - *last < SAME);
-        if 4 * first.len() > MOST_DIRECTIONS {
+        let mut distinct: Vec<f64> = all.map(|angle| angle.rem_euclid(FRAC_PI_2)).collect();
+        distinct.sort_by(f64::total_cmp);
+        distinct.dedup_by(|next, last| *next - *last < SAME);
+        if 4 * distinct.len() > MOST_DIRECTIONS {
             return Vec::new();
         }
-        first.into_iter().flat_map(|angle| (0..4).map(move |quarter| angle + f64::from(quarter) * FRAC_PI_2)).collect()
+        distinct.into_iter().flat_map(|angle| (0..4).map(move |quarter| angle + f64::from(quarter) * FRAC_PI_2)).collect()
     }
 
     /// The allowed angles of a set whose opposites are allowed, too.

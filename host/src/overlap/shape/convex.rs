@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_6, TAU};
 
-/// Most by which a [`rounded`] corner is beyond the distance, relative to it.
+/// Largest distance of a [`rounded`] corner beyond the wanted one, relative to that.
 const MOST_BEYOND: f64 = 0.04;
 
 /// x and y, in length units.
@@ -65,8 +65,8 @@ pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     (0..n).map(corner).collect()
 }
 
-/// Returns the lines at which a convex polygon ends: the direction out of the polygon, and two points with the polygon on their
-/// left. There is one for each edge, and one for each of `directions`, in order of their directions.
+/// Returns the lines along the edges of a convex polygon, and its tangents across `directions`. Each has its direction out of the
+/// polygon, and two points with the polygon on the left. They are sorted by direction.
 pub fn limits(hull: &[Point], directions: &[f64]) -> Vec<(f64, [Point; 2])> {
     let side = |index: usize| [hull[index], hull[(index + 1) % hull.len()]];
     let edges = (0..hull.len()).map(side).map(|[from, to]| (outwards(from, to), [from, to]));

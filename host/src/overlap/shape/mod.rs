@@ -191,7 +191,7 @@ impl Shape {
         self.with_distance_towards(distance, &[])
     }
 
-    /// Returns [the same](Self::with_distance), by no more than the distance in further directions, in radians.
+    /// Returns the shape [with a distance](Self::with_distance), and in these directions (radians) with no more than that, too.
     pub(super) fn with_distance_towards(&self, distance: f64, directions: &[f64]) -> Shape {
         if distance == 0.0 {
             return self.clone();
