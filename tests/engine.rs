@@ -1,7 +1,5 @@
 //! The block engine against plain double loops.
 
-#![cfg(feature = "cli")]
-
 use std::cmp::Reverse;
 use std::fmt::Debug;
 use std::ops::Range;

@@ -1,8 +1,6 @@
 //! Lists over ranks against a plain walk, on the backend that `WARPSMITH_BACKEND` names. Ranks are threads; as
 //! processes they are tested by tests/mpi.rs and ci/mpi-lists.
 
-#![cfg(all(feature = "list-rank", feature = "ranks"))]
-
 #[path = "common/walk.rs"]
 mod walk;
 

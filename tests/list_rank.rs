@@ -1,8 +1,6 @@
 //! List ranking against a sequential walk, on the backend that `WARPSMITH_BACKEND` names (by default whichever is
 //! there).
 
-#![cfg(feature = "cli")]
-
 #[path = "common/skip.rs"]
 mod skip;
 #[path = "common/walk.rs"]

@@ -16,7 +16,7 @@ use warpsmith::{
 };
 
 fn data(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests/data/parquet", name].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "../../tests/data/parquet", name].iter().collect()
 }
 
 fn text(path: &Path) -> Result<String, String> {

@@ -1,7 +1,5 @@
 //! Ranks as threads. As processes they are tested by tests/mpi.rs.
 
-#![cfg(feature = "cli")]
-
 #[path = "common/ranks.rs"]
 mod common;
 

@@ -86,7 +86,7 @@ pub mod graph;
 pub mod homology;
 #[cfg(feature = "files")]
 // Each system uses a part of it.
-#[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+#[cfg_attr(not(feature = "systems"), allow(dead_code, unused_imports))]
 pub mod io;
 #[cfg(feature = "list-rank")]
 pub mod list_rank;
@@ -109,7 +109,7 @@ pub use warpsmith_device::{self as device, launch, threads};
 warpsmith_device::kernel_module!(gpu_kernels);
 
 /// The examples in the documents, which are tested like those here.
-#[cfg(all(doctest, feature = "cli"))]
+#[cfg(all(doctest, feature = "systems"))]
 mod documents {
     macro_rules! documents {
         ($($name:ident $path:literal)*) => {$(

@@ -1,7 +1,5 @@
 //! The command line: what holds for all commands, and `warpsmith list-rank`.
 
-#![cfg(feature = "cli")]
-
 #[cfg(target_os = "linux")]
 #[path = "../common/fake_driver.rs"]
 mod fake_driver;
@@ -33,5 +31,5 @@ mod new;
 fn snapshots() {
     let cases = trycmd::TestCases::new();
     cases.register_bin("warpsmith", assert_cmd::cargo::cargo_bin!("warpsmith"));
-    cases.env("COLUMNS", "100").case("tests/*/*.trycmd");
+    cases.env("COLUMNS", "100").case("../../tests/*/*.trycmd");
 }

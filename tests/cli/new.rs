@@ -39,11 +39,11 @@ fn a_project_named_after_its_folder() {
             && manifest.contains("my-kernels-kernels = { version = \"0.1.0\", path = \"kernels\" }"),
         "{manifest}"
     );
-    let device = format!("path = {:?}", format!("{}/crates/device", env!("CARGO_MANIFEST_DIR")));
+    let device = format!("path = {:?}", fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/device")).unwrap());
     assert!(manifest.contains(&device), "no {device} in {manifest}");
     assert!(read("src/lib.rs").contains("kernel_module!(my_kernels_kernels)"));
     assert!(read("build.rs").contains("image_per_kernel(true)"));
-    assert_eq!(read("rust-toolchain.toml"), fs::read_to_string("rust-toolchain.toml").unwrap());
+    assert_eq!(read("rust-toolchain.toml"), include_str!("../../rust-toolchain.toml"));
     // Nothing is left beside it.
     assert_eq!(fs::read_dir(folder.path("deep")).unwrap().count(), 1);
 }

@@ -9,7 +9,7 @@ pub fn library() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let build = || {
         let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/device/fake_driver.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/device/fake_driver.c");
         let mut command = Command::new("cc");
         command.args(["-shared", "-fPIC", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-o"]);
         match command.arg(folder.path().join("libcuda.so.1")).arg(source).output() {

@@ -1,7 +1,5 @@
 //! The concurrency study and its command.
 
-#![cfg(feature = "cli")]
-
 #[path = "../common/folder.rs"]
 mod folder;
 #[path = "../common/polygon.rs"]

@@ -11,7 +11,7 @@ use warpsmith::design_rules::{
 
 use crate::folder::{Folder, text};
 
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The compiler for C++: that of `CXX`, or `c++`; `None` if it can't be run.
 fn compiler() -> Option<String> {

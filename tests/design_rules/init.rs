@@ -6,7 +6,7 @@ use warpsmith::design_rules::{Dag, program::Draft};
 
 use crate::folder::Folder;
 
-const EXPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/nsys.sqlite");
+const EXPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/nsys.sqlite");
 
 /// The step that tests/data/nsys.sql has, three times.
 const DRAFT: &str = r#"{"name": "nsys",
@@ -112,7 +112,7 @@ fn programs_have_comments() {
     let [with, without] = ["with.json", "without.json"].map(|name| Dag::read(&folder.path(name)).unwrap().signature());
     assert_eq!(with, without);
     // The orders of the program in clients/cpp/jacobi follow from its data.
-    let jacobi = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/cpp/jacobi/jacobi.json");
+    let jacobi = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/cpp/jacobi/jacobi.json");
     assert_eq!(folder.good(&format!("check {jacobi}")), "jacobi: 28 operations, 2 choices, 57 dependences.\n");
     folder.write("wrong.json", &text(r#""comment": 1, "#));
     assert!(Dag::read(&folder.path("wrong.json")).is_err());

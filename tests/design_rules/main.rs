@@ -1,7 +1,5 @@
 //! Design rules: schedules, searches, platforms, the simulated machine, learning, reports, and the command.
 
-#![cfg(feature = "cli")]
-
 #[path = "../common/folder.rs"]
 mod folder;
 #[path = "../common/machine.rs"]

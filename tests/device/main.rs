@@ -12,6 +12,5 @@ mod graph;
 mod kernels;
 mod language;
 mod modules;
-#[cfg(feature = "cli")]
 mod ptx;
 mod values;

@@ -91,7 +91,7 @@ const MEMORY: usize = 6 << 20;
 /// Runs commands until the time is up. Returns true if all cases passed.
 pub fn run(end: Instant, seed: u64) -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
     let fill = || {
         for (from, to) in FILES {
             let _ = fs::copy(corpus.join(from), folder.path().join(to));

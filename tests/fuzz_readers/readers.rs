@@ -152,7 +152,7 @@ type Group = (&'static str, Read, Vec<(String, Content)>);
 
 /// All files, by readers.
 fn corpus() -> Vec<Group> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     let group = |&(name, read): &(&'static str, Read)| {
         let folder = tests.join(if name == "tables" { "data/parquet".to_owned() } else { format!("corpus/{name}") });
         let mut files: Vec<PathBuf> = match fs::read_dir(folder) {

@@ -225,7 +225,7 @@ fn cavities() -> Result {
 /// and in groups of like sizes.
 #[test]
 fn ripsers_bars() -> Result {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/homology.npz");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/homology.npz");
     let mut npz = NpzReader::new(File::open(path)?)?;
     let sizes: Array1<i64> = npz.by_name("sizes")?;
     let degrees: Array1<i64> = npz.by_name("degrees")?;

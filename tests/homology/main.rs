@@ -1,7 +1,5 @@
 //! Persistent homology of Vietoris-Rips filtrations.
 
-#![cfg(feature = "cli")]
-
 mod bars;
 mod curves;
 mod files;

@@ -331,7 +331,7 @@ fn the_tree() {
 
     // As `tests/data/overlap.npz` has it, with Shapely's results.
     let mut data =
-        NpzReader::new(fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/overlap.npz")).unwrap()).unwrap();
+        NpzReader::new(fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/overlap.npz")).unwrap()).unwrap();
     let outline: Array2<f64> = data.by_name("outline").unwrap();
     let outline: Vec<Point> = outline.rows().into_iter().map(|row| [row[0], row[1]]).collect();
     let mut expected = outline.clone();

@@ -781,7 +781,7 @@ fn placed(parts: &[&[Vec<[f64; 2]>]], sheets: &[[f64; 2]], [width, height]: [f64
 fn drawings_of_other_programs() {
     for (file, left_out, known) in known() {
         let folder = Folder::of("");
-        let source = format!("{}/tests/data/nest/{file}", env!("CARGO_MANIFEST_DIR"));
+        let source = format!("{}/../../tests/data/nest/{file}", env!("CARGO_MANIFEST_DIR"));
         std::fs::copy(&source, folder.path(file)).unwrap();
         let read = |name: &str| {
             read_parts(folder.path(name).to_str().unwrap(), Some(0.01)).unwrap_or_else(|error| panic!("{file}: {error}"))

@@ -131,7 +131,7 @@ struct Oracle {
 
 /// Made with Shapely; the gradient by central differences, good to 1e-6.
 fn oracle() -> Result<Oracle> {
-    let mut npz = NpzReader::new(File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/overlap.npz"))?)?;
+    let mut npz = NpzReader::new(File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/overlap.npz"))?)?;
     let poses: Array2<f64> = npz.by_name("poses")?;
     let total: Array0<f64> = npz.by_name("total")?;
     let outline: Array2<f64> = npz.by_name("outline")?;

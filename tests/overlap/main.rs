@@ -1,7 +1,5 @@
 //! Polygon overlap: areas and derivatives, shapes, the contest's rules, the packer, and the command.
 
-#![cfg(feature = "cli")]
-
 #[path = "../common/separate.rs"]
 mod apart;
 #[path = "../common/exact.rs"]

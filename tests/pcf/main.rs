@@ -1,7 +1,5 @@
 //! Piecewise constant functions: on the host, their matrices, and the command.
 
-#![cfg(feature = "cli")]
-
 #[path = "../common/folder.rs"]
 mod folder;
 #[cfg(target_os = "linux")]

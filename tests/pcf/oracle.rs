@@ -11,7 +11,7 @@ use warpsmith::pcf::{Measure, Pcf, PcfRef, PcfSet, Point};
 /// Two sets of functions, and the distances and inner products that masspcf 0.4.1 gave on its CPU backend in float64.
 /// Both sets mix random, regular and long-tailed breakpoints, and functions of a single point; all end on 0.
 pub fn masspcf() -> (PcfSet<f64>, PcfSet<f64>, NpzReader<File>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pcf.npz");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/pcf.npz");
     let mut npz = NpzReader::new(File::open(path).unwrap()).unwrap();
     let mut set = |name: &str| {
         let offsets: Array1<i64> = npz.by_name(&format!("{name}_offsets")).unwrap();

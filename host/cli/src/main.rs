@@ -1,0 +1,7 @@
+//! The command line of warpsmith: see `warpsmith --help`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    warpsmith_cli::main()
+}
