@@ -29,6 +29,12 @@ pub fn random(n: u32, seed: u64) -> Vec<i32> {
     of_runs(n, 1, seed)
 }
 
+/// The ranks of the elements of [`random`]'s list, without a walk.
+pub fn random_ranks(n: u32, seed: u64) -> Vec<i32> {
+    let order = Permutation::new(n.into(), seed);
+    (0..n).into_par_iter().map(|element| order.invert(element.into()) as i32).collect()
+}
+
 /// 0, 1, 2, ...
 pub fn sequential(n: u32) -> Vec<i32> {
     of_runs(n, n.max(1), 0)
@@ -137,6 +143,9 @@ mod tests {
                 assert_eq!(diagnose(&list, None), Ok(()), "{list:?}");
             }
         }
+        let (list, ranks) = (random(1000, 1), random_ranks(1000, 1));
+        let after = |rank: i32| if rank == 999 { -1 } else { ranks.iter().position(|&of| of == rank + 1).unwrap() as i32 };
+        assert!(list.iter().zip(&ranks).all(|(&next, &rank)| next == after(rank)));
         assert_eq!(strided(5, 2), [2, 3, 4, -1, 1]);
         assert_eq!(reversed(3), [-1, 0, 1]);
     }

@@ -58,12 +58,12 @@ fn draw<T: PcfReal>(lengths: Vec<usize>, seed: u64) -> Result<PcfSet<T>, PcfErro
     divided(&offsets, &mut points)
         .into_par_iter()
         .enumerate()
-        .for_each(|(function, part)| fill(part, &mut stream(seed, function as u64)));
+        .for_each(|(function, part)| T::draw(part, &mut stream(seed, function as u64)));
     PcfSet::from_parts(offsets, points)
 }
 
 /// Draws one function.
-fn fill<T: PcfReal>(points: &mut [Point<T>], random: &mut ChaCha8Rng) {
+pub(super) fn fill<T: PcfReal>(points: &mut [Point<T>], random: &mut ChaCha8Rng) {
     let mut times = vec![T::ZERO];
     while times.len() < points.len() {
         let missing = points.len() - times.len();

@@ -2,11 +2,14 @@
 
 use std::ops::AddAssign;
 
+use rand_chacha::ChaCha8Rng;
+
+use super::{PcfRef, Point, random, scalar};
 use crate::common::Real;
 
 /// `f32` or `f64`: the type of a function's times and values, and of all that is computed from them.
 pub trait PcfReal:
-    Real + crate::io::npy::Element + super::launches::Operations + crate::engine::DeviceEntry + Into<f64> + AddAssign
+    Real + Loops + crate::io::npy::Element + super::launches::Operations + crate::engine::DeviceEntry + Into<f64> + AddAssign
 {
     /// The largest time and the largest magnitude of a value, 2^63 or 2^511: squares of larger ones would be too large
     /// for the type.
@@ -20,8 +23,28 @@ pub trait PcfReal:
     fn powf(self, exponent: Self) -> Self;
 }
 
+/// Loops that generic functions call for each function or pair. As they belong to a type, they are compiled in this crate, also
+/// where the functions are instantiated in one without optimisation.
+pub trait Loops: Sized {
+    fn distance(f: PcfRef<'_, Self>, g: PcfRef<'_, Self>, p: f64) -> Self;
+    fn inner(f: PcfRef<'_, Self>, g: PcfRef<'_, Self>) -> Self;
+    fn draw(points: &mut [Point<Self>], random: &mut ChaCha8Rng);
+}
+
 macro_rules! real {
     ($type:ident, $max_value:expr) => {
+        impl Loops for $type {
+            fn distance(f: PcfRef<'_, Self>, g: PcfRef<'_, Self>, p: f64) -> Self {
+                scalar::distance(f, g, p)
+            }
+            fn inner(f: PcfRef<'_, Self>, g: PcfRef<'_, Self>) -> Self {
+                scalar::inner(f, g)
+            }
+            fn draw(points: &mut [Point<Self>], random: &mut ChaCha8Rng) {
+                random::fill(points, random);
+            }
+        }
+
         impl PcfReal for $type {
             const MAX_VALUE: Self = $max_value;
 

@@ -35,15 +35,18 @@ use super::{
 /// ```
 pub fn lp_distance<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>, p: f64) -> Result<T, PcfError> {
     check_exponent::<T>(p)?;
-    let (f, g) = (f.into(), g.into());
+    Ok(T::distance(f.into(), g.into(), p))
+}
+
+pub(super) fn distance<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>, p: f64) -> T {
     let largest = |f: PcfRef<'_, T>| f.points().iter().fold(0.0, |largest: f64, point| largest.max(point.v.to_f64().abs()));
     let end = if f.max_time() < g.max_time() { g.max_time() } else { f.max_time() };
     let integrals = Integrals::new(Measure::Lp(p), largest(f) + largest(g), end, false);
-    Ok(for_integrals!(T, integrals, distance(f, g)))
+    for_integrals!(T, integrals, distance_by(f, g))
 }
 
 /// The distance by the operation of its exponent, as kernels compute it.
-fn distance<O: Operation<Scalar: PcfReal>>(
+fn distance_by<O: Operation<Scalar: PcfReal>>(
     exponent: Exponent<O::Scalar>,
     f: PcfRef<'_, O::Scalar>,
     g: PcfRef<'_, O::Scalar>,
@@ -69,6 +72,10 @@ pub fn l2_inner<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<Pc
         // Not by the product, which may be too small for the type.
         return if (f.tail() > T::ZERO) == (g.tail() > T::ZERO) { T::INFINITY } else { -T::INFINITY };
     }
+    T::inner(f, g)
+}
+
+pub(super) fn inner<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>) -> T {
     steps(f, g).fold(T::ZERO, |sum, [width, f, g]| sum + width * (f * g))
 }
 

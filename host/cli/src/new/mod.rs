@@ -44,7 +44,7 @@ const FILES: &[(&str, &str)] = &[
     ("kernels/build.rs", include_str!("template/kernels_build.rs")),
     ("kernels/Cargo.toml", include_str!("template/kernels.toml")),
     ("kernels/src/lib.rs", include_str!("template/kernels.rs")),
-    ("rust-toolchain.toml", include_str!("../../../../rust-toolchain.toml")),
+    ("rust-toolchain.toml", include_str!("template/rust-toolchain.toml")),
     ("src/lib.rs", include_str!("template/lib.rs")),
     ("src/main.rs", include_str!("template/main.rs")),
     ("tests/kernels.rs", include_str!("template/kernels_test.rs")),
