@@ -4,7 +4,10 @@ use std::ops::AddAssign;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{PcfRef, Point, random, scalar};
+use super::{
+    Pcf, PcfError, PcfRef, PcfSet, Point, random, scalar,
+    summary::{self, Summary},
+};
 use crate::common::Real;
 
 /// `f32` or `f64`: the type of a function's times and values, and of all that is computed from them.
@@ -23,12 +26,15 @@ pub trait PcfReal:
     fn powf(self, exponent: Self) -> Self;
 }
 
-/// Loops that generic functions call for each function or pair. As they belong to a type, they are compiled in this crate, also
+/// Loops of generic functions. As they belong to a type, they are compiled in this crate, also
 /// where the functions are instantiated in one without optimisation.
 pub trait Loops: Sized {
     fn distance(f: PcfRef<'_, Self>, g: PcfRef<'_, Self>, p: f64) -> Self;
     fn inner(f: PcfRef<'_, Self>, g: PcfRef<'_, Self>) -> Self;
     fn draw(points: &mut [Point<Self>], random: &mut ChaCha8Rng);
+    fn summary(set: &PcfSet<Self>, summary: Summary) -> Result<Pcf<Self>, PcfError>
+    where
+        Self: PcfReal;
 }
 
 macro_rules! real {
@@ -42,6 +48,9 @@ macro_rules! real {
             }
             fn draw(points: &mut [Point<Self>], random: &mut ChaCha8Rng) {
                 random::fill(points, random);
+            }
+            fn summary(set: &PcfSet<Self>, summary: Summary) -> Result<Pcf<Self>, PcfError> {
+                summary::summary(set, summary)
             }
         }
 

@@ -15,8 +15,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If there are no functions.
     pub fn mean(&self) -> Result<Pcf<T>, PcfError> {
-        let count = self.len() as f64;
-        self.summary("mean", 0.0, |v| v, |a, b| a + b, |sum| sum / count)
+        T::summary(self, Summary::Mean)
     }
 
     /// The pointwise sum of all functions, zero for an empty set. Values are summed as for the [mean](Self::mean).
@@ -24,7 +23,7 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If a sum is above [`PcfReal::MAX_VALUE`].
     pub fn sum(&self) -> Result<Pcf<T>, PcfError> {
-        match self.summary("sum", 0.0, |v| v, |a, b| a + b, |sum| sum) {
+        match T::summary(self, Summary::Sum) {
             Err(PcfError::NoFunctions { .. }) => Ok(Pcf::zero()),
             sum => Pcf::new(sum?.points().iter().copied()),
         }
@@ -41,16 +40,7 @@ impl<T: PcfReal> PcfSet<T> {
         if !(0.0..=1.0).contains(&q) {
             return Err(PcfError::Quantile { q });
         }
-        let own: Vec<f64> = self.iter().map(|function| function.points()[0].v.to_f64()).collect();
-        let position = q * own.len().saturating_sub(1) as f64;
-        let (low, share) = (position as usize, position.fract());
-        let between = |sorted: &[f64]| {
-            let (a, b) = (sorted[low], sorted[(low + 1).min(sorted.len() - 1)]);
-            // As NumPy: with a at the one end and b at the other, exactly.
-            if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
-        };
-        let set = |sorted: &mut Sorted, function, v: T| sorted.set(function, v.to_f64());
-        self.over_time("quantile", Sorted::of(own), set, |sorted| between(&sorted.values))
+        T::summary(self, Summary::Quantile(q))
     }
 
     /// The pointwise standard deviation of all functions: the root of the mean of their squared
@@ -65,14 +55,12 @@ impl<T: PcfReal> PcfSet<T> {
     /// # Errors
     /// If there are no functions.
     pub fn std(&self) -> Result<Pcf<T>, PcfError> {
-        let (count, most) = (self.len() as f64, T::MAX_VALUE.to_f64());
-        let value = |moments: Moments| (moments.spread / count.sqrt()).min(most);
-        self.summary("standard deviation", Moments::default(), Moments::of, Moments::joined, value)
+        T::summary(self, Summary::Std)
     }
 
     /// The function whose value at every time is `value` of all functions' values then: they become
     /// leaves by `leaf`, and are joined pairwise. An empty set has no such function, which errors call `what`.
-    fn summary<N: Copy>(
+    fn by_tree<N: Copy>(
         &self,
         what: &'static str,
         empty: N,
@@ -122,6 +110,40 @@ impl<T: PcfReal> PcfSet<T> {
         }
         points.shrink_to_fit();
         Ok(Pcf::of_valid(points))
+    }
+}
+
+/// A number of all functions' values at each time.
+pub enum Summary {
+    Mean,
+    Sum,
+    /// From 0 to 1.
+    Quantile(f64),
+    Std,
+}
+
+pub(super) fn summary<T: PcfReal>(set: &PcfSet<T>, summary: Summary) -> Result<Pcf<T>, PcfError> {
+    let (count, most) = (set.len() as f64, T::MAX_VALUE.to_f64());
+    let sum = |a, b| a + b;
+    match summary {
+        Summary::Mean => set.by_tree("mean", 0.0, |v| v, sum, |sum| sum / count),
+        Summary::Sum => set.by_tree("sum", 0.0, |v| v, sum, |sum| sum),
+        Summary::Std => {
+            let value = |moments: Moments| (moments.spread / count.sqrt()).min(most);
+            set.by_tree("standard deviation", Moments::default(), Moments::of, Moments::joined, value)
+        }
+        Summary::Quantile(q) => {
+            let own: Vec<f64> = set.iter().map(|function| function.points()[0].v.to_f64()).collect();
+            let position = q * own.len().saturating_sub(1) as f64;
+            let (low, share) = (position as usize, position.fract());
+            let between = |sorted: &[f64]| {
+                let (a, b) = (sorted[low], sorted[(low + 1).min(sorted.len() - 1)]);
+                // As NumPy: with a at the one end and b at the other, exactly.
+                if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
+            };
+            let put = |sorted: &mut Sorted, function, v: T| sorted.set(function, v.to_f64());
+            set.over_time("quantile", Sorted::of(own), put, |sorted| between(&sorted.values))
+        }
     }
 }
 
