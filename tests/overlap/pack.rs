@@ -26,7 +26,7 @@ use warpsmith::{
     device::{Backend, Device},
     launch,
     overlap::{
-        Shape,
+        Boundary, Shape,
         io::{PoseLayout, read_poses},
         pack::{Budget, Copies, PackError, Packed, Packer, Packing, Saving, Settings},
     },
@@ -68,6 +68,7 @@ fn check(shape: &Shape, count: usize, packed: &Packed) {
     let last = packed.history.last().expect("there is an end");
     assert_eq!((last.steps, &last.sides[..], last.score), (packed.steps, &[*side][..], packed.score));
     assert!(packed.history.is_sorted_by_key(|reached| reached.steps));
+    assert!(packed.history.is_sorted_by(|one, next| one.score > next.score), "{:?}", packed.history);
 }
 
 #[track_caller]
@@ -135,6 +136,20 @@ fn any_shape() -> Result {
         check(&shape, 5, &packed);
         // It is no pile of circles.
         assert!(side(&packed) < 4.0 * shape.radius(), "{}: {}", shape.name(), side(&packed));
+    }
+    Ok(())
+}
+
+/// Estimates of packings that turn out to need more room are told, but are no part of the history.
+#[test]
+fn the_history_ends_with_its_best() -> Result {
+    for (count, steps) in [(5, 2800), (7, 5600)] {
+        let settings = Settings { starts: Some(2), container: Boundary::disk(), budget: Budget::Steps(steps), ..trees(count) };
+        let mut told = Vec::new();
+        let packed = Packer::new(&device(), settings)?.run(|reached| told.push(reached.sides[0]))?;
+        let sides: Vec<f64> = packed.history.iter().map(|reached| reached.sides[0]).collect();
+        assert!(sides.is_sorted_by(|one, next| one > next) && sides.last() == Some(&side(&packed)), "{sides:?}");
+        assert!(sides[..sides.len() - 1].iter().all(|side| told.contains(side)), "{sides:?} {told:?}");
     }
     Ok(())
 }

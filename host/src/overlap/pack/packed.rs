@@ -58,7 +58,7 @@ pub struct Packed {
     pub steps: usize,
     /// Duration of the whole search, in seconds.
     pub seconds: f64,
-    /// Each improvement of the score. The last entry is the result.
+    /// Each improvement of the score, without estimates that are below the result. The last entry is the result.
     pub history: Vec<Progress>,
     /// True if the search was cancelled.
     pub cancelled: bool,

@@ -219,6 +219,8 @@ impl<'a> Packer<'a> {
         };
         let packings = shown(&packings);
         let end = reached(steps, packings.iter().map(|packing| packing.side).collect());
+        // Estimates below the result were of overlaps that needed more room.
+        history.retain(|reached| reached.score > end.score);
         let covered: f64 = task.groups.iter().map(|group| problem.area(&group.kinds)).sum();
         let packed = Packed {
             density: covered / end.sides.iter().map(|side| container.area(*side)).sum::<f64>(),
