@@ -161,7 +161,7 @@ impl Nesting {
     }
 
     /// Nests on a device. `progress` is called with the share of the parts' area that is on sheets; for a roll, with that of
-    /// the time. After `cancel`, the sheets until then are the result.
+    /// the time. After `cancel`, parts without a place get one in rows, and no search follows.
     ///
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::Sheet`], [`PackError::TurnsOfShapes`], [`PackError::OfParts`],

@@ -87,7 +87,7 @@ impl Work<'_> {
             let [columns, rows] = [sheet.width, sheet.height].map(|extent| (extent / step) as usize + 1);
             // A place that is taken stays so.
             for cell in 0..columns * rows {
-                if counts[part] == wanted[part] || self.cancel.is_cancelled() {
+                if counts[part] == wanted[part] || self.must_end() {
                     break;
                 }
                 let corner = [cell % columns, cell / columns].map(|number| first + number as f64 * step);

@@ -1,7 +1,7 @@
 //! Searches for places.
 
 use std::{
-    cell::RefCell,
+    cell::{OnceCell, RefCell},
     time::{Duration, Instant},
 };
 
@@ -46,6 +46,8 @@ const NEAR: f64 = 1e-4;
 const OFTEN: Duration = Duration::from_millis(500);
 /// Least duration of a search.
 const LEAST: Duration = Duration::from_millis(300);
+/// Time for rows after a signal.
+const AFTER_SIGNAL: Duration = Duration::from_millis(700);
 /// Thickness of the frame around an irregular sheet, relative to its larger extent.
 const FRAME: f64 = 0.05;
 /// Room for that frame in a strip, relative to its radius. Few parts are so thin that they would fit between both.
@@ -82,6 +84,8 @@ pub struct Work<'a> {
     boxes: Vec<Vec<Alone>>,
     device: &'a Device,
     pub cancel: &'a Cancel,
+    /// When it was first seen to be cancelled.
+    cancelled: OnceCell<Instant>,
     deadline: Instant,
     /// Shorter pieces of a roll as they are found: the seconds since the start, and the length.
     pub pieces: RefCell<Vec<(f64, f64)>>,
@@ -97,6 +101,7 @@ impl<'a> Work<'a> {
             boxes: Vec::new(),
             device,
             cancel,
+            cancelled: OnceCell::new(),
             deadline,
             pieces: RefCell::default(),
         };
@@ -116,6 +121,11 @@ impl<'a> Work<'a> {
             work.grown.extend(work.grown.iter().map(Shape::mirrored).collect::<Vec<_>>());
         }
         work
+    }
+
+    /// Returns true if the work was cancelled, and the time for rows is over.
+    pub fn must_end(&self) -> bool {
+        self.cancel.is_cancelled() && self.cancelled.get_or_init(Instant::now).elapsed() >= AFTER_SIGNAL
     }
 
     /// Sheets of the size with this index.
@@ -190,20 +200,20 @@ impl<'a> Work<'a> {
     }
 
     /// Places the wanted parts on a roll, in rows or by a search until the time is over, whichever is shorter. None without
-    /// parts, or if it has to end.
+    /// parts.
     pub fn unroll(
         &self,
         wanted: &[usize],
         roll: &Bed<'_>,
         progress: &mut dyn FnMut(f64),
     ) -> Result<Option<Vec<Placed>>, PackError> {
-        if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
+        if wanted.iter().all(|&count| count == 0) {
             return Ok(None);
         }
         let (_, rows) = self.rows(wanted, roll);
         let time = self.deadline.saturating_duration_since(Instant::now()).max(LEAST);
         let found = match wanted.iter().sum::<usize>() {
-            ..=MOST => self.search(wanted, roll, self.room(roll.sheet), (time, 0), progress)?,
+            ..=MOST if !self.cancel.is_cancelled() => self.search(wanted, roll, self.room(roll.sheet), (time, 0), progress)?,
             _ => None,
         };
         let top = |places: &Vec<Placed>| self.top(places);
@@ -251,10 +261,10 @@ impl<'a> Work<'a> {
         counts
     }
 
-    /// Fills a sheet with some of the wanted parts. At most `remaining` sheets are left, with this one. None if no parts are
-    /// wanted or found places, or it has to end.
+    /// Fills a sheet with some of the wanted parts, after a signal only in rows. At most `remaining` sheets are left, with this
+    /// one. None if no parts are wanted or found places, or it has to end.
     pub fn fill(&self, wanted: &[usize], bed: &Bed<'_>, remaining: Option<usize>) -> Result<Option<Vec<Placed>>, PackError> {
-        if wanted.iter().all(|&count| count == 0) || self.cancel.is_cancelled() {
+        if wanted.iter().all(|&count| count == 0) || self.must_end() {
             return Ok(None);
         }
         let sheets = (self.size(wanted) / (EXPECTED * self.area(bed.sheet))).ceil().max(1.0);
