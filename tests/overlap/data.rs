@@ -729,7 +729,9 @@ fn files_that_hold_no_shape() {
     fs::create_dir(folder.path("d.json")).unwrap();
     folder.fails("d.json", read_shape(&folder.path("d.json")), "is a directory, not a file\n");
     for (text, sentence) in [
-        ("cube", "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, `-`, or WKT such as"),
+        ("cube", "`cube` is not a shape: it must be `tree`, a file .json, .geojson, .svg, .dxf or .wkt, `-`, or WKT such as"),
+        (".", "`.` is not a shape: it is a directory, but must be `tree`, a file .json"),
+        ("", "`` is not a shape: it is empty, but must be `tree`, a file .json"),
         ("Tree", "`Tree` is not a shape: "),
         ("LineString(0 0, 1 1)", "`LineString(0 0, 1 1)` is not a shape: is a LINESTRING, but"),
         ("POLYGON((0 0, 1 0))", "shape polygon: there are 2 vertices"),
@@ -1098,8 +1100,9 @@ fn text_of_poses() {
     assert!(fs::read_to_string(path).unwrap().starts_with("x,y,theta\n0.0,-0.0,0.0\n0.3333333333333333,-0.1111111111111111,"));
 
     for (text, sentence) in [
-        ("", "line 1: the header is ``, but it must be `x,y,theta` or `x,y,theta,shape` or "),
-        ("x,y,deg\n", "line 1: the header is `x,y,deg`, but it must be "),
+        ("", "is empty, but must be a table"),
+        ("\n\n", "is empty, but must be a table"),
+        ("x,y,deg\n", "line 1: the header is `x,y,deg`, but it must be `x,y,theta` or `x,y,theta,shape` or "),
         ("x,y,theta\n0,0\n", "line 2: there are 2 fields for 3 columns"),
         ("x,y,theta\n0,0,0\n\n0,o,0\n", "line 4: column `y`: `o` is not a number"),
         ("x,y,theta\n0,0,0\n0,0,nan\n", "line 3: packing 0, pose 1: theta = NaN, but it must be a finite number"),

@@ -109,6 +109,9 @@ impl Table {
     pub fn open(path: &Path, headers: &[&[&str]]) -> Result<Self, Reason> {
         let table = Self::open_any(Lines::open(path)?)?;
         let found: Vec<_> = table.header.iter().map(String::as_str).collect();
+        if found == [""] {
+            return Err("is empty, but must be a table".into());
+        }
         if !headers.iter().any(|header| found == **header) {
             let wanted: Vec<_> = headers.iter().map(|header| format!("`{}`", header.join(","))).collect();
             let found = quoted(&found.join(","));

@@ -12,6 +12,11 @@ pub(super) const LARGEST: f64 = 1e6;
 /// A shape must be at least this wide or this high.
 pub(super) const SMALLEST: f64 = 1e-6;
 
+/// Returns a number as text, with an exponent in place of many digits.
+pub(super) fn short(number: f64) -> String {
+    if number == 0.0 || (1e-5..1e15).contains(&number.abs()) { number.to_string() } else { format!("{number:e}") }
+}
+
 /// An error of shapes, poses or their files. Pieces, vertices, edges, packings and poses are named
 /// by their indices, from 0; edge i leads from vertex i to the next. An error names the first
 /// offending element.
@@ -45,7 +50,7 @@ pub enum OverlapError {
     })]
     UnknownShape { packing: usize, pose: usize, shape: u32, shapes: usize },
     /// Two vectors don't span a lattice.
-    #[error("a lattice of ({}, {}) and ({}, {}): {reason}", a[0], a[1], b[0], b[1])]
+    #[error("a lattice of ({}, {}) and ({}, {}): {reason}", short(a[0]), short(a[1]), short(b[0]), short(b[1]))]
     Lattice { a: [f64; 2], b: [f64; 2], reason: String },
     /// A lattice is so fine, relative to the shapes, that too many images of a pose may overlap
     /// another pose.
@@ -57,7 +62,7 @@ pub enum OverlapError {
     #[error("the boundary's edge {edge} doesn't have the origin on its inner side: the boundary must contain it")]
     Origin { edge: usize },
     /// A strip's width is invalid.
-    #[error("a strip of width {width}: it must be a number from {min:e} to {max:e}", min = SMALLEST, max = LARGEST)]
+    #[error("a strip of width {}: it must be a number from {min:e} to {max:e}", short(*width), min = SMALLEST, max = LARGEST)]
     Width { width: f64 },
     /// A boundary together with a lattice.
     #[error("a boundary and a lattice exclude each other: nothing is outside where everything repeats")]
@@ -73,7 +78,8 @@ pub enum OverlapError {
     NoBoundary,
     /// A pose too far out for the type.
     #[error(
-        "packing {packing}, pose {pose}: {field} = {value} is too large for {type_name}: magnitudes must be at most {most:e}"
+        "packing {packing}, pose {pose}: {field} = {} is too large for {type_name}: magnitudes must be at most {most:e}",
+        short(*value)
     )]
     TooFar { packing: usize, pose: usize, field: Field, value: f64, type_name: &'static str, most: f64 },
     /// A number of poses, packings, cells, pieces or pairs exceeds 32 bits.
@@ -145,7 +151,7 @@ pub enum ShapeProblem {
     #[error("vertex {vertex}: {axis} = {value}, but it must be a finite number")]
     NotFinite { vertex: usize, axis: Field, value: f64 },
     /// A coordinate is too large.
-    #[error("vertex {vertex}: {axis} = {value} is too large: magnitudes must be below {max:e}", max = LARGEST)]
+    #[error("vertex {vertex}: {axis} = {} is too large: magnitudes must be below {max:e}", short(*value), max = LARGEST)]
     TooLarge { vertex: usize, axis: Field, value: f64 },
     /// Width and height are both too small.
     #[error("width and height are at most {extent:e}: one of them must be at least {min:e}", min = SMALLEST)]

@@ -123,9 +123,14 @@ fn read(text: &str, wanted: Wanted) -> Result<Vec<Part>, OverlapError> {
             });
         }
         _ => {
-            return Err(none(
-                "it must be `tree`, a file .json, .svg, .dxf or .wkt, `-`, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`".to_owned(),
-            ));
+            let what = match text {
+                "" => "it is empty, but",
+                _ if path.is_dir() => "it is a directory, but",
+                _ => "it",
+            };
+            return Err(none(format!(
+                "{what} must be `tree`, a file .json, .geojson, .svg, .dxf or .wkt, `-`, or WKT such as `POLYGON ((0 0, 1 0, 0 1))`"
+            )));
         }
     };
     let content = match given {

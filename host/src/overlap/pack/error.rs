@@ -1,6 +1,11 @@
 //! Errors of the packer.
 
-use crate::{common::Cancelled, device::DeviceError, overlap::OverlapError, ranks::RanksError};
+use crate::{
+    common::Cancelled,
+    device::DeviceError,
+    overlap::{OverlapError, error::short},
+    ranks::RanksError,
+};
 
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -29,7 +34,7 @@ pub enum PackError {
     #[error("two packings have {count} copies, but each number of copies can be searched for only once")]
     CountTwice { count: usize },
     /// A sheet has no room.
-    #[error("a sheet of {width} x {height} with margins of {margin}: there must be room, and lengths must be below 1e6")]
+    #[error("{} with margins of {}: there must be room, and lengths must be below 1e6", sheet(*width, *height), short(*margin))]
     Sheet { width: f64, height: f64, margin: f64 },
     /// An irregular sheet isn't a polygon with holes, or reaches beyond its rectangle.
     #[error("the sheet {sheet} must be one polygon, maybe with holes, within its width and height, which must be below 1e6")]
@@ -38,13 +43,13 @@ pub enum PackError {
     #[error("a roll must be the only sheet")]
     Roll,
     /// A length is negative or too large.
-    #[error("{what} is {length}, but it must be from 0 to below 1e6")]
+    #[error("{what} is {}, but it must be from 0 to below 1e6", short(*length))]
     Length { what: &'static str, length: f64 },
     /// There are numbers for more or fewer parts than there are.
     #[error("there are {found} {what}, but there must be one for each of {parts} parts")]
     OfParts { what: &'static str, found: usize, parts: usize },
     /// A part's value is not a positive number, or too large to add up.
-    #[error("the value of {part} is {value}, but it must be positive and finite, also times the number of all parts")]
+    #[error("the value of {part} is {}, but it must be positive and finite, also times the number of all parts", short(*value))]
     Value { part: String, value: f64 },
     /// The text is not a container.
     #[error("container {text}: {reason}")]
@@ -85,6 +90,14 @@ impl PackError {
     /// Returns true if a launch was stopped, so that there is no result.
     fn is_stopped(&self) -> bool {
         matches!(self, PackError::Overlap(OverlapError::Device(error)) if error.is_stopped())
+    }
+}
+
+/// Describes a sheet, or a roll, of which one extent is infinite.
+fn sheet(width: f64, height: f64) -> String {
+    match [width, height] {
+        [f64::INFINITY, extent] | [extent, f64::INFINITY] => format!("a roll of {}", short(extent)),
+        [width, height] => format!("a sheet of {} x {}", short(width), short(height)),
     }
 }
 
