@@ -486,7 +486,7 @@ fn errors_name_what_is_wrong() {
     for command in ["total p.csv", "pairs p.csv", "gradient p.csv --output g.npy"] {
         folder.bad(
             &format!("{command} --shape cube"),
-            "`cube` is not a shape: it must be `tree`, a file .json, .svg, .dxf or .wkt, `-`, or WKT",
+            "`cube` is not a shape: it must be `tree`, a file .json, .geojson, .svg, .dxf or .wkt, `-`, or WKT",
         );
         folder.bad(&format!("{command} --shape no.svg"), "no.svg: can't be read: no such file");
         folder.bad(&format!("{command} --against no.csv"), "no.csv: can't be read: no such file");
@@ -500,8 +500,9 @@ fn errors_name_what_is_wrong() {
     folder.bad("total bad.csv", "bad.csv: line 3: column `y`: `zero` is not a number");
     folder.write("bad.csv", "x,y,theta,shape\n0,0,0,0\n0,0,0,2\n");
     folder.bad("total bad.csv", "bad.csv: line 3: packing 0, pose 1: shape = 2, but the only shape is 0");
+    folder.write("shaped.csv", "x,y,theta,shape\n0,0,0,1\n");
     folder.bad(
-        "total p.csv --against bad.csv --shape tree --shape square.json",
+        "total shaped.csv --against bad.csv --shape tree --shape square.json",
         "bad.csv: line 3: packing 0, pose 1: shape = 2, but the shapes are 0 to 1",
     );
     folder.write("far.csv", "x,y,theta\n0,0,0\n0,1e30,0\n");
@@ -512,14 +513,14 @@ fn errors_name_what_is_wrong() {
         "plot far.csv --output f.svg",
         "total p.csv --against far.csv",
     ] {
-        folder.bad(command, "far.csv: line 3: packing 0, pose 1: y = 1000000000000000000000000000000 is too large for float64");
+        folder.bad(command, "far.csv: line 3: packing 0, pose 1: y = 1e30 is too large for float64");
     }
     folder.write("far.csv", "packing,x,y,theta\n0,0,0,0\n\n1,0,0,0\n1,-2e9,0,0\n");
     folder.bad("total far.csv --dtype f32", "far.csv: line 5: packing 1, pose 1: x = -2000000000 is too large for float32");
     folder.write("far.csv", "id,x,y,deg\n002_1,s0,s1e19,s0\n002_0,s0,s0,s0\n");
-    folder.bad("plot far.csv --output f.svg", "far.csv: line 2: packing 0, pose 1: y = 10000000000000000000 is too large");
+    folder.bad("plot far.csv --output f.svg", "far.csv: line 2: packing 0, pose 1: y = 1e19 is too large");
     folder.save("far.npy", &array![[0.0, 0.0, 0.0], [-1e20, 0.0, 0.0]]);
-    folder.bad("total far.npy", "far.npy: packing 0, pose 1: x = -100000000000000000000 is too large");
+    folder.bad("total far.npy", "far.npy: packing 0, pose 1: x = -1e20 is too large");
     folder.write("bow.wkt", "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))");
     folder.bad("total p.csv --shape bow.wkt", "bow.wkt: shape bow: edges 0 and 2 cross or touch");
     folder.write("sub.csv", "id,x,y,deg\n002_0,s0,s0,s0\n");
@@ -527,11 +528,35 @@ fn errors_name_what_is_wrong() {
     folder.write("two.csv", "packing,x,y,theta\n0,0,0,0\n1,0,0,0\n");
     folder.bad("total p.csv --against two.csv", "--against: one list has 1 packing, and the other 2");
     for boundary in ["0", "-1", "x", "inf"] {
-        folder.bad(&format!("total p.csv --boundary {boundary}"), "not a side's length: it must be a number above 0");
+        let sentence = format!("'{boundary}' for '--boundary <H>': not a side's length: it must be a finite number above 0");
+        folder.bad(&format!("total p.csv --boundary {boundary}"), &sentence);
     }
+    folder.bad("total p.csv --boundary 1e99", "the boundary's scale is 1e99, but");
+    folder
+        .bad("plot p.csv --boundary 1e99 --output p.svg", "'1e99' for '--boundary <H>': not a side's length: it must be at most");
+    folder.bad("total p.csv --lattice 1e99,0,1e99,0", "a lattice of (1e99, 0) and (1e99, 0)");
+    folder.write("huge.wkt", "POLYGON ((0 0, 1e99 0, 0 1, 0 0))");
+    folder.bad("total p.csv --shape huge.wkt", "huge.wkt: shape huge: vertex 1: x = 1e99 is too large");
     folder.bad("total p.csv --boundary 3 --lattice 1,0,0,1", "cannot be used with");
     folder.bad("gradient p.csv --output g.npy --boundary 3 --against p.csv", "cannot be used with");
-    folder.bad("pairs p.csv --above -1", "not an area: it must be a number, 0 or above");
+    for area in ["-1", "inf"] {
+        let sentence = format!("'{area}' for '--above <AREA>': not an area: it must be a finite number, 0 or above");
+        folder.bad(&format!("pairs p.csv --above {area}"), &sentence);
+    }
+    // Which of several shapes a pose has must be told.
+    for (shapes, file) in [("--shape square.json --shape tree", "p.csv"), ("--mirror", "p.csv"), ("--mirror", "one.npy")] {
+        folder.save("one.npy", &array![[0.0, 0.0, 0.0]]);
+        folder.bad(&format!("total {file} {shapes}"), &format!("{file}: there are 2 shapes, but no column `shape`"));
+        folder
+            .bad(&format!("plot {file} {shapes} --output o.svg"), &format!("{file}: there are 2 shapes, but no column `shape`"));
+        folder.bad(&format!("total shaped.csv --against {file} {shapes}"), &format!("{file}: there are 2 shapes, but no column"));
+    }
+    folder.write("sub.csv", "id,x,y,deg\n001_0,s0,s0,s0\n");
+    for option in ["--shape", "--mirror"] {
+        let given = if option == "--shape" { "--shape square.json" } else { option };
+        folder.bad(&format!("total sub.csv {given}"), &format!("sub.csv: {option} has no use for a submission"));
+        folder.bad(&format!("plot sub.csv {given} --output o.svg"), &format!("sub.csv: {option} has no use for a submission"));
+    }
     folder.bad("total p.csv --output t.txt", "t.txt: the name must end in .npy or .csv, which tells the format");
     folder.bad("pairs p.csv --output t.txt", "t.txt: the name must end in .csv, .json or .npy, which tells the format");
     folder.bad("total p.csv --output p.csv", "p.csv can't be written: it is to be read");
@@ -549,6 +574,8 @@ fn what_cannot_be_packed() {
         ("--count 3e7 --starts 3", "are too many"),
         ("--count 3 --steps 9 --time 3s", "cannot be used with"),
         ("--count 3 --time 3x", "not a time"),
+        ("--count 3 --seed -1", "'-1' for '--seed <S>': not a whole number from 0 to 2^64 - 1"),
+        ("--count 3 --container strip:1e99", "--container strip:1e99: a strip of width 1e99: it must be a number from 1e-6"),
         ("--count 3 --gpus 0", "'0' for '--gpus <N>': it must be at least 1"),
         ("--count 3 --plot p.csv", ".png or .svg"),
         ("--count 3 --from p.csv", "cannot be used with '--from <SUBMISSION.CSV>'"),
@@ -605,6 +632,7 @@ fn what_cannot_be_improved() {
         ("short.csv", "id,x,y,deg\n002_1,s0,s0,s0\n"),
         ("good.csv", "id,x,y,deg\n001_0,s0,s0,s0\n"),
         ("none.csv", "id,x,y,deg\n"),
+        ("empty.csv", ""),
     ];
     files.iter().for_each(|(name, text)| folder.write(name, text));
     for (arguments, sentence) in [
@@ -613,10 +641,12 @@ fn what_cannot_be_improved() {
         ("improve overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap by an area of"),
         ("improve far.csv", "far.csv: tree 0 of 1 is out of bounds: x = 100.5"),
         ("improve short.csv", "short.csv: there is no `002_0`"),
-        ("improve none.csv", "there must be at least one copy"),
+        ("improve none.csv", "none.csv: holds no packings"),
+        ("improve empty.csv", "empty.csv: is empty, but must be a table"),
         ("improve good.csv --from overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
         ("improve good.csv --from good.csv", "good.csv can't be written: it is to be read"),
         ("improve good.csv --counts 0", "is not a number of trees from 1 to 200"),
+        ("improve good.csv --counts -1", "'-1' for '--counts <COUNTS>': `-1` is not a number of trees from 1 to 200"),
         ("improve good.csv --counts 3..1", "the first must not be above the last"),
         ("improve good.csv --steps 3 --time 3s", "cannot be used with"),
         ("pack --counts 1..3 --submission overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
@@ -627,7 +657,10 @@ fn what_cannot_be_improved() {
         ("pack --counts 1 --submission good.csv --container circle", "cannot be used with"),
         ("pack --counts 1 --submission good.csv --turns 90", "cannot be used with"),
         ("pack --count 1 --submission good.csv", "--count"),
-        ("pack --counts 1 --submission good.csv --shape none.json", "none.json"),
+        (
+            "pack --counts 1 --submission good.csv --shape none.json",
+            "'--submission <OUT.CSV>' cannot be used with '--shape <SHAPE[:N]>'",
+        ),
     ] {
         folder.bad(arguments, sentence);
     }

@@ -101,8 +101,11 @@ pub fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// At most `decimals` decimals, without trailing zeros: `0.25`, `3`.
+/// At most `decimals` decimals, without trailing zeros: `0.25`, `3`; numbers beyond 15 digits have an exponent.
 pub fn trimmed(value: f64, decimals: usize) -> String {
+    if value.abs() >= 1e15 {
+        return format!("{value:e}");
+    }
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
@@ -132,8 +135,8 @@ mod tests {
         assert_eq!([0.0, 1e-9, 0.0371, 1.0].map(percent), ["0.00 %", "< 0.01 %", "3.71 %", "100.00 %"]);
         assert_eq!([0.5, 9.994, 9.997, 99.97, -5.48].map(digits), ["0.500", "9.99", "10.0", "100", "-5.48"]);
         assert_eq!(
-            [(0.25, 3), (100.0, 0), (3.0, 2), (-0.001, 2)].map(|(value, decimals)| trimmed(value, decimals)),
-            ["0.25", "100", "3", "0"]
+            [(0.25, 3), (100.0, 0), (3.0, 2), (-0.001, 2), (1e99, 3)].map(|(value, decimals)| trimmed(value, decimals)),
+            ["0.25", "100", "3", "0", "1e99"]
         );
         assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
         assert_eq!(bandwidth(3_000_000, 0.0), "");

@@ -19,7 +19,7 @@ use super::{
     failure::Failure,
     format,
     interrupt::Interrupt,
-    named::{self, Named},
+    named::{self, Named, named},
     output::Files,
     progress, size, terminal, utf8,
 };
@@ -55,9 +55,10 @@ const PART_BYTES: f64 = 256.0;
         .csv or .json, a table of places\n  \
         .sparrow.json, an instance of jagua-rs with its solution: bins are the sheets, or the strip is the roll; angles are \
         degrees\n\n\
-        Parts without a place are an error, with exit code 2; the others are written \
-        all the same. With --value they are no error, as sheets hold as much value as is found. Ctrl-C or SIGTERM ends the search and writes the sheets that are \
-        filled, with exit code 130 or 143.",
+        Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are no \
+        error, as sheets hold as much value as is found.\n\n\
+        Ctrl-C or SIGTERM ends the search. Parts without a place then get one in rows on the sheets that are left, and all \
+        that have a place are written, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
@@ -78,25 +79,25 @@ pub struct Arguments {
     /// Width of a roll: 1500, 1500mm, 60in
     ///
     /// Parts get as short a piece of it as is found; its length is in x.
-    #[arg(long, value_name = "WIDTH", value_parser = parse_roll)]
+    #[arg(long, value_name = "WIDTH", value_parser = parse_roll, allow_hyphen_values = true)]
     roll: Option<f64>,
     /// Size of sheets: 600x400, 600x400mm, 24x12in, 2x1m, or a file or WKT of an irregular one; with :N, their number
     ///
     /// The largest closed path of a file is the outline, and all others are defects, which may overlap; those beside it
     /// don't count. By default, the number has no limit. Given again, --sheet has further sheets, used in this order.
-    #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet)]
+    #[arg(long = "sheet", value_name = "WxH[:N]", value_parser = parse_sheet, allow_hyphen_values = true)]
     sheets: Vec<SheetArg>,
     /// Least distance of two parts
-    #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value_t = 0.0, value_parser = length_from(0.0), allow_hyphen_values = true)]
     spacing: f64,
     /// Least distance of a part from the sheet's edge
-    #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value_t = 0.0, value_parser = length_from(0.0), allow_hyphen_values = true)]
     margin: f64,
     /// Allowed angles of parts, in degrees: `any`, `none`, 90 for its multiples, or 0,45,180 for these alone
     ///
     /// A number for its multiples divides 360. With PART=, the angles are those of that part; given again, of further ones. The
     /// default is what the files allow.
-    #[arg(long, value_name = "[PART=]TURNS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "[PART=]TURNS", value_parser = named(str::parse::<Turns>), allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
     /// Parts may be mirrored, or with =PART that one
     ///
@@ -106,21 +107,21 @@ pub struct Arguments {
     /// Value of a copy of a part, or with no PART= of any other
     ///
     /// Sheets then get as much value as is found, and parts left over are no error. Parts without a value have their area's.
-    #[arg(long = "value", value_name = "[PART=]V", allow_negative_numbers = true)]
+    #[arg(long = "value", value_name = "[PART=]V", value_parser = named(parse_value), allow_negative_numbers = true)]
     values: Vec<Named<f64>>,
     /// Priority of a part, an integer [default: 0]: parts of higher priority come before all others
-    #[arg(long = "priority", value_name = "[PART=]K", allow_negative_numbers = true)]
+    #[arg(long = "priority", value_name = "[PART=]K", value_parser = named(parse_priority), allow_negative_numbers = true)]
     priorities: Vec<Named<i64>>,
     /// Largest distance of a part's curves from the lines that the search takes in their place
     ///
     /// The default is a 2,000th of each contour's size.
-    #[arg(long, value_name = "D", value_parser = parse_tolerance, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = length_from(SMALLEST_TOLERANCE), allow_hyphen_values = true)]
     tolerance: Option<f64>,
     /// Search for about this long: 30s, 5m, 1.5h
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true, default_value = "30s")]
     time: Duration,
     /// Seed of all random numbers
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
     seed: u64,
     /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
     ///
@@ -141,7 +142,7 @@ enum SheetArg {
 
 /// Reads a size of sheets, or the name of a file.
 fn parse_sheet(text: &str) -> Result<SheetArg, String> {
-    let wrong = || "not a sheet: write 600x400, 600x400mm, 24x12in:3, or a file such as sheet.svg:3".to_owned();
+    let wrong = || "not a sheet: write 600x400, 600x400mm, 24x12in:3, all below 1e6 mm, or a file such as sheet.svg:3".to_owned();
     let (name, count) = count::split(text).map_or((text, None), |(name, count)| (name, Some(count)));
     let lower = name.to_ascii_lowercase();
     let plain = [".gz", ".zst"].iter().find_map(|packed| lower.strip_suffix(packed)).unwrap_or(&lower);
@@ -163,7 +164,7 @@ fn parse_sheet(text: &str) -> Result<SheetArg, String> {
 /// Reads the width of a roll.
 fn parse_roll(text: &str) -> Result<f64, String> {
     let (number, unit) = unit(text);
-    length(number, unit).ok_or_else(|| "not a width: write 1500, 1500mm or 60in".to_owned())
+    length(number, unit).ok_or_else(|| "not a width: write 1500, 1500mm or 60in, below 1e6 mm".to_owned())
 }
 
 /// The text before a unit, and its millimetres; 1 without a unit.
@@ -173,14 +174,27 @@ fn unit(text: &str) -> (&str, f64) {
 }
 
 fn length(number: &str, unit: f64) -> Option<f64> {
-    let number = number.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
-    number.map(|number| number * unit)
+    // 24 in are 609.6 mm, and not 609.5999999999999.
+    let length = (number.trim().parse::<f64>().ok()? * unit * 1e9).round() / 1e9;
+    (length > 0.0 && length < 1e6).then_some(length)
 }
 
-/// Reads a length.
-fn parse_tolerance(text: &str) -> Result<f64, String> {
-    let length = text.parse::<f64>().ok().filter(|length| (SMALLEST_TOLERANCE..1e6).contains(length));
-    length.ok_or_else(|| format!("not a length from {SMALLEST_TOLERANCE:e} to 1e6"))
+/// Returns a reader of lengths.
+fn length_from(least: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
+    move |text| {
+        let length = text.parse::<f64>().ok().filter(|length| (least..1e6).contains(length));
+        length.ok_or_else(|| format!("not a length from {least:?} to below 1e6, without a unit"))
+    }
+}
+
+/// Reads a value.
+fn parse_value(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "not a number".to_owned())
+}
+
+/// Reads a priority.
+fn parse_priority(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "not a whole number from -2^63 to 2^63 - 1".to_owned())
 }
 
 /// A sheet.
@@ -273,7 +287,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         forms.push(form);
     }
     let device = global.open()?;
-    let interrupt = Interrupt::first_sets("stopping with the sheets that are filled");
+    let interrupt = Interrupt::first_sets("stopping with the best so far");
     let shown = progress::Progress::new(arguments.json || global.verbose > 0);
     let work =
         shown.costly_bar(THOUSAND, usize::MAX, format!("nesting {} on {}", format::counted(all, "part", "parts"), device.name()));
@@ -416,8 +430,8 @@ mod tests {
         for text in ["", "600", "600x", "x4", "0x4", "-1x4", "infx3", "6x4ft", "6x4:0", "6x4:", "6x4:x", "a.svg:0"] {
             assert!(parse_sheet(text).unwrap_err().starts_with("not a sheet"), "{text}");
         }
-        assert_eq!(["1500", "1.5m", " 60 in"].map(parse_roll), [1500.0, 1500.0, 1524.0].map(Ok));
-        for text in ["", "0", "-1", "inf", "nan", "1x2", "m"] {
+        assert_eq!(["1500", "1.5m", " 60 in", "24in"].map(parse_roll), [1500.0, 1500.0, 1524.0, 609.6].map(Ok));
+        for text in ["", "0", "-1", "inf", "nan", "1x2", "m", "1e6", "1000m"] {
             assert!(parse_roll(text).unwrap_err().starts_with("not a width"), "{text}");
         }
     }

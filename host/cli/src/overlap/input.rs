@@ -16,7 +16,7 @@ pub struct Input {
     /// The poses: .npy, .csv, or a submission to Kaggle's Santa 2025
     #[arg(value_name = "POSES")]
     pub poses: PathBuf,
-    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, shape 1, 2, ... of the
+    /// The shape: `tree`, a file .json, .geojson, .svg, .dxf or .wkt, or WKT; given again, shape 1, 2, ... of the
     /// column `shape` [default: tree]
     #[arg(long = "shape", value_name = "SHAPE", value_parser = utf8())]
     pub shapes: Vec<String>,
@@ -46,6 +46,14 @@ impl Input {
         }
         let read = |path: &Path| {
             let file = read_poses(path)?;
+            let fail = |what: String| Err(Failure::error(format_args!("{}: {what}", path.display())));
+            let given = [("--shape", !self.shapes.is_empty()), ("--mirror", self.mirror)];
+            if let (PoseLayout::Submission, Some((option, _))) = (file.layout, given.iter().find(|(_, given)| *given)) {
+                return fail(format!("{option} has no use for a submission, which is of trees"));
+            }
+            if shapes.len() > 1 && file.packings.shapes().is_none() {
+                return fail(format!("there are {} shapes, but no column `shape`, which tells that of each pose", shapes.len()));
+            }
             let checked = file.packings.check_shapes(shapes.len()).and_then(|()| file.packings.check_positions::<T>());
             match checked {
                 Ok(()) => Ok::<PoseFile, Failure>(file),
@@ -82,13 +90,13 @@ impl Loaded {
 /// Reads the side of a square.
 pub fn parse_side(text: &str) -> Result<f64, String> {
     let side = text.trim().parse::<f64>().ok().filter(|side| side.is_finite() && *side > 0.0);
-    side.ok_or_else(|| "not a side's length: it must be a number above 0".to_owned())
+    side.ok_or_else(|| "not a side's length: it must be a finite number above 0".to_owned())
 }
 
 /// Reads an area.
 pub fn parse_area(text: &str) -> Result<f64, String> {
     let area = text.trim().parse::<f64>().ok().filter(|area| area.is_finite() && *area >= 0.0);
-    area.ok_or_else(|| "not an area: it must be a number, 0 or above".to_owned())
+    area.ok_or_else(|| "not an area: it must be a finite number, 0 or above".to_owned())
 }
 
 /// Reads two lattice vectors.

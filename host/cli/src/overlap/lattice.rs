@@ -23,14 +23,14 @@ use crate::{count, draw::Target, failure::Failure, format, output::Files, termin
         warpsmith overlap lattice --copies 2 --output cell.csv                   and the poses of a cell"
 )]
 pub struct LatticeArgs {
-    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT
+    /// The shape: `tree`, a file .json, .geojson, .svg, .dxf or .wkt, or WKT
     #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
     /// Copies in a cell: 1 or 2 [default: both, one after the other]
     #[arg(long, value_name = "N", value_parser = count::up_to(2), allow_negative_numbers = true)]
     copies: Option<usize>,
     /// Seed of all that is random
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
     seed: u64,
     /// Write the poses of the denser one's cell: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV")]

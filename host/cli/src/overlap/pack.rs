@@ -30,7 +30,7 @@ use crate::{
     draw::Target,
     failure::Failure,
     format,
-    named::{self, Named},
+    named::{self, Named, named},
     output::{Files, Partial},
     terminal, utf8,
 };
@@ -69,9 +69,9 @@ pub struct PackArgs {
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     count: Option<usize>,
     /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
-    #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
+    #[arg(long, value_name = "COUNTS", value_parser = parse_counts, allow_hyphen_values = true, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
-    /// The shape: `tree`, a file .json, .svg, .dxf or .wkt, or WKT; given again, several [default: tree]
+    /// The shape: `tree`, a file .json, .geojson, .svg, .dxf or .wkt, or WKT; given again, several [default: tree]
     ///
     /// Each of several has its number of copies, which is that of every shape of a file with several. It multiplies the demands
     /// of an instance of jagua-rs, which needs none. Of shapes of the same name, `l`, the second one is called `l 2`.
@@ -85,7 +85,7 @@ pub struct PackArgs {
     ///
     /// A number for its multiples divides 360. With NAME=, the angles are those of that shape; given again, of further ones. The
     /// default is what the files allow.
-    #[arg(long, value_name = "[NAME=]TURNS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "[NAME=]TURNS", value_parser = named(str::parse::<Turns>), allow_negative_numbers = true)]
     turns: Vec<Named<Turns>>,
     /// Copies may be mirrored, or with =NAME those of one shape
     ///
@@ -106,7 +106,7 @@ pub struct PackArgs {
     /// Write a submission to Kaggle's Santa 2025
     ///
     /// Packings of an existing file only become smaller.
-    #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns", "mirror"])]
+    #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "shapes", "container", "turns", "mirror"])]
     submission: Option<PathBuf>,
     /// Draw the packing: .png or .svg
     #[arg(long, value_name = "OUT.SVG")]
@@ -131,7 +131,7 @@ pub struct ImproveArgs {
     #[arg(value_name = "SUBMISSION.CSV")]
     submission: PathBuf,
     /// Numbers of trees: 1..200, 7, 10..20,50 [default: those that the file has]
-    #[arg(long, value_name = "COUNTS", value_parser = parse_counts)]
+    #[arg(long, value_name = "COUNTS", value_parser = parse_counts, allow_hyphen_values = true)]
     counts: Option<Counts>,
     /// Go on from this submission's packings, too
     #[arg(long, value_name = "SUBMISSION.CSV")]
@@ -185,7 +185,7 @@ struct Report<'a> {
 pub fn improve(global: &Global, arguments: &ImproveArgs) -> Result<(), Failure> {
     let ImproveArgs { submission: file, counts, from, search } = arguments;
     let (counts, from) = (counts.as_ref(), from.as_deref());
-    submission::pack(global, &Plan { command: "improve", file, exists: true, shape: "tree", counts, from, search })
+    submission::pack(global, &Plan { command: "improve", file, exists: true, counts, from, search })
 }
 
 /// Runs `overlap pack`.
@@ -193,9 +193,8 @@ pub fn run(global: &Global, arguments: &PackArgs) -> Result<(), Failure> {
     let PackArgs { counts, from, output, submission, search, .. } = arguments;
     match (output, submission) {
         (_, Some(file)) => {
-            let [shape] = &arguments.shapes()[..] else { return Err(Failure::error("--counts is of one shape")) };
             let (counts, from) = (counts.as_ref(), from.as_deref());
-            submission::pack(global, &Plan { command: "pack", file, exists: false, shape, counts, from, search })
+            submission::pack(global, &Plan { command: "pack", file, exists: false, counts, from, search })
         }
         (Some(output), None) if counts.is_none() => arguments.pack(global, output),
         // The options' own rules leave little else: --output hides that --counts requires --submission.

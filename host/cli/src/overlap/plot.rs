@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use warpsmith::overlap::{Boundary, Overlap, Packings, Shape, Wanted, io::PoseLayout};
+use warpsmith::overlap::{Boundary, Overlap, OverlapReal as _, Packings, Shape, Wanted, io::PoseLayout};
 
 use super::{
     draw::{Picture, Polygons},
@@ -32,7 +32,7 @@ pub struct PlotArgs {
     #[arg(long, value_name = "I", value_parser = parse_packing, allow_negative_numbers = true)]
     packing: Option<usize>,
     /// Draw a square of this side around the origin, with sides along the axes
-    #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
+    #[arg(long, value_name = "H", value_parser = parse_drawn, allow_hyphen_values = true)]
     boundary: Option<f64>,
     /// Text above the picture [default: number of poses, the square's side, and the area of
     /// overlap]
@@ -92,6 +92,13 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
         }));
     }
     terminal::print(format_args!("Written: {output} ({count}, side {side:.6}, overlap {})", area(total)))
+}
+
+/// Reads the side of a square that can be drawn.
+fn parse_drawn(text: &str) -> Result<f64, String> {
+    let most = f64::MAX_POSITION;
+    parse_side(text)
+        .and_then(|side| if side <= most { Ok(side) } else { Err(format!("not a side's length: it must be at most {most:e}")) })
 }
 
 /// Reads a packing's number.

@@ -26,7 +26,7 @@ const THOUSAND: usize = 1000;
 #[derive(Args, Clone, Debug)]
 pub struct SearchArgs {
     /// Seed of all random numbers
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
     pub seed: u64,
     /// Number of candidates that are improved at once, for each count
     ///

@@ -8,9 +8,8 @@ use warpsmith::{
     common::chain,
     io::files::is_standard,
     overlap::{
-        OverlapError,
+        OverlapError, Shape,
         contest::MOST_TREES,
-        io::read_shape,
         pack::{Copies, Packing, Settings, Submission},
     },
 };
@@ -28,7 +27,6 @@ pub struct Plan<'a> {
     pub file: &'a Path,
     /// Set if the file must exist.
     pub exists: bool,
-    pub shape: &'a str,
     /// Numbers of trees; by default those of the file.
     pub counts: Option<&'a Counts>,
     pub from: Option<&'a Path>,
@@ -68,13 +66,16 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
     if is_standard(plan.file) {
         return Err(Failure::error("-: a submission is written again each time that a packing becomes smaller; name a file"));
     }
-    let mut files = Files::reading([Path::new(plan.shape)].into_iter().chain(plan.from));
+    let mut files = Files::reading(plan.from);
     let destination = files.write(plan.file)?;
-    let shape = read_shape(plan.shape)?;
+    let shape = Shape::tree();
     let read = |path: &Path| Submission::read(path, shape.clone());
     let mut submission = if plan.exists || plan.file.exists() { read(plan.file)? } else { Submission::new(shape.clone()) };
     let there = || submission.packings().map(|packing| packing.poses.len()).collect();
     let counts: Vec<usize> = plan.counts.map_or_else(there, |counts| counts.0.clone());
+    if counts.is_empty() {
+        return Err(Failure::error(format_args!("{}: holds no packings", plan.file.display())));
+    }
     let before = counts.iter().all(|count| submission.get(*count).is_some()).then(|| submission.score());
     let from = plan.from.map(read).transpose()?;
     let mut changed = from.map(|from| submission.take_lines(from, |count| counts.contains(&count))).unwrap_or_default();
