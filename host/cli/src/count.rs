@@ -6,13 +6,7 @@ use super::format::grouped;
 /// stands for "none".
 pub const MAX: u32 = i32::MAX as u32 - 1;
 
-/// Reads a number of elements: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are
-/// powers of ten).
-pub fn parse(text: &str) -> Result<u32, String> {
-    parse_long(text).and_then(short)
-}
-
-/// Reads the length of a list over several ranks.
+/// Reads the length of a list: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are powers of ten).
 pub fn parse_long(text: &str) -> Result<u64, String> {
     positive(text, "there must be at least 1 element", "100000000, 100_000_000, 1e8 or 100M")
 }
@@ -22,7 +16,7 @@ pub fn short(n: u64) -> Result<u32, String> {
     u32::try_from(n).ok().filter(|&n| n <= MAX).ok_or_else(|| format!("at most 2^31 - 2 = {MAX} elements can be indexed"))
 }
 
-/// Returns a reader of whole numbers from 1 to `most`, in the notations of [`parse`].
+/// Returns a reader of whole numbers from 1 to `most`, in the notations of [`parse_long`].
 pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
     move |text| {
         let n = positive(text, "it must be at least 1", "1000, 1_000, 1e3 or 1k")?;
@@ -88,6 +82,10 @@ pub fn split(text: &str) -> Option<(&str, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &str) -> Result<u32, String> {
+        parse_long(text).and_then(short)
+    }
 
     #[test]
     fn numbers_as_written() {

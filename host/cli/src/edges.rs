@@ -31,7 +31,7 @@ const EDGE_BYTES: usize = 16;
 #[derive(Args, Debug)]
 pub struct RunArgs {
     /// Measure so many runs after one warm-up; the steps of the one of median time are shown
-    #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST), allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST))]
     repeat: Option<usize>,
     /// Print one JSON object instead of tables; times in ms
     #[arg(long)]
@@ -122,13 +122,13 @@ impl<'a> Task<'a> {
 
     /// Reads the graph of the input. With `vertices`, they are numbered in the file, and there are this many.
     /// Keeps the weights of its edges, if they are wanted, and notes what to know of the vertices' names.
-    pub fn graph(&mut self, vertices: Option<u32>, weights: Option<&mut Weights>) -> Result<Graph, Failure> {
+    pub fn graph(&mut self, vertices: Option<usize>, weights: Option<&mut Weights>) -> Result<Graph, Failure> {
         let path = self.input.display();
         // About as many edges as there may be.
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
         let (graph, first) =
-            io::read_noted(self.input, &self.options.table(self.input)?, weights, vertices.map(|vertices| vertices as usize))?;
+            io::read_noted(self.input, &self.options.table(self.input)?, weights, vertices)?;
         tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
         self.notes = graph.ids.in_words(graph.list.vertices).into_iter().chain(first).collect();

@@ -1,6 +1,7 @@
 //! Help that fits a screen, completions for shells, and manual pages.
 
 use std::{
+    any::TypeId,
     fs,
     io::{self, Write as _},
     path::PathBuf,
@@ -53,10 +54,17 @@ fn brief(command: Command, path: &[&str], above: &str) -> Command {
         None => format!("Examples:\n{}", above.lines().filter(is_of_this).collect::<Vec<_>>().join("\n")),
     };
     let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let mut command = command.mut_args(|arg| match (arg.get_id().as_str(), arg.get_help_heading()) {
-        (_, Some(heading)) if SHARED.contains(&heading) => arg.hide_short_help(true),
-        ("output", _) if arg.get_long().is_some() => arg.short('o'),
-        _ => arg,
+    let mut command = command.mut_args(|arg| {
+        // The option's parser refuses negative numbers, and names the option.
+        let takes_numbers = arg.get_long().is_some()
+            && arg.get_action().takes_values()
+            && arg.get_value_parser().type_id() != TypeId::of::<PathBuf>();
+        let arg = if takes_numbers { arg.allow_negative_numbers(true) } else { arg };
+        match (arg.get_id().as_str(), arg.get_help_heading()) {
+            (_, Some(heading)) if SHARED.contains(&heading) => arg.hide_short_help(true),
+            ("output", _) if arg.get_long().is_some() => arg.short('o'),
+            _ => arg,
+        }
     });
     let mut short = whole.clone();
     if !path.is_empty() {

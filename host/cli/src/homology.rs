@@ -44,17 +44,17 @@ pub struct Arguments {
     #[arg(long)]
     distances: bool,
     /// Largest length of an edge [default: each cloud's enclosing radius]
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T")]
     threshold: Option<f64>,
     /// Highest degree: 0 for components, 1 for cycles, 2 for cavities, too
-    #[arg(long, visible_alias = "dimension", value_name = "D", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "dimension", value_name = "D", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
     degree: u8,
     /// Type of distances and bars [default: the file's; f64 from text]
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS))]
     gpus: Option<usize>,
     /// Write the bars: .npz, .npy, .csv, .json, .txt or .pers
     #[arg(long, value_name = "BARS.NPZ")]

@@ -38,13 +38,16 @@ mod timeline;
 mod tree;
 
 use std::{
+    error::Error as _,
     io::{self, Write as _},
+    num::{IntErrorKind, ParseFloatError, ParseIntError},
     process::ExitCode,
 };
 
 use clap::{
     ArgAction, Args, FromArgMatches as _, Parser, Subcommand, ValueEnum,
     builder::{OsStringValueParser, TypedValueParser},
+    error::ContextKind,
 };
 use failure::Failure;
 use warpsmith::{
@@ -105,11 +108,11 @@ struct Global {
     #[arg(long, value_enum, default_value_t = Backend::Auto, global = true, hide_short_help = true)]
     backend: Backend,
     /// Ordinal of the CUDA device, as `warpsmith devices` lists them [default: 0]
-    #[arg(long, value_name = "I", allow_negative_numbers = true, global = true, hide_short_help = true)]
+    #[arg(long, value_name = "I", global = true, hide_short_help = true)]
     device: Option<u32>,
     /// Worker threads on the CPU, for kernels and for the host's own computations [default:
     /// WARPSMITH_THREADS, else one per core]
-    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), global = true, hide_short_help = true)]
     threads: Option<usize>,
     /// Log to stderr what is done; -vv logs more
     #[arg(short, long, action = ArgAction::Count, global = true, hide_short_help = true)]
@@ -169,6 +172,21 @@ fn utf8() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().try_map(|text| text.into_string().map_err(|_| "it is not UTF-8 text"))
 }
 
+/// Says what number an option takes, in place of the words of Rust's parsers.
+fn plain(error: clap::Error) -> clap::Error {
+    let [argument, value] = [ContextKind::InvalidArg, ContextKind::InvalidValue].map(|kind| error.get(kind));
+    let (Some(argument), Some(value), Some(source)) = (argument, value, error.source()) else { return error };
+    let expected = match source.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
+        Some(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "the number has too many digits",
+        Some(_) if value.to_string().starts_with('-') => "it must be a whole number from 0 on",
+        Some(_) => "it must be a whole number",
+        None if source.is::<ParseFloatError>() => "it must be a number",
+        None => return error,
+    };
+    let text = format!("invalid value '{value}' for '{argument}': {expected}\n\nFor more information, try '--help'.\n");
+    clap::Error::raw(error.kind(), text)
+}
+
 /// Parses the arguments, runs the command and reports how it ended.
 pub fn main() -> ExitCode {
     timeline::start();
@@ -176,7 +194,7 @@ pub fn main() -> ExitCode {
     let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let Arguments { global, command } = match parsed {
         Ok(arguments) => arguments,
-        Err(error) if error.use_stderr() => error.exit(),
+        Err(error) if error.use_stderr() => plain(error).exit(),
         Err(help) => {
             let printed = help.print().and_then(|()| io::stdout().flush());
             return printed.map_or_else(|error| terminal::unprinted(&error).report(), |()| ExitCode::SUCCESS);

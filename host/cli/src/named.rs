@@ -2,8 +2,9 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt::Display,
+    error::Error,
     path::Path,
+    str::FromStr,
 };
 
 use warpsmith::{
@@ -26,13 +27,12 @@ pub struct Named<V> {
     value: V,
 }
 
-/// Returns a reader of a value, maybe for one part, from a reader of the value.
-pub fn named<V, E: Display>(
-    read: impl Fn(&str) -> Result<V, E> + Clone + Send + Sync,
-) -> impl Fn(&str) -> Result<Named<V>, String> + Clone + Send + Sync {
-    move |text| {
+impl<V: FromStr<Err: Into<Box<dyn Error + Send + Sync>>>> FromStr for Named<V> {
+    type Err = Box<dyn Error + Send + Sync>;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, value) = text.rsplit_once('=').map_or((None, text), |(name, value)| (Some(name.to_owned()), value));
-        Ok(Named { name, value: read(value).map_err(|error| error.to_string())? })
+        Ok(Named { name, value: value.parse().map_err(Into::into)? })
     }
 }
 
@@ -110,9 +110,8 @@ mod tests {
 
     #[test]
     fn values_of_parts() {
-        let given = |texts: &[&str]| {
-            texts.iter().map(|text| named(str::parse::<u32>)(text)).collect::<Result<Vec<_>, _>>().expect("numbers")
-        };
+        let given =
+            |texts: &[&str]| texts.iter().map(|text| text.parse()).collect::<Result<Vec<Named<u32>>, _>>().expect("numbers");
         let parts = ["a", "b=c", "a", "d"];
         assert_eq!(each("--k", &given(&[]), &parts).expect("none"), [None; 4]);
         let values = each("--k", &given(&["7", "a=1", "b=c=2"]), &parts).expect("values");
@@ -126,6 +125,6 @@ mod tests {
             let Failure::Error(text) = each("--k", &given(texts), &parts).expect_err(sentence) else { panic!("{sentence}") };
             assert_eq!(text, sentence);
         }
-        assert!(["a=x", "x"].iter().all(|text| named(str::parse::<u32>)(text).is_err()));
+        assert!("a=x".parse::<Named<u32>>().is_err() && "x".parse::<Named<u32>>().is_err());
     }
 }

@@ -103,8 +103,8 @@ struct Input {
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     root: Option<String>,
     /// The number of vertices, if it is more than the file says
-    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, conflicts_with = "parents")]
-    vertices: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count::up_to(count::MAX as usize), conflicts_with = "parents")]
+    vertices: Option<usize>,
     #[command(flatten)]
     run: RunArgs,
 }

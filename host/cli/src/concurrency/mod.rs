@@ -45,13 +45,13 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", value_parser = parse_list, allow_hyphen_values = true)]
     batch: Option<List>,
     /// Number of poses that each is compared with
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = count::up_to(MOST_POSES))]
     poses: usize,
     /// Number of launches on each stream [default: 20 on CUDA, 1 on the CPU]
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_ITERATIONS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_ITERATIONS))]
     iterations: Option<usize>,
     /// Number of measurements of each time; the median is shown [default: 7 on CUDA, 3 on the CPU]
-    #[arg(long, alias = "runs", value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
+    #[arg(long, alias = "runs", value_name = "R", value_parser = count::up_to(MOST_RUNS))]
     repeat: Option<usize>,
     /// Seed of the poses; the notebook's is 123
     #[arg(long, value_name = "S", default_value_t = 123, allow_negative_numbers = true)]

@@ -97,8 +97,8 @@ struct Input {
     #[arg(value_name = "EDGES")]
     edges: PathBuf,
     /// The number of vertices, if it is more than the file says; in lists, vertices are then numbers from 0
-    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true)]
-    vertices: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count::up_to(count::MAX as usize))]
+    vertices: Option<usize>,
     /// Write the results: arrays (.npz, or a folder of .npy files), a table (.csv), or lines (.geojson)
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,

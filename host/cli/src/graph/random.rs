@@ -21,13 +21,13 @@ pub struct GraphRandomArgs {
     #[arg(long, value_enum, default_value_t = Kind::Streets)]
     kind: Kind,
     /// Vertices, about
-    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, default_value = "1e6")]
-    vertices: u32,
+    #[arg(long, value_name = "N", value_parser = count::up_to(count::MAX as usize), default_value = "1e6")]
+    vertices: usize,
     /// Edges for each vertex, but of streets [default: 16 of R-MAT, else 2]
-    #[arg(long, value_name = "D", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = count::up_to(MOST))]
     degree: Option<usize>,
     /// The share of the streets that are missing, from 0 to 1
-    #[arg(long, value_name = "P", default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value_t = 0.1)]
     missing: f64,
     /// The seed
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
@@ -51,7 +51,7 @@ enum Kind {
 }
 
 pub fn run(arguments: &GraphRandomArgs, quiet: bool) -> Result<(), Failure> {
-    let n = arguments.vertices as usize;
+    let n = arguments.vertices;
     if !(0.0..=1.0).contains(&arguments.missing) {
         return Err(Failure::error(format_args!("--missing must be from 0 to 1, and is {}", arguments.missing)));
     }

@@ -32,7 +32,7 @@ pub struct ListRankArgs {
     ///
     /// The default is as many as --weights has; else 1e8 on CUDA, for each rank, and 1e7 on the CPU in all. Each rank takes up
     /// to 2^31 - 2.
-    #[arg(long, value_name = "N", value_parser = count::parse_long, allow_negative_numbers = true, conflicts_with = "input")]
+    #[arg(long, value_name = "N", value_parser = count::parse_long, conflicts_with = "input")]
     pub n: Option<u64>,
     /// The list's successors: int32 or int64, 1-D, -1 for the last element's
     ///
@@ -43,7 +43,7 @@ pub struct ListRankArgs {
     #[arg(long, value_enum, conflicts_with = "input")]
     pub kind: Option<ListKind>,
     /// The first element [default: found]
-    #[arg(long, value_name = "H", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "H", value_parser = clap::value_parser!(i64).range(0..))]
     pub head: Option<i64>,
     /// Seed of the generated list and of the hashed splitters
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
@@ -60,7 +60,7 @@ pub struct ListRankArgs {
     #[arg(long, value_enum, default_value = "hashed", hide_short_help = true)]
     pub splitters: SplitterRule,
     /// Approximate number of sublists [default: from n and the device]
-    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), hide_short_help = true)]
     pub sublists: Option<usize>,
     /// Skip the check that the list is valid; the ranks of an invalid list are garbage
     #[arg(long)]
@@ -86,10 +86,10 @@ pub struct ListRankArgs {
     #[arg(long)]
     pub verify: bool,
     /// Number of runs after a warm-up; the median and its steps are shown [default: 10 on CUDA, 1 on the CPU]
-    #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST), allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST))]
     pub repeat: Option<usize>,
     /// Distribute the list over the first N GPUs; on the CPU, over N threads. Under mpirun it is over the processes
-    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MAX_RANKS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MAX_RANKS))]
     pub gpus: Option<usize>,
     /// Print one JSON object instead of a table; times in ms
     #[arg(long)]

@@ -1,8 +1,8 @@
 //! `warpsmith pcf cluster`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use kodama::{Method, linkage};
 use serde_json::json;
 use warpsmith::{
@@ -26,6 +26,7 @@ use crate::{
 
 #[derive(Args, Debug)]
 #[command(
+    group = ArgGroup::new("number").required(true),
     long_about = "Group functions by hierarchical clustering of their L^p distances.\n\n\
         The output has a row for each function: its name and the number of its cluster. Clusters are numbered from 0 by their \
         first functions. An archive (.npz) has the arrays labels, names, and linkage as SciPy's, of shape (functions - 1, 4).",
@@ -41,16 +42,16 @@ pub struct ClusterArgs {
     #[command(flatten)]
     options: SetArgs,
     /// Exponent of the distance, a number of at least 1, or inf
-    #[arg(long, value_name = "P", value_parser = super::pairwise::exponent, default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = super::pairwise::exponent, default_value = "1")]
     p: f64,
     /// Distance of two clusters
     #[arg(long, value_enum, default_value_t = Linkage::Average)]
     method: Linkage,
     /// Number of clusters
-    #[arg(long, value_name = "K", value_parser = count::parse, required_unless_present = "cut", conflicts_with = "cut")]
-    clusters: Option<u32>,
+    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), group = "number")]
+    clusters: Option<usize>,
     /// Join clusters up to this distance
-    #[arg(long, value_name = "D", value_parser = distance, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = distance, group = "number")]
     cut: Option<f64>,
     /// Type of times, values and distances [default: the file's; f64 from text]
     #[arg(long, value_enum)]
@@ -96,7 +97,7 @@ pub fn run(global: &Global, arguments: &ClusterArgs) -> Result<(), Failure> {
         PcfData::F32(set) => (set.names().cloned(), arguments.clusters(global, &set, progress)?),
         PcfData::F64(set) => (set.names().cloned(), arguments.clusters(global, &set, progress)?),
     };
-    let name = |index: usize| names.as_ref().map_or_else(|| index.to_string(), |names| names[index].clone());
+    let name = |index| name(names.as_ref(), index);
     destination.write(|file| match format {
         Format::Npz => {
             let mut arrays = Arrays::new(file);
@@ -131,20 +132,27 @@ pub fn run(global: &Global, arguments: &ClusterArgs) -> Result<(), Failure> {
     terminal::print(format_args!("Written: {output}"))
 }
 
+/// Returns a function's name, or its number if functions have none.
+fn name(names: Option<&Arc<[String]>>, index: usize) -> String {
+    names.map_or_else(|| index.to_string(), |names| names[index].clone())
+}
+
 impl ClusterArgs {
     fn clusters<T: PcfReal>(&self, global: &Global, set: &PcfSet<T>, progress: Progress) -> Result<Clusters, Failure> {
         let n = set.len();
         if n == 0 {
             return Err(Failure::error(format_args!("{}: there are no functions", Inputs(&self.set))));
         }
-        if let Some(clusters) = self.clusters.filter(|&clusters| clusters as usize > n || clusters == 0) {
+        if let Some(clusters) = self.clusters.filter(|&clusters| clusters > n) {
+            let are = if n == 1 { "is" } else { "are" };
             return Err(Failure::error(format_args!(
-                "--clusters {clusters}: there are {}",
+                "--clusters {clusters}: there {are} {}",
                 format::counted(n, "function", "functions")
             )));
         }
         let pairwise = Pairwise::pdist(set, self.p)?;
         if let Some((i, j)) = pairwise.endless_pair() {
+            let [i, j] = [i, j].map(|index| name(set.names(), index));
             return Err(Failure::error(format_args!(
                 "{}: the distance of functions {i} and {j} is infinite, because they end on different values: set a time at which \
                  functions end (--until)",
@@ -176,7 +184,7 @@ impl ClusterArgs {
         let dendrogram = linkage(distances, n, method);
         let steps = dendrogram.steps();
         let joined = match (self.clusters, self.cut) {
-            (Some(clusters), _) => n - clusters as usize,
+            (Some(clusters), _) => n - clusters,
             (None, cut) => steps.iter().take_while(|step| cut.is_some_and(|cut| step.dissimilarity <= cut)).count(),
         };
         // The step that joins each function or cluster to another, as far as they are joined.

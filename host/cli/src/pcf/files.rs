@@ -52,16 +52,16 @@ pub struct SetArgs {
     #[command(flatten)]
     table: TableArgs,
     /// Compare functions from this time on, a number or a time as 2024-05-01T12:00Z; it becomes t = 0
-    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
+    #[arg(long, value_name = "T", value_parser = time, help_heading = "Time")]
     from: Option<Time>,
     /// Compare functions until this time; they are zero afterwards
-    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true, help_heading = "Time")]
+    #[arg(long, value_name = "T", value_parser = time, help_heading = "Time")]
     until: Option<Time>,
     /// Shift each function first, so that it starts at 0
     #[arg(long, help_heading = "Time")]
     align: bool,
     /// Sample functions at multiples of this step, a number or a duration as 15m
-    #[arg(long, value_name = "DT", value_parser = step, allow_negative_numbers = true, help_heading = "Time")]
+    #[arg(long, value_name = "DT", value_parser = step, help_heading = "Time")]
     step: Option<f64>,
     /// Read barcodes, and make such a function of each
     #[arg(long, value_enum, help_heading = "Barcodes")]
@@ -80,7 +80,7 @@ pub struct BarsArgs {
     #[arg(long, help_heading = "Barcodes")]
     superlevel: bool,
     /// Bars without end: `keep` or `drop` them, or a time at which they end
-    #[arg(long, value_name = "END", value_parser = infinite, default_value = "keep", allow_negative_numbers = true, help_heading = "Barcodes")]
+    #[arg(long, value_name = "END", value_parser = infinite, default_value = "keep", help_heading = "Barcodes")]
     infinite: Infinite,
 }
 

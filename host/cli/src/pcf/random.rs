@@ -24,10 +24,10 @@ const MOST: usize = count::MAX as usize;
 )]
 pub struct RandomArgs {
     /// Number of functions: 10000, 10_000, 1e4 or 10k
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST))]
     count: usize,
     /// Breakpoints of each function; with --uneven at most
-    #[arg(long, value_name = "M", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    #[arg(long, value_name = "M", value_parser = count::up_to(MOST))]
     points: usize,
     /// Numbers of breakpoints from 1 to M, whose logarithms are uniform
     #[arg(long)]

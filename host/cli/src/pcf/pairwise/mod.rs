@@ -56,7 +56,7 @@ pub struct PdistArgs {
     #[arg(value_name = "A", required = true)]
     set: Vec<PathBuf>,
     /// The exponent, a number of at least 1, or inf; multiples of 1/2 up to 32 are fastest
-    #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = exponent, default_value = "1")]
     p: f64,
     /// Layout of the entries in the file [default: condensed]
     #[arg(long, value_enum)]
@@ -110,7 +110,7 @@ pub struct CdistArgs {
     #[arg(value_name = "B")]
     columns: PathBuf,
     /// The exponent, a number of at least 1, or inf; multiples of 1/2 up to 32 are fastest
-    #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = exponent, default_value = "1")]
     p: f64,
     /// Inner products instead of distances
     #[arg(long, conflicts_with = "p")]
@@ -137,10 +137,10 @@ pub struct MatrixArgs {
     #[arg(id = "range of columns", long = "cols", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
     pub cols: Option<Range<usize>>,
     /// Keep only the K nearest functions of each, in an .npz of `indices` and `distances`
-    #[arg(long, value_name = "K", value_parser = count::up_to(MOST_NEAREST), allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
+    #[arg(long, value_name = "K", value_parser = count::up_to(MOST_NEAREST), conflicts_with = "layout", group = "kept")]
     pub nearest: Option<usize>,
     /// Keep only the distances less than R, in an .npz that scipy.sparse.load_npz reads
-    #[arg(long, value_name = "R", value_parser = bound, allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
+    #[arg(long, value_name = "R", value_parser = bound, conflicts_with = "layout", group = "kept")]
     pub below: Option<f64>,
     /// Keep only the sum of each row's entries, in f64
     #[arg(long, conflicts_with = "layout", group = "kept")]
@@ -149,11 +149,11 @@ pub struct MatrixArgs {
     #[arg(long, conflicts_with = "kept")]
     pub resume: bool,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS))]
     pub gpus: Option<usize>,
     /// Limit on the memory used of each GPU: 500M, 2GiB or a number of bytes [default: 80 % of the
     /// free memory]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_budget: Option<usize>,
     /// Write a timeline of the work, in Chrome's trace-event format (ui.perfetto.dev opens it)
     #[arg(long, value_name = "T.JSON")]
