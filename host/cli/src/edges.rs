@@ -20,7 +20,14 @@ use warpsmith::{
 };
 
 use super::{
-    Global, count, failure::Failure, format, output::Column, progress::Progress, repeat, size, table::TableArgs, terminal,
+    Global, count,
+    failure::Failure,
+    format,
+    output::{Column, Format},
+    progress::Progress,
+    repeat, size,
+    table::TableArgs,
+    terminal,
 };
 
 /// Bytes per vertex and per edge on the device, about.
@@ -57,8 +64,10 @@ pub struct Task<'a> {
     pub progress: Progress,
     pub device: Device,
     pub stream: Stream,
-    /// Sentences on the vertices' names: their numbers in arrays, and the meaning of the first row.
-    notes: Vec<String>,
+    /// Sentence on the vertices' numbers in arrays.
+    numbers: Option<String>,
+    /// Sentence on the meaning of the first row.
+    first: Option<String>,
 }
 
 /// Results of a run.
@@ -103,8 +112,8 @@ struct FindingsReport<'a> {
     #[serde(skip_serializing_if = "<[StepTime]>::is_empty")]
     steps: &'a [StepTime],
     output: Option<String>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    notes: &'a [String],
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
+    notes: &'a [&'a str],
 }
 
 impl<'a> Task<'a> {
@@ -117,7 +126,7 @@ impl<'a> Task<'a> {
         let progress = Progress::new(options.json || global.verbose > 0);
         let device = global.open()?;
         let stream = device.stream()?;
-        Ok(Task { system, name, input, options, progress, device, stream, notes: Vec::new() })
+        Ok(Task { system, name, input, options, progress, device, stream, numbers: None, first: None })
     }
 
     /// Reads the graph of the input. With `vertices`, they are numbered in the file, and there are this many.
@@ -127,11 +136,11 @@ impl<'a> Task<'a> {
         // About as many edges as there may be.
         let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
         let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
-        let (graph, first) =
-            io::read_noted(self.input, &self.options.table(self.input)?, weights, vertices)?;
+        let (graph, first) = io::read_noted(self.input, &self.options.table(self.input)?, weights, vertices)?;
         tracing::info!(vertices = graph.list.vertices, edges = graph.list.edges.len(), "read {path}");
         self.check_memory(graph.list.vertices, graph.list.edges.len())?;
-        self.notes = graph.ids.in_words(graph.list.vertices).into_iter().chain(first).collect();
+        self.numbers = graph.ids.in_words(graph.list.vertices);
+        self.first = first;
         Ok(graph)
     }
 
@@ -166,6 +175,9 @@ impl<'a> Task<'a> {
         output: Option<&Path>,
     ) -> Result<(), Failure> {
         let Findings { counts, total, steps } = findings;
+        let is_table = output.is_some_and(|output| Format::of(output, &[Format::Csv, Format::GeoJson]).is_ok());
+        let numbers = self.numbers.iter().filter(|_| !is_table);
+        let notes: Vec<&str> = numbers.chain(&self.first).map(String::as_str).collect();
         let (input, output) = (self.input.display().to_string(), output.map(|output| output.display().to_string()));
         if self.options.json {
             let mut counts: Map<_, _> = counts.iter().map(|&(key, _, count)| (key.to_owned(), count.into())).collect();
@@ -181,7 +193,7 @@ impl<'a> Task<'a> {
                 runs: self.options.repeat,
                 steps,
                 output,
-                notes: &self.notes,
+                notes: &notes,
             });
         }
         terminal::print(format_args!("{} {}: {input} on {}", self.system, self.name, self.device))?;
@@ -191,7 +203,7 @@ impl<'a> Task<'a> {
         }
         total.iter().for_each(|total| table.add_row(["total weight".to_owned(), total.to_string()]));
         terminal::print(table)?;
-        note.into_iter().chain(self.notes.iter().map(String::as_str)).try_for_each(terminal::print)?;
+        note.into_iter().chain(notes).try_for_each(terminal::print)?;
         if let Some(runs) = self.options.repeat {
             terminal::print(terminal::steps(steps))?;
             terminal::print(repeat::in_words(runs, n, StepTime::total_ms(steps), things))?;

@@ -230,10 +230,7 @@ impl Destination {
         if destination.path.file_name().is_none() {
             return Err(fail("it names no file".to_owned()));
         }
-        let directory = directory(&destination.path);
-        if !directory.is_dir() {
-            return Err(fail(format!("there is no directory {}", directory.display())));
-        }
+        check_directory(name, &destination.path)?;
         if let Err(error) = there
             && error.kind() != ErrorKind::NotFound
         {
@@ -482,6 +479,7 @@ impl Folder {
             if let Ok(metadata) = fs::metadata(path) {
                 check(path, &metadata)?;
             }
+            check_directory(path, path)?;
             let mut list = temporaries();
             fs::create_dir(path).map_err(|error| FileError::unwritten(path, error))?;
             list.insert(path.to_owned());
@@ -603,6 +601,13 @@ fn is_printed_to(path: &Path) -> bool {
 /// Returns the directory of a file.
 fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// Checks that the directory is there in which the path of an output leads.
+fn check_directory(name: &Path, path: &Path) -> Result<(), FileError> {
+    let directory = directory(path);
+    let missing = || FileError::unwritable(name, format_args!("there is no directory {}", directory.display()));
+    directory.is_dir().then_some(()).ok_or_else(missing)
 }
 
 /// Follows the links of a path. The file need not exist yet.

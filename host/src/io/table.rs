@@ -506,9 +506,11 @@ impl Table {
         self.row.field(column)
     }
 
-    /// Returns the name in a column of the row. Null isn't one, and NumPy's arrays lose NUL at the end of names.
+    /// Returns the name in a column of the row. Null and nothing are none, and NumPy's arrays lose NUL at the end of names.
     pub fn name(&self, column: usize) -> Result<&str, Reason> {
-        Some(self.text(column)).filter(|name| !name.ends_with('\0')).ok_or_else(|| self.field_error(column, "a name"))
+        Some(self.text(column))
+            .filter(|name| !name.is_empty() && !name.ends_with('\0'))
+            .ok_or_else(|| self.field_error(column, "a name"))
     }
 
     /// Returns true if the row has no value in this column.

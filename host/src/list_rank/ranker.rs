@@ -247,7 +247,7 @@ impl<V: Weight> ListRanker<V> {
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
         }
-        Ok(Report { n, sublists: count + 1, strategy, head: found, steps: clock.steps()? })
+        Ok(Report { n, sublists: n.min(count + 1), strategy, head: found, steps: clock.steps()? })
     }
 }
 
@@ -426,7 +426,10 @@ impl ListRanker<i32> {
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
         }
-        Ok(Forest { lists: heads, report: Report { n, sublists: count + heads, strategy, head: -1, steps: clock.steps()? } })
+        Ok(Forest {
+            lists: heads,
+            report: Report { n, sublists: n.min(count + heads), strategy, head: -1, steps: clock.steps()? },
+        })
     }
 
     /// Finds the elements without predecessor, `part` at a time; returns how many, and how many elements have no successor.

@@ -41,19 +41,27 @@ pub fn walk(
         if position % STRIDE == STRIDE - 1 {
             advance(STRIDE);
         }
-        match usize::try_from(next[element]) {
-            Ok(successor) if position + 1 == n => {
+        match successor(next, element)? {
+            Some(successor) if position + 1 == n => {
                 return Mismatch::new(format_args!("the walk goes on to {successor} after all {n} elements"));
             }
-            Ok(successor) if successor < n => element = successor,
-            Ok(successor) => return Mismatch::new(format_args!("next[{element}] is {successor}, which is not an element")),
-            Err(_) if position + 1 < n => {
+            Some(successor) => element = successor,
+            None if position + 1 < n => {
                 return Mismatch::new(format_args!("the walk ends after {} of {n} elements", position + 1));
             }
-            Err(_) => {}
+            None => {}
         }
     }
     Ok(())
+}
+
+/// Returns the element after this one, unless it is the last one of its list.
+fn successor(next: &[i32], element: usize) -> Result<Option<usize>, Mismatch> {
+    match (next[element], usize::try_from(next[element])) {
+        (-1, _) => Ok(None),
+        (_, Ok(successor)) if successor < next.len() => Ok(Some(successor)),
+        (wrong, _) => Mismatch::new(format_args!("next[{element}] is {wrong}, which is neither an element nor -1")),
+    }
 }
 
 /// Compares ranks.
@@ -100,10 +108,10 @@ pub fn forest(next: &[i32], ranks: &[i32], lists: &[i32], count: usize, advance:
             if passed % STRIDE == 0 {
                 advance(STRIDE);
             }
-            match usize::try_from(next[element]) {
-                Ok(successor) if successor < n && passed < n => element = successor,
-                Ok(_) => return Mismatch::new(format_args!("the walk of list {list} from element {head} has no end")),
-                Err(_) => break,
+            match successor(next, element)? {
+                Some(successor) if passed < n => element = successor,
+                Some(_) => return Mismatch::new(format_args!("the walk of list {list} from element {head} has no end")),
+                None => break,
             }
         }
         list += 1;
@@ -245,6 +253,7 @@ mod tests {
     fn what_is_no_list_is_found() {
         assert!(ranks(&NEXT, Some(0), &[0, 2, 3, 1], |_| {}).unwrap_err().0.contains("ends after 3 of 4"));
         assert!(ranks(&[1, 0], Some(0), &[0, 1], |_| {}).unwrap_err().0.contains("goes on to 0"));
+        assert!(ranks(&[1, -2], Some(0), &[0, 1], |_| {}).unwrap_err().0.contains("next[1] is -2"));
         assert!(ranks(&[7, -1], Some(0), &[0, 1], |_| {}).unwrap_err().0.contains("next[0] is 7"));
     }
 
@@ -258,6 +267,8 @@ mod tests {
         assert!(forest(&next, &[1, 0, 0, 1], &[0, 0, 1, 1], 3, |_| {}).is_err());
         assert!(forest(&next, &[1, 0, 0, 1], &[0, 0, 0, 1], 2, |_| {}).unwrap_err().0.contains("list of element 2"));
         assert!(forest(&next, &[1, 0, 0, 0], &[0, 0, 1, 1], 2, |_| {}).unwrap_err().0.contains("rank of element 3"));
+        let wrong_end = forest(&[-2, 0, 3, -1], &[1, 0, 0, 1], &[0, 0, 1, 1], 2, |_| {}).unwrap_err();
+        assert_eq!(wrong_end.0, "next[0] is -2, which is neither an element nor -1");
         assert!(forest(&[-1, 2, 1], &[0, 0, 0], &[0, 0, 0], 1, |_| {}).unwrap_err().0.contains("1 of 3"));
     }
 

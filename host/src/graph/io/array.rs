@@ -18,14 +18,14 @@ use crate::{
     },
 };
 
-/// Reads the edges of an array. Vertices are numbers from 0, unless there are too many for a file of this size: then they
+/// Reads the edges of an array, which errors call `what`. Vertices are numbers from 0, unless there are too many for a file of this size: then they
 /// are ids.
-pub(super) fn npy(path: &Path) -> Result<Edges, Reason> {
+pub(super) fn npy(path: &Path, what: &str) -> Result<Edges, Reason> {
     let reader = Reader::open(path)?;
-    let kind = reader.kind("edges", &[Kind::I32, Kind::I64])?;
+    let kind = reader.kind(what, &[Kind::I32, Kind::I64])?;
     if !matches!(reader.shape(), [_, 2]) {
         let shape = tuple(reader.shape());
-        return Err(format!("holds an array of shape {shape}, but edges have the shape (m, 2)").into());
+        return Err(format!("holds an array of shape {shape}, but {what} have the shape (m, 2)").into());
     }
     let (numbers, ends) = match kind {
         Kind::I32 => (Some(pairs(reader.read(|_| {})?)?), Vec::new()),
@@ -46,12 +46,12 @@ pub(super) fn npy(path: &Path) -> Result<Edges, Reason> {
     };
     let count = numbers.as_ref().map_or(ends.len(), Vec::len);
     if count > MOST {
-        return Err(too_many("edges", count as u64).into());
+        return Err(too_many(what, count as u64).into());
     }
     let Some(edges) = numbers else { return Ok(Edges::Named { ends: Ends::Numbers(ends), arcs: false, first: FirstRow::Known }) };
     if let Some(edge) = edges.par_iter().position_first(|pair| pair.iter().any(|&vertex| vertex < 0)) {
         let [u, v] = ends.get(edge).copied().unwrap_or_else(|| edges[edge].map(i64::from));
-        return Err(format!("edges[{edge}] is ({u}, {v}), but vertices are numbered from 0").into());
+        return Err(format!("{what}[{edge}] is ({u}, {v}), but vertices are numbered from 0").into());
     }
     let vertices = edges.par_iter().map(|&[u, v]| u.max(v) as usize + 1).max().unwrap_or(0);
     if vertices as u64 > declared(8 * edges.len() as u64) || vertices > MOST {

@@ -10,7 +10,7 @@
 //! | `.graphml` | GraphML |
 //! | `.geojson` | lines; their points are the vertices |
 //! | `.csv`, `.tsv`, `.parquet` | a table with a row per edge, of vertices of any names |
-//! | any other | lines of two vertices of any names, separated by blanks or tabs; a third word is the weight; lines that start with `#` or `%` are comments (SNAP, KONECT). With other separators, or with options, it is a table |
+//! | any other | lines of two vertices of any names, separated by blanks or tabs; a third word is the weight; if all lines have two or three fields between tabs, the fields may have blanks; lines that start with `#` or `%` are comments (SNAP, KONECT). With other separators, or with options, it is a table |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
 //! has edges or not: there may be [`declared`](crate::io::declared) of them.
@@ -73,7 +73,7 @@ pub fn read_noted(
     vertices: Option<usize>,
 ) -> Result<(Graph, Option<String>), FileError> {
     let path = path.as_ref();
-    let found = edges(path, options, weights).and_then(|edges| match edges {
+    let found = edges(path, "edges", options, weights).and_then(|edges| match edges {
         Edges::Numbered(graph) => Ok((with_vertices(graph, vertices, false)?, None)),
         Edges::Named { ends, .. } if ends.len() == 0 && vertices.is_none() => Err("has no edges".into()),
         Edges::Named { ends, arcs, first } => {
@@ -99,7 +99,7 @@ pub fn read_pairs(path: impl AsRef<Path>, options: &TableOptions, graph: (&Ids, 
     let numbered = |edges: &[[i32; 2]], number: &dyn Fn(i32) -> i64| {
         within(Ends::Numbers(collect(edges.iter().map(|edge| edge.map(number)))?), false)
     };
-    let found = edges(path, options, None).and_then(|edges| match edges {
+    let found = edges(path, "pairs", options, None).and_then(|edges| match edges {
         Edges::Named { ends, first, .. } => within(ends, first == FirstRow::Edge { common: true }),
         // Vertices without numbers of their own are called by their places.
         Edges::Numbered(Graph { list, ids: own }) => match own {
@@ -186,7 +186,8 @@ impl FirstRow {
     }
 }
 
-fn edges(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edges, Reason> {
+/// Reads edges of any format. Errors on arrays call them `what`.
+fn edges(path: &Path, what: &str, options: &TableOptions, weights: Wanted<'_>) -> Result<Edges, Reason> {
     let name = options.columns.iter().find(|(role, _)| role == "weight").map_or("weight", |(_, name)| name);
     // Properties have names, but no columns.
     let of_tables = || TableOptions {
@@ -194,7 +195,7 @@ fn edges(path: &Path, options: &TableOptions, weights: Wanted<'_>) -> Result<Edg
         ..options.clone()
     };
     match extension(path).as_str() {
-        "npy" => none(&weights, "an array of edges has").and_then(|()| array::npy(path)),
+        "npy" => none(&weights, "an array of edges has").and_then(|()| array::npy(path, what)),
         "npz" => array::sparse(path, weights).map(Edges::Numbered),
         "mtx" => {
             options.refuse("a Matrix Market file")?;

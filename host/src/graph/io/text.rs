@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Edges, Ends, FirstRow, MOST, Wanted, add, dimacs, keep, none, numbered, too_many};
 use crate::{
     graph::Graph,
-    io::{First, Lines, Market, Reason, Role, Symmetry, Table, TableOptions, at, words},
+    io::{First, Lines, Market, Reason, Role, Symmetry, Table, TableOptions, at},
 };
 
 /// The columns of a table of edges.
@@ -107,6 +107,7 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
     let mut words_above: Option<([String; 2], u64, bool)> = None;
     let is_default = *options == TableOptions::default();
     let mut row = FirstRow::Known;
+    let mut separator = Separator::Any(None);
     while lines.next_filled()? {
         let line = lines.line().trim_ascii();
         match line {
@@ -133,9 +134,7 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
             }
             _ => {}
         }
-        let text = lines.text()?;
-        let mut ends_of = words(text.as_bytes()).filter_map(|word| std::str::from_utf8(word).ok());
-        let (Some(u), Some(v), weight) = (ends_of.next(), ends_of.next(), ends_of.next()) else {
+        let [Some(u), Some(v), weight] = separator.split(lines.text()?).map_err(|reason| lines.error(reason))? else {
             return Err(lines.error("an edge has two vertices, and here is less"));
         };
         let are_numbers = [u, v].iter().all(|end| end.parse::<i64>().is_ok());
@@ -160,6 +159,51 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
         None => {}
     }
     Ok(Edges::Named { ends, arcs: false, first: row })
+}
+
+/// Separator of the words in lines.
+enum Separator {
+    /// Tabs or blanks: no tab-separated field has had blanks within. Each line has had this many fields.
+    Any(Option<usize>),
+    /// Tabs, between this many fields.
+    Tabs(usize),
+    /// Blanks and tabs.
+    Blanks,
+}
+
+impl Separator {
+    /// Returns the first three words of a line.
+    fn split<'a>(&mut self, line: &'a str) -> Result<[Option<&'a str>; 3], String> {
+        let mut words = line.split_ascii_whitespace();
+        let words = [(); 3].map(|()| words.next());
+        if let Separator::Blanks = self {
+            return Ok(words);
+        }
+        let line = line.trim_ascii();
+        let count = 1 + line.bytes().filter(|&byte| byte == b'\t').count();
+        let mut fields = line.split('\t').map(str::trim_ascii);
+        let are_filled = fields.clone().all(|field| !field.is_empty());
+        match *self {
+            Separator::Any(wanted) if !(2..=3).contains(&count) || wanted.is_some_and(|wanted| wanted != count) => {
+                *self = Separator::Blanks;
+                return Ok(words);
+            }
+            Separator::Any(_) if fields.clone().all(|field| !field.contains(' ')) => {
+                *self = Separator::Any(Some(count));
+                return Ok(words);
+            }
+            // Names with blanks are not all numbers.
+            Separator::Any(_) if !are_filled || line.split_ascii_whitespace().all(|word| word.parse::<f64>().is_ok()) => {
+                *self = Separator::Blanks;
+                return Ok(words);
+            }
+            Separator::Tabs(wanted) if wanted != count || !are_filled => {
+                return Err(format!("the words of lines above are {wanted} fields between tabs, and here are others"));
+            }
+            _ => *self = Separator::Tabs(count),
+        }
+        Ok([(); 3].map(|()| fields.next()))
+    }
 }
 
 /// Returns true if these words are names of the columns of ends.
