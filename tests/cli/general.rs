@@ -185,6 +185,12 @@ fn a_forest_is_ranked_list_by_list() {
         }
     }
     assert!(folder.good("--forest --input next.npy").contains("a forest of 15 lists"));
+    folder.write_numbers("end.npy", &[1, -2, 3, -1]);
+    folder.wrong("--forest --input end.npy --trusted --verify", "next[1] is -2, which is neither an element nor -1");
+    folder.write_numbers("one.npy", &[-1]);
+    for command in ["--input one.npy", "--input one.npy --forest"] {
+        has(&folder.good(command), &["1 element ", ", 1 sublist, "]);
+    }
 }
 
 #[test]
@@ -379,6 +385,10 @@ fn counts_have_bounds() {
         ("list-rank", "--n"),
         ("list-rank --n 10", "--sublists"),
         ("list-rank --n 10", "--repeat"),
+        ("list-rank --n 10", "--gpus"),
+        ("graph random --output e.npy", "--vertices"),
+        ("tree root t.txt", "--vertices"),
+        ("pcf cluster s.npz --output g.csv", "--clusters"),
         ("pcf random --points 2 --output a.npz", "--count"),
         ("pcf random --count 2 --output a.npz", "--points"),
         ("pcf pdist s.npz --output d.npy", "--gpus"),
@@ -398,7 +408,41 @@ fn counts_have_bounds() {
             folder.bad(&format!("{command} {option}{between}{wrong}"), &option[2..]);
         }
     }
+    folder.bad("list-rank --backend cpu --n 10 --gpus 1000", "'--gpus <N>': it must be at most 64");
+    for option in ["graph random --output e.npy --vertices", "pcf cluster s.npz --output g.csv --clusters"] {
+        folder.bad(&format!("{option} 0"), "it must be at least 1");
+    }
     assert_eq!(folder.files(), ["s.npz"]);
+}
+
+/// Errors of numbers name the option, and say what it takes.
+#[test]
+fn numbers_of_options() {
+    let folder = Folder::of("");
+    let whole = "it must be a whole number";
+    for (command, option, value, sentence) in [
+        ("list-rank", "seed <S>", "-1", "it must be a whole number from 0 on"),
+        ("list-rank", "seed <S>", "nan", whole),
+        ("list-rank", "seed <S>", "18446744073709551616", "the number has too many digits"),
+        ("list-rank", "head <H>", "x", whole),
+        ("devices", "device <I>", "x", whole),
+        ("pcf pdist a.csv -o d.npy", "dimension <D>", "-1", "-1 is not in 0..=4294967295"),
+        ("pcf pdist a.csv -o d.npy", "dimension <D>", "x", whole),
+        ("pcf cluster a.csv -o g.csv", "clusters <K>", "-1", "it must be at least 1"),
+        ("graph random -o e.npy", "missing <P>", "x", "it must be a number"),
+        ("homology a.csv", "threshold <T>", "x", "it must be a number"),
+        ("nest a.svg --roll 9 -o n.svg", "value <[PART=]V>", "a=x", "it must be a number"),
+        ("nest a.svg --roll 9 -o n.svg", "priority <[PART=]K>", "a=1.5", whole),
+        ("rules explore halo", "seed <S>", "-1", "it must be a whole number from 0 on"),
+        ("rules explore halo", "iterations <N>", "x", whole),
+        ("concurrency", "seed <S>", "-1", "-1 is not in 0..=4294967295"),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let error = format!("error: invalid value '{value}' for '--{option}': {sentence}\n");
+        folder.bad(&format!("{command} --{name} {value}"), &error);
+    }
+    // No file is called so by mistake.
+    folder.bad("graph random -o -1", "unexpected argument '-1'");
 }
 
 /// Texts that aren't UTF-8 are shown with their option.

@@ -69,5 +69,6 @@ fn one_of_each_is_enough() {
     let text = folder.good("--streams 1 --batch 1 --poses 1 --iterations 1 --runs 2");
     assert!(text.contains("medians of 2 runs (spread:") && text.contains('±'), "{text}");
     folder.bad("--streams 0", "streams has the entry 0; a number of streams is from 1 to 1,024");
+    folder.bad("-o no/such/folder", "no/such/folder can't be written: there is no directory no/such");
     folder.bad("-o -", "- can't be written: there are several files; name a folder");
 }

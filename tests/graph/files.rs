@@ -144,6 +144,34 @@ fn first_rows() {
     );
 }
 
+/// Tabs are separators if they make the same number of fields in all lines. Otherwise blanks are, too.
+#[test]
+fn tabs_and_blanks() {
+    let towns = ["New York", "San Jose", "Boston"];
+    let of_names = |ids: &[&str]| Graph { list: list(3, [[0, 1], [1, 2]], false), ids: names(ids) };
+    for text in [
+        "New York\tSan Jose\nSan Jose\tBoston\n",
+        "# cities\nNew York \t San Jose\r\n\nSan Jose\tBoston",
+        "New York\tSan Jose\t2\nSan Jose\tBoston\t3.5\n",
+        "source\ttarget\tkm\nNew York\tSan Jose\t2\nSan Jose\tBoston\t3.5\n",
+    ] {
+        assert_eq!(read("a.txt", text).unwrap(), of_names(&towns), "{text}");
+    }
+    // The first blank within a field may come late.
+    let late = read("a.txt", "a\tb\nb\tNew York\n").unwrap();
+    assert_eq!(late, of_names(&["a", "b", "New York"]));
+    for text in ["a b\nb\tc\n", "a b\nb c\td e\n", "a\tb\nb c\n", "a\tb\nb c\t1\td\n", "a \tb\nb\t c\n", "a b\t\nb c\n"] {
+        assert_eq!(read("a.txt", text).unwrap(), of_names(&["a", "b", "c"]), "{text}");
+    }
+    // KONECT has a tab between numbers.
+    let numbers = Graph { list: list(3, [[0, 1], [1, 2]], false), ids: Ids::From(1) };
+    for text in ["% asym\n1 2\t1\n2 3\t1\n", "1 2\t1\t7\n2 3\t1\t8\n"] {
+        assert_eq!(read("out.a", text).unwrap(), numbers, "{text}");
+    }
+    says("a.txt", "New York\tBoston\nan edge\n", "line 2: the lines above have 2 fields between tabs, and this one has 1");
+    says("a.txt", "New York\tBoston\t1\na\t\t2\n", "line 2: a field between tabs is empty");
+}
+
 #[test]
 fn metis() {
     let expected = Graph { list: list(4, [[0, 1], [0, 2], [1, 2]], false), ids: Ids::From(1) };
@@ -268,6 +296,8 @@ fn results_with_names() {
     assert_eq!(of("c.csv"), "vertex,component\n1001,1001\n1002,1001\n1003,1001\n77000000000,1001\n");
     let said = folder.good("bridges ids.csv --output b.csv");
     assert!(said.contains("Vertices have the ids 1001 to 77000000000."), "{said}");
+    // A table has no array `vertices`.
+    assert!(!said.contains("`vertices`"), "{said}");
     assert_eq!(of("b.csv"), "source,target\n1003,77000000000\n");
     folder.good("bcc ids.csv --output e.csv");
     let rows = of("e.csv");

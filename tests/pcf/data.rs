@@ -247,6 +247,7 @@ fn csv_errors_name_line_and_column() {
         ("\u{feff}function,t,v\r\n0,0,1\r\n0,1,1\r\n\r\n0,2,1\r\n\r\n0,2,1\r\n", "line 7: function 0, breakpoint 3"),
         ("function,t,v\n0,0,1\n\n\n0,1,\n", "line 5: column `v`: `` is not a number"),
         ("function,t,v\n0\0,0,1\n", "line 2: column `function`: `0\0` is not a name"),
+        ("function,t,v\n0,0,1\n,1,2\n", "line 3: column `function`: `` is not a name"),
         ("function,t,v\n0,0,1,5\n", "line 2: there are 4 fields for 3 columns"),
         ("function,t,v\n0,0,1\n1,0,2\n\n1,0,3\n", "line 5: function 1, breakpoint 1: t = 0 repeats"),
         ("function,t,v\n0,0,nan\n", "line 2: function 0, breakpoint 0: v = NaN"),

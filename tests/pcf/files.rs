@@ -424,6 +424,9 @@ fn from_files_to_tables() {
              (--columns barcode=NAME) or none (--columns barcode=)",
         ),
         ("cluster set.npz --clusters 4 --output g.csv", "--clusters 4: there are 3 functions"),
+        ("cluster left.txt --curve betti --clusters 2 --output g.csv", "--clusters 2: there is 1 function\n"),
+        ("cluster set.npz --output g.csv", "<--clusters <K>|--cut <D>>"),
+        ("cluster set.npz --clusters 2 --cut 1 --output g.csv", "cannot be used with"),
         (
             "cluster data.csv --columns t=when,v=reading --align --clusters 1 --output g.txt",
             "g.txt: the name must end in .csv or .npz",
@@ -446,5 +449,5 @@ fn from_files_to_tables() {
         folder.bad(command, sentence);
     }
     folder.write("ends.csv", "id,t,v\na,0,1\nb,0,2\n");
-    folder.bad("cluster ends.csv --clusters 1 --output g.csv", "the distance of functions 0 and 1 is infinite");
+    folder.bad("cluster ends.csv --clusters 1 --output g.csv", "the distance of functions a and b is infinite");
 }

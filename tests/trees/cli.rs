@@ -81,6 +81,8 @@ fn what_can_t_be_done() {
     write_npy(folder.path("wide.npy"), &arr1(&[-1i64, 1 << 40])).unwrap();
     write_npy(folder.path("cycle.npy"), &arr1(&[-1, 2, 1])).unwrap();
     write_npy(folder.path("inf.npy"), &arr1(&[1.0, 2.0, f32::INFINITY, 4.0, f32::NAN])).unwrap();
+    write_npy(folder.path("half.npy"), &arr2(&[[0.5, 1.0]])).unwrap();
+    write_npy(folder.path("minus.npy"), &arr2(&[[0, 1], [-1, 2]])).unwrap();
     write_npy(folder.path("huge.npy"), &arr1(&[1e308, 1.0, 1e308, -1e308, 2.0])).unwrap();
     for (arguments, text) in [
         ("root circle.txt --output t.npz", "error: circle.txt: edge 2, (2, 0), closes a circle with edges before it"),
@@ -94,6 +96,9 @@ fn what_can_t_be_done() {
         ("root wide.npy --parents", "error: wide.npy: parent[1] is 1099511627776, which is neither a vertex"),
         ("root tree.npy --parents", "error: tree.npy: holds a 2-D array"),
         ("lca forest.txt pairs.npy", "error: pairs.npy: pair 0 is (4, 2), but there are 4 vertices, from 0"),
+        ("lca tree.npy half.npy", "error: half.npy: holds float64, but pairs must be int32 or int64"),
+        ("lca tree.npy minus.npy", "error: minus.npy: pairs[1] is (-1, 2), but vertices are numbered from 0"),
+        ("root half.npy", "error: half.npy: holds float64, but edges must be int32 or int64"),
         ("lca circle.txt tree.npy", "closes a circle with edges before it (the tree's file comes before that of the pairs)"),
         ("lca tree.npy pairs.npy --output pairs.npy", "error: pairs.npy can't be written: it is to be read"),
         ("sums tree.npy short.npy", "error: short.npy has 1 weight, but tree.npy has 5 vertices"),
@@ -166,7 +171,9 @@ fn names() {
     let options = "--columns source=parent,target=child --root ann";
     folder.write("pairs.csv", "eve,bob\n\"c, d\",eve\n");
     let of = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
-    folder.good(&format!("root family.csv {options} --output t.csv"));
+    // A table has no array `vertices`.
+    assert!(!folder.good(&format!("root family.csv {options} --output t.csv")).contains("`vertices`"));
+    assert!(folder.good(&format!("root family.csv {options} --output t.npz")).contains("`vertices` has their names"));
     let rows = of("t.csv");
     assert!(rows.starts_with("vertex,parent,depth,size,preorder,postorder,first,last\nann,,0,4,"), "{rows}");
     assert!(rows.contains("\nbob,ann,1,2,") && rows.contains("\n\"c, d\",ann,1,1,") && rows.contains("\neve,bob,2,1,"), "{rows}");

@@ -64,8 +64,8 @@ pub struct Task<'a> {
     pub progress: Progress,
     pub device: Device,
     pub stream: Stream,
-    /// Sentence on the vertices' numbers in arrays.
-    numbers: Option<String>,
+    /// Sentences on the vertices' numbers, and on those in arrays.
+    numbers: [Option<String>; 2],
     /// Sentence on the meaning of the first row.
     first: Option<String>,
 }
@@ -126,7 +126,7 @@ impl<'a> Task<'a> {
         let progress = Progress::new(options.json || global.verbose > 0);
         let device = global.open()?;
         let stream = device.stream()?;
-        Ok(Task { system, name, input, options, progress, device, stream, numbers: None, first: None })
+        Ok(Task { system, name, input, options, progress, device, stream, numbers: [None, None], first: None })
     }
 
     /// Reads the graph of the input. With `vertices`, they are numbered in the file, and there are this many.
@@ -176,8 +176,10 @@ impl<'a> Task<'a> {
     ) -> Result<(), Failure> {
         let Findings { counts, total, steps } = findings;
         let is_table = output.is_some_and(|output| Format::of(output, &[Format::Csv, Format::GeoJson]).is_ok());
-        let numbers = self.numbers.iter().filter(|_| !is_table);
-        let notes: Vec<&str> = numbers.chain(&self.first).map(String::as_str).collect();
+        let [vertices, arrays] = &self.numbers;
+        let numbers: Vec<_> = vertices.iter().chain(arrays.iter().filter(|_| !is_table)).map(String::as_str).collect();
+        let numbers = Some(numbers.join(" ")).filter(|numbers| !numbers.is_empty());
+        let notes: Vec<&str> = numbers.iter().chain(&self.first).map(String::as_str).collect();
         let (input, output) = (self.input.display().to_string(), output.map(|output| output.display().to_string()));
         if self.options.json {
             let mut counts: Map<_, _> = counts.iter().map(|&(key, _, count)| (key.to_owned(), count.into())).collect();

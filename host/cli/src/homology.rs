@@ -15,10 +15,10 @@ use warpsmith::{
     io::{check_names, npy::Element},
 };
 
-use super::{Global, count, failure::Failure, format, output::Files, pcf::Dtype, progress::Progress, table::TableArgs, terminal};
-
-/// GPUs of a computation, at most.
-const MOST_GPUS: usize = 64;
+use super::{
+    Global, count, failure::Failure, format, output::Files, pcf::Dtype, processes::MOST_GPUS, progress::Progress,
+    table::TableArgs, terminal,
+};
 
 #[derive(Args, Debug)]
 #[command(

@@ -52,22 +52,26 @@ impl Ids {
         if let Ids::Places(places) = self { Some(places) } else { None }
     }
 
-    /// Returns what the numbers of `count` vertices mean, as a sentence, unless they are the file's own.
-    pub fn in_words(&self, count: usize) -> Option<String> {
-        Some(match self {
-            Ids::From(0) => return None,
-            Ids::From(_) => "Vertices are numbered from 1 in the file and in tables, but from 0 in arrays.".to_owned(),
-            _ if count == 0 => return None,
-            Ids::Numbers(_) => format!(
-                "Vertices have the ids {} to {}. Arrays number them from 0 in this order; `vertices` has the ids.",
-                self.name(0),
-                self.name(count - 1)
-            ),
-            Ids::Names(_) => "Arrays number vertices from 0 in the order of the file; `vertices` has their names.".to_owned(),
-            Ids::Places(_) => {
-                "Vertices are the points of the lines. Arrays number them from 0; `vertices` has their coordinates.".to_owned()
+    /// Returns what the numbers of `count` vertices mean, unless they are the file's own: sentences on vertices and on arrays.
+    pub fn in_words(&self, count: usize) -> [Option<String>; 2] {
+        let (vertices, arrays) = match self {
+            Ids::From(0) => return [None, None],
+            Ids::From(_) => {
+                let from_one = "Vertices are numbered from 1 in the file and in tables, but from 0 in arrays.";
+                (Some(from_one.to_owned()), None)
             }
-        })
+            _ if count == 0 => return [None, None],
+            Ids::Numbers(_) => (
+                Some(format!("Vertices have the ids {} to {}.", self.name(0), self.name(count - 1))),
+                Some("Arrays number them from 0 in this order; `vertices` has the ids."),
+            ),
+            Ids::Names(_) => (None, Some("Arrays number vertices from 0 in the order of the file; `vertices` has their names.")),
+            Ids::Places(_) => (
+                Some("Vertices are the points of the lines.".to_owned()),
+                Some("Arrays number them from 0; `vertices` has their coordinates."),
+            ),
+        };
+        [vertices, arrays.map(str::to_owned)]
     }
 
     /// Returns a map from names to vertices, unless the names are numbers.

@@ -3,12 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::{
-    list_rank::{SplitterRule, Strategy, generate::ListKind},
-    ranks::threads,
-};
+use warpsmith::list_rank::{SplitterRule, Strategy, generate::ListKind};
 
-use crate::{count, repeat};
+use crate::{count, processes::MOST_GPUS, repeat};
 
 #[derive(Args, Debug)]
 #[command(
@@ -89,7 +86,7 @@ pub struct ListRankArgs {
     #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST))]
     pub repeat: Option<usize>,
     /// Distribute the list over the first N GPUs; on the CPU, over N threads. Under mpirun it is over the processes
-    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MAX_RANKS))]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS))]
     pub gpus: Option<usize>,
     /// Print one JSON object instead of a table; times in ms
     #[arg(long)]

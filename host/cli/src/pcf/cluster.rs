@@ -27,6 +27,7 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(
     group = ArgGroup::new("number").required(true),
+    override_usage = "warpsmith pcf cluster [OPTIONS] --output <GROUPS.CSV>\n       <--clusters <K>|--cut <D>> <A>...",
     long_about = "Group functions by hierarchical clustering of their L^p distances.\n\n\
         The output has a row for each function: its name and the number of its cluster. Clusters are numbered from 0 by their \
         first functions. An archive (.npz) has the arrays labels, names, and linkage as SciPy's, of shape (functions - 1, 4).",

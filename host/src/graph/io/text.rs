@@ -197,9 +197,10 @@ impl Separator {
                 *self = Separator::Blanks;
                 return Ok(words);
             }
-            Separator::Tabs(wanted) if wanted != count || !are_filled => {
-                return Err(format!("the words of lines above are {wanted} fields between tabs, and here are others"));
+            Separator::Tabs(wanted) if wanted != count => {
+                return Err(format!("the lines above have {wanted} fields between tabs, and this one has {count}"));
             }
+            Separator::Tabs(_) if !are_filled => return Err("a field between tabs is empty".to_owned()),
             _ => *self = Separator::Tabs(count),
         }
         Ok([(); 3].map(|()| fields.next()))
