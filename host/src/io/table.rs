@@ -506,7 +506,8 @@ impl Table {
         self.row.field(column)
     }
 
-    /// Returns the name in a column of the row. Null and nothing are none, and NumPy's arrays lose NUL at the end of names.
+    /// Returns the name in a column of the row. Null and empty fields are no names, and NumPy's arrays lose NUL at the end of
+    /// names.
     pub fn name(&self, column: usize) -> Result<&str, Reason> {
         Some(self.text(column))
             .filter(|name| !name.is_empty() && !name.ends_with('\0'))
