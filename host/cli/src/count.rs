@@ -68,11 +68,6 @@ fn exact(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads a seed.
-pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "not a whole number from 0 to 2^64 - 1".to_owned())
-}
-
 /// Splits a name from the number behind its last colon, if there is one.
 pub fn split(text: &str) -> Option<(&str, usize)> {
     let (name, count) = text.rsplit_once(':')?;

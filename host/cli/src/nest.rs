@@ -19,7 +19,7 @@ use super::{
     failure::Failure,
     format,
     interrupt::Interrupt,
-    named::{self, Named, named},
+    named::{self, Named},
     output::Files,
     progress, size, terminal, utf8,
 };
@@ -97,7 +97,7 @@ pub struct Arguments {
     ///
     /// A number for its multiples divides 360. With PART=, the angles are those of that part; given again, of further ones. The
     /// default is what the files allow.
-    #[arg(long, value_name = "[PART=]TURNS", value_parser = named(str::parse::<Turns>), allow_negative_numbers = true)]
+    #[arg(long, value_name = "[PART=]TURNS")]
     turns: Vec<Named<Turns>>,
     /// Parts may be mirrored, or with =PART that one
     ///
@@ -107,10 +107,10 @@ pub struct Arguments {
     /// Value of a copy of a part, or with no PART= of any other
     ///
     /// Sheets then get as much value as is found, and parts left over are no error. Parts without a value have their area's.
-    #[arg(long = "value", value_name = "[PART=]V", value_parser = named(parse_value), allow_negative_numbers = true)]
+    #[arg(long = "value", value_name = "[PART=]V")]
     values: Vec<Named<f64>>,
     /// Priority of a part, an integer [default: 0]: parts of higher priority come before all others
-    #[arg(long = "priority", value_name = "[PART=]K", value_parser = named(parse_priority), allow_negative_numbers = true)]
+    #[arg(long = "priority", value_name = "[PART=]K")]
     priorities: Vec<Named<i64>>,
     /// Largest distance of a part's curves from the lines that the search takes in their place
     ///
@@ -121,7 +121,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true, default_value = "30s")]
     time: Duration,
     /// Seed of all random numbers
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Write the drawing (.svg, .dxf), or the places (.csv, .json)
     ///
@@ -185,16 +185,6 @@ fn length_from(least: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Sen
         let length = text.parse::<f64>().ok().filter(|length| (least..1e6).contains(length));
         length.ok_or_else(|| format!("not a length from {least:?} to below 1e6, without a unit"))
     }
-}
-
-/// Reads a value.
-fn parse_value(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| "not a number".to_owned())
-}
-
-/// Reads a priority.
-fn parse_priority(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| "not a whole number from -2^63 to 2^63 - 1".to_owned())
 }
 
 /// A sheet.

@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long, alias = "runs", value_name = "R", value_parser = count::up_to(MOST_RUNS))]
     repeat: Option<usize>,
     /// Seed of the poses; the notebook's is 123
-    #[arg(long, value_name = "S", default_value_t = 123, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 123)]
     seed: u32,
     /// Write plots, each as .svg and .png, to this directory, which is made if it doesn't exist
     #[arg(long, value_name = "DIR")]

@@ -30,7 +30,7 @@ pub struct GraphRandomArgs {
     #[arg(long, value_name = "P", default_value_t = 0.1)]
     missing: f64,
     /// The seed
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Write the edges: int32 of shape (edges, 2)
     #[arg(long, value_name = "EDGES.NPY")]

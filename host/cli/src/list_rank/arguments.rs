@@ -43,7 +43,7 @@ pub struct ListRankArgs {
     #[arg(long, value_name = "H", value_parser = clap::value_parser!(i64).range(0..))]
     pub head: Option<i64>,
     /// Seed of the generated list and of the hashed splitters
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
     /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one per element
     ///

@@ -27,10 +27,10 @@ pub struct LatticeArgs {
     #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
     /// Copies in a cell: 1 or 2 [default: both, one after the other]
-    #[arg(long, value_name = "N", value_parser = count::up_to(2), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(2))]
     copies: Option<usize>,
     /// Seed of all that is random
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Write the poses of the denser one's cell: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV")]

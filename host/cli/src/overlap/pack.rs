@@ -30,7 +30,7 @@ use crate::{
     draw::Target,
     failure::Failure,
     format,
-    named::{self, Named, named},
+    named::{self, Named},
     output::{Files, Partial},
     terminal, utf8,
 };
@@ -66,7 +66,7 @@ use crate::{
 )]
 pub struct PackArgs {
     /// Number of copies of one shape
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES))]
     count: Option<usize>,
     /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, allow_hyphen_values = true, requires = "submission", conflicts_with = "count")]
@@ -85,7 +85,7 @@ pub struct PackArgs {
     ///
     /// A number for its multiples divides 360. With NAME=, the angles are those of that shape; given again, of further ones. The
     /// default is what the files allow.
-    #[arg(long, value_name = "[NAME=]TURNS", value_parser = named(str::parse::<Turns>), allow_negative_numbers = true)]
+    #[arg(long, value_name = "[NAME=]TURNS")]
     turns: Vec<Named<Turns>>,
     /// Copies may be mirrored, or with =NAME those of one shape
     ///

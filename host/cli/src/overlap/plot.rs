@@ -29,7 +29,7 @@ pub struct PlotArgs {
     #[arg(long, value_name = "OUT.SVG")]
     output: PathBuf,
     /// Index of the packing, from 0; in a submission, its number of trees [default: the first]
-    #[arg(long, value_name = "I", value_parser = parse_packing, allow_negative_numbers = true)]
+    #[arg(long, value_name = "I", value_parser = parse_packing)]
     packing: Option<usize>,
     /// Draw a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_drawn, allow_hyphen_values = true)]

@@ -26,21 +26,21 @@ const THOUSAND: usize = 1000;
 #[derive(Args, Clone, Debug)]
 pub struct SearchArgs {
     /// Seed of all random numbers
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
     /// Number of candidates that are improved at once, for each count
     ///
     /// The default is 8 to 256 on a GPU, the fewer the more copies; 4 on the CPU, with --time from 1 to one per thread.
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES))]
     starts: Option<usize>,
     /// Search for N steps of every candidate
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Search on the first N GPUs; on the CPU, N searches side by side [default: 1, that of --device]
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS))]
     gpus: Option<usize>,
     /// Print one JSON object instead of a table
     #[arg(long)]

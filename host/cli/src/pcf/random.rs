@@ -33,7 +33,7 @@ pub struct RandomArgs {
     #[arg(long)]
     uneven: bool,
     /// Seed of the generator
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Type of times and values
     #[arg(long, value_enum, default_value_t = Dtype::F32)]

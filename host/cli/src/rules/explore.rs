@@ -105,7 +105,7 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "N", conflicts_with = "exhaustive", value_parser = clap::value_parser!(u16).range(1..=10_000), hide_short_help = true)]
     repeats_at_most: Option<u16>,
     /// Seed of all that is random
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = crate::count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Continue the runs of RUNS.CSV.partial or of RUNS.CSV, if there are any
     #[arg(long)]

@@ -72,7 +72,7 @@ struct Settings {
     #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
     search: SearchMethod,
     /// Seed of all that is random
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = crate::count::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 }
 
