@@ -574,7 +574,7 @@ fn what_cannot_be_packed() {
         ("--count 3e7 --starts 3", "are too many"),
         ("--count 3 --steps 9 --time 3s", "cannot be used with"),
         ("--count 3 --time 3x", "not a time"),
-        ("--count 3 --seed -1", "'-1' for '--seed <S>': not a whole number from 0 to 2^64 - 1"),
+        ("--count 3 --seed -1", "'-1' for '--seed <S>': it must be a whole number from 0 on"),
         ("--count 3 --container strip:1e99", "--container strip:1e99: a strip of width 1e99: it must be a number from 1e-6"),
         ("--count 3 --gpus 0", "'0' for '--gpus <N>': it must be at least 1"),
         ("--count 3 --plot p.csv", ".png or .svg"),

@@ -769,7 +769,7 @@ fn commands_that_fail() {
         ("nest r.wkt --roll -1 --output p.svg", "'-1' for '--roll <WIDTH>': not a width"),
         ("nest r.wkt --sheet -1x30 --output p.svg", "'-1x30' for '--sheet <WxH[:N]>': not a sheet"),
         ("nest r.wkt --sheet 1e99x30 --output p.svg", "'1e99x30' for '--sheet <WxH[:N]>': not a sheet"),
-        ("nest r.wkt --sheet 10x9 --seed -1 --output p.svg", "'-1' for '--seed <S>': not a whole number from 0 to 2^64 - 1"),
+        ("nest r.wkt --sheet 10x9 --seed -1 --output p.svg", "'-1' for '--seed <S>': it must be a whole number from 0 on"),
         ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "'-1' for '--spacing <D>': not a length from 0.0 to below 1e6"),
         ("nest r.wkt --sheet 10x9 --spacing 3mm --output p.svg", "'3mm' for '--spacing <D>': not a length from 0.0 to below 1e6"),
         ("nest r.wkt --sheet 10x9 --spacing= --output p.svg", "'' for '--spacing <D>': not a length from 0.0 to below 1e6"),
@@ -780,10 +780,10 @@ fn commands_that_fail() {
         ("nest r.wkt --sheet 10x9 --value r=-1 --output p.svg", "the value of r is -1, but it must be positive and finite"),
         ("nest r.wkt:9 --sheet 10x9 --value 1e308 --output p.svg", "finite, also times the number of all parts"),
         ("nest r.wkt --sheet 10x9 --value s=1 --output p.svg", "--value: no part is called s; the parts are r"),
-        ("nest r.wkt --sheet 10x9 --value r=x --output p.svg", "invalid value 'r=x' for '--value <[PART=]V>': not a number"),
+        ("nest r.wkt --sheet 10x9 --value r=x --output p.svg", "invalid value 'r=x' for '--value <[PART=]V>': it must be a number"),
         (
             "nest r.wkt --sheet 10x9 --priority r=1.5 --output p.svg",
-            "'r=1.5' for '--priority <[PART=]K>': not a whole number from -2^63 to",
+            "'r=1.5' for '--priority <[PART=]K>': it must be a whole number",
         ),
         ("nest r.wkt:9 --sheet 10x9 --value r=2e307 --output p.svg", "the value of r is 2e307, but"),
     ] {

@@ -94,7 +94,7 @@ impl Evaluating for GradientArgs {
             }
             (None, _) => {}
         }
-        let sum = |numbers: &[T]| numbers.iter().map(|number| number.to_f64()).sum::<f64>();
+        let sum = |numbers: &[T]| numbers.iter().fold(0.0, |sum, number| sum + number.to_f64());
         let squares = |range: std::ops::Range<usize>| {
             gradient.iter().flat_map(|pose| &pose[range.clone()]).map(|number| number.to_f64().powi(2)).sum::<f64>()
         };
