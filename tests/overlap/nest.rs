@@ -780,7 +780,10 @@ fn commands_that_fail() {
         ("nest r.wkt --sheet 10x9 --value r=-1 --output p.svg", "the value of r is -1, but it must be positive and finite"),
         ("nest r.wkt:9 --sheet 10x9 --value 1e308 --output p.svg", "finite, also times the number of all parts"),
         ("nest r.wkt --sheet 10x9 --value s=1 --output p.svg", "--value: no part is called s; the parts are r"),
-        ("nest r.wkt --sheet 10x9 --value r=x --output p.svg", "invalid value 'r=x' for '--value <[PART=]V>': it must be a number"),
+        (
+            "nest r.wkt --sheet 10x9 --value r=x --output p.svg",
+            "invalid value 'r=x' for '--value <[PART=]V>': it must be a number",
+        ),
         (
             "nest r.wkt --sheet 10x9 --priority r=1.5 --output p.svg",
             "'r=1.5' for '--priority <[PART=]K>': it must be a whole number",
