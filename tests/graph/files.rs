@@ -160,15 +160,20 @@ fn tabs_and_blanks() {
     // The first blank within a field may come late.
     let late = read("a.txt", "a\tb\nb\tNew York\n").unwrap();
     assert_eq!(late, of_names(&["a", "b", "New York"]));
-    for text in ["a b\nb\tc\n", "a b\nb c\td e\n", "a\tb\nb c\n", "a\tb\nb c\t1\td\n", "a \tb\nb\t c\n", "a b\t\nb c\n"] {
+    for text in ["a b\nb\tc\n", "a b\nb c\td e\n", "a\tb\nb c\n", "a \tb\nb\t c\n", "a b\t\nb c\n"] {
+        assert_eq!(read("a.txt", text).unwrap(), of_names(&["a", "b", "c"]), "{text}");
+    }
+    // Weights, times and comments follow two words.
+    for text in ["a b\t3\nb c\t5\n", "a b\t1\t123\nb c\t1\t124\n", "a\tb 2.5\nb\tc 1e3\n", "a\tb # note\nb c\n"] {
         assert_eq!(read("a.txt", text).unwrap(), of_names(&["a", "b", "c"]), "{text}");
     }
     // KONECT has a tab between numbers.
     let numbers = Graph { list: list(3, [[0, 1], [1, 2]], false), ids: Ids::From(1) };
-    for text in ["% asym\n1 2\t1\n2 3\t1\n", "1 2\t1\t7\n2 3\t1\t8\n"] {
+    for text in ["% asym\n1 2\t1\n2 3\t1\n", "1 2\t1\t7\n2 3\t1\t8\n", "1\t2 x\n2 3\n"] {
         assert_eq!(read("out.a", text).unwrap(), numbers, "{text}");
     }
     says("a.txt", "New York\tBoston\nan edge\n", "line 2: the lines above have 2 fields between tabs, and this one has 1");
+    says("a.txt", "a\tb\nc d\te f\t5\n", "line 2: the lines above have 2 fields between tabs, and this one has 3");
     says("a.txt", "New York\tBoston\t1\na\t\t2\n", "line 2: a field between tabs is empty");
 }
 

@@ -744,7 +744,7 @@ fn tolerance_of_curves() {
     for wrong in ["0", "-1", "nan", "1e-9", "x"] {
         folder.bad(
             &format!("nest disc.svg --sheet 120x120 --tolerance {wrong} --output cut.svg"),
-            "not a length from 1e-6 to below 1e6",
+            "not a length from 0.000001 to below 1e6",
         );
     }
 }
@@ -770,10 +770,10 @@ fn commands_that_fail() {
         ("nest r.wkt --sheet -1x30 --output p.svg", "'-1x30' for '--sheet <WxH[:N]>': not a sheet"),
         ("nest r.wkt --sheet 1e99x30 --output p.svg", "'1e99x30' for '--sheet <WxH[:N]>': not a sheet"),
         ("nest r.wkt --sheet 10x9 --seed -1 --output p.svg", "'-1' for '--seed <S>': it must be a whole number from 0 on"),
-        ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "'-1' for '--spacing <D>': not a length from 0.0 to below 1e6"),
-        ("nest r.wkt --sheet 10x9 --spacing 3mm --output p.svg", "'3mm' for '--spacing <D>': not a length from 0.0 to below 1e6"),
-        ("nest r.wkt --sheet 10x9 --spacing= --output p.svg", "'' for '--spacing <D>': not a length from 0.0 to below 1e6"),
-        ("nest r.wkt --sheet 10x9 --margin 1e99 --output p.svg", "'1e99' for '--margin <D>': not a length from 0.0 to below 1e6"),
+        ("nest r.wkt --sheet 10x9 --spacing -1 --output p.svg", "'-1' for '--spacing <D>': not a length from 0 to below 1e6"),
+        ("nest r.wkt --sheet 10x9 --spacing 3mm --output p.svg", "'3mm' for '--spacing <D>': not a length from 0 to below 1e6"),
+        ("nest r.wkt --sheet 10x9 --spacing= --output p.svg", "'' for '--spacing <D>': not a length from 0 to below 1e6"),
+        ("nest r.wkt --sheet 10x9 --margin 1e99 --output p.svg", "'1e99' for '--margin <D>': not a length from 0 to below 1e6"),
         ("nest . --sheet 10x9 --output p.svg", "`.` is not a shape: it is a directory"),
         ("nest r.wkt --sheet 10x9 --margin 5 --output p.svg", "with margins of 5: there must be room"),
         ("nest r.wkt --sheet 10x9 --output r.wkt", "the name must end in"),
@@ -787,6 +787,10 @@ fn commands_that_fail() {
         (
             "nest r.wkt --sheet 10x9 --priority r=1.5 --output p.svg",
             "'r=1.5' for '--priority <[PART=]K>': it must be a whole number",
+        ),
+        (
+            "nest r.wkt --sheet 10x9 --priority -1.5 --output p.svg",
+            "'-1.5' for '--priority <[PART=]K>': it must be a whole number\n",
         ),
         ("nest r.wkt:9 --sheet 10x9 --value r=2e307 --output p.svg", "the value of r is 2e307, but"),
     ] {

@@ -175,9 +175,9 @@ impl<'a> Task<'a> {
         output: Option<&Path>,
     ) -> Result<(), Failure> {
         let Findings { counts, total, steps } = findings;
-        let is_table = output.is_some_and(|output| Format::of(output, &[Format::Csv, Format::GeoJson]).is_ok());
+        let has_arrays = output.is_some_and(|output| Format::of(output, &[Format::Csv, Format::GeoJson]).is_err());
         let [vertices, arrays] = &self.numbers;
-        let numbers: Vec<_> = vertices.iter().chain(arrays.iter().filter(|_| !is_table)).map(String::as_str).collect();
+        let numbers: Vec<_> = vertices.iter().chain(arrays.iter().filter(|_| has_arrays)).map(String::as_str).collect();
         let numbers = Some(numbers.join(" ")).filter(|numbers| !numbers.is_empty());
         let notes: Vec<&str> = numbers.iter().chain(&self.first).map(String::as_str).collect();
         let (input, output) = (self.input.display().to_string(), output.map(|output| output.display().to_string()));

@@ -55,7 +55,7 @@ fn brief(command: Command, path: &[&str], above: &str) -> Command {
     };
     let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let mut command = command.mut_args(|arg| {
-        // The option's parser refuses negative numbers, and names the option.
+        // Negative numbers reach the option's parser, which refuses them and names the option.
         let takes_numbers = arg.get_long().is_some()
             && arg.get_action().takes_values()
             && arg.get_value_parser().type_id() != TypeId::of::<PathBuf>();

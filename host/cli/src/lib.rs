@@ -176,15 +176,17 @@ fn utf8() -> impl TypedValueParser<Value = String> {
 fn plain(error: clap::Error) -> clap::Error {
     let [argument, value] = [ContextKind::InvalidArg, ContextKind::InvalidValue].map(|kind| error.get(kind));
     let (Some(argument), Some(value), Some(source)) = (argument, value, error.source()) else { return error };
+    let is_whole = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let expected = match source.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
         Some(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "the number has too many digits",
-        Some(_) if value.to_string().starts_with('-') => "it must be a whole number from 0 on",
+        // Of a signed number, such a text is one.
+        Some(_) if value.to_string().strip_prefix('-').is_some_and(is_whole) => "it must be a whole number from 0 on",
         Some(_) => "it must be a whole number",
         None if source.is::<ParseFloatError>() => "it must be a number",
         None => return error,
     };
     let text = format!("invalid value '{value}' for '{argument}': {expected}\n\nFor more information, try '--help'.\n");
-    clap::Error::raw(error.kind(), text)
+    clap::Error::raw(error.kind(), text).with_cmd(&help::command())
 }
 
 /// Parses the arguments, runs the command and reports how it ended.

@@ -57,8 +57,8 @@ const PART_BYTES: f64 = 256.0;
         degrees\n\n\
         Parts without a place are an error, with exit code 2; the others are written all the same. With --value they are no \
         error, as sheets hold as much value as is found.\n\n\
-        Ctrl-C or SIGTERM ends the search. Parts without a place then get one in rows on the sheets that are left, and all \
-        that have a place are written, with exit code 130 or 143.",
+        Ctrl-C or SIGTERM ends the search. Parts without a place then get one in rows on the sheets that are left, as far as \
+        0.7 s suffice, and all that have a place are written, with exit code 130 or 143.",
     after_help = "Examples:\n  \
         warpsmith nest parts.svg --sheet 600x400mm --output cut.svg\n  \
         warpsmith nest plate.dxf:4 ring.svg:2 --sheet 600x400mm:2 --spacing 3 --margin 5 --output cut.dxf\n  \
@@ -183,7 +183,7 @@ fn length(number: &str, unit: f64) -> Option<f64> {
 fn length_from(least: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
     move |text| {
         let length = text.parse::<f64>().ok().filter(|length| (least..1e6).contains(length));
-        length.ok_or_else(|| format!("not a length from {least:?} to below 1e6, without a unit"))
+        length.ok_or_else(|| format!("not a length from {least} to below 1e6, without a unit"))
     }
 }
 

@@ -52,7 +52,8 @@ impl Input {
                 return fail(format!("{option} has no use for a submission, which is of trees"));
             }
             if shapes.len() > 1 && file.packings.shapes().is_none() {
-                return fail(format!("there are {} shapes, but no column `shape`, which tells that of each pose", shapes.len()));
+                let given = if self.mirror { "--mirror takes".to_owned() } else { format!("{} shapes take", shapes.len()) };
+                return fail(format!("{given} a column `shape`, which tells that of each pose"));
             }
             let checked = file.packings.check_shapes(shapes.len()).and_then(|()| file.packings.check_positions::<T>());
             match checked {

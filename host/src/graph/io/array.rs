@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// Reads the edges of an array, which errors call `what`. Vertices are numbers from 0, unless there are too many for a file of this size: then they
-/// are ids.
+/// Reads the edges of an array. Errors call them `what`. Vertices are numbers from 0, unless there are too many for a file of
+/// this size: then they are ids.
 pub(super) fn npy(path: &Path, what: &str) -> Result<Edges, Reason> {
     let reader = Reader::open(path)?;
     let kind = reader.kind(what, &[Kind::I32, Kind::I64])?;

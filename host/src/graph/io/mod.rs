@@ -10,7 +10,7 @@
 //! | `.graphml` | GraphML |
 //! | `.geojson` | lines; their points are the vertices |
 //! | `.csv`, `.tsv`, `.parquet` | a table with a row per edge, of vertices of any names |
-//! | any other | lines of two vertices of any names, separated by blanks or tabs; a third word is the weight; if all lines have two or three fields between tabs, the fields may have blanks; lines that start with `#` or `%` are comments (SNAP, KONECT). With other separators, or with options, it is a table |
+//! | any other | lines of two vertices of any names, separated by blanks or tabs; a third word is the weight; if all lines have the same number of fields between tabs, two or three, these may have blanks; lines that start with `#` or `%` are comments (SNAP, KONECT). With other separators, or with options, it is a table |
 //!
 //! Only vertices with an edge count in tables, in lines and for 64-bit ids. In other formats a vertex takes memory whether it
 //! has edges or not: there may be [`declared`](crate::io::declared) of them.

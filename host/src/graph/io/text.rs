@@ -163,7 +163,7 @@ pub(super) fn plain(path: &Path, options: &TableOptions, mut weights: Wanted<'_>
 
 /// Separator of the words in lines.
 enum Separator {
-    /// Tabs or blanks: no tab-separated field has had blanks within. Each line has had this many fields.
+    /// Tabs or blanks: no field between tabs has had blanks within. The first line has this many fields.
     Any(Option<usize>),
     /// Tabs, between this many fields.
     Tabs(usize),
@@ -174,36 +174,40 @@ enum Separator {
 impl Separator {
     /// Returns the first three words of a line.
     fn split<'a>(&mut self, line: &'a str) -> Result<[Option<&'a str>; 3], String> {
-        let mut words = line.split_ascii_whitespace();
-        let words = [(); 3].map(|()| words.next());
-        if let Separator::Blanks = self {
-            return Ok(words);
-        }
         let line = line.trim_ascii();
+        let mut words = line.split_ascii_whitespace();
+        let first = [(); 3].map(|()| words.next());
         let count = 1 + line.bytes().filter(|&byte| byte == b'\t').count();
         let mut fields = line.split('\t').map(str::trim_ascii);
-        let are_filled = fields.clone().all(|field| !field.is_empty());
         match *self {
-            Separator::Any(wanted) if !(2..=3).contains(&count) || wanted.is_some_and(|wanted| wanted != count) => {
+            Separator::Any(wanted) if (2..=3).contains(&count) => {
+                let wanted = wanted.unwrap_or(count);
+                *self = Separator::Any(Some(wanted));
+                if fields.clone().all(|field| !field.contains(' ')) {
+                    return Ok(first);
+                }
+                // What may follow two words: weights, times or a comment.
+                let is_number = |word: &str| word.parse::<f64>().is_ok();
+                let mut follow = line.split_ascii_whitespace().skip(2).take_while(|word| !word.starts_with(['#', '%']));
+                if first.iter().take(2).flatten().all(|word| is_number(word)) || follow.all(is_number) {
+                    *self = Separator::Blanks;
+                    return Ok(first);
+                }
+                *self = Separator::Tabs(wanted);
+            }
+            Separator::Tabs(_) => {}
+            Separator::Any(_) | Separator::Blanks => {
                 *self = Separator::Blanks;
-                return Ok(words);
+                return Ok(first);
             }
-            Separator::Any(_) if fields.clone().all(|field| !field.contains(' ')) => {
-                *self = Separator::Any(Some(count));
-                return Ok(words);
-            }
-            // Names with blanks are not all numbers.
-            Separator::Any(_) if !are_filled || line.split_ascii_whitespace().all(|word| word.parse::<f64>().is_ok()) => {
-                *self = Separator::Blanks;
-                return Ok(words);
-            }
-            Separator::Tabs(wanted) if wanted != count => {
-                return Err(format!("the lines above have {wanted} fields between tabs, and this one has {count}"));
-            }
-            Separator::Tabs(_) if !are_filled => return Err("a field between tabs is empty".to_owned()),
-            _ => *self = Separator::Tabs(count),
         }
-        Ok([(); 3].map(|()| fields.next()))
+        match *self {
+            Separator::Tabs(wanted) if wanted != count => {
+                Err(format!("the lines above have {wanted} fields between tabs, and this one has {count}"))
+            }
+            _ if fields.clone().any(str::is_empty) => Err("a field between tabs is empty".to_owned()),
+            _ => Ok([(); 3].map(|()| fields.next())),
+        }
     }
 }
 

@@ -190,7 +190,7 @@ impl<'a> Packer<'a> {
             run.search(start, saving, |search| {
                 let now = reached(before + search.steps, search.best_scores().collect());
                 progress(&now);
-                if history.last().is_none_or(|last| now.score < last.score) {
+                if history.last().is_none_or(|last| now.score != last.score) {
                     history.push(now);
                 }
             })
@@ -220,7 +220,12 @@ impl<'a> Packer<'a> {
         let packings = shown(&packings);
         let end = reached(steps, packings.iter().map(|packing| packing.side).collect());
         // Estimates below the result were of overlaps that needed more room.
-        history.retain(|reached| reached.score > end.score);
+        let mut least = f64::INFINITY;
+        history.retain(|reached| {
+            let is_better = reached.score > end.score && reached.score < least;
+            least = if is_better { reached.score } else { least };
+            is_better
+        });
         let covered: f64 = task.groups.iter().map(|group| problem.area(&group.kinds)).sum();
         let packed = Packed {
             density: covered / end.sides.iter().map(|side| container.area(*side)).sum::<f64>(),
