@@ -172,7 +172,7 @@ fn vertices_without_edges() {
     }
     folder.write("uv.csv", "u,v\na,b\nb,c\n");
     assert_eq!(
-        folder.json("components uv.csv")["notes"][1],
+        folder.json("components uv.csv")["notes"][0],
         "The first row, `u,v`, is an edge (--header yes: it names columns)."
     );
 }

@@ -555,34 +555,6 @@ fn errors_name_what_is_wrong() {
         folder.bad(&format!("plot {file} {shapes} --output o.svg"), &sentence);
         folder.bad(&format!("total shaped.csv --against {file} {shapes}"), &sentence);
     }
-    folder.write("sub.csv", "id,x,y,deg\n002_0,s0,s0,s0\n");
-    folder.bad("total sub.csv", "sub.csv: there is no `002_1`");
-    folder.write("two.csv", "packing,x,y,theta\n0,0,0,0\n1,0,0,0\n");
-    folder.bad("total p.csv --against two.csv", "--against: one list has 1 packing, and the other 2");
-    for boundary in ["0", "-1", "x", "inf"] {
-        let sentence = format!("'{boundary}' for '--boundary <H>': not a side's length: it must be a finite number above 0");
-        folder.bad(&format!("total p.csv --boundary {boundary}"), &sentence);
-    }
-    folder.bad("total p.csv --boundary 1e99", "the boundary's scale is 1e99, but");
-    folder
-        .bad("plot p.csv --boundary 1e99 --output p.svg", "'1e99' for '--boundary <H>': not a side's length: it must be at most");
-    folder.bad("total p.csv --lattice 1e99,0,1e99,0", "a lattice of (1e99, 0) and (1e99, 0)");
-    folder.write("huge.wkt", "POLYGON ((0 0, 1e99 0, 0 1, 0 0))");
-    folder.bad("total p.csv --shape huge.wkt", "huge.wkt: shape huge: vertex 1: x = 1e99 is too large");
-    folder.bad("total p.csv --boundary 3 --lattice 1,0,0,1", "cannot be used with");
-    folder.bad("gradient p.csv --output g.npy --boundary 3 --against p.csv", "cannot be used with");
-    for area in ["-1", "inf"] {
-        let sentence = format!("'{area}' for '--above <AREA>': not an area: it must be a finite number, 0 or above");
-        folder.bad(&format!("pairs p.csv --above {area}"), &sentence);
-    }
-    // Which of several shapes a pose has must be told.
-    for (shapes, file) in [("--shape square.json --shape tree", "p.csv"), ("--mirror", "p.csv"), ("--mirror", "one.npy")] {
-        folder.save("one.npy", &array![[0.0, 0.0, 0.0]]);
-        folder.bad(&format!("total {file} {shapes}"), &format!("{file}: there are 2 shapes, but no column `shape`"));
-        folder
-            .bad(&format!("plot {file} {shapes} --output o.svg"), &format!("{file}: there are 2 shapes, but no column `shape`"));
-        folder.bad(&format!("total shaped.csv --against {file} {shapes}"), &format!("{file}: there are 2 shapes, but no column"));
-    }
     folder.write("sub.csv", "id,x,y,deg\n001_0,s0,s0,s0\n");
     for option in ["--shape", "--mirror"] {
         let given = if option == "--shape" { "--shape square.json" } else { option };
