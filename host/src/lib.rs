@@ -18,6 +18,7 @@
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
 //! - [`trees`]: rooted trees: parents, depths, subtrees, traversals, sums, lowest common ancestors.
+//! - [`demo`]: a computation of each system, compared with the host.
 //! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to
@@ -76,6 +77,8 @@ pub mod common;
 pub mod components;
 #[cfg(feature = "concurrency")]
 pub mod concurrency;
+#[cfg(feature = "systems")]
+pub mod demo;
 #[cfg(feature = "rules")]
 pub mod design_rules;
 #[cfg(feature = "engine")]

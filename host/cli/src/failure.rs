@@ -46,7 +46,7 @@ impl Failure {
     }
 
     /// Returns the failure of an error. Only standard output is a pipe that is written.
-    fn of(error: &(dyn Error + 'static)) -> Self {
+    pub fn of(error: &(dyn Error + 'static)) -> Self {
         let is_closed = |error: &(dyn Error + 'static)| {
             error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
         };

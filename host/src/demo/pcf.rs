@@ -1,14 +1,13 @@
 //! The demonstration of matrices of piecewise constant functions.
 
-use rayon::prelude::*;
-use warpsmith::{
+use crate::{
     device::Backend,
     engine::{Control, Engine, advise_huge_pages, zeroed_vec},
     pcf::{Layout, Pairwise, PcfSet, l2_inner, lp_distance, random},
 };
+use rayon::prelude::*;
 
-use super::{Checked, Row, Setting, timed};
-use crate::{failure::Failure, format};
+use super::{Checked, Error, Row, Setting, timed};
 
 /// Number of breakpoints of each function.
 const POINTS: usize = 100;
@@ -16,13 +15,13 @@ const POINTS: usize = 100;
 const SAMPLE: usize = 100_000;
 
 /// Computes distances and inner products of all pairs of random functions.
-pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Error> {
     let device = &setting.device;
     let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
     let set: PcfSet<f32> = random::uniform(n, POINTS, 0)?;
     let engine = Engine::new([device.clone()])?;
-    let size = format!("{} functions x {POINTS}", format::grouped(n));
-    let row = |what: &str, size: String, steps: u128, ms, checked| Row {
+    let size = (n, format!("functions x {POINTS}"));
+    let row = |what: &str, size: (usize, String), steps: u128, ms, checked| Row {
         what: what.to_owned(),
         size,
         work: (steps as usize, "steps"),
@@ -35,7 +34,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let pairs: Vec<_> = sample(n).collect();
     let distance = |&(i, j): &(usize, usize)| lp_distance(exact.get(i), exact.get(j), 1.0);
     let (distances, ms) = timed(|| pairs.par_iter().map(distance).collect::<Result<Vec<_>, _>>())?;
-    let pairs_size = format!("{} pairs", format::grouped(pairs.len()));
+    let pairs_size = (pairs.len(), "pairs".to_owned());
     let steps = (pairs.len() * 2 * (POINTS - 1)) as u128;
     let mut rows = vec![row("pair by pair on the host, all cores", pairs_size, steps, ms, Checked::Reference)];
     let products: Vec<_> = pairs.par_iter().map(|&(i, j)| l2_inner(exact.get(i), exact.get(j))).collect();

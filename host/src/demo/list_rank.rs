@@ -1,27 +1,29 @@
 //! The demonstration of list ranking.
 
-use rayon::prelude::*;
-use warpsmith::{
+use crate::{
     device::Backend,
     list_rank::{
         ListRanker, Options, Strategy,
         generate::{self, Permutation},
     },
 };
+use rayon::prelude::*;
 
-use super::{Row, Setting, compare, timed};
-use crate::{failure::Failure, format};
+use super::{Error, Row, Setting, compare, timed};
 
 /// Number of elements that the host walks.
 const WALKED: usize = 500_000;
 
 /// Ranks one random list by each strategy, and sums weights along it.
-pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Error> {
     let Setting { device, stream, .. } = setting;
     let n: u32 = if device.backend() == Backend::Cuda { 30_000_000 } else { 2_000_000 };
-    let sized = |what: &str, elements: usize, ms, checked| {
-        let size = format!("{} elements", format::grouped(elements));
-        Row { what: what.to_owned(), size, work: (elements, "elements"), ms, checked }
+    let sized = |what: &str, elements: usize, ms, checked| Row {
+        what: what.to_owned(),
+        size: (elements, "elements".to_owned()),
+        work: (elements, "elements"),
+        ms,
+        checked,
     };
     let row = |what: &str, ms, checked| sized(what, n as usize, ms, checked);
 
@@ -46,7 +48,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
             walk.push(expected[element]);
             element = next[element].max(0) as usize;
         }
-        Ok::<_, Failure>(walk)
+        Ok::<_, Error>(walk)
     })?;
     let checked = compare("element of rank", &walked, &(0..WALKED as i32).collect::<Vec<_>>());
     let mut rows = vec![sized("sequential walk, one core of the host", WALKED, ms, checked)];

@@ -1,27 +1,29 @@
 //! The demonstration of trees.
 
-use cuda_std::I32x2;
-use rayon::prelude::*;
-use warpsmith::{
+use crate::{
     device::Backend,
     list_rank::generate::Permutation,
     trees::{Ancestors, Rooter, Rooting, Roots, TreeSums},
 };
+use cuda_std::I32x2;
+use rayon::prelude::*;
 
-use super::{Checked, Row, Setting, compare, timed};
-use crate::{failure::Failure, format};
+use super::{Checked, Error, Row, Setting, compare, timed};
 
 /// Number of pairs of vertices whose lowest common ancestors are found.
 const PAIRS: usize = 1_000_000;
 
 /// Roots a tree given by its edges, adds up weights over its subtrees, and finds lowest common
 /// ancestors.
-pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Error> {
     let Setting { device, stream, .. } = setting;
     let n: usize = if device.backend() == Backend::Cuda { 10_000_000 } else { 500_000 };
-    let row = |what: &str, count: usize, things, ms, checked| {
-        let size = format!("{} {things}", format::grouped(count));
-        Row { what: what.to_owned(), size, work: (count, things), ms, checked }
+    let row = |what: &str, count: usize, things: &'static str, ms, checked| Row {
+        what: what.to_owned(),
+        size: (count, things.to_owned()),
+        work: (count, things),
+        ms,
+        checked,
     };
 
     let mut rooter = Rooter::new(device)?.timed();
@@ -41,7 +43,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         for &[v, parent] in tree.iter().rev() {
             sums[parent as usize] += sums[v as usize];
         }
-        Ok::<_, Failure>((parents, depths, sums))
+        Ok::<_, Error>((parents, depths, sums))
     })?;
     let mut rows = vec![row("edges in order, one core of the host", n, "vertices", ms, Checked::Reference)];
     drop(tree);

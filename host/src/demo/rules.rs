@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpsmith::{
+use crate::{
     design_rules::{
         LearnOptions, Model, Platform, Schedule, TraversalTable,
         platform::{Group, Staging},
@@ -14,8 +14,7 @@ use warpsmith::{
     spmv::{Band, Traffic},
 };
 
-use super::{Checked, Row, Setting, timed};
-use crate::{failure::Failure, format};
+use super::{Checked, Error, Row, Setting, timed};
 
 /// Number of ranks of the simulated machine.
 const RANKS: usize = 4;
@@ -31,11 +30,11 @@ const MATRIX: Band = Band::new(20_000, 200_000, 1);
 
 /// Simulates all schedules of a distributed multiplication, searches for the fastest, and runs some
 /// on the device.
-pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Error> {
     let dag = spmv::dag();
     let schedules: Vec<Schedule> = Schedules::new(&dag, STREAMS)?.collect();
     let row = |what: &str, schedules: usize, ranks: usize, ms, checked| {
-        let size = format!("{} schedules, {ranks} ranks", format::grouped(schedules));
+        let size = (schedules, format!("schedules, {ranks} ranks"));
         Row { what: what.to_owned(), size, work: (schedules, "schedules"), ms, checked }
     };
 
@@ -60,7 +59,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     while let Some(schedule) = explorer.propose().filter(|_| found.len() < ITERATIONS) {
         let seconds = machine.measure(&schedule)?;
         explorer.record(&schedule, seconds)?;
-        seen.push(schedule.text(&dag).parse().map_err(Failure::error)?);
+        seen.push(schedule.text(&dag).parse()?);
         found.push(seconds);
     }
     let model = Model::learn_all(&TraversalTable::new(&seen), &found, &LearnOptions::default())?;
@@ -78,7 +77,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let setup = Arc::new(Multiplication::new(MATRIX.matrix::<f32>()?, Staging::Auto));
     let mut group = Group::threads(&vec![setting.device.clone(); THREADS], setup, STREAMS)?;
     let mut run = schedules.iter().step_by(schedules.len() / RUN).take(RUN);
-    let (found, ms) = timed(|| Ok::<_, Failure>(run.try_for_each(|schedule| group.check(schedule))))?;
+    let (found, ms) = timed(|| Ok::<_, Error>(run.try_for_each(|schedule| group.check(schedule))))?;
     let checked = found.map_or_else(|error| Checked::Wrong(error.to_string()), |()| Checked::Near);
     rows.push(row("some, for real", RUN, THREADS, ms, checked));
     Ok(rows)

@@ -1,13 +1,12 @@
 //! The demonstration of overlaps.
 
-use rayon::prelude::*;
-use warpsmith::{
+use crate::{
     device::Backend,
     overlap::{Evaluation, Overlap, Packings, Shape, Wanted, area, convex_intersection, random},
 };
+use rayon::prelude::*;
 
-use super::{Checked, Row, Setting, timed};
-use crate::{failure::Failure, format};
+use super::{Checked, Error, Row, Setting, timed};
 
 /// Number of trees in each packing.
 const TREES: usize = 120;
@@ -19,7 +18,7 @@ const STEP: f64 = 1e-6;
 const DIFFERENCE: f64 = 1e-4;
 
 /// Computes overlaps in many random packings of trees at once.
-pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Error> {
     let device = &setting.device;
     let on_gpu = device.backend() == Backend::Cuda;
     let n = if on_gpu { 1024 } else { 64 };
@@ -27,7 +26,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let tree = Shape::tree();
     let pairs = |packings: usize| packings * TREES * (TREES - 1) / 2;
     let row = |what: &str, packings: usize, ms, checked| {
-        let size = format!("{} x {TREES} trees", format::grouped(packings));
+        let size = (packings, format!("x {TREES} trees"));
         Row { what: what.to_owned(), size, work: (pairs(packings), "pairs"), ms, checked }
     };
 
@@ -35,7 +34,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     device.preload(&[false, true].map(|gradient| overlap.kernels(gradient)).concat());
     let sample: Vec<usize> = (0..SAMPLE).map(|index| index * n / SAMPLE).collect();
     let total = |&packing: &usize| total(&tree, packings.get(packing));
-    let (expected, ms) = timed(|| Ok::<_, Failure>(sample.par_iter().map(total).collect::<Vec<f64>>()))?;
+    let (expected, ms) = timed(|| Ok::<_, Error>(sample.par_iter().map(total).collect::<Vec<f64>>()))?;
     let mut rows = vec![row("piece by piece on the host, all cores", SAMPLE, ms, Checked::Reference)];
 
     let _turn = setting.turn();
