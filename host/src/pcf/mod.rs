@@ -25,6 +25,7 @@ mod arithmetic;
 mod band;
 pub mod barcode;
 mod cuts;
+pub mod entries;
 mod error;
 pub mod io;
 mod launches;

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Pcf, PcfError, PcfRef, PcfSet, Point, random, scalar,
+    Pcf, PcfError, PcfRef, PcfSet, Point, entries, random, scalar,
     summary::{self, Summary},
 };
 use crate::common::Real;
@@ -35,6 +35,8 @@ pub trait Loops: Sized {
     fn summary(set: &PcfSet<Self>, summary: Summary) -> Result<Pcf<Self>, PcfError>
     where
         Self: PcfReal;
+    fn count_infinite(entries: &[Self]) -> usize;
+    fn widen(numbers: &[Self], swapped: bool, into: &mut Vec<f64>);
 }
 
 macro_rules! real {
@@ -51,6 +53,12 @@ macro_rules! real {
             }
             fn summary(set: &PcfSet<Self>, summary: Summary) -> Result<Pcf<Self>, PcfError> {
                 summary::summary(set, summary)
+            }
+            fn count_infinite(entries: &[Self]) -> usize {
+                entries::infinite(entries)
+            }
+            fn widen(numbers: &[Self], swapped: bool, into: &mut Vec<f64>) {
+                entries::widened(numbers, swapped, into);
             }
         }
 

@@ -10,7 +10,6 @@ use std::{
     time::Instant,
 };
 
-use rayon::prelude::*;
 use warpsmith::{
     device::Device,
     engine::{Control, Parts, Settings, Trace, condensed_len, dense_len},
@@ -20,7 +19,7 @@ use warpsmith::{
         npy::{self, Kind},
         zeroed,
     },
-    pcf::{Layout, Measure, Pairwise, PairwiseError, PcfReal, PcfSet, io::PcfData},
+    pcf::{Layout, Measure, Pairwise, PairwiseError, PcfReal, PcfSet, entries::count_infinite, io::PcfData},
 };
 
 use super::{
@@ -45,11 +44,6 @@ use crate::{
 
 /// Writes what is kept of a matrix.
 type Write = Box<dyn FnOnce(&mut BufWriter<&File>) -> io::Result<()>>;
-
-/// Number of entries that are infinite, or not numbers, which only infinities can lead to.
-fn count_infinite<T: PcfReal>(entries: &[T]) -> usize {
-    entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
-}
 
 fn device_names(devices: &[Device]) -> Vec<String> {
     devices.iter().map(|device| device.name().to_owned()).collect()

@@ -193,7 +193,7 @@ fn number(value: f64, range: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pcf::plot::matrix::Stats;
+    use warpsmith::pcf::entries::Stats;
 
     fn scale(means: &[f64]) -> Scale {
         let entries = Stats { min: 0.0, max: 0.0, infinite: 0, nan: 0, negative_infinite: 0 };

@@ -10,9 +10,12 @@ use rayon::prelude::*;
 use warpsmith::{
     io::{
         Reason, Source,
-        npy::{Element, Kind, Reader},
+        npy::{Kind, Reader},
     },
-    pcf::Layout,
+    pcf::{
+        Layout, PcfReal,
+        entries::{self, Stats},
+    },
 };
 
 use crate::failure::Failure;
@@ -66,52 +69,6 @@ pub enum Cell {
     Infinite,
     /// One is NaN, or two are infinite of different sign.
     Nan,
-}
-
-/// Counts and extremes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stats {
-    /// Least and greatest finite entry.
-    pub min: f64,
-    pub max: f64,
-    pub infinite: u64,
-    pub nan: u64,
-    pub negative_infinite: u64,
-}
-
-impl Stats {
-    const NONE: Self = Stats { min: f64::INFINITY, max: f64::NEG_INFINITY, infinite: 0, nan: 0, negative_infinite: 0 };
-
-    fn merge(self, other: Self) -> Self {
-        Stats {
-            min: self.min.min(other.min),
-            max: self.max.max(other.max),
-            infinite: self.infinite + other.infinite,
-            nan: self.nan + other.nan,
-            negative_infinite: self.negative_infinite + other.negative_infinite,
-        }
-    }
-
-    /// Adds entries; gives their sum.
-    fn add(&mut self, entries: &[f64]) -> f64 {
-        let sum: f64 = entries.iter().sum();
-        if sum.is_finite() {
-            self.min = entries.iter().copied().fold(self.min, f64::min);
-            self.max = entries.iter().copied().fold(self.max, f64::max);
-            return sum;
-        }
-        for &entry in entries {
-            match entry {
-                _ if entry.is_nan() => self.nan += 1,
-                _ if entry.is_infinite() => {
-                    self.infinite += 1;
-                    self.negative_infinite += u64::from(entry < 0.0);
-                }
-                _ => (self.min, self.max) = (self.min.min(entry), self.max.max(entry)),
-            }
-        }
-        sum
-    }
 }
 
 impl Matrix {
@@ -176,7 +133,7 @@ impl Matrix {
         }
     }
 
-    fn average_of<T: Element + Into<f64>>(&self, side: usize, advance: &(impl Fn(usize) + Sync)) -> Result<Heat, Failure> {
+    fn average_of<T: PcfReal>(&self, side: usize, advance: &(impl Fn(usize) + Sync)) -> Result<Heat, Failure> {
         // Lines are what is contiguous in the file: rows, or the columns of a matrix that lies by columns.
         let (lines, across) =
             if self.storage == Storage::Columns { (self.columns, self.rows) } else { (self.rows, self.columns) };
@@ -217,12 +174,7 @@ impl Matrix {
     }
 
     /// Sums up some lines, in parts that end before `ends`.
-    fn band<T: Element + Into<f64>>(
-        &self,
-        lines: Range<usize>,
-        ends: &[usize],
-        advance: &(impl Fn(usize) + Sync),
-    ) -> Result<Band, Reason> {
+    fn band<T: PcfReal>(&self, lines: Range<usize>, ends: &[usize], advance: &(impl Fn(usize) + Sync)) -> Result<Band, Reason> {
         let unreadable = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => "has become shorter".into(),
             _ => Reason::because("can't be read", error),
@@ -243,9 +195,7 @@ impl Matrix {
                     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut buffer[..chunk]);
                     self.source.read_exact_at(bytes, start).map_err(unreadable)?;
                     start += bytes.len() as u64;
-                    let native = |&value: &T| if self.swapped { value.swapped() } else { value };
-                    entries.clear();
-                    entries.extend(buffer[..chunk].iter().map(|value| native(value).into()));
+                    entries::widen(&buffer[..chunk], self.swapped, &mut entries);
                     (left, next) = (left - chunk, 0);
                     advance(chunk);
                 }
