@@ -275,12 +275,17 @@ fn copy<T: Entry>(to: &mut [T], from: &[T]) {
 /// The index of the first element that isn't zero.
 fn first_nonzero<T: Entry>(values: &[T]) -> Option<usize> {
     let zero = T::zeroed();
-    // Without an early end this is done with vectors.
-    let clean = |piece: &[T]| piece.iter().fold(true, |clean, value| clean & (*value == zero));
+    let clean = |piece: &[T]| are_zero(bytemuck::cast_slice(piece)) || piece.iter().all(|value| *value == zero);
     values.chunks(512).enumerate().find(|(_, piece)| !clean(piece)).and_then(|(i, piece)| {
         let within = piece.iter().position(|value| *value != zero)?;
         Some(i * 512 + within)
     })
+}
+
+/// Returns true if all bytes are zero. As it isn't generic, it is optimised in this crate.
+fn are_zero(bytes: &[u8]) -> bool {
+    // Without an early end this is done with vectors.
+    bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
 #[cfg(test)]
