@@ -123,7 +123,7 @@ def test_irregular_sheets(tmp_path: Path) -> None:
         assert all(room.contains(polygon) for polygon in nested.polygons(0))
         polygon = shapely.Polygon(form.outlines[0], form.outlines[1:])
         assert nest(SQUARE, polygon, time=2).sheets[0].form is not None
-        # What is beside the largest polygon is none of its defects.
+        # A polygon beside the largest one is no defect.
         beside = nest(SQUARE, shapely.MultiPolygon([shapely.box(50, 9, 52, 14), shapely.box(0, 0, 40, 30)]), time=2).sheets[0]
         assert (beside.width, beside.height) == (40, 30) and (beside.form is None or len(beside.form.outlines) == 1)
         # Defects meet each other and the edge.

@@ -543,7 +543,7 @@ fn errors_name_what_is_wrong() {
         let sentence = format!("'{area}' for '--above <AREA>': not an area: it must be a finite number, 0 or above");
         folder.bad(&format!("pairs p.csv --above {area}"), &sentence);
     }
-    // Which of several shapes a pose has must be told.
+    // A pose must tell its shape if there are several.
     folder.save("one.npy", &array![[0.0, 0.0, 0.0]]);
     for (shapes, file, given) in [
         ("--shape square.json --shape tree", "p.csv", "2 shapes take"),

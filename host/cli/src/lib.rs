@@ -179,7 +179,7 @@ fn plain(error: clap::Error) -> clap::Error {
     let is_whole = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let expected = match source.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
         Some(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "the number has too many digits",
-        // Of a signed number, such a text is one.
+        // An option that may be negative would take this text.
         Some(_) if value.to_string().strip_prefix('-').is_some_and(is_whole) => "it must be a whole number from 0 on",
         Some(_) => "it must be a whole number",
         None if source.is::<ParseFloatError>() => "it must be a number",

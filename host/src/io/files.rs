@@ -603,7 +603,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// Checks that the directory is there in which the path of an output leads.
+/// Checks that the directory of an output exists.
 fn check_directory(name: &Path, path: &Path) -> Result<(), FileError> {
     let directory = directory(path);
     let missing = || FileError::unwritable(name, format_args!("there is no directory {}", directory.display()));

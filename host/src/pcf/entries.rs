@@ -20,7 +20,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Those of no entries.
+    /// Counts and extremes without entries.
     pub const NONE: Self = Stats { min: f64::INFINITY, max: f64::NEG_INFINITY, infinite: 0, nan: 0, negative_infinite: 0 };
 
     /// Joins the counts and extremes of two parts.

@@ -186,7 +186,7 @@ impl Separator {
                 if fields.clone().all(|field| !field.contains(' ')) {
                     return Ok(first);
                 }
-                // What may follow two words: weights, times or a comment.
+                // Weights, times or a comment may follow two words.
                 let is_number = |word: &str| word.parse::<f64>().is_ok();
                 let mut follow = line.split_ascii_whitespace().skip(2).take_while(|word| !word.starts_with(['#', '%']));
                 if first.iter().take(2).flatten().all(|word| is_number(word)) || follow.all(is_number) {

@@ -93,7 +93,7 @@ impl PackError {
     }
 }
 
-/// Describes a sheet, or a roll, of which one extent is infinite.
+/// Describes a sheet, or a roll, which is infinite in one direction.
 fn sheet(width: f64, height: f64) -> String {
     match [width, height] {
         [f64::INFINITY, extent] | [extent, f64::INFINITY] => format!("a roll of {}", short(extent)),
