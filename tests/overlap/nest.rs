@@ -845,7 +845,7 @@ fn parts_of_the_same_name() {
     assert_eq!(report["shape"], "r, r 2");
 }
 
-/// What has no place at a signal gets one in rows: on further sheets, irregular ones too, or on a roll.
+/// Parts without a place at a signal get one in rows: on further sheets, irregular ones too, or on a roll.
 #[test]
 fn after_a_signal_all_have_places() {
     let l = [[0.0, 0.0], [90.0, 0.0], [90.0, 60.0], [50.0, 60.0], [50.0, 99.0], [0.0, 99.0]];

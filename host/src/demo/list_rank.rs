@@ -1,5 +1,8 @@
 //! The demonstration of list ranking.
 
+use rayon::prelude::*;
+
+use super::{Error, Row, Setting, compare, timed};
 use crate::{
     device::Backend,
     list_rank::{
@@ -7,9 +10,6 @@ use crate::{
         generate::{self, Permutation},
     },
 };
-use rayon::prelude::*;
-
-use super::{Error, Row, Setting, compare, timed};
 
 /// Number of elements that the host walks.
 const WALKED: usize = 500_000;

@@ -1,12 +1,12 @@
 //! The demonstration of overlaps.
 
+use rayon::prelude::*;
+
+use super::{Checked, Error, Row, Setting, timed};
 use crate::{
     device::Backend,
     overlap::{Evaluation, Overlap, Packings, Shape, Wanted, area, convex_intersection, random},
 };
-use rayon::prelude::*;
-
-use super::{Checked, Error, Row, Setting, timed};
 
 /// Number of trees in each packing.
 const TREES: usize = 120;

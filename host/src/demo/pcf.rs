@@ -1,13 +1,13 @@
 //! The demonstration of matrices of piecewise constant functions.
 
+use rayon::prelude::*;
+
+use super::{Checked, Error, Row, Setting, timed};
 use crate::{
     device::Backend,
     engine::{Control, Engine, advise_huge_pages, zeroed_vec},
     pcf::{Layout, Pairwise, PcfSet, l2_inner, lp_distance, random},
 };
-use rayon::prelude::*;
-
-use super::{Checked, Error, Row, Setting, timed};
 
 /// Number of breakpoints of each function.
 const POINTS: usize = 100;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::{Checked, Error, Row, Setting, timed};
 use crate::{
     design_rules::{
         LearnOptions, Model, Platform, Schedule, TraversalTable,
@@ -13,8 +14,6 @@ use crate::{
     },
     spmv::{Band, Traffic},
 };
-
-use super::{Checked, Error, Row, Setting, timed};
 
 /// Number of ranks of the simulated machine.
 const RANKS: usize = 4;

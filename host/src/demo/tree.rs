@@ -1,14 +1,14 @@
 //! The demonstration of trees.
 
+use cuda_std::I32x2;
+use rayon::prelude::*;
+
+use super::{Checked, Error, Row, Setting, compare, timed};
 use crate::{
     device::Backend,
     list_rank::generate::Permutation,
     trees::{Ancestors, Rooter, Rooting, Roots, TreeSums},
 };
-use cuda_std::I32x2;
-use rayon::prelude::*;
-
-use super::{Checked, Error, Row, Setting, compare, timed};
 
 /// Number of pairs of vertices whose lowest common ancestors are found.
 const PAIRS: usize = 1_000_000;

@@ -177,13 +177,17 @@ impl Separator {
         let line = line.trim_ascii();
         let mut words = line.split_ascii_whitespace();
         let first = [(); 3].map(|()| words.next());
+        if let Separator::Blanks = self {
+            return Ok(first);
+        }
         let count = 1 + line.bytes().filter(|&byte| byte == b'\t').count();
         let mut fields = line.split('\t').map(str::trim_ascii);
-        match *self {
+        let wanted = match *self {
+            Separator::Tabs(wanted) => wanted,
             Separator::Any(wanted) if (2..=3).contains(&count) => {
                 let wanted = wanted.unwrap_or(count);
-                *self = Separator::Any(Some(wanted));
                 if fields.clone().all(|field| !field.contains(' ')) {
+                    *self = Separator::Any(Some(wanted));
                     return Ok(first);
                 }
                 // Weights, times or a comment may follow two words.
@@ -194,20 +198,20 @@ impl Separator {
                     return Ok(first);
                 }
                 *self = Separator::Tabs(wanted);
+                wanted
             }
-            Separator::Tabs(_) => {}
             Separator::Any(_) | Separator::Blanks => {
                 *self = Separator::Blanks;
                 return Ok(first);
             }
+        };
+        if wanted != count {
+            return Err(format!("the lines above have {wanted} fields between tabs, and this one has {count}"));
         }
-        match *self {
-            Separator::Tabs(wanted) if wanted != count => {
-                Err(format!("the lines above have {wanted} fields between tabs, and this one has {count}"))
-            }
-            _ if fields.clone().any(str::is_empty) => Err("a field between tabs is empty".to_owned()),
-            _ => Ok([(); 3].map(|()| fields.next())),
+        if fields.clone().any(str::is_empty) {
+            return Err("a field between tabs is empty".to_owned());
         }
+        Ok([(); 3].map(|()| fields.next()))
     }
 }
 
